@@ -1,0 +1,242 @@
+"""Every error llm-do raises, and what each means to a caller and to a shell.
+
+    LlmDoError
+    ├── UsageError                   the request itself is wrong               invalid
+    │   └── InputError               the input does not fit the entry's model
+    ├── LinkError                    the project does not link                 invalid
+    ├── ToolError                    raised by a tool: a failed result with this text
+    ├── StoreError                   local state (answers, weights, threads) can't be read or written
+    └── RunError                     a run ended early; carries what was done so far
+        ├── EntryError               the project's own code raised             failed
+        ├── ToolFailedError          a tool failed under `on_tool_error: raise`
+        ├── AbortedError             a person aborted the run
+        ├── PermissionDeniedError    a denial under `return_permission_errors: false`
+        ├── LimitError               a limit was reached                       limited
+        │   ├── StepLimitError
+        │   ├── LoopError
+        │   ├── DepthLimitError
+        │   ├── BudgetError
+        │   └── RunTimeoutError
+        └── ModelError               the model or its provider                 provider_failed
+            ├── ModelUnavailableError    no such model, no key, no weights
+            ├── ProviderError            the provider failed for good
+            └── ModelBehaviourError      it kept answering invalidly
+
+An error's text is one sentence of what failed and why; `hint` says what to do. Where it happened
+travels as data (`agent_path`, `file`, `line`), so that a terminal, a JSON document and a log can each
+say it their own way. This module imports nothing heavy: the command line needs it before anything else.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pydantic_ai.messages import ModelMessage
+
+    from llm_do.spec.diagnostics import Diagnostic
+
+__all__ = [
+    "EXIT_CODES",
+    "AbortedError",
+    "BudgetError",
+    "DepthLimitError",
+    "EntryError",
+    "InputError",
+    "LimitError",
+    "LinkError",
+    "LlmDoError",
+    "LoopError",
+    "ModelBehaviourError",
+    "ModelError",
+    "ModelUnavailableError",
+    "PermissionDeniedError",
+    "ProviderError",
+    "RunError",
+    "RunTimeoutError",
+    "Status",
+    "StepLimitError",
+    "StoreError",
+    "ToolError",
+    "ToolFailedError",
+    "UsageError",
+]
+
+Status = Literal["completed", "failed", "invalid", "denied", "suspended", "limited", "provider_failed", "interrupted"]
+"""How a run ended. One per exit code of the command line, except that `invalid` is 2 or 3."""
+
+EXIT_CODES: dict[Status, int] = {
+    "completed": 0,
+    "failed": 1,
+    "invalid": 2,
+    "denied": 4,
+    "suspended": 5,
+    "limited": 6,
+    "provider_failed": 7,
+    "interrupted": 130,
+}
+
+
+class LlmDoError(Exception):
+    """The root of every error llm-do raises on purpose.
+
+    Args:
+        message: What failed and why, one sentence without a line break.
+        hint: What to do about it.
+        file: The file the fault is in, if it is in one.
+        line: The line in that file, from 1.
+        agent_path: The call path of the agent concerned, such as `main/analyst`.
+    """
+
+    status: ClassVar[Status] = "failed"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        file: str | None = None,
+        line: int | None = None,
+        agent_path: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.file = file
+        self.line = line
+        self.agent_path = agent_path
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code with which the command line ends for this error."""
+        return EXIT_CODES[self.status]
+
+
+class UsageError(LlmDoError):
+    """The request itself is wrong: a path, an option, a combination of them."""
+
+    status = "invalid"
+
+
+class InputError(UsageError):
+    """The input does not fit the input model of what was called."""
+
+
+class LinkError(LlmDoError):
+    """The project does not link; `diagnostics` has everything that was found, warnings included."""
+
+    status = "invalid"
+
+    def __init__(self, message: str, diagnostics: Sequence[Diagnostic] = (), *, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.diagnostics = tuple(diagnostics)
+
+    @property
+    def exit_code(self) -> int:
+        return 3
+
+
+class ToolError(LlmDoError):
+    """Raised by a tool to give the model a failed result with this text.
+
+    Example:
+        >>> def divide(a: float, b: float) -> float:
+        ...     if b == 0:
+        ...         raise ToolError("cannot divide by zero")
+        ...     return a / b
+    """
+
+
+class StoreError(LlmDoError):
+    """Local state can't be read or written: remembered answers, weights, threads."""
+
+
+class RunError(LlmDoError):
+    """A run ended early. `messages` is the entry agent's history so far, valid to continue from."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        file: str | None = None,
+        line: int | None = None,
+        agent_path: str | None = None,
+        messages: Sequence[ModelMessage] = (),
+    ) -> None:
+        super().__init__(message, hint=hint, file=file, line=line, agent_path=agent_path)
+        self.messages = list(messages)
+
+
+class EntryError(RunError):
+    """The project's own code raised; the exception is `__cause__`."""
+
+
+class ToolFailedError(RunError):
+    """A tool failed in a project with `on_tool_error: raise`."""
+
+
+class AbortedError(RunError):
+    """A person answered a question with "abort the run"."""
+
+
+class PermissionDeniedError(RunError):
+    """A call was denied in a project with `return_permission_errors: false`."""
+
+
+class LimitError(RunError):
+    """A limit was reached."""
+
+    status = "limited"
+
+
+class StepLimitError(LimitError):
+    """An agent used all its model requests (`max_steps`)."""
+
+
+class LoopError(LimitError):
+    """The model asked for the same tool calls `loop_threshold` times in a row."""
+
+
+class DepthLimitError(LimitError):
+    """A call would be deeper than `max_depth`."""
+
+
+class BudgetError(LimitError):
+    """A request or a call would exceed the run's budget."""
+
+
+class RunTimeoutError(LimitError):
+    """The run took longer than `run_timeout`."""
+
+
+class ModelError(RunError):
+    """The model or its provider is at fault."""
+
+    status = "provider_failed"
+
+
+class ModelUnavailableError(ModelError):
+    """A model can't be had: unknown, without its key, without its weights, or none was named."""
+
+
+class ProviderError(ModelError):
+    """The provider failed for good; `status_code` is the HTTP status where there was one."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        agent_path: str | None = None,
+        messages: Sequence[ModelMessage] = (),
+        status_code: int | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint, agent_path=agent_path, messages=messages)
+        self.status_code = status_code
+
+
+class ModelBehaviourError(ModelError):
+    """The model kept answering emptily or invalidly, beyond `retries`."""

@@ -1,0 +1,97 @@
+"""The values that decisions are made of: a call, an effect, a toolset's verdict, a decision.
+
+Pure data; how a decision is reached lives in `llm_do.policy.decide`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+__all__ = ["Decision", "Effect", "Source", "ToolCallInfo", "ToolKind", "Verdict"]
+
+Effect = Literal["allow", "ask", "deny"]
+
+ToolKind = Literal["function", "toolset", "toolkit", "mcp", "agent", "flow", "handoff", "builtin"]
+"""What stands behind a tool. It chooses the default: agents, flows, handoffs and `builtin`
+(`todo`, `ask_user`) are allowed, all others are asked about."""
+
+Source = Literal[
+    "blocked",
+    "deny",
+    "ask",
+    "policy",
+    "allow",
+    "metadata",
+    "toolset",
+    "default",
+    "remembered",
+    "option",
+    "mode",
+    "person",
+]
+"""What decided: the line of the table in docs/approvals.md that applied."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallInfo:
+    """One call a model asks for, as rules, policy functions and toolsets see it.
+
+    Args:
+        tool_name: The name on the wire, prefix included.
+        args: The validated arguments, JSON-like.
+        agent: Name of the agent whose model asks.
+        path: Call path of that agent, such as `main/analyst`.
+        depth: Depth of that agent; the entry agent is at 1.
+        toolset: Registered name of the toolset the tool belongs to, None for a plain function.
+        tool: The tool's own name inside its toolset, without a prefix.
+        kind: What stands behind the tool.
+        primary: Name of the argument that `tool(PATTERN)` matches, if the tool declares one.
+    """
+
+    tool_name: str
+    args: Mapping[str, Any]
+    agent: str = "main"
+    path: str = "main"
+    depth: int = 1
+    toolset: str | None = None
+    tool: str = ""
+    kind: ToolKind = "function"
+    primary: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a toolset says of a call to one of its own tools with these arguments.
+
+    Args:
+        effect: allow, ask or deny ("blocked").
+        reason: Why, for a person and for the model.
+        person_only: Only a person may answer this question: no mode, no option, no remembered answer.
+    """
+
+    effect: Effect
+    reason: str = ""
+    person_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What was decided about a call, by what, and why.
+
+    Args:
+        effect: allow, ask or deny.
+        source: The line of the table that applied.
+        reason: One sentence for a person and for the model.
+        rule: The rule's text, when a rule decided.
+        place: `file:line` of that rule, when it stands in a file.
+        person_only: Only a person may answer (effect is `ask`).
+    """
+
+    effect: Effect
+    source: Source
+    reason: str = ""
+    rule: str | None = None
+    place: str | None = None
+    person_only: bool = False

@@ -1,0 +1,124 @@
+"""Input models: what a callable takes, how input becomes one, and how one becomes a prompt.
+
+Attachments are named here and read by the runtime, which knows what a model may see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from llm_do.errors import InputError
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import UserContent
+
+__all__ = ["AgentArgs", "Attachment", "PromptContent", "PromptInput", "describe_input", "to_input"]
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file that goes to the model beside the text.
+
+    Args:
+        path: Path of the file, relative to the project root.
+        data: Its bytes, when they are at hand already; then `path` is only its name.
+        media_type: Such as `image/png`; None takes it from the file's name.
+    """
+
+    path: str
+    data: bytes | None = field(default=None, repr=False)
+    media_type: str | None = None
+
+
+PromptContent: TypeAlias = "str | Attachment | UserContent"
+"""One part of a prompt: text, an attachment, or PydanticAI's own user content."""
+
+
+class AgentArgs(BaseModel):
+    """Base of typed input: validates, is the tool schema, and renders the prompt.
+
+    Example:
+        >>> class Pitch(AgentArgs):
+        ...     company: str
+        ...     def prompt_messages(self):
+        ...         return [f"Judge the pitch of {self.company}."]
+        >>> Pitch(company="Acme").prompt_messages()
+        ['Judge the pitch of Acme.']
+    """
+
+    def prompt_messages(self) -> list[PromptContent]:
+        """The prompt: by default the input as JSON. Override it to say it in words."""
+        return [self.model_dump_json()]
+
+
+class PromptInput(AgentArgs):
+    """The default input: a text, and paths of files in the project that go with it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    input: str = Field(description="The request, in plain text.")
+    attachments: list[str] = Field(default_factory=list, description="Paths of files in the project to attach.")
+
+    def prompt_messages(self) -> list[PromptContent]:
+        """The text, then one attachment per path."""
+        return [self.input, *(Attachment(path) for path in self.attachments)]
+
+
+def to_input(model: type[BaseModel], value: object) -> BaseModel:
+    """Make an input model of what a caller gave.
+
+    Args:
+        model: The input model of what is called.
+        value: An instance of it, a mapping of its fields, another model (taken by its fields), or a string,
+            which is short for `{"input": ...}`.
+
+    Returns:
+        The validated input.
+
+    Raises:
+        InputError: It doesn't validate; the message names each field.
+
+    Example:
+        >>> to_input(PromptInput, "hello").input
+        'hello'
+    """
+    if isinstance(value, model):
+        return value
+    data: object = value
+    if isinstance(value, str):
+        data = {"input": value}
+    elif isinstance(value, BaseModel):
+        data = value.model_dump()
+    elif not isinstance(value, Mapping):
+        raise InputError(
+            f"input must be text or an object, not {type(value).__name__}", hint=f"It takes {describe_input(model)}."
+        )
+    try:
+        return model.model_validate(dict(cast("Mapping[str, Any]", data)))
+    except ValidationError as error:
+        faults = "; ".join(
+            f"{'.'.join(str(part) for part in fault['loc']) or 'input'}: {fault['msg']}"
+            for fault in error.errors(include_url=False, include_input=False)
+        )
+        raise InputError(
+            f"input does not fit {model.__name__}: {faults}", hint=f"It takes {describe_input(model)}."
+        ) from error
+
+
+def describe_input(model: type[BaseModel]) -> str:
+    """Say in one line what an input model takes, for error messages and help.
+
+    Example:
+        >>> describe_input(PromptInput)
+        'input: str, attachments: list[str] (optional)'
+    """
+    parts: list[str] = []
+    for name, info in model.model_fields.items():
+        kind = info.annotation
+        shown = getattr(kind, "__name__", str(kind)) if not getattr(kind, "__args__", None) else str(kind)
+        parts.append(f"{name}: {shown}" + ("" if info.is_required() else " (optional)"))
+    return ", ".join(parts) or "nothing"

@@ -1,0 +1,178 @@
+"""`Project`: what linking yields. Frozen; the runtime reads it and never changes it.
+
+How files become one lives in `llm_do.project.linker`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from llm_do.project.registry import Registry
+from llm_do.spec.diagnostics import Diagnostic, Place
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from llm_do.project.agents import ModelChoice
+
+__all__ = ["Budget", "EntrySpec", "Overrides", "Project", "RuntimeSettings"]
+
+
+@dataclass(frozen=True, slots=True)
+class EntrySpec:
+    """What runs first.
+
+    Args:
+        kind: An agent, a flow, or a function.
+        name: The agent's or flow's registered name, or the function's own name.
+        function: The function, for a function entry.
+        input_model: What it takes; None is `PromptInput` (for an agent: the agent's own).
+        args: Default input, used when none is given.
+        place: Where it is declared.
+    """
+
+    kind: Literal["agent", "flow", "function"]
+    name: str
+    function: Callable[..., Any] | None = None
+    input_model: type[BaseModel] | None = None
+    args: Mapping[str, Any] | None = None
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a whole run may use, nested and parallel calls included; None is no limit.
+
+    Args:
+        requests: Model requests.
+        tool_calls: Tool calls that run.
+        input_tokens: Tokens sent.
+        output_tokens: Tokens received.
+        total_tokens: Both together.
+        cost_usd: US dollars.
+        descendants: Nested calls.
+    """
+
+    requests: int | None = None
+    tool_calls: int | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    total_tokens: int | None = None
+    cost_usd: float | None = None
+    descendants: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """One agent's answer to "do calls to it need approval"; None takes the project's."""
+
+    calls_require_approval: bool | None = None
+    attachments_require_approval: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeSettings:
+    """The manifest's `runtime`: limits and modes, with the defaults the contract gives.
+
+    Args:
+        approval_mode: Who answers what is asked: `prompt`, `approve_all` or `reject_all`.
+        max_depth: Deepest nested call; the entry agent is at 1.
+        max_steps: Model requests in one agent run.
+        loop_threshold: Identical batches of tool calls that end a run; 0 is off.
+        max_retries: Retries of a model request that failed for a passing reason.
+        on_tool_error: `return` a tool's error to the model, or `raise` it and end the run.
+        tool_timeout: Seconds a tool call may take.
+        run_timeout: Seconds a run may take.
+        max_concurrency: Model requests in flight.
+        max_result_bytes: Bytes of a tool's result that a model is sent.
+        budget: What a whole run may use.
+        return_permission_errors: Tell the model of a denial; False ends the run.
+        agent_calls_require_approval: Whether calling an agent is asked about.
+        agent_attachments_require_approval: Whether attaching files to such a call is.
+        agent_approval_overrides: The two above for one agent.
+    """
+
+    approval_mode: Literal["prompt", "approve_all", "reject_all"] = "prompt"
+    max_depth: int = 5
+    max_steps: int = 10
+    loop_threshold: int = 3
+    max_retries: int = 3
+    on_tool_error: Literal["return", "raise"] = "return"
+    tool_timeout: float | None = None
+    run_timeout: float | None = None
+    max_concurrency: int = 50
+    max_result_bytes: int = 65_536
+    budget: Budget = field(default_factory=Budget)
+    return_permission_errors: bool = True
+    agent_calls_require_approval: bool = False
+    agent_attachments_require_approval: bool = False
+    agent_approval_overrides: Mapping[str, Overrides] = field(default_factory=dict[str, Overrides])
+
+
+@dataclass(frozen=True, eq=False)
+class Project:
+    """A linked project: a registry of names and an entry.
+
+    Args:
+        root: The folder that paths in its files are relative to.
+        entry: What runs first.
+        registry: Every name.
+        manifest: Path of `project.json`, None for an implied one.
+        name: The project's name, for people.
+        description: What it does, for people.
+        model: Default model.
+        model_settings: Default settings.
+        settings: Limits and modes.
+        allow_cli_input: Whether the command line may give input.
+        approvals: The manifest's rules as data; `llm_do.policy` reads them.
+        toolset_configs: The manifest's `toolsets`, NAME to configuration.
+        files: Every file that was read, for `check` and for what a model may not write.
+        python_files: The listed Python files.
+        record: Whether runs are recorded on disk.
+        generated_agents_dir: Where `agent_create` writes.
+        warnings: What linking found that doesn't stop it.
+
+    Example:
+        >>> project = Project.load("examples/greeter")
+        >>> project.entry.name
+        'main'
+    """
+
+    root: Path
+    entry: EntrySpec
+    registry: Registry
+    manifest: Path | None = None
+    name: str | None = None
+    description: str | None = None
+    model: ModelChoice | None = None
+    model_settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    settings: RuntimeSettings = field(default_factory=RuntimeSettings)
+    allow_cli_input: bool = True
+    approvals: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    toolset_configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    files: Sequence[Path] = ()
+    python_files: Sequence[Path] = ()
+    record: bool = True
+    generated_agents_dir: Path | None = None
+    warnings: Sequence[Diagnostic] = ()
+
+    @classmethod
+    def load(cls, path: str | Path = ".") -> Project:
+        """Link the project at `path`.
+
+        Args:
+            path: A folder, a manifest, or one `.agent` file.
+
+        Returns:
+            The linked project; its `warnings` say what was found that doesn't stop it.
+
+        Raises:
+            UsageError: There is no project at `path`.
+            LinkError: It doesn't link; the error carries every diagnostic.
+        """
+        from llm_do.project.linker import link
+
+        return link(Path(path))

@@ -1,0 +1,86 @@
+"""The one registry of names: agents, tools, toolsets and flows share it, each with its place.
+
+Filling it from files is the linker's business (`llm_do.project.linker`).
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from llm_do.project.agents import AgentSpec
+from llm_do.spec.diagnostics import Place
+
+__all__ = ["NAME_PATTERN", "Kind", "Registered", "Registry"]
+
+NAME_PATTERN = r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$"
+"""Every registered name: it becomes a tool name on the wire."""
+
+Kind = Literal["agent", "tool", "toolset", "flow"]
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """One name and what it stands for.
+
+    Args:
+        name: The name.
+        kind: What it is.
+        value: An `AgentSpec`; a function or tool object; a toolset instance or factory; or a flow.
+        place: Where it was declared, None for what code registered.
+    """
+
+    name: str
+    kind: Kind
+    value: Any
+    place: Place | None = None
+
+
+class Registry(Mapping[str, Registered]):
+    """Names to what they stand for; never changed after linking.
+
+    A runtime that registers names late makes a new registry with `extended`, so that what was built from the old
+    one stays true.
+
+    Args:
+        names: The registered names.
+
+    Example:
+        >>> registry = Registry({"greeter": Registered("greeter", "agent", AgentSpec("greeter"))})
+        >>> registry.agent("greeter").name
+        'greeter'
+        >>> registry.nearest("greter")
+        'greeter'
+    """
+
+    def __init__(self, names: Mapping[str, Registered] | None = None) -> None:
+        self._names = dict(names or {})
+
+    def __getitem__(self, name: str) -> Registered:
+        return self._names[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def agent(self, name: str) -> AgentSpec | None:
+        """The agent of that name, None when there is none or the name is something else's."""
+        found = self._names.get(name)
+        return found.value if found is not None and found.kind == "agent" else None
+
+    def agents(self) -> list[AgentSpec]:
+        """All agents, in the order they were registered."""
+        return [item.value for item in self._names.values() if item.kind == "agent"]
+
+    def nearest(self, name: str) -> str | None:
+        """The registered name most like `name`, for "did you mean"."""
+        close = difflib.get_close_matches(name, self._names, n=1)
+        return close[0] if close else None
+
+    def extended(self, more: Mapping[str, Registered]) -> Registry:
+        """A registry that has `more` besides; a name both have is `more`'s."""
+        return Registry({**self._names, **more})

@@ -1,0 +1,69 @@
+"""What the runtime has to know of a tool besides its schema; it travels in the tool's metadata.
+
+A toolset of any origin may leave it out: then the tool is an ordinary one that is asked about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from llm_do.policy.values import Effect, ToolCallInfo, ToolKind, Verdict
+
+__all__ = ["TRAITS_KEY", "BuiltinContext", "ToolTraits"]
+
+TRAITS_KEY = "llm_do"
+"""The key of a tool definition's metadata under which its `ToolTraits` stand."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolTraits:
+    """One tool's relation to policy, limits and people.
+
+    Args:
+        kind: What stands behind the tool.
+        toolset: Registered name of its toolset, None for a plain function.
+        tool: Its own name there, without a prefix.
+        approval: A verdict for all arguments, from metadata or pre-approval.
+        verdict: The toolset's verdict for these arguments; None from it is no opinion.
+        resolve: What arguments stand for, for rules to match: a path below the root, a command's words.
+        primary: The argument that a rule's `tool(PATTERN)` matches.
+        describe: The sentence that an approval question begins with.
+        diff: A unified diff of what the call would change, None when it changes no existing file.
+        timeout: Seconds a call may take, None takes the agent's.
+        unchecked: Its validator checks nothing, so its JSON Schema has to be.
+    """
+
+    kind: ToolKind = "function"
+    toolset: str | None = None
+    tool: str = ""
+    approval: Effect | None = None
+    verdict: Callable[[ToolCallInfo], Verdict | None] | None = None
+    resolve: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
+    primary: str | None = None
+    describe: Callable[[Mapping[str, Any]], str] | None = None
+    diff: Callable[[Mapping[str, Any]], str | None] | None = None
+    timeout: float | None = None
+    unchecked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltinContext:
+    """What a built-in toolset is made from.
+
+    Args:
+        name: The name it is registered under.
+        project_root: The project's folder.
+        cwd: The working directory of the process.
+        python_files: The project's listed Python files.
+        options: Its configuration.
+    """
+
+    name: str
+    project_root: Path
+    cwd: Path
+    python_files: Sequence[Path] = ()
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
