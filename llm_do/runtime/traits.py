@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from llm_do.policy.values import Effect, ToolCallInfo, ToolKind, Verdict
+    from llm_do.policy.values import Effect, Resolved, ToolCallInfo, ToolKind, Verdict
 
-__all__ = ["TRAITS_KEY", "BuiltinContext", "ToolTraits"]
+__all__ = ["TRAITS_KEY", "BuiltinContext", "ToolTraits", "traits_of"]
 
 TRAITS_KEY = "llm_do"
 """The key of a tool definition's metadata under which its `ToolTraits` stand."""
@@ -42,12 +42,17 @@ class ToolTraits:
     tool: str = ""
     approval: Effect | None = None
     verdict: Callable[[ToolCallInfo], Verdict | None] | None = None
-    resolve: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
-    primary: str | None = None
+    resolve: Callable[[Mapping[str, Any]], Mapping[str, Resolved]] | None = None
+    primary: str | tuple[str, ...] | None = None
     describe: Callable[[Mapping[str, Any]], str] | None = None
     diff: Callable[[Mapping[str, Any]], str | None] | None = None
     timeout: float | None = None
     unchecked: bool = False
+
+
+def traits_of(metadata: Mapping[str, Any] | None) -> ToolTraits | None:
+    """The traits in a tool's metadata, None where it has none."""
+    return metadata.get(TRAITS_KEY) if metadata else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,178 @@
+"""Who answers what policy asks: modes, remembered answers, and the broker that puts questions to a person.
+
+Whether a call has to be asked about is decided in `llm_do.policy.decide`; this module only carries questions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import itertools
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+__all__ = [
+    "Answer",
+    "ApprovalCallback",
+    "ApprovalDecision",
+    "ApprovalMode",
+    "ApprovalRequest",
+    "Broker",
+    "RunApprovalPolicy",
+]
+
+ApprovalMode = Literal["prompt", "approve_all", "reject_all"]
+
+Answer = Literal["once", "session", "deny", "abort"]
+"""allow this call; allow it for the session; deny; end the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalRequest:
+    """One question: may this call be made?
+
+    Args:
+        id: The question's own id.
+        run_id: The run that waits.
+        call_id: The agent call that waits.
+        tool_call_id: The tool call.
+        agent: Name of the agent whose model asks.
+        agent_path: Its call path.
+        tool_name: The tool.
+        args: The validated arguments, JSON data.
+        reason: What made policy ask.
+        rule: The rule that did, if one did.
+        description: The sentence the toolset gives for the call.
+        diff: A unified diff of what it would change.
+        digest: What the answer is bound to: a digest of tool and arguments.
+    """
+
+    id: str
+    run_id: str
+    call_id: str
+    tool_call_id: str
+    agent: str
+    agent_path: str
+    tool_name: str
+    args: Mapping[str, Any]
+    reason: str = ""
+    rule: str | None = None
+    description: str = ""
+    diff: str | None = None
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalDecision:
+    """The answer to an `ApprovalRequest`.
+
+    Args:
+        answer: `once`, `session`, `deny` or `abort`.
+        note: For a denial, what the model is told besides.
+
+    Example:
+        >>> ApprovalDecision("deny", note="use the staging server")
+        ApprovalDecision(answer='deny', note='use the staging server')
+    """
+
+    answer: Answer
+    note: str = ""
+
+
+ApprovalCallback: TypeAlias = Callable[[ApprovalRequest], Awaitable[ApprovalDecision]]
+"""Puts a question to a person. Anything but an `ApprovalDecision` from it means deny."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunApprovalPolicy:
+    """Who answers, as one value.
+
+    Args:
+        mode: `prompt` asks the callback; `approve_all` and `reject_all` answer by themselves.
+        approval_callback: Asks a person; without one a question is a denial.
+        return_permission_errors: Tell the model of a denial; False ends the run; None takes the project's.
+    """
+
+    mode: ApprovalMode = "prompt"
+    approval_callback: ApprovalCallback | None = None
+    return_permission_errors: bool | None = None
+
+    @classmethod
+    def of(cls, approvals: ApprovalMode | ApprovalCallback | RunApprovalPolicy) -> RunApprovalPolicy:
+        """The policy that `approvals=` stands for: a mode, a callback, or a policy.
+
+        Raises:
+            ValueError: It is none of these.
+        """
+        if isinstance(approvals, RunApprovalPolicy):
+            return approvals
+        if callable(approvals):
+            return cls("prompt", approvals)
+        if approvals in ("prompt", "approve_all", "reject_all"):
+            return cls(approvals)
+        raise ValueError(f"approvals must be 'prompt', 'approve_all', 'reject_all' or a callback, not {approvals!r}")
+
+
+@dataclass(slots=True, eq=False)
+class _Question:
+    task: asyncio.Task[ApprovalDecision]
+    waiters: int = 0
+
+
+@dataclass(slots=True)
+class Broker:
+    """Puts questions to a person: first come, first served, one at a time, identical ones once.
+
+    A question that nobody waits for any more is taken down. Every caller gets the one answer.
+    """
+
+    callback: ApprovalCallback
+    _open: dict[tuple[str, str, str], _Question] = field(
+        default_factory=dict[tuple[str, str, str], _Question], init=False
+    )
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    _ids: itertools.count[int] = field(default_factory=lambda: itertools.count(1), init=False)
+
+    def next_id(self) -> str:
+        """An id for a new question."""
+        return f"q{next(self._ids)}"
+
+    async def ask(self, request: ApprovalRequest) -> ApprovalDecision:
+        """Ask, or wait for the answer to the same question of the same agent in the same run.
+
+        Args:
+            request: The question.
+
+        Returns:
+            The answer. A callback that raises or returns nonsense has denied.
+        """
+        key = (request.run_id, request.agent_path, request.digest)
+        question = self._open.get(key)
+        if question is None:
+            question = self._open[key] = _Question(asyncio.ensure_future(self._put(request)))
+        question.waiters += 1
+        try:
+            return await asyncio.shield(question.task)
+        finally:
+            question.waiters -= 1
+            if question.waiters == 0:
+                if self._open.get(key) is question:
+                    del self._open[key]
+                question.task.cancel()
+
+    async def _put(self, request: ApprovalRequest) -> ApprovalDecision:
+        async with self._turn:
+            try:
+                answer = await _called(self.callback, request)
+            except Exception as error:  # noqa: BLE001 (whatever a callback raises, nobody has allowed the call)
+                return ApprovalDecision("deny", note=f"asking failed: {type(error).__name__}: {error}")
+        if isinstance(answer, ApprovalDecision) and answer.answer in ("once", "session", "deny", "abort"):
+            return answer
+        return ApprovalDecision("deny", note="the question got no valid answer")
+
+
+async def _called(callback: Callable[..., object], request: ApprovalRequest) -> object:
+    """What a callback says, whatever it is: it is a project's code."""
+    said = callback(request)
+    return await said if inspect.isawaitable(said) else said

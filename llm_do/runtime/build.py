@@ -1,0 +1,253 @@
+"""The one place that builds agents: from a declaration and the registry to a PydanticAI agent, once per project.
+
+A built agent holds no state of a run. Which model it asks is decided at each call.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import jsonschema
+from jsonschema.protocols import Validator
+from pydantic_ai import Agent, ModelRetry, RunContext, StructuredDict
+from pydantic_ai.capabilities import AbstractCapability, NativeTool
+from pydantic_ai.toolsets import AbstractToolset, DynamicToolset, FunctionToolset
+
+from llm_do.errors import RunError
+from llm_do.models.pool import CONNECTION_SETTINGS
+from llm_do.project.agents import AgentSpec, ServerSideTool, ToolsetRef
+from llm_do.project.builtins import BuiltinToolset, builtin
+from llm_do.runtime.context import CallContext, current_call
+from llm_do.runtime.hooks import Hooks
+from llm_do.runtime.pipeline import PIPELINE
+from llm_do.runtime.templates import render_template
+from llm_do.runtime.tools import SelectedToolset, StampedToolset, make_tool
+from llm_do.runtime.traits import BuiltinContext
+
+if TYPE_CHECKING:
+    from llm_do.project.project import Project
+    from llm_do.project.registry import Registry
+
+__all__ = ["AgentBuilder", "BuiltAgent"]
+
+UNLIMITED = 1_000_000
+"""Retries of a tool call: a failing call never exhausts a budget of the library's, the runtime has its own limits."""
+
+
+@dataclass(frozen=True, eq=False)
+class BuiltAgent:
+    """An agent ready to run.
+
+    Args:
+        spec: Its declaration.
+        agent: What PydanticAI runs.
+        hooks: Its hooks.
+        toolsets: Names of its toolsets.
+        settings: Its model settings, the project's included; what says where a model is included.
+    """
+
+    spec: AgentSpec
+    agent: Agent[Any, Any]
+    hooks: Hooks
+    toolsets: tuple[str, ...]
+    settings: Mapping[str, Any]
+
+
+class AgentBuilder:
+    """Builds the agents of one registry, each at its first use.
+
+    Args:
+        project: The project.
+        registry: The names that agents refer to.
+    """
+
+    def __init__(self, project: Project, registry: Registry) -> None:
+        self.project = project
+        self.registry = registry
+        self._built: dict[AgentSpec, BuiltAgent] = {}
+        self._builtins: dict[str, AbstractToolset[Any]] = {}
+        self._lock = threading.RLock()
+
+    def built(self, spec: AgentSpec) -> BuiltAgent:
+        """The built agent of a declaration."""
+        known = self._built.get(spec)
+        if known is None:
+            with self._lock:
+                known = self._built.get(spec) or self._built.setdefault(spec, self._build(spec))
+        return known
+
+    def _build(self, spec: AgentSpec) -> BuiltAgent:
+        named = [self._toolset(spec, item) for item in spec.toolsets]
+        toolsets = [toolset for _, toolset in named]
+        if spec.tools:
+            toolsets.insert(0, FunctionToolset([self._tool(spec, item) for item in spec.tools]))
+        settings = {**self.project.model_settings, **(spec.model_settings or {})}
+        if spec.temperature is not None:
+            settings["temperature"] = spec.temperature
+        if spec.max_tokens is not None:
+            settings["max_tokens"] = spec.max_tokens
+        sent: Any = {key: value for key, value in settings.items() if key not in CONNECTION_SETTINGS}
+        capabilities: list[AbstractCapability[Any]] = [PIPELINE, *map(_server_side, spec.server_side_tools)]
+        agent: Agent[Any, Any] = Agent(
+            None,
+            name=spec.name,
+            deps_type=CallContext,
+            output_type=_output_type(spec),
+            instructions=_instructions(spec),
+            toolsets=toolsets,
+            model_settings=sent or None,
+            retries={"tools": UNLIMITED, "output": 1 if spec.retries is None else spec.retries},
+            capabilities=capabilities,
+        )
+        schema = _output_schema(spec)
+        if schema is not None:
+            agent.output_validator(_schema_check(schema))
+        return BuiltAgent(spec, agent, Hooks(tuple(spec.hooks)), tuple(name for name, _ in named), settings)
+
+    def _tool(self, spec: AgentSpec, item: Any) -> Any:
+        if not isinstance(item, str):
+            return make_tool(item)
+        found = self.registry.get(item)
+        if found is None or found.kind != "tool":
+            raise self._unknown(spec, "tool", item)
+        return make_tool(found.value, item)
+
+    def _toolset(self, spec: AgentSpec, item: Any) -> tuple[str, AbstractToolset[Any]]:
+        if isinstance(item, str):
+            item = ToolsetRef(item)
+        if isinstance(item, ToolsetRef):
+            toolset = self._named(spec, item)
+            if item.include or item.exclude:
+                toolset = SelectedToolset(toolset, item.include, item.exclude)
+            if item.prefix:
+                toolset = toolset.prefixed(item.prefix)
+            return item.name, toolset
+        if isinstance(item, AgentSpec):
+            return item.name, _agent_toolset(item)
+        name = (
+            getattr(item, "name", None) or getattr(item, "id", None) or getattr(item, "__name__", type(item).__name__)
+        )
+        return str(name), _instance(str(name), item)
+
+    def _named(self, spec: AgentSpec, ref: ToolsetRef) -> AbstractToolset[Any]:
+        found = self.registry.get(ref.name)
+        if found is not None and found.kind == "agent":
+            return _agent_toolset(found.value)
+        if found is not None and found.kind == "tool":
+            return FunctionToolset([make_tool(found.value, ref.name)])
+        item = found.value if found is not None and found.kind == "toolset" else builtin(ref.name)
+        if item is None:
+            raise self._unknown(spec, "toolset", ref.name)
+        return self._builtin(item, ref) if isinstance(item, BuiltinToolset) else _instance(ref.name, item)
+
+    def _builtin(self, item: BuiltinToolset, ref: ToolsetRef) -> AbstractToolset[Any]:
+        options = {**item.config, **ref.options}
+        key = f"{ref.name} {sorted((name, repr(value)) for name, value in options.items())}"
+        if key not in self._builtins:
+            project = self.project
+            made = item.load()(BuiltinContext(ref.name, project.root, Path.cwd(), project.python_files, options))
+            self._builtins[key] = _instance(ref.name, made)
+        return self._builtins[key]
+
+    def _unknown(self, spec: AgentSpec, what: str, name: str) -> RunError:
+        near = self.registry.nearest(name)
+        return RunError(
+            f"agent {spec.name!r} lists the {what} {name!r}, which doesn't exist",
+            hint=f"Did you mean {near!r}?" if near else "Register it before the run.",
+            agent_path=spec.name,
+            file=spec.place.file if spec.place else None,
+            line=spec.place.line if spec.place else None,
+        )
+
+
+def _instance(name: str, item: Any) -> AbstractToolset[Any]:
+    """A toolset ready for agents: a factory is called once per agent call, an instance is shared."""
+    if not isinstance(item, AbstractToolset):
+        item = DynamicToolset(item, per_run_step=False, id=name)
+    return StampedToolset(item, name)
+
+
+def _agent_toolset(spec: AgentSpec) -> AbstractToolset[Any]:
+    return importlib.import_module("llm_do.toolsets.agent").AgentToolset(spec)
+
+
+def _instructions(spec: AgentSpec) -> Any:
+    """The instructions as PydanticAI takes them; a template is filled in per call, from the input and only once."""
+    text = spec.instructions
+    if callable(text):
+        function = text
+
+        async def called(_: RunContext[Any]) -> str:
+            said = _call_instructions(function, spec.name)
+            return await said if inspect.isawaitable(said) else said
+
+        return called
+    if spec.template:
+
+        def filled(_: RunContext[Any]) -> str:
+            return render_template(text, current_call().frame.input)
+
+        return filled
+    return text or None
+
+
+def _call_instructions(function: Callable[..., Any], name: str) -> Any:
+    """Call an instructions function with what it takes: nothing, the agent's name, or the context."""
+    parameters = [
+        parameter
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.default is parameter.empty and parameter.kind in (0, 1)
+    ]
+    if not parameters:
+        return function()
+    first = parameters[0]
+    wants_context = "Context" in str(first.annotation) or first.name in ("ctx", "context")
+    return function(current_call() if wants_context else name)
+
+
+def _output_schema(spec: AgentSpec) -> dict[str, Any] | None:
+    """The output's JSON Schema, where the agent declares one instead of a type."""
+    declared = spec.output_type
+    return cast("dict[str, Any]", declared) if isinstance(declared, dict) else None
+
+
+def _output_type(spec: AgentSpec) -> Any:
+    schema = _output_schema(spec)
+    if schema is not None:
+        return StructuredDict(schema, name=str(schema.get("title") or "result"))
+    return spec.output_type
+
+
+def _schema_check(schema: dict[str, Any]) -> Callable[[Any], Any]:
+    """PydanticAI shows a JSON Schema to the model but doesn't check by it."""
+    validator: Validator = jsonschema.Draft202012Validator(schema)
+
+    def check(output: Any) -> Any:
+        faults: Sequence[Any] = list(validator.iter_errors(output))[:5]
+        if faults:
+            said = "; ".join(
+                f"{'.'.join(map(str, fault.absolute_path)) or 'output'}: {fault.message}" for fault in faults
+            )
+            raise ModelRetry(f"the output doesn't fit its schema: {said}")
+        return output
+
+    return check
+
+
+def _server_side(item: ServerSideTool) -> NativeTool[Any]:
+    """The provider-run tool of a declaration."""
+    from pydantic_ai import native_tools
+
+    kinds = {
+        "web_search": native_tools.WebSearchTool,
+        "web_fetch": native_tools.WebFetchTool,
+        "code_execution": native_tools.CodeExecutionTool,
+        "image_generation": native_tools.ImageGenerationTool,
+    }
+    return NativeTool(kinds[item.tool_type](**item.options))

@@ -1,0 +1,167 @@
+"""The scopes of one call: what is fixed (`CallConfig`), what changes (`CallFrame`), and its life (`CallScope`)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from llm_do.errors import RunError, Status
+from llm_do.runtime.events import CallFinishedEvent, CallStartedEvent
+from llm_do.runtime.hooks import HookAbort, Hooks
+from llm_do.runtime.limits import LoopGuard, Reservation
+from llm_do.runtime.results import CallRecord, ErrorRecord, Usage, to_json_data
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+    from pydantic_ai.messages import ModelMessage
+    from pydantic_ai.models import Model
+
+    from llm_do.project.agents import AgentSpec
+    from llm_do.runtime.context import CallContext
+
+__all__ = ["CallConfig", "CallFrame", "CallScope", "OpenToolCall", "elapsed", "names_of", "status_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class CallConfig:
+    """What is fixed for one call.
+
+    Args:
+        name: Name of what is called.
+        path: Call path; empty for the frame around an entry agent.
+        depth: 0 for the entry, 1 for what it calls.
+        call_id: The call's id, derived from its caller's.
+        parent_call_id: The caller's id.
+        model: The model it asks; a `NullModel` for entries and functions.
+        active_toolsets: Names of the toolsets its model may use.
+        agent: The agent that runs; None for functions and entries.
+        max_steps: Model requests it may make.
+        loop_threshold: Identical batches that end it.
+        tool_timeout: Seconds a tool call may take.
+    """
+
+    name: str
+    path: str
+    depth: int
+    call_id: str
+    parent_call_id: str | None
+    model: Model
+    active_toolsets: tuple[str, ...] = ()
+    agent: AgentSpec | None = None
+    max_steps: int = 10
+    loop_threshold: int = 3
+    tool_timeout: float | None = None
+
+
+@dataclass(slots=True)
+class OpenToolCall:
+    """A tool call whose result isn't recorded yet."""
+
+    tool_name: str
+    started: float
+
+
+@dataclass(slots=True, eq=False)
+class CallFrame:
+    """One call's own state: nothing of it is inherited from the caller.
+
+    Args:
+        config: What is fixed.
+        input: The validated input.
+        prompt: What the model was asked, as text or parts.
+        messages: The history so far.
+    """
+
+    config: CallConfig
+    input: BaseModel
+    prompt: Any = None
+    messages: list[ModelMessage] = field(default_factory=list["ModelMessage"])
+    requests: int = 0
+    steps: int = 0
+    usage: Usage = field(default_factory=Usage)
+    hooks: Hooks = field(default_factory=Hooks)
+    loops: LoopGuard = field(default_factory=lambda: LoopGuard(3))
+    open_calls: dict[str, OpenToolCall] = field(default_factory=dict[str, OpenToolCall])
+    held: Reservation | None = None
+    children: int = 0
+    cancelled: asyncio.Event = field(default_factory=asyncio.Event)
+    text: str = ""
+
+
+class CallScope:
+    """One call from its first event to its last: whatever ends it, nothing stays open.
+
+    On leaving, tool calls without a result get one (`cancelled`), what was reserved of the budget is given back,
+    `ctx.cancelled` is set, and the call is recorded with its history and usage. The toolsets of an agent live inside:
+    PydanticAI enters them when the agent's run begins and exits them when it ends, also on error and cancellation.
+
+    Args:
+        ctx: The call's context.
+        nested: Whether the call is one that `RunResult.calls` tells of.
+    """
+
+    def __init__(self, ctx: CallContext, *, nested: bool) -> None:
+        self.ctx = ctx
+        self.nested = nested
+        self.output: Any = None
+
+    async def __aenter__(self) -> CallScope:
+        frame = self.ctx.frame
+        self.ctx.emit(CallStartedEvent, input=to_json_data(frame.input))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        ctx, frame = self.ctx, self.ctx.frame
+        frame.cancelled.set()
+        if frame.held is not None:
+            ctx.run.budget.settle(frame.held, Usage())
+            frame.held = None
+        for tool_call_id, call in list(frame.open_calls.items()):
+            ctx.record_tool(tool_call_id, call.tool_name, "cancelled", "the run ended first")
+        status = status_of(error)
+        if self.nested:
+            if error is not None:
+                ctx.run.note_error(error, ctx.path)
+            ctx.run.calls.append(
+                CallRecord(
+                    call_id=ctx.call_id,
+                    path=ctx.path,
+                    status=status,
+                    usage=frame.usage,
+                    steps=frame.steps,
+                    messages=frame.messages,
+                    error=ErrorRecord.of(error, ctx.path) if error is not None else None,
+                )
+            )
+        ctx.emit(CallFinishedEvent, status=status, output=to_json_data(self.output))
+
+
+def status_of(error: BaseException | None) -> Status:
+    """The status that an exception stands for."""
+    if error is None:
+        return "completed"
+    if isinstance(error, HookAbort):
+        return status_of(error.error)
+    if isinstance(error, RunError):
+        return error.status
+    if isinstance(error, asyncio.CancelledError | KeyboardInterrupt):
+        return "interrupted"
+    return "failed"
+
+
+def elapsed(since: float) -> float:
+    """Seconds since a `time.perf_counter()` reading."""
+    return round(time.perf_counter() - since, 6)
+
+
+def names_of(toolsets: Sequence[Any]) -> tuple[str, ...]:
+    """What the toolsets of an agent are called."""
+    return tuple(
+        item if isinstance(item, str) else getattr(item, "name", None) or type(item).__name__ for item in toolsets
+    )

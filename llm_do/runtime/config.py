@@ -1,0 +1,67 @@
+"""`RuntimeConfig`: everything about a session that is fixed when it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from llm_do.project.project import RuntimeSettings
+from llm_do.runtime.approvals import RunApprovalPolicy
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+
+    from llm_do.project.project import Project
+
+__all__ = ["RuntimeConfig", "silent"]
+
+
+def silent(_: str) -> None:
+    """Tells nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeConfig:
+    """A session's policy and limits; frozen.
+
+    Args:
+        approvals: Who answers what is asked.
+        settings: Limits and modes: the project's, with what the caller changed.
+        model: A model for every agent, by name or as an object.
+        models: Models for single agents, by agent name.
+        allow: Patterns of calls that are allowed when policy asks.
+        deny: Patterns of calls that are denied.
+        max_steps: Model requests in one agent run, for every agent; None leaves it to them.
+        retry_delay: Seconds before the first retry of a model request; it doubles from there.
+        notice: Told what a person should know, such as the local model's quality.
+    """
+
+    approvals: RunApprovalPolicy = field(default_factory=RunApprovalPolicy)
+    settings: RuntimeSettings = field(default_factory=RuntimeSettings)
+    model: str | Sequence[str] | Model | None = None
+    models: Mapping[str, str] = field(default_factory=dict[str, str])
+    allow: Sequence[str] = ()
+    deny: Sequence[str] = ()
+    max_steps: int | None = None
+    retry_delay: float = 0.5
+    notice: Callable[[str], None] = silent
+
+    @property
+    def tell_denials(self) -> bool:
+        """Whether a denial goes to the model; else it ends the run."""
+        said = self.approvals.return_permission_errors
+        return self.settings.return_permission_errors if said is None else said
+
+    @classmethod
+    def of(cls, project: Project, **changes: Any) -> RuntimeConfig:
+        """The project's own configuration with a caller's changes; those that are None change nothing.
+
+        Args:
+            project: The project.
+            changes: Fields of this class, or of `RuntimeSettings`.
+        """
+        given = {name: value for name, value in changes.items() if value is not None}
+        own = {name: given.pop(name) for name in list(given) if name in RuntimeSettings.__dataclass_fields__}
+        approvals = RunApprovalPolicy.of(given.pop("approvals", None) or project.settings.approval_mode)
+        return cls(approvals=approvals, settings=replace(project.settings, **own), **given)

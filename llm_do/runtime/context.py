@@ -1,0 +1,158 @@
+"""`CallContext`: what code in a call sees of its run, and the way to call others by name.
+
+It is `RunContext.deps` inside tools, and the second argument of entry and flow functions.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from llm_do.runtime.call import CallFrame, OpenToolCall, elapsed
+from llm_do.runtime.events import EventBase, ToolCallEvent, ToolResultEvent, WarningEvent
+from llm_do.runtime.hooks import Hooks
+
+if TYPE_CHECKING:
+    from llm_do.project.project import Project
+    from llm_do.runtime.runtime import Runtime
+    from llm_do.runtime.state import RunState
+
+__all__ = ["CURRENT_CALL", "CURRENT_TOOL", "CallContext", "current_call"]
+
+CURRENT_CALL: ContextVar[CallContext] = ContextVar("llm_do_current_call")
+"""The call whose agent is running in this task."""
+
+CURRENT_TOOL: ContextVar[threading.Event | None] = ContextVar("llm_do_current_tool", default=None)
+"""Set once the tool call that runs in this task or worker thread has been given up."""
+
+
+class CallContext:
+    """One call's view of its run.
+
+    Args:
+        runtime: The session it belongs to.
+        run: What the run's whole tree of calls shares.
+        frame: This call's own state.
+        parent: The caller's context; None for the entry.
+    """
+
+    __slots__ = ("frame", "parent", "run", "runtime")
+
+    def __init__(self, runtime: Runtime, run: RunState, frame: CallFrame, parent: CallContext | None = None) -> None:
+        self.runtime = runtime
+        self.run = run
+        self.frame = frame
+        self.parent = parent
+
+    @property
+    def project(self) -> Project:
+        """The project that runs."""
+        return self.runtime.project
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return self.run.run_id
+
+    @property
+    def call_id(self) -> str:
+        """This call's id, derived from its caller's."""
+        return self.frame.config.call_id
+
+    @property
+    def thread_id(self) -> str | None:
+        """The thread the run belongs to."""
+        return self.run.thread_id
+
+    @property
+    def user_id(self) -> str | None:
+        """Whose run it is."""
+        return self.run.user_id
+
+    @property
+    def depth(self) -> int:
+        """0 in the entry, 1 in what it calls, and so on."""
+        return self.frame.config.depth
+
+    @property
+    def path(self) -> str:
+        """Call path, such as `main/analyst`."""
+        return self.frame.config.path or self.frame.config.name
+
+    @property
+    def hooks(self) -> Hooks:
+        """The hooks of the agent that runs."""
+        return self.frame.hooks
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether what runs here has been given up: the call has ended, or this tool call timed out.
+
+        A synchronous tool that works long looks at it and stops, since its thread can't be stopped from outside.
+        """
+        tool = CURRENT_TOOL.get()
+        return self.frame.cancelled.is_set() or (tool is not None and tool.is_set())
+
+    async def call(self, name: str, input: object) -> Any:
+        """Call an agent, a flow or an exported function by name.
+
+        Args:
+            name: Its registered name.
+            input: Its input: a mapping, an input model, or text (short for `{"input": text}`).
+
+        Returns:
+            What it returns: text, or whatever its output type is.
+
+        Raises:
+            RunError: It is unknown, too deep, or ended early; the error says which and where.
+            InputError: The input doesn't fit its input model.
+
+        Example:
+            >>> async def main(input, ctx):
+            ...     return await ctx.call("analyzer", {"input": "text"})
+        """
+        return await self.runtime.dispatch(self, name, input)
+
+    async def call_agent(self, name: str, input: object) -> Any:
+        """The same as `call`."""
+        return await self.runtime.dispatch(self, name, input)
+
+    def emit(self, kind: Callable[..., EventBase], **data: Any) -> None:
+        """Write an event of this call."""
+        self.run.emit(kind, self.frame.config, **data)
+
+    def warn(self, message: str) -> None:
+        """Tell whoever watches the run something that doesn't end it."""
+        self.emit(WarningEvent, message=message)
+
+    def open_tool(self, tool_call_id: str, tool_name: str, args: object) -> None:
+        """Note that a model asked for a tool; it has a result before the call ends."""
+        self.frame.open_calls[tool_call_id] = OpenToolCall(tool_name, time.perf_counter())
+        self.emit(ToolCallEvent, tool_name=tool_name, tool_call_id=tool_call_id, args=args)
+
+    def record_tool(self, tool_call_id: str, tool_name: str, status: str, result: Any, size: int | None = None) -> None:
+        """Write how a tool call ended, once."""
+        opened = self.frame.open_calls.pop(tool_call_id, None)
+        if opened is None:
+            return
+        self.emit(
+            ToolResultEvent,
+            tool_name=tool_name,
+            tool_call_id=tool_call_id,
+            status=status,
+            result=result,
+            duration=elapsed(opened.started),
+            size=len(str(result).encode("utf-8", "replace")) if size is None else size,
+        )
+
+
+def current_call() -> CallContext:
+    """The call whose agent is running in this task.
+
+    Raises:
+        LookupError: None is.
+    """
+    return CURRENT_CALL.get()

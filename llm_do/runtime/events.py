@@ -1,0 +1,342 @@
+"""What happens in a run, as records: one frozen class a type, and the bus that hands them out.
+
+Every record is JSON data through `to_dict`. The runtime writes them where things happen; nothing here is
+translated from a provider's stream. `EventBus` is also public for an application's own events.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, TypeAlias, get_args
+
+__all__ = [
+    "EVENT_TYPES",
+    "ApprovalRequestedEvent",
+    "ApprovalResolvedEvent",
+    "CallFinishedEvent",
+    "CallStartedEvent",
+    "Event",
+    "EventBase",
+    "EventBus",
+    "HandoffEvent",
+    "RetryEvent",
+    "RunFailedEvent",
+    "RunFinishedEvent",
+    "RunStartedEvent",
+    "StateChangedEvent",
+    "TextDoneEvent",
+    "TextEvent",
+    "ThinkingEvent",
+    "ToolCallEvent",
+    "ToolResultEvent",
+    "UsageEvent",
+    "WarningEvent",
+]
+
+log = logging.getLogger("llm_do.events")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventBase:
+    """What every event tells: when it was, and which call of which run it belongs to.
+
+    Args:
+        seq: Number of the event in its run, from 0, without holes.
+        time: Seconds since the epoch.
+        run_id: The run.
+        call_id: The call it happened in.
+        parent_call_id: The call that made that call; None for the entry.
+        agent_name: Name of the agent or entry.
+        path: Call path, such as `main/analyst`.
+        depth: 0 for the entry, 1 for what it calls.
+    """
+
+    type: ClassVar[str]
+
+    seq: int
+    time: float
+    run_id: str
+    call_id: str
+    parent_call_id: str | None
+    agent_name: str
+    path: str
+    depth: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The event as JSON data, its type included."""
+        data: dict[str, Any] = {"type": self.type}
+        for name in FIELDS[type(self)]:
+            data[name] = getattr(self, name)
+        return data
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStartedEvent(EventBase):
+    """A run began."""
+
+    type: ClassVar[str] = "run_started"
+    entry: str
+    input: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFinishedEvent(EventBase):
+    """A run came to its end."""
+
+    type: ClassVar[str] = "run_finished"
+    status: str
+    output: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFailedEvent(EventBase):
+    """A run ended early; `error` is `{type, message, ...}`."""
+
+    type: ClassVar[str] = "run_failed"
+    status: str
+    error: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallStartedEvent(EventBase):
+    """An agent, a function or a flow was called."""
+
+    type: ClassVar[str] = "call_started"
+    input: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallFinishedEvent(EventBase):
+    """That call ended; `status` is as in `RunResult.status`."""
+
+    type: ClassVar[str] = "call_finished"
+    status: str
+    output: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextEvent(EventBase):
+    """A piece of a model's text, as it comes."""
+
+    type: ClassVar[str] = "text"
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextDoneEvent(EventBase):
+    """The whole text of one model response."""
+
+    type: ClassVar[str] = "text_done"
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThinkingEvent(EventBase):
+    """What a model said it thought."""
+
+    type: ClassVar[str] = "thinking"
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallEvent(EventBase):
+    """A model asks for a tool; `args` as it wrote them."""
+
+    type: ClassVar[str] = "tool_call"
+    tool_name: str
+    tool_call_id: str
+    args: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResultEvent(EventBase):
+    """How that call ended: success, failed, denied, refused, timed_out or cancelled.
+
+    Args:
+        result: What the model was told.
+        duration: Seconds, waiting for an answer included.
+        size: Bytes of the result before it was shortened.
+    """
+
+    type: ClassVar[str] = "tool_result"
+    tool_name: str
+    tool_call_id: str
+    status: str
+    result: Any
+    duration: float
+    size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalRequestedEvent(EventBase):
+    """A call waits for an answer; `rule` is what made it ask."""
+
+    type: ClassVar[str] = "approval_requested"
+    tool_call_id: str
+    tool_name: str
+    args: Any
+    rule: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalResolvedEvent(EventBase):
+    """The answer: `decision` is allow or deny, `by` is who gave it."""
+
+    type: ClassVar[str] = "approval_resolved"
+    tool_call_id: str
+    tool_name: str
+    decision: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateChangedEvent(EventBase):
+    """A toolkit's context or states changed."""
+
+    type: ClassVar[str] = "state_changed"
+    toolkit: str
+    updates: Any
+    states: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandoffEvent(EventBase):
+    """One agent handed control to another."""
+
+    type: ClassVar[str] = "handoff"
+    source: str
+    target: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryEvent(EventBase):
+    """A model request failed for a passing reason and is tried again after `delay` seconds.
+
+    Text that came in pieces since the last `text_done` of this call is void.
+    """
+
+    type: ClassVar[str] = "retry"
+    attempt: int
+    delay: float
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageEvent(EventBase):
+    """What one model response used."""
+
+    type: ClassVar[str] = "usage"
+    usage: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarningEvent(EventBase):
+    """Something a person should know that doesn't end the run."""
+
+    type: ClassVar[str] = "warning"
+    message: str
+
+
+Event: TypeAlias = (
+    RunStartedEvent
+    | RunFinishedEvent
+    | RunFailedEvent
+    | CallStartedEvent
+    | CallFinishedEvent
+    | TextEvent
+    | TextDoneEvent
+    | ThinkingEvent
+    | ToolCallEvent
+    | ToolResultEvent
+    | ApprovalRequestedEvent
+    | ApprovalResolvedEvent
+    | StateChangedEvent
+    | HandoffEvent
+    | RetryEvent
+    | UsageEvent
+    | WarningEvent
+)
+"""Any event of a run; tell them apart by `type`."""
+
+EVENT_TYPES: tuple[str, ...] = tuple(kind.type for kind in get_args(Event))
+"""The `type` of every event."""
+
+FIELDS: dict[type, tuple[str, ...]] = {
+    kind: tuple(field.name for field in fields(kind)) for kind in (EventBase, *get_args(Event))
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subscription:
+    """One subscriber of run events and what it wants to hear."""
+
+    callback: Callable[[Event], object]
+    type: str | None = None
+    agent: str | None = None
+    thread: str | None = None
+    text: bool = False
+
+    def wants_text(self) -> bool:
+        """Whether it hears of text as it comes, so that providers are asked to stream."""
+        return self.text or self.type == "text"
+
+    def deliver(self, event: Event, thread_id: str | None) -> None:
+        """Call it if the filter says so; its exception is logged and stays here."""
+        if self.type is not None and event.type != self.type:
+            return
+        if self.agent is not None and event.agent_name != self.agent:
+            return
+        if self.thread is not None and thread_id != self.thread:
+            return
+        try:
+            self.callback(event)
+        except Exception:
+            log.exception("an event subscriber failed on %s", event.type)
+
+
+class EventBus:
+    """Application events by name: subscribers are called in the order they came.
+
+    Independent of a run's own events. A subscriber's exception is logged and doesn't reach the emitter.
+
+    Example:
+        >>> import asyncio
+        >>> bus, heard = EventBus(), []
+        >>> bus.on("step_complete", lambda **data: heard.append(data["step"]))
+        >>> asyncio.run(bus.emit("step_complete", step=1))
+        >>> heard
+        [1]
+    """
+
+    def __init__(self) -> None:
+        self._subscribers: dict[str, list[Callable[..., object]]] = {}
+
+    def on(self, name: str, callback: Callable[..., Awaitable[object] | object]) -> None:
+        """Call `callback`, sync or async, with the data of every event of that name."""
+        self._subscribers.setdefault(name, []).append(callback)
+
+    def off(self, name: str, callback: Callable[..., object]) -> None:
+        """Stop calling `callback`; nothing happens when it wasn't subscribed."""
+        subscribers = self._subscribers.get(name, [])
+        if callback in subscribers:
+            subscribers.remove(callback)
+
+    async def emit(self, name: str, **data: object) -> None:
+        """Call every subscriber of `name` with `data`, one after the other."""
+        for callback in list(self._subscribers.get(name, ())):
+            try:
+                result = callback(**data)
+                if inspect.isawaitable(result):
+                    await result
+            except Exception:
+                log.exception("a subscriber of %r failed", name)
+
+
+def now() -> float:
+    """The time that events carry, in seconds since the epoch."""
+    return time.time()

@@ -1,0 +1,284 @@
+"""What a run returns: `RunResult`, its parts, and the same as JSON data.
+
+How a run comes to its result lives in `llm_do.runtime.state`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from llm_do.errors import EXIT_CODES, LlmDoError, RunError, Status
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage
+
+__all__ = ["ApprovalRecord", "CallRecord", "ErrorRecord", "ExecutionContext", "RunResult", "Usage", "to_json_data"]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What was used: counts, and US dollars where every price is known.
+
+    Example:
+        >>> Usage(requests=1, input_tokens=10, output_tokens=5) + Usage(requests=1, input_tokens=1)
+        Usage(requests=2, tool_calls=0, input_tokens=11, output_tokens=5, cost_usd=None)
+    """
+
+    requests: int = 0
+    tool_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+
+    @property
+    def total_tokens(self) -> int:
+        """Tokens sent and received."""
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        cost = None
+        if self.cost_usd is not None or other.cost_usd is not None:
+            cost = (self.cost_usd or 0.0) + (other.cost_usd or 0.0)
+        return Usage(
+            self.requests + other.requests,
+            self.tool_calls + other.tool_calls,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            cost,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The counts as JSON data, `total_tokens` included."""
+        return {
+            "requests": self.requests,
+            "tool_calls": self.tool_calls,
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "total_tokens": self.total_tokens,
+            "cost_usd": self.cost_usd,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorRecord:
+    """One failure, nested ones that the run survived included."""
+
+    type: str
+    message: str
+    agent_path: str | None = None
+    file: str | None = None
+    line: int | None = None
+
+    @classmethod
+    def of(cls, error: BaseException, agent_path: str | None = None) -> ErrorRecord:
+        """The record of an exception."""
+        if isinstance(error, LlmDoError):
+            return cls(type(error).__name__, error.message, error.agent_path or agent_path, error.file, error.line)
+        return cls(type(error).__name__, str(error) or type(error).__name__, agent_path)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as JSON data; file and line only where they are known."""
+        data: dict[str, Any] = {"type": self.type, "message": self.message, "agent_path": self.agent_path}
+        if self.file is not None:
+            data["file"] = self.file
+        if self.line is not None:
+            data["line"] = self.line
+        return data
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalRecord:
+    """One call that was asked about and granted, or denied; `call_id` is the tool call's."""
+
+    call_id: str
+    agent_path: str
+    tool: str
+    args: Any
+    reason: str
+    rule: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as JSON data."""
+        return dataclasses.asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """One nested call of an agent, a function or a flow.
+
+    Args:
+        call_id: Its id, derived from its caller's.
+        path: Call path, such as `main/analyst`.
+        status: How it ended, as in `RunResult.status`.
+        usage: Its own use, that of the calls it made left out.
+        steps: Model responses it got itself.
+        messages: Its own history; empty for a function.
+        error: What ended it early.
+    """
+
+    call_id: str
+    path: str
+    status: Status
+    usage: Usage
+    steps: int
+    messages: list[ModelMessage] = field(repr=False)
+    error: ErrorRecord | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as JSON data."""
+        return {
+            "call_id": self.call_id,
+            "path": self.path,
+            "status": self.status,
+            "usage": self.usage.to_dict(),
+            "steps": self.steps,
+            "messages": messages_data(self.messages),
+            "error": self.error.to_dict() if self.error else None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionContext:
+    """What the next run can continue from; continuing never changes it.
+
+    Args:
+        messages: The conversation.
+    """
+
+    messages: tuple[ModelMessage, ...] = field(default=(), repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The context as JSON data."""
+        return {"messages": messages_data(self.messages)}
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """How a run ended and what it did.
+
+    Args:
+        status: How it ended; one per exit code.
+        output: The entry's result; partial text when it ended early, else None.
+        run_id: The run's id.
+        thread_id: The thread it belongs to.
+        messages: The entry agent's own history, valid to continue from; empty for a function entry.
+        calls: One record per nested call.
+        usage: What the whole tree used.
+        steps: Model responses over the whole tree; a retried request counts once.
+        errors: Failures, nested ones included.
+        denials: Calls that were denied.
+        approvals: Calls that were asked about and granted.
+        execution_context: What the next run can continue from.
+        error: The exception that ended the run early.
+    """
+
+    status: Status
+    output: Any
+    run_id: str
+    thread_id: str | None = None
+    messages: list[ModelMessage] = field(default_factory=list["ModelMessage"], repr=False)
+    calls: list[CallRecord] = field(default_factory=list[CallRecord], repr=False)
+    usage: Usage = field(default_factory=Usage)
+    steps: int = 0
+    errors: list[ErrorRecord] = field(default_factory=list[ErrorRecord])
+    denials: list[ApprovalRecord] = field(default_factory=list[ApprovalRecord])
+    approvals: list[ApprovalRecord] = field(default_factory=list[ApprovalRecord])
+    execution_context: ExecutionContext = field(default_factory=ExecutionContext, repr=False)
+    error: BaseException | None = field(default=None, repr=False)
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code with which the command line ends for this result."""
+        if isinstance(self.error, LlmDoError) and not isinstance(self.error, RunError):
+            return self.error.exit_code
+        return EXIT_CODES[self.status]
+
+    def raise_for_status(self) -> RunResult:
+        """The result itself, unless the run ended early: then its error is raised."""
+        if self.error is not None:
+            raise self.error
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that `--output json` prints."""
+        return {
+            "status": self.status,
+            "output": to_json_data(self.output),
+            "messages": messages_data(self.messages),
+            "calls": [call.to_dict() for call in self.calls],
+            "usage": self.usage.to_dict(),
+            "steps": self.steps,
+            "run_id": self.run_id,
+            "thread_id": self.thread_id,
+            "errors": [error.to_dict() for error in self.errors],
+            "denials": [record.to_dict() for record in self.denials],
+            "approvals": [record.to_dict() for record in self.approvals],
+            "execution_context": self.execution_context.to_dict(),
+        }
+
+
+def messages_data(messages: list[ModelMessage] | tuple[ModelMessage, ...]) -> list[Any]:
+    """A history as JSON data that PydanticAI reads back."""
+    if not messages:
+        return []
+    from pydantic_ai.messages import ModelMessagesTypeAdapter
+
+    return ModelMessagesTypeAdapter.dump_python(list(messages), mode="json")
+
+
+def to_json_data(value: Any) -> Any:
+    """Any result as JSON data: models and dataclasses by their fields, bytes as base64, the unknown by `str`.
+
+    Example:
+        >>> to_json_data({"when": __import__("datetime").date(2026, 1, 2)})
+        {'when': '2026-01-02'}
+    """
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    from pydantic_core import to_jsonable_python
+
+    return to_jsonable_python(value, fallback=str, bytes_mode="base64", inf_nan_mode="strings", serialize_unknown=True)
+
+
+def output_text(value: Any) -> str:
+    """A result as the command line prints it and a calling agent reads it.
+
+    A string stays as it is; a pydantic model or a dataclass that defines `__str__` is shown by it; else JSON.
+
+    Args:
+        value: What an entry or an agent returned.
+
+    Returns:
+        Its text.
+
+    Example:
+        >>> output_text({"a": 1})
+        '{"a": 1}'
+    """
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    kind = cast("type[Any]", type(value))
+    is_record = dataclasses.is_dataclass(value) or hasattr(kind, "model_fields")
+    if is_record and _defines_str(kind):
+        return str(value)
+    return json.dumps(to_json_data(value), ensure_ascii=False)
+
+
+def _defines_str(kind: type) -> bool:
+    """Whether a class of the project's own says how it is shown."""
+    for base in kind.__mro__:
+        if "__str__" in vars(base):
+            return not base.__module__.startswith(("pydantic.", "builtins"))
+    return False
+
+
+def as_mapping(value: Any) -> Mapping[str, Any]:
+    """Arguments as JSON data, for rules, events and digests."""
+    data = to_json_data(value)
+    return data if isinstance(data, dict) else {"value": data}  # pyright: ignore[reportUnknownVariableType]

@@ -1,0 +1,192 @@
+"""`run`: the one-liners over `Runtime`. `run(...)` is async, `run.sync(...)` blocks, `run.stream(...)` shows events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from pydantic_ai.models import Model, infer_model
+from pydantic_ai.providers import Provider
+
+from llm_do.errors import UsageError
+from llm_do.project.agents import AgentSpec
+from llm_do.project.project import EntrySpec, Project
+from llm_do.project.registry import Registered, Registry
+from llm_do.runtime.approvals import ApprovalCallback, ApprovalMode, RunApprovalPolicy
+from llm_do.runtime.results import ExecutionContext, RunResult
+from llm_do.runtime.runtime import Runtime
+from llm_do.runtime.stream import RunStream
+from llm_do.runtime.support import run_blocking
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage
+
+__all__ = ["Runnable", "Runner", "run"]
+
+Runnable: TypeAlias = Project | AgentSpec | str | Path
+"""What can be run: a project, a path of one, or an agent's declaration."""
+
+
+class Runner:
+    """Runs a project, a path of one, or an agent's declaration.
+
+    Example:
+        >>> result = run.sync(AgentSpec("echo", model="test"), "Hello")
+        >>> result.status
+        'completed'
+    """
+
+    async def __call__(
+        self,
+        target: Runnable,
+        input: object = None,
+        *,
+        messages: Sequence[ModelMessage] | None = None,
+        execution_context: ExecutionContext | None = None,
+        model: str | Sequence[str] | Model | None = None,
+        provider: Provider[Any] | Model | None = None,
+        approvals: ApprovalMode | ApprovalCallback | RunApprovalPolicy | None = None,
+        thread_id: str | None = None,
+        user_id: str | None = None,
+        max_retries: int | None = None,
+        loop_threshold: int | None = None,
+        max_steps: int | None = None,
+    ) -> RunResult:
+        """Run `target` and return its result.
+
+        Args:
+            target: What to run.
+            input: Text, a mapping, or an input model.
+            messages: The conversation so far.
+            execution_context: The result's of an earlier run, to continue from.
+            model: A model for every agent.
+            provider: A PydanticAI provider, with `model` the name of its model; or a model.
+            approvals: A mode, an async callback, or a policy; None takes the project's mode.
+            thread_id: The thread the run belongs to.
+            user_id: Whose run it is.
+            max_retries: Retries of a model request; None takes the project's.
+            loop_threshold: Identical batches of tool calls that end a run; None takes the project's.
+            max_steps: Model requests in one agent run.
+
+        Returns:
+            The result.
+
+        Raises:
+            LinkError: The project doesn't link.
+            InputError: The input doesn't fit.
+            RunError: The run ended early.
+        """
+        runtime = _runtime(target, model, provider, approvals, max_retries, loop_threshold, max_steps)
+        try:
+            return await runtime.run(
+                input,
+                messages=messages,
+                execution_context=execution_context,
+                thread_id=thread_id,
+                user_id=user_id,
+            )
+        finally:
+            await runtime.aclose()
+
+    def sync(self, target: Runnable, input: object = None, **options: Any) -> RunResult:
+        """`run` for code that isn't async; works inside a running event loop too.
+
+        Args:
+            target: What to run.
+            input: Text, a mapping, or an input model.
+            options: As for `run`.
+
+        Returns:
+            The result.
+        """
+        return run_blocking(lambda: self(target, input, **options))
+
+    def stream(
+        self,
+        target: Runnable,
+        input: object = None,
+        *,
+        messages: Sequence[ModelMessage] | None = None,
+        execution_context: ExecutionContext | None = None,
+        model: str | Sequence[str] | Model | None = None,
+        provider: Provider[Any] | Model | None = None,
+        approvals: ApprovalMode | ApprovalCallback | RunApprovalPolicy | None = None,
+        thread_id: str | None = None,
+        user_id: str | None = None,
+        max_retries: int | None = None,
+        loop_threshold: int | None = None,
+        max_steps: int | None = None,
+    ) -> RunStream:
+        """The same run, seen as its events.
+
+        Args:
+            target: What to run.
+            input: Text, a mapping, or an input model.
+            messages: As for `run`; so are the others.
+            execution_context: What to continue from.
+            model: A model for every agent.
+            provider: A provider or a model.
+            approvals: Who answers.
+            thread_id: The thread.
+            user_id: The user.
+            max_retries: Retries of a model request.
+            loop_threshold: Identical batches that end a run.
+            max_steps: Model requests in one agent run.
+
+        Returns:
+            An async iterable of events, with the `result` once it has ended.
+        """
+        runtime = _runtime(target, model, provider, approvals, max_retries, loop_threshold, max_steps)
+        return runtime.stream(
+            input,
+            messages=messages,
+            execution_context=execution_context,
+            thread_id=thread_id,
+            user_id=user_id,
+        )
+
+
+def _runtime(
+    target: Runnable,
+    model: str | Sequence[str] | Model | None,
+    provider: Provider[Any] | Model | None,
+    approvals: ApprovalMode | ApprovalCallback | RunApprovalPolicy | None,
+    max_retries: int | None,
+    loop_threshold: int | None,
+    max_steps: int | None,
+) -> Runtime:
+    return Runtime(
+        _project(target),
+        approvals=approvals,
+        model=_model(model, provider),
+        max_retries=max_retries,
+        loop_threshold=loop_threshold,
+        max_steps=max_steps,
+    )
+
+
+def _project(target: Runnable) -> Project:
+    if isinstance(target, Project):
+        return target
+    if isinstance(target, AgentSpec):
+        registry = Registry({target.name: Registered(target.name, "agent", target)})
+        return Project(Path.cwd(), EntrySpec("agent", target.name), registry)
+    return Project.load(target)
+
+
+def _model(
+    model: str | Sequence[str] | Model | None, provider: Provider[Any] | Model | None
+) -> str | Sequence[str] | Model | None:
+    if provider is None:
+        return model
+    if isinstance(provider, Model):
+        return provider
+    if not isinstance(model, str):
+        raise UsageError("a provider needs the name of its model", hint="Pass model='provider:name' besides provider=.")
+    name = model if ":" in model else f"{provider.name}:{model}"
+    return infer_model(name, provider_factory=lambda _: provider)
+
+
+run = Runner()
+"""Run a project, a path of one, or an agent's declaration: `await run(...)`, `run.sync(...)`, `run.stream(...)`."""

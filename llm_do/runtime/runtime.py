@@ -1,0 +1,492 @@
+"""`Runtime`: a session over one project. It runs entries, answers names, and holds what runs share.
+
+One method carries out runs, `execute`; `run`, `run_sync` and `stream` are views of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakKeyDictionary
+
+from pydantic_ai.models import Model
+
+from llm_do.errors import InputError, RunError, RunTimeoutError, UsageError
+from llm_do.models.names import ModelOverride, choose
+from llm_do.models.pool import ModelPool
+from llm_do.project.agents import AgentSpec
+from llm_do.project.inputs import describe_input, to_input
+from llm_do.project.registry import Registered
+from llm_do.runtime.approvals import ApprovalCallback, ApprovalMode, Broker, RunApprovalPolicy
+from llm_do.runtime.build import AgentBuilder, BuiltAgent
+from llm_do.runtime.call import CallConfig, CallFrame, status_of
+from llm_do.runtime.config import RuntimeConfig
+from llm_do.runtime.context import CallContext
+from llm_do.runtime.dispatch import NULL_MODEL, call_by_name
+from llm_do.runtime.entries import AgentEntry, Entry, FunctionEntry, NamedEntry
+from llm_do.runtime.events import (
+    Event,
+    EventBus,
+    RunFailedEvent,
+    RunFinishedEvent,
+    RunStartedEvent,
+    Subscription,
+)
+from llm_do.runtime.hooks import HookAbort
+from llm_do.runtime.limits import BudgetMeter
+from llm_do.runtime.requests import EngineModel
+from llm_do.runtime.results import ErrorRecord, ExecutionContext, RunResult, Usage, to_json_data
+from llm_do.runtime.state import RunState
+from llm_do.runtime.stream import RunStream
+from llm_do.runtime.support import builder_of, in_worker, local_at_hand, patterns_of, policy_of, run_blocking
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage
+
+    from llm_do.policy.values import ToolCallInfo
+    from llm_do.project.project import Project
+
+__all__ = ["Runtime"]
+
+T = TypeVar("T")
+
+
+class Runtime:
+    """A session over one project, in a process: embed it in a script, a service or a notebook.
+
+    Any number of runs may go on at once, in one event loop or several; they don't see each other. What a person
+    answered "for this session" holds for all of them.
+
+    Args:
+        project: The project.
+        approvals: `prompt`, `approve_all`, `reject_all`, an async callback, or a `RunApprovalPolicy`; None takes the
+            project's mode. In mode `prompt` without a callback there is nobody to ask: what needs a person is denied.
+        model: A model for every agent, by name or as a PydanticAI model.
+        models: Models for single agents, by agent name.
+        allow: Patterns of calls that are allowed when policy asks.
+        deny: Patterns of calls that are denied whatever else says.
+        max_depth: Deepest nested call.
+        max_steps: Model requests in one agent run.
+        max_retries: Retries of a model request that failed for a passing reason.
+        loop_threshold: Identical batches of tool calls that end an agent's run; 0 is off.
+        run_timeout: Seconds a run may take.
+        config: Everything at once, instead of the arguments above.
+
+    Raises:
+        UsageError: A pattern in `allow` or `deny` is no pattern.
+        ValueError: `approvals` is none of what it may be.
+
+    Example:
+        >>> project = Project.load("examples/greeter")
+        >>> runtime = Runtime(project, approvals="approve_all", model="test")
+        >>> runtime.run_sync("Hello").status
+        'completed'
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        *,
+        approvals: ApprovalMode | ApprovalCallback | RunApprovalPolicy | None = None,
+        model: str | Sequence[str] | Model | None = None,
+        models: Mapping[str, str] | None = None,
+        allow: Sequence[str] | None = None,
+        deny: Sequence[str] | None = None,
+        max_depth: int | None = None,
+        max_steps: int | None = None,
+        max_retries: int | None = None,
+        loop_threshold: int | None = None,
+        run_timeout: float | None = None,
+        config: RuntimeConfig | None = None,
+    ) -> None:
+        self.project = project
+        self.config = config or RuntimeConfig.of(
+            project,
+            approvals=approvals,
+            model=model,
+            models=models,
+            allow=allow,
+            deny=deny,
+            max_depth=max_depth,
+            max_steps=max_steps,
+            max_retries=max_retries,
+            loop_threshold=loop_threshold,
+            run_timeout=run_timeout,
+        )
+        self.registry = project.registry
+        self.builder = builder_of(project)
+        self.policy, self.policy_function = policy_of(project, self.config)
+        self.allow_options = patterns_of(self.config.allow, "--allow")
+        self.usage = Usage()
+        self.events = EventBus()
+        self.remembered: set[str] = set()
+        self.pool = ModelPool(self.config.notice)
+        self._lock = threading.Lock()
+        self._subscriptions: list[Subscription] = []
+        self._brokers: WeakKeyDictionary[asyncio.AbstractEventLoop, Broker] = WeakKeyDictionary()
+        self._slots: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+        self._running: set[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = set()
+
+    # -- names
+
+    def register_agents(self, agents: Mapping[str, AgentSpec]) -> None:
+        """Add agents late; what is called from now on finds them."""
+        self._register("agent", agents)
+
+    def register_tools(self, tools: Mapping[str, Callable[..., Any]]) -> None:
+        """Add functions late, to be listed under `tools` or called by name."""
+        self._register("tool", tools)
+
+    def register_toolsets(self, toolsets: Mapping[str, Any]) -> None:
+        """Add toolsets or toolset factories late."""
+        self._register("toolset", toolsets)
+
+    def _register(self, kind: Any, items: Mapping[str, Any]) -> None:
+        self.registry = self.registry.extended({name: Registered(name, kind, value) for name, value in items.items()})
+        self.builder = AgentBuilder(self.project, self.registry)
+
+    # -- events
+
+    def on(
+        self,
+        type: str | None,
+        callback: Callable[[Event], object],
+        *,
+        agent: str | None = None,
+        thread: str | None = None,
+    ) -> Callable[[], None]:
+        """Hear the events of all runs from now on.
+
+        Args:
+            type: Only events of this type; None hears all. Asking for `text` makes providers stream.
+            callback: Called with each event, in order. Its exception is logged and never reaches the run.
+            agent: Only events of this agent.
+            thread: Only events of this thread's runs.
+
+        Returns:
+            A function that ends the subscription.
+        """
+        subscription = Subscription(callback, type, agent, thread)
+        self._subscriptions.append(subscription)
+
+        def unsubscribe() -> None:
+            if subscription in self._subscriptions:
+                self._subscriptions.remove(subscription)
+
+        return unsubscribe
+
+    # -- runs
+
+    async def run(
+        self,
+        input: object = None,
+        *,
+        entry: str | Entry | None = None,
+        messages: Sequence[ModelMessage] | None = None,
+        execution_context: ExecutionContext | None = None,
+        thread_id: str | None = None,
+        user_id: str | None = None,
+    ) -> RunResult:
+        """Run the project's entry.
+
+        Args:
+            input: Text, a mapping of the input model's fields, or an input model; None takes the entry's default.
+            entry: Another callable of the project, by name, or an entry object.
+            messages: The conversation so far, for an agent entry.
+            execution_context: The result's of an earlier run, to continue from; it isn't changed.
+            thread_id: The thread the run belongs to.
+            user_id: Whose run it is.
+
+        Returns:
+            The result.
+
+        Raises:
+            InputError: The input doesn't fit; nothing has run.
+            RunError: The run ended early; the error carries the history so far.
+        """
+        result = await self.execute(
+            input,
+            entry=entry,
+            messages=messages,
+            execution_context=execution_context,
+            thread_id=thread_id,
+            user_id=user_id,
+        )
+        return result.raise_for_status()
+
+    def run_sync(self, input: object = None, **options: Any) -> RunResult:
+        """`run` for code that isn't async; works inside a running event loop too, such as a notebook's.
+
+        Args:
+            input: As for `run`.
+            options: As for `run`.
+
+        Returns:
+            The result.
+        """
+
+        async def once() -> RunResult:
+            try:
+                return await self.run(input, **options)
+            finally:
+                await self.pool.aclose()
+
+        return run_blocking(once)
+
+    def stream(self, input: object = None, **options: Any) -> RunStream:
+        """The same run as `run`, seen as its events.
+
+        Args:
+            input: As for `run`.
+            options: As for `run`.
+
+        Returns:
+            An async iterable of events; its `result` is the run's once it has ended.
+
+        Example:
+            >>> async def watch(runtime):
+            ...     async for event in runtime.stream("Hello"):
+            ...         print(event.type)
+        """
+        return RunStream(lambda subscription: self.execute(input, subscription=subscription, **options))
+
+    async def run_entry(self, entry: Entry, input: object = None) -> RunResult:
+        """Run an entry object; the same as `run(input, entry=entry)`."""
+        return await self.run(input, entry=entry)
+
+    async def execute(
+        self,
+        input: object = None,
+        *,
+        entry: str | Entry | None = None,
+        messages: Sequence[ModelMessage] | None = None,
+        execution_context: ExecutionContext | None = None,
+        thread_id: str | None = None,
+        user_id: str | None = None,
+        subscription: Subscription | None = None,
+    ) -> RunResult:
+        """Carry out a run and return its result however it ends: `status` and `error` tell.
+
+        Args:
+            input: As for `run`; so are the others.
+            entry: Another callable of the project.
+            messages: The conversation so far.
+            execution_context: What to continue from.
+            thread_id: The thread.
+            user_id: The user.
+            subscription: Hears this run's events besides the runtime's subscribers.
+
+        Returns:
+            The result. Only cancellation from outside comes out as an exception, after the run was closed.
+
+        Raises:
+            InputError: The input doesn't fit; nothing has run.
+        """
+        history = list(messages or (execution_context.messages if execution_context else ()))
+        chosen = self._entry(entry, history)
+        value = self._input(chosen, input, default=entry is None)
+        run = RunState(
+            run_id=uuid.uuid4().hex,
+            budget=BudgetMeter(self.config.settings.budget),
+            subscriptions=[*self._subscriptions, *([subscription] if subscription else [])],
+            thread_id=thread_id,
+            user_id=user_id,
+        )
+        depth0 = CallConfig(
+            name=chosen.name,
+            path="" if isinstance(chosen, AgentEntry) else chosen.name,
+            depth=0,
+            call_id=run.unique_call_id(run.run_id),
+            parent_call_id=None,
+            model=NULL_MODEL,
+        )
+        ctx = CallContext(self, run, CallFrame(depth0, value))
+        return await self._carry_out(ctx, chosen, value)
+
+    async def _carry_out(self, ctx: CallContext, entry: Entry, value: Any) -> RunResult:
+        """Run the entry in a task of its own, so that `interrupt` can tell itself from an outer cancellation."""
+        ctx.emit(RunStartedEvent, entry=entry.name, input=to_json_data(value))
+        task = asyncio.ensure_future(self._timed(entry, value, ctx))
+        mark = (asyncio.get_running_loop(), task)
+        self._running.add(mark)
+        output, error = None, None
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as cancelled:
+            task.cancel()
+            await asyncio.wait([task])
+            self._finish(ctx, entry, None, cancelled)
+            raise
+        finally:
+            self._running.discard(mark)
+        try:
+            output = task.result()
+        except (Exception, asyncio.CancelledError) as raised:  # noqa: BLE001 (however a run ends, it has a result)
+            error = raised.error if isinstance(raised, HookAbort) else raised
+        return self._finish(ctx, entry, output, error)
+
+    async def _timed(self, entry: Entry, value: Any, ctx: CallContext) -> Any:
+        limit = self.config.settings.run_timeout
+        if limit is None:
+            return await entry.run(value, ctx)
+        timer = asyncio.timeout(limit)
+        try:
+            async with timer:
+                return await entry.run(value, ctx)
+        except TimeoutError as error:
+            if not timer.expired():
+                raise
+            raise RunTimeoutError(
+                f"the run took longer than {limit:g} s", hint="Raise `runtime.run_timeout` or --timeout."
+            ) from error
+
+    def _finish(self, ctx: CallContext, entry: Entry, output: Any, error: BaseException | None) -> RunResult:
+        run = ctx.run
+        status = status_of(error)
+        if run.nobody_to_ask and status in ("completed", "limited"):
+            status = "denied"
+        if error is not None:
+            run.note_error(error, ctx.path)
+        messages = list(entry.messages) if isinstance(entry, AgentEntry) else []
+        if isinstance(error, RunError):
+            error.messages = messages
+        result = RunResult(
+            status=status,
+            output=output if error is None else (ctx.frame.text or None),
+            run_id=run.run_id,
+            thread_id=run.thread_id,
+            messages=messages,
+            calls=run.calls,
+            usage=run.budget.used,
+            steps=run.steps,
+            errors=run.errors,
+            denials=run.denials,
+            approvals=run.approvals,
+            execution_context=ExecutionContext(tuple(messages)),
+            error=error,
+        )
+        with self._lock:
+            self.usage += result.usage
+        if error is None:
+            ctx.emit(RunFinishedEvent, status=status, output=to_json_data(output))
+        else:
+            ctx.emit(RunFailedEvent, status=status, error=ErrorRecord.of(error, ctx.path).to_dict())
+        return result
+
+    def interrupt(self) -> None:
+        """End every run that goes on now, as a signal does: tools clean up, results say `interrupted`."""
+        for loop, task in list(self._running):
+            loop.call_soon_threadsafe(task.cancel)
+
+    async def aclose(self) -> None:
+        """Close what the session holds open in this event loop."""
+        await self.pool.aclose()
+
+    # -- what calls need
+
+    async def dispatch(self, ctx: CallContext, name: str, input: object) -> Any:
+        """Call `name` as a child of `ctx`; `CallContext.call` is this."""
+        return await call_by_name(ctx, name, input)
+
+    def model_for(self, built: BuiltAgent) -> Model:
+        """The model an agent asks, wrapped so that its requests pass through the run.
+
+        Raises:
+            ModelUnavailableError: It can't be had.
+        """
+        spec, config = built.spec, self.config
+        model = config.model if isinstance(config.model, Model) and spec.name not in config.models else spec.model
+        if isinstance(model, Model):
+            return EngineModel(model)
+        default = self.project.model
+        override = ModelOverride(
+            None if config.model is None or isinstance(config.model, Model) else _names(config.model), config.models
+        )
+        file = spec.place.file if spec.place else None
+        choice = choose(
+            spec.name,
+            model,
+            environ=os.environ,
+            override=override,
+            manifest=None if isinstance(default, Model) else default,
+            compatible=spec.compatible_models,
+            local_at_hand=local_at_hand,
+            file=file,
+            root=self.project.root,
+        )
+        if choice.origin == "local":
+            self.config.notice("no model is named and no key is set: using the local model")
+        return EngineModel(self.pool.get(choice.names, agent=spec.name, file=file, settings=built.settings))
+
+    def agent_call_needs_approval(self, info: ToolCallInfo) -> bool:
+        """Whether the project asks about this call of an agent."""
+        settings = self.config.settings
+        own = settings.agent_approval_overrides.get(info.tool)
+        calls = settings.agent_calls_require_approval
+        files = settings.agent_attachments_require_approval
+        if own is not None:
+            calls = calls if own.calls_require_approval is None else own.calls_require_approval
+            files = files if own.attachments_require_approval is None else own.attachments_require_approval
+        return calls or (files and bool(info.args.get("attachments")))
+
+    def broker(self) -> Broker | None:
+        """Who puts questions to a person in this event loop; None when there is nobody to ask."""
+        callback = self.config.approvals.approval_callback
+        if callback is None:
+            return None
+        loop = asyncio.get_running_loop()
+        broker = self._brokers.get(loop)
+        if broker is None:
+            broker = self._brokers[loop] = Broker(callback)
+        return broker
+
+    def request_slot(self) -> asyncio.Semaphore:
+        """Held while a model request is in flight."""
+        loop = asyncio.get_running_loop()
+        slots = self._slots.get(loop)
+        if slots is None:
+            slots = self._slots[loop] = asyncio.Semaphore(self.config.settings.max_concurrency)
+        return slots
+
+    async def in_thread(self, function: Callable[..., T], *args: Any) -> T:
+        """Run synchronous code in a worker thread, with this call's context variables."""
+        return await in_worker(function, *args)
+
+    def _entry(self, entry: str | Entry | None, history: list[ModelMessage]) -> Entry:
+        if entry is not None and not isinstance(entry, str):
+            return entry
+        declared = self.project.entry
+        if entry is None and declared.kind == "function" and declared.function is not None:
+            return FunctionEntry(declared.function, declared.name, declared.input_model)
+        name = entry or declared.name
+        spec = self.registry.agent(name)
+        if spec is not None:
+            return AgentEntry(spec, history)
+        found = self.registry.get(name)
+        if found is not None and found.kind == "flow":
+            return found.value
+        if found is not None and found.kind == "tool":
+            return NamedEntry(name)
+        near = self.registry.nearest(name)
+        raise UsageError(
+            f"the project has nothing to run that is called {name!r}",
+            hint=f"Did you mean {near!r}?" if near else "Known names: " + ", ".join(self.registry),
+        )
+
+    def _input(self, entry: Entry, value: object, *, default: bool) -> Any:
+        if value is None and default:
+            value = self.project.entry.args
+        if value is None:
+            fields = entry.input_model.model_fields.values()
+            if any(info.is_required() for info in fields):
+                raise InputError(f"{entry.name} needs an input", hint=f"It takes {describe_input(entry.input_model)}.")
+            value = {}
+        return to_input(entry.input_model, value)
+
+
+def _names(model: str | Sequence[str]) -> str | tuple[str, ...]:
+    return model if isinstance(model, str) else tuple(model)

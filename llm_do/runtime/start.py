@@ -1,0 +1,147 @@
+"""The one place that starts agent runs. Whatever ends one, its history is one that a strict provider accepts."""
+
+from __future__ import annotations
+
+import mimetypes
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from pydantic_ai import Agent, BinaryContent, capture_run_messages, exceptions
+from pydantic_ai.messages import ModelMessage, UserContent, repair_messages
+from pydantic_ai.usage import UsageLimits
+
+from llm_do.errors import EntryError, InputError, LlmDoError, ModelBehaviourError, RunError
+from llm_do.files.root import Root
+from llm_do.project.inputs import AgentArgs, Attachment
+from llm_do.runtime.call import CallScope
+from llm_do.runtime.context import CURRENT_CALL, CallContext
+from llm_do.runtime.hooks import HookAbort, HookPoint
+from llm_do.runtime.threads import WORKERS
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from llm_do.runtime.build import BuiltAgent
+
+__all__ = ["ATTACHMENT_LIMIT", "run_agent"]
+
+ATTACHMENT_LIMIT = 20 * 1024 * 1024
+"""Bytes of one attachment: the least of what the large providers accept in a request."""
+
+NO_LIMITS = UsageLimits(request_limit=None)
+"""The library's own limits check before they count, which parallel calls pass; ours are in `limits`."""
+
+
+async def run_agent(ctx: CallContext, built: BuiltAgent, *, nested: bool, history: Sequence[ModelMessage] = ()) -> Any:
+    """Run an agent in its call's context.
+
+    Args:
+        ctx: The context made for this call.
+        built: The agent.
+        nested: Whether `RunResult.calls` tells of it.
+        history: The conversation so far.
+
+    Returns:
+        Its output.
+
+    Raises:
+        RunError: It ended early; the error carries the history so far.
+        HookAbort: A hook raised.
+    """
+    frame, spec, hooks = ctx.frame, built.spec, built.hooks
+    token = CURRENT_CALL.set(ctx)
+    try:
+        async with CallScope(ctx, nested=nested) as scope:
+            with capture_run_messages() as captured, Agent.using_thread_executor(WORKERS):
+                try:
+                    if hooks:
+                        await hooks.call(HookPoint.START, agent=spec)
+                    frame.prompt = await _prompt(ctx, frame.input)
+                    result = await built.agent.run(
+                        frame.prompt,
+                        model=frame.config.model,
+                        deps=ctx,
+                        message_history=list(history) or None,
+                        usage_limits=NO_LIMITS,
+                        infer_name=False,
+                    )
+                    frame.messages = result.all_messages()
+                    if hooks:
+                        await hooks.call(HookPoint.FINISHED, agent=spec)
+                except BaseException as error:
+                    told = _translated(error, ctx)
+                    seen: Sequence[ModelMessage] = captured or list(history)
+                    if isinstance(told, RunError):
+                        seen = told.messages or seen
+                    frame.messages = repair_messages(seen)
+                    if isinstance(told, RunError):
+                        told.messages = list(frame.messages)
+                    if hooks and isinstance(told, Exception):
+                        await hooks.call(HookPoint.ERROR, agent=spec, error=_bare(told))
+                    if told is error:
+                        raise
+                    raise told from error
+            scope.output = result.output
+            return result.output
+    finally:
+        CURRENT_CALL.reset(token)
+
+
+def _bare(error: Exception) -> Exception:
+    return error.error if isinstance(error, HookAbort) else error
+
+
+def _translated(error: BaseException, ctx: CallContext) -> BaseException:
+    """What an agent run's failure is called here."""
+    if isinstance(error, RunError):
+        error.agent_path = error.agent_path or ctx.path
+        return error
+    name = ctx.frame.config.name
+    if isinstance(error, exceptions.UnexpectedModelBehavior):
+        return ModelBehaviourError(
+            f"the model of agent {name!r} kept answering invalidly: {error.message}",
+            hint="Raise `retries`, make the output's schema simpler, or use a stronger model.",
+            agent_path=ctx.path,
+        )
+    if isinstance(error, exceptions.UserError):
+        return EntryError(f"agent {name!r} can't run: {error.message}", agent_path=ctx.path)
+    return error
+
+
+async def _prompt(ctx: CallContext, value: BaseModel) -> str | list[UserContent]:
+    """The input as a model is asked it; attachments are read here, below the project's root only."""
+    parts = value.prompt_messages() if isinstance(value, AgentArgs) else [value.model_dump_json()]
+    said: list[UserContent] = [
+        await ctx.runtime.in_thread(_read, ctx, part) if isinstance(part, Attachment) else part for part in parts
+    ]
+    if len(said) == 1 and isinstance(said[0], str):
+        return said[0]
+    return said
+
+
+def _read(ctx: CallContext, attachment: Attachment) -> BinaryContent:
+    data = attachment.data
+    if data is None:
+        try:
+            data = Root(ctx.project.root).read(attachment.path, limit=ATTACHMENT_LIMIT + 1)
+        except LlmDoError as error:
+            raise InputError(
+                f"can't attach {attachment.path!r}: {error.message}",
+                hint="Attachments are files below the project root.",
+            ) from error
+    if len(data) > ATTACHMENT_LIMIT:
+        raise InputError(
+            f"can't attach {attachment.path!r}: it has more than {ATTACHMENT_LIMIT} bytes",
+            hint="Attach a smaller file.",
+        )
+    media_type = attachment.media_type or mimetypes.guess_type(attachment.path)[0] or _sniffed(data)
+    return BinaryContent(data, media_type=media_type)
+
+
+def _sniffed(data: bytes) -> str:
+    """Text where it reads as text, else bytes."""
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return "application/octet-stream"
+    return "text/plain"

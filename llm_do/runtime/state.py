@@ -1,0 +1,95 @@
+"""What one run's whole tree of calls shares: its budget, its ledger, its events. One per `Runtime.run`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from llm_do.runtime.events import Event, EventBase, Subscription, now
+from llm_do.runtime.hooks import HookAbort
+from llm_do.runtime.limits import BudgetMeter
+from llm_do.runtime.results import ApprovalRecord, CallRecord, ErrorRecord, Usage
+
+if TYPE_CHECKING:
+    from llm_do.runtime.call import CallConfig
+
+__all__ = ["RunState"]
+
+log = logging.getLogger("llm_do.runtime")
+
+
+@dataclass(slots=True, eq=False)
+class RunState:
+    """The shared state of one run.
+
+    Args:
+        run_id: The run's id.
+        budget: What the run may use.
+        subscriptions: Who hears its events.
+        thread_id: The thread it belongs to.
+        user_id: Whose it is.
+    """
+
+    run_id: str
+    budget: BudgetMeter
+    subscriptions: list[Subscription]
+    thread_id: str | None = None
+    user_id: str | None = None
+    usage: Usage = field(default_factory=Usage)
+    steps: int = 0
+    calls: list[CallRecord] = field(default_factory=list[CallRecord])
+    errors: list[ErrorRecord] = field(default_factory=list[ErrorRecord])
+    denials: list[ApprovalRecord] = field(default_factory=list[ApprovalRecord])
+    approvals: list[ApprovalRecord] = field(default_factory=list[ApprovalRecord])
+    nobody_to_ask: bool = False
+    call_ids: set[str] = field(default_factory=set[str])
+    seq: int = 0
+    noted: list[BaseException] = field(default_factory=list[BaseException])
+
+    def streams_text(self) -> bool:
+        """Whether anything hears text as it comes."""
+        return any(subscription.wants_text() for subscription in self.subscriptions)
+
+    def emit(self, kind: Callable[..., EventBase], config: CallConfig, **data: Any) -> None:
+        """Write one event of a call and hand it to who wants it."""
+        seq = self.seq
+        self.seq += 1
+        if not self.subscriptions:
+            return
+        event: Any = kind(
+            seq=seq,
+            time=now(),
+            run_id=self.run_id,
+            call_id=config.call_id,
+            parent_call_id=config.parent_call_id,
+            agent_name=config.name,
+            path=config.path or config.name,
+            depth=config.depth,
+            **data,
+        )
+        self.deliver(event)
+
+    def deliver(self, event: Event) -> None:
+        """Hand one event to every subscriber whose filter lets it through."""
+        for subscription in list(self.subscriptions):
+            subscription.deliver(event, self.thread_id)
+
+    def note_error(self, error: BaseException, agent_path: str) -> None:
+        """Remember a failure once, however many calls it passes through."""
+        if isinstance(error, HookAbort):
+            error = error.error
+        if any(error is known for known in self.noted) or not isinstance(error, Exception):
+            return
+        self.noted.append(error)
+        self.errors.append(ErrorRecord.of(error, agent_path))
+
+    def unique_call_id(self, wanted: str) -> str:
+        """`wanted`, or with a number behind it when a model used a tool call id twice."""
+        call_id, number = wanted, 1
+        while call_id in self.call_ids:
+            number += 1
+            call_id = f"{wanted}#{number}"
+        self.call_ids.add(call_id)
+        return call_id

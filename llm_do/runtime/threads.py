@@ -1,0 +1,85 @@
+"""Worker threads for synchronous code: daemon threads, so that a hung tool can't keep a process alive.
+
+A thread can't be stopped: when the call that waits for it is cancelled or times out, it is abandoned and its late
+result discarded.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from typing import Any, ParamSpec, TypeVar
+
+__all__ = ["WorkerThreads"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class WorkerThreads(Executor):
+    """An executor whose idle threads are reused and whose busy ones never hold up the interpreter's end.
+
+    A thread is started whenever none is idle, so that abandoned calls can't starve the others.
+
+    Args:
+        idle_seconds: How long a thread waits for more work before it ends.
+    """
+
+    def __init__(self, idle_seconds: float = 10.0) -> None:
+        self._idle_seconds = idle_seconds
+        self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._idle = 0
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Run `fn` in a worker thread."""
+        future: Future[T] = Future()
+
+        def work() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                result = fn(*args, **kwargs)
+            except BaseException as error:  # noqa: BLE001 (the future carries it to who waits)
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+
+        with self._lock:
+            need_thread = self._idle == 0
+            if not need_thread:
+                self._idle -= 1
+        if need_thread:
+            threading.Thread(target=self._serve, args=(work,), name="llm-do-worker", daemon=True).start()
+        else:
+            self._work.put(work)
+        return future
+
+    def _serve(self, first: Callable[[], None]) -> None:
+        work = first
+        while True:
+            work()
+            del work
+            with self._lock:
+                self._idle += 1
+            try:
+                work = self._work.get(timeout=self._idle_seconds)
+            except queue.Empty:
+                with self._lock:
+                    if self._idle == 0:
+                        continue_anyway = True
+                    else:
+                        self._idle -= 1
+                        continue_anyway = False
+                if not continue_anyway:
+                    return
+                work = self._work.get()
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Nothing to do: idle threads end by themselves."""
+
+
+WORKERS: Any = WorkerThreads()
+"""The process's worker threads."""

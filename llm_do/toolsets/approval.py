@@ -1,0 +1,128 @@
+"""Approvals for toolsets: pre-approving tools from Python, and the policy around one toolset used outside a Runtime.
+
+Inside a `Runtime` every tool passes its policy already; `ApprovalToolset` is for a PydanticAI agent of one's own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from pydantic_ai import RunContext, ToolDenied
+from pydantic_ai.toolsets import AbstractToolset, WrapperToolset
+from pydantic_ai.toolsets.abstract import ToolsetTool
+
+from llm_do.policy.decide import answer, decide, nobody_to_ask
+from llm_do.policy.digest import call_digest
+from llm_do.policy.rules import Policy, build_policy
+from llm_do.policy.values import Decision, ToolCallInfo
+from llm_do.runtime.approvals import (
+    ApprovalCallback,
+    ApprovalMode,
+    ApprovalRequest,
+    Broker,
+    RunApprovalPolicy,
+)
+from llm_do.runtime.results import as_mapping
+from llm_do.runtime.tools import StampedToolset
+from llm_do.runtime.tools import approval_config as get_toolset_approval_config
+from llm_do.runtime.tools import set_approval_config as set_toolset_approval_config
+from llm_do.runtime.traits import ToolTraits, traits_of
+
+__all__ = ["ApprovalToolset", "get_toolset_approval_config", "set_toolset_approval_config"]
+
+
+class ApprovalToolset(WrapperToolset[Any]):
+    """Lets calls to one toolset pass only as a policy says.
+
+    Args:
+        wrapped: The toolset.
+        approvals: A mode, an async callback that asks a person, or a `RunApprovalPolicy`.
+        rules: Rules as the manifest's `approvals` has them.
+
+    Example:
+        >>> from pydantic_ai.toolsets import FunctionToolset
+        >>> guarded = ApprovalToolset(FunctionToolset(), approvals="reject_all", rules={"allow": ["read_*"]})
+    """
+
+    def __init__(
+        self,
+        wrapped: AbstractToolset[Any],
+        approvals: ApprovalMode | ApprovalCallback | RunApprovalPolicy = "prompt",
+        rules: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(StampedToolset(wrapped, wrapped.id or type(wrapped).__name__))
+        self._who = RunApprovalPolicy.of(approvals)
+        self._policy, faults = build_policy(rules or {})
+        if faults:
+            raise ValueError("; ".join(fault.message for fault in faults))
+        self._remembered: set[str] = set()
+        self._brokers: WeakKeyDictionary[asyncio.AbstractEventLoop, Broker] = WeakKeyDictionary()
+
+    @property
+    def policy(self) -> Policy:
+        """The rules calls are decided by."""
+        return self._policy
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        """Call the tool if policy or a person allows it; else the model is told of the denial."""
+        traits = traits_of(tool.tool_def.metadata) or ToolTraits()
+        data = as_mapping(tool_args)
+        info = ToolCallInfo(
+            tool_name=name,
+            args=data,
+            agent=(ctx.agent.name if ctx.agent is not None else None) or "agent",
+            path=(ctx.agent.name if ctx.agent is not None else None) or "agent",
+            toolset=traits.toolset,
+            tool=traits.tool or name,
+            kind=traits.kind,
+            primary=traits.primary,
+            resolved=traits.resolve(data) if traits.resolve is not None else {},
+        )
+        decision = decide(
+            info,
+            self._policy,
+            metadata=traits.approval,
+            toolset=traits.verdict(info) if traits.verdict is not None else None,
+        )
+        if decision.effect == "ask":
+            decision = await self._answer(info, decision, ctx)
+        if decision.effect != "allow":
+            return ToolDenied(f"{decision.reason}. Do not retry this call.")
+        return await super().call_tool(name, tool_args, ctx, tool)
+
+    async def _answer(self, info: ToolCallInfo, decision: Decision, ctx: RunContext[Any]) -> Decision:
+        bound = call_digest(info)
+        given = answer(decision, remembered=bound in self._remembered, options=(), mode=self._who.mode, call=info)
+        if given is not None:
+            return given
+        if self._who.approval_callback is None:
+            return nobody_to_ask(decision, info)
+        loop = asyncio.get_running_loop()
+        broker = self._brokers.get(loop)
+        if broker is None:
+            broker = self._brokers[loop] = Broker(self._who.approval_callback)
+        said = await broker.ask(
+            ApprovalRequest(
+                id=broker.next_id(),
+                run_id=ctx.run_id or "",
+                call_id=ctx.run_id or "",
+                tool_call_id=ctx.tool_call_id or "",
+                agent=info.agent,
+                agent_path=info.path,
+                tool_name=info.tool_name,
+                args=info.args,
+                reason=decision.reason,
+                rule=decision.rule,
+                digest=bound,
+            )
+        )
+        if said.answer == "session":
+            self._remembered.add(bound)
+        if said.answer in ("once", "session"):
+            return Decision("allow", "person", "a person allowed it")
+        return Decision("deny", "person", f"a person denied {info.tool_name}" + (f": {said.note}" if said.note else ""))
