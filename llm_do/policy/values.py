@@ -6,16 +6,23 @@ Pure data; how a decision is reached lives in `llm_do.policy.decide`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-__all__ = ["Decision", "Effect", "Source", "ToolCallInfo", "ToolKind", "Verdict"]
+__all__ = ["Decision", "Effect", "Pipeline", "Resolved", "Source", "ToolCallInfo", "ToolKind", "Verdict"]
 
 Effect = Literal["allow", "ask", "deny"]
 
 ToolKind = Literal["function", "toolset", "toolkit", "mcp", "agent", "flow", "handoff", "builtin"]
 """What stands behind a tool. It chooses the default: agents, flows, handoffs and `builtin`
 (`todo`, `ask_user`) are allowed, all others are asked about."""
+
+Pipeline = tuple[tuple[str, ...], ...]
+"""A parsed command line: the argument vectors of its stages, program first."""
+
+Resolved = str | Pipeline | None
+"""What an argument stands for: a POSIX path inside the toolset's root (`.` is the root), a parsed
+command line, or None when it should be one of these and can't be (outside the root, not parsable)."""
 
 Source = Literal[
     "blocked",
@@ -47,7 +54,10 @@ class ToolCallInfo:
         toolset: Registered name of the toolset the tool belongs to, None for a plain function.
         tool: The tool's own name inside its toolset, without a prefix.
         kind: What stands behind the tool.
-        primary: Name of the argument that `tool(PATTERN)` matches, if the tool declares one.
+        primary: Name of the argument that `tool(PATTERN)` matches, if the tool declares one; several
+            names when the pattern has to hold for each of them (both ends of a move).
+        resolved: What arguments stand for, by name, where the toolset says so. A rule matches this
+            instead of the argument's text; a None in it keeps every rule from allowing the call.
     """
 
     tool_name: str
@@ -58,7 +68,8 @@ class ToolCallInfo:
     toolset: str | None = None
     tool: str = ""
     kind: ToolKind = "function"
-    primary: str | None = None
+    primary: str | tuple[str, ...] | None = None
+    resolved: Mapping[str, Resolved] = field(default_factory=dict[str, Resolved])
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,69 @@
+"""How long one decision takes, and reading one rule: `python benchmarks/decide.py [RULES]`.
+
+Prints the processor time of one decision for calls of several kinds, with 50 rules by default.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+from llm_do.policy.decide import decide
+from llm_do.policy.hints import allow_hint
+from llm_do.policy.rules import build_policy
+from llm_do.policy.values import ToolCallInfo
+
+TARGET_US = 100.0
+
+
+def micros(action: Callable[[], object], *, seconds: float = 0.3) -> float:
+    """The least processor time of one call of an action, in microseconds, over about so many seconds."""
+    best, end = float("inf"), time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        start = time.process_time_ns()
+        for _ in range(200):
+            action()
+        best = min(best, (time.process_time_ns() - start) / 200 / 1000)
+    return best
+
+
+def approvals(count: int) -> dict[str, object]:
+    """So many rules, half of them on the shell, spread over the three effects."""
+    shapes = ("shell(tool{n} run *)", "write_file(area{n}/**/*.md)", "shell(git sub{n} --flag *)", "fn{n}(to=*@x.org)")
+    texts = [shapes[number % 4].format(n=number) for number in range(count)]
+    return {"deny": texts[::3], "ask": texts[1::3], "allow": texts[2::3]}
+
+
+def command(*stages: str) -> ToolCallInfo:
+    """A call of the shell with these commands piped together."""
+    resolved = {"command": tuple(tuple(stage.split()) for stage in stages)}
+    return ToolCallInfo("shell", {"command": " | ".join(stages)}, primary="command", resolved=resolved)
+
+
+def main() -> int:
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 50
+    policy, faults = build_policy(approvals(count))
+    assert not faults
+    path = "area1/a/b/c/d/notes.txt"
+    calls = {
+        "a function": ToolCallInfo("fn9999", {"to": "ann@example.org"}),
+        "a file": ToolCallInfo("write_file", {"path": path}, primary="path", resolved={"path": path}),
+        "a command": command("git log --oneline -3 HEAD"),
+        "a pipeline of three": command("git log --oneline", "grep -v fix", "head -3"),
+        "a wrapped command": command("env A=1 timeout 5 sh -c script with many words here"),
+    }
+    worst = 0.0
+    print(f"one decision with {count} rules, none of which matches")
+    for name, call in calls.items():
+        spent = micros(lambda call=call: decide(call, policy))
+        worst = max(worst, spent)
+        print(f"  {name:22}{spent:8.1f} us")
+    print(f"reading one rule        {micros(lambda: build_policy(approvals(100))) / 100:8.1f} us")
+    print(f"the rule for a call     {micros(lambda: allow_hint(calls['a file'])):8.1f} us")
+    print(f"target {TARGET_US:.0f} us: {'met' if worst < TARGET_US else 'missed'}")
+    return 0 if worst < TARGET_US else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,210 @@
+"""Globs as data: atoms, and matching them against a text or a path in time linear in the text.
+
+Reading them out of a rule's text lives in `llm_do.policy.pattern`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+__all__ = ["Atom", "Atoms", "Glob", "PathGlob", "path_parts", "split_atoms"]
+
+
+class Atom(NamedTuple):
+    """The smallest part of a glob.
+
+    Args:
+        kind: `char` is itself, `star` any text, `any` one character, `class` one of several, `void`
+            nothing (what an empty pair of quotes leaves).
+        text: The character, or the regular expression of a class.
+        bare: False for a character that was quoted, so that it separates nothing.
+    """
+
+    kind: Literal["char", "star", "any", "class", "void"]
+    text: str = ""
+    bare: bool = True
+
+
+Atoms = tuple[Atom, ...]
+
+
+def split_atoms(atoms: Sequence[Atom], separators: str, *, quoted: bool = False) -> list[Atoms]:
+    """The atoms between separating characters.
+
+    Args:
+        atoms: What to split.
+        separators: The characters that separate.
+        quoted: Whether a quoted character separates too.
+
+    Returns:
+        The stretches, empty ones included.
+    """
+    out: list[list[Atom]] = [[]]
+    for atom in atoms:
+        if atom.kind == "char" and atom.text in separators and (atom.bare or quoted):
+            out.append([])
+        else:
+            out[-1].append(atom)
+    return [tuple(part) for part in out]
+
+
+def path_parts(path: str) -> list[str] | None:
+    """The segments of a resolved path.
+
+    Args:
+        path: A POSIX path inside a root.
+
+    Returns:
+        Its segments, none for the root itself; None if it isn't a plain path (`..` or NUL in it).
+
+    Example:
+        >>> path_parts("./notes//todo.md"), path_parts("."), path_parts("a/../b")
+        (['notes', 'todo.md'], [], None)
+    """
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    if ".." in parts or "\0" in path:
+        return None
+    return ["/", *parts] if path.startswith("/") else parts
+
+
+@dataclass(frozen=True)
+class Glob:
+    """A glob over one text, in which `*` stands for any text at all."""
+
+    atoms: Atoms
+
+    @cached_property
+    def literal(self) -> str | None:
+        """The only text that matches, or None when there is a wildcard."""
+        if all(atom.kind in ("char", "void") for atom in self.atoms):
+            return "".join(atom.text for atom in self.atoms)
+        return None
+
+    @cached_property
+    def prefix(self) -> str:
+        """The literal text before the first wildcard."""
+        out: list[str] = []
+        for atom in self.atoms:
+            if atom.kind not in ("char", "void"):
+                break
+            out.append(atom.text)
+        return "".join(out)
+
+    @cached_property
+    def is_star(self) -> bool:
+        """Whether it is nothing but `*`."""
+        return bool(self.atoms) and all(atom.kind == "star" for atom in self.atoms)
+
+    @cached_property
+    def _expression(self) -> str:
+        # Between two stars the leftmost place is always as good as any later one: atomic groups say
+        # so to the engine, which keeps a pattern with many stars from taking exponential time.
+        pieces: list[str] = [""]
+        for atom in self.atoms:
+            if atom.kind == "star":
+                pieces.append("")
+            elif atom.kind in ("char", "void"):
+                pieces[-1] += re.escape(atom.text)
+            else:
+                pieces[-1] += "." if atom.kind == "any" else atom.text
+        if len(pieces) == 1:
+            return pieces[0]
+        middle = "".join(f"(?>.*?{piece})" for piece in pieces[1:-1] if piece)
+        return f"{pieces[0]}{middle}.*{pieces[-1]}"
+
+    @cached_property
+    def _exact(self) -> re.Pattern[str]:
+        return re.compile(self._expression, re.DOTALL)
+
+    @cached_property
+    def _folded(self) -> re.Pattern[str]:
+        return re.compile(self._expression, re.DOTALL | re.IGNORECASE)
+
+    def matches(self, text: str, *, fold: bool = False) -> bool:
+        """Whether the whole text matches.
+
+        Args:
+            text: The text.
+            fold: Without regard to case.
+
+        Returns:
+            True if it does.
+        """
+        literal = self.literal
+        if literal is not None:
+            return text == literal or (fold and text.lower() == literal.lower())
+        if fold:
+            return self._folded.fullmatch(text) is not None
+        return self._exact.fullmatch(text) is not None
+
+
+@dataclass(frozen=True)
+class PathGlob:
+    """A glob over a path's segments, in which `*` stays within a segment and `**` spans any number."""
+
+    segments: tuple[Glob | None, ...]
+    """None is `**`."""
+
+    @classmethod
+    def of(cls, atoms: Atoms) -> PathGlob:
+        """The path glob that these atoms spell; one that ends in `/` means what is below that folder.
+
+        Args:
+            atoms: The pattern.
+
+        Returns:
+            The glob.
+        """
+        raw = split_atoms(atoms, "/", quoted=True)
+        parts = [Glob(part) for part in raw]
+        segments: list[Glob | None] = [
+            None if glob.is_star and len(glob.atoms) > 1 else glob for glob in parts if glob.literal not in ("", ".")
+        ]
+        if len(raw) > 1 and parts[-1].literal == "" and segments and segments[-1] is not None:
+            segments.append(None)
+        if len(raw) > 1 and parts[0].literal == "":
+            segments.insert(0, Glob((Atom("char", "/"),)))
+        return cls(tuple(segments))
+
+    def matches(self, parts: Sequence[str], *, restrictive: bool = False) -> bool:
+        """Whether a path matches.
+
+        Args:
+            parts: The path's segments, as `path_parts` gives them.
+            restrictive: Match as a rule that forbids does: without regard to case, and with all that
+                lies below a path that matches. Otherwise `x/**` is what lies below `x` and not `x` itself.
+
+        Returns:
+            True if it does.
+        """
+        segments = self.segments
+        if not restrictive and len(segments) > 1 and segments[-1] is None:
+            segments = (*segments[:-1], Glob((Atom("star"),)), None)
+        return _match_segments(segments, parts, restrictive)
+
+
+def _match_segments(segments: tuple[Glob | None, ...], parts: Sequence[str], restrictive: bool) -> bool:
+    if not segments:
+        return not parts
+    at = here = mark = 0
+    back = -1
+    while here < len(parts):
+        glob = segments[at] if at < len(segments) else None
+        if at == len(segments) and restrictive:
+            return True
+        if at < len(segments) and glob is None:
+            back, mark, at = at, here, at + 1
+            if at == len(segments):
+                return True
+        elif glob is not None and glob.matches(parts[here], fold=restrictive):
+            at, here = at + 1, here + 1
+        elif back >= 0:
+            mark += 1
+            at, here = back + 1, mark
+        else:
+            return False
+    return all(glob is None for glob in segments[at:])

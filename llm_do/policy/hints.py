@@ -1,0 +1,88 @@
+"""The rule that would allow one call: what a denial proposes, and what a remembered answer stores."""
+
+from __future__ import annotations
+
+import re
+
+from llm_do.policy.commands import is_pipeline
+from llm_do.policy.digest import canonical_json
+from llm_do.policy.globs import path_parts
+from llm_do.policy.matching import is_unresolved
+from llm_do.policy.values import ToolCallInfo
+
+__all__ = ["allow_hint", "quote"]
+
+_PLAIN = re.compile(r"(?![A-Za-z_][A-Za-z0-9_]*=)[A-Za-z0-9_./@%+:=-]+")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_TOOL = re.compile(r"[A-Za-z0-9_./@%+-]+")
+
+
+def quote(text: str) -> str:
+    """A text as a pattern that matches just this text.
+
+    Args:
+        text: Any text.
+
+    Returns:
+        The text, in quotes where a character of it would mean something.
+
+    Example:
+        >>> quote("notes/todo.md"), quote("a *"), quote("it's")
+        ('notes/todo.md', "'a *'", "'it'\\\\''s'")
+    """
+    if _PLAIN.fullmatch(text):
+        return text
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def allow_hint(call: ToolCallInfo, *, limit: int | None = 500) -> str | None:
+    """The narrowest rule that allows a call.
+
+    It speaks of the primary argument, or of every argument where the tool declares none.
+
+    Args:
+        call: The call.
+        limit: Characters; a longer rule leaves out its longest arguments, so that it allows more
+            than this very call. None never leaves out any.
+
+    Returns:
+        The rule; None when no rule can allow the call, because an argument could not be resolved.
+
+    Example:
+        >>> allow_hint(ToolCallInfo("write_file", {"path": "notes/todo.md", "content": ""}, primary="path"))
+        'write_file(notes/todo.md)'
+    """
+    if is_unresolved(call):
+        return None
+    tool = call.tool_name if _TOOL.fullmatch(call.tool_name) else "'" + call.tool_name.replace("'", "'\\''") + "'"
+    if isinstance(call.primary, str):
+        text = _argument(call, call.primary)
+        if text is not None and (limit is None or len(tool) + len(text) + 2 <= limit):
+            return f"{tool}({text})"
+        names: list[str] = [name for name in call.args if name != call.primary] if text is not None else list(call.args)
+    else:
+        names = list(call.primary or call.args)
+    found = {name: _argument(call, name) for name in names if _NAME.fullmatch(name)}
+    parts = [f"{name}={text}" for name, text in found.items() if text is not None]
+    while parts:
+        rule = f"{tool}({', '.join(parts)})"
+        if limit is None or len(rule) <= limit:
+            return rule
+        parts.remove(max(parts, key=len))
+    return tool
+
+
+def _argument(call: ToolCallInfo, name: str) -> str | None:
+    if name in call.resolved:
+        value = call.resolved[name]
+        if isinstance(value, str):
+            parts = path_parts(value) or ["."]
+            return quote(parts[0] + "/".join(parts[1:]) if parts[0] == "/" else "/".join(parts))
+        return " | ".join(" ".join(map(quote, argv)) for argv in value) if is_pipeline(value) else None
+    if name not in call.args:
+        return None
+    value = call.args[name]
+    try:
+        return quote(value if isinstance(value, str) else canonical_json(value))
+    except TypeError:
+        return None

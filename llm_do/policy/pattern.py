@@ -1,0 +1,273 @@
+"""Rule patterns: `[AGENT:]TOOL[(PATTERN)]` read into a value.
+
+Matching them against a call lives in `llm_do.policy.matching`.
+
+    read_file                            every call of the tool
+    write_file(reports/**)               its primary argument, here a path
+    shell(git log *)                     its primary argument, here a command
+    send(to=*@example.org, kind=mail)    arguments by name
+    writer:write_file(reports/**)        only from the agent `writer`
+    main/writer:write_file(reports/**)   only at this call path
+
+`*`, `?` and `[...]` are wildcards in every part. Quotes and backslashes take the meaning from any
+character: spaces, commas, parentheses, wildcards.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from llm_do.policy.commands import CommandGlob
+from llm_do.policy.globs import Atom, Atoms, Glob, PathGlob
+
+__all__ = ["ArgumentPattern", "Pattern", "PatternError", "parse_pattern"]
+
+_NAMED = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)=")
+
+
+class PatternError(ValueError):
+    """A rule's text that is not a pattern.
+
+    Args:
+        message: What is wrong, one sentence.
+        text: The whole text.
+        column: Where in it, from 1.
+        hint: What to write instead.
+    """
+
+    def __init__(self, message: str, text: str, column: int, hint: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.text = text
+        self.column = column
+        self.hint = hint
+
+
+@dataclass(frozen=True)
+class ArgumentPattern:
+    """What a pattern says of one argument; what the argument stands for decides how it is compared."""
+
+    atoms: Atoms
+
+    @cached_property
+    def plain(self) -> Glob:
+        """For text: `*` is any text."""
+        return Glob(self.atoms)
+
+    @cached_property
+    def path(self) -> PathGlob:
+        """For a path inside a root: `*` stays within a segment."""
+        return PathGlob.of(self.atoms)
+
+    @cached_property
+    def command(self) -> CommandGlob:
+        """For a command: word by word."""
+        return CommandGlob.of(self.atoms)
+
+    @cached_property
+    def spans_folders(self) -> bool:
+        """Whether it has both a wildcard and a slash."""
+        return self.plain.literal is None and any(atom.text == "/" for atom in self.atoms)
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A rule's pattern.
+
+    Args:
+        text: As it was written.
+        tool: Which tools.
+        agent: Which agents by name, None for all.
+        agent_path: Which agents by call path, None for all.
+        primary: What it says of the primary argument.
+        named: What it says of arguments by name.
+    """
+
+    text: str
+    tool: Glob = field(repr=False)
+    agent: Glob | None = field(default=None, repr=False)
+    agent_path: PathGlob | None = field(default=None, repr=False)
+    primary: ArgumentPattern | None = field(default=None, repr=False)
+    named: tuple[tuple[str, ArgumentPattern], ...] = field(default=(), repr=False)
+
+    def names_tool(self, name: str) -> bool:
+        """Whether it speaks of a tool of this name on the wire, for the check that a rule can match anything.
+
+        Args:
+            name: The tool's name.
+
+        Returns:
+            True if it does.
+        """
+        return self.tool.matches(name)
+
+
+def parse_pattern(text: str) -> Pattern:
+    """Read a rule's text.
+
+    Args:
+        text: Such as `shell(git log *)`.
+
+    Returns:
+        The pattern.
+
+    Raises:
+        PatternError: The text is no pattern; says where and what to write instead.
+
+    Example:
+        >>> parse_pattern("writer:write_file(reports/**)").names_tool("write_file")
+        True
+    """
+    return _Reader(text).pattern()
+
+
+class _Reader:
+    """Reads one pattern; `at` is the next character."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def fail(self, message: str, hint: str, at: int | None = None) -> PatternError:
+        return PatternError(message, self.text, (self.at if at is None else at) + 1, hint)
+
+    def pattern(self) -> Pattern:
+        head = self.atoms(":(),", blanks=False)
+        agent: Atoms | None = None
+        if self.peek() == ":":
+            if not head:
+                raise self.fail("there is no agent in front of the colon", "write `agent:tool`, or leave the colon out")
+            self.at += 1
+            agent, start = head, self.at
+            head = self.atoms(":(),", blanks=False)
+            if self.peek() == ":":
+                raise self.fail("there is a second colon", "quote a colon that belongs to a name", start)
+        if not head:
+            raise self.fail("there is no tool", "write the name of a tool, or `*` for all of them")
+        primary, named = self.arguments() if self.peek() == "(" else (None, ())
+        if self.at < len(self.text):
+            raise self.fail(
+                f"there is a stray {self.text[self.at]!r}",
+                "write `tool`, `tool(PATTERN)` or `tool(name=PATTERN, ...)`; quote a character that belongs to a name",
+            )
+        by_path = agent is not None and any(atom.text == "/" for atom in agent)
+        return Pattern(
+            self.text,
+            Glob(head),
+            agent=Glob(agent) if agent and not by_path else None,
+            agent_path=PathGlob.of(agent) if agent and by_path else None,
+            primary=primary,
+            named=named,
+        )
+
+    def peek(self) -> str:
+        return self.text[self.at : self.at + 1]
+
+    def arguments(self) -> tuple[ArgumentPattern | None, tuple[tuple[str, ArgumentPattern], ...]]:
+        self.at += 1
+        if _NAMED.match(self.text, self.at) is None:
+            start = self.at
+            argument = self.argument("()")
+            if not argument.atoms:
+                raise self.fail("the parentheses are empty", "leave them out, or write `*` between them", start)
+            self.close()
+            return argument, ()
+        named: dict[str, ArgumentPattern] = {}
+        while True:
+            start = self.at
+            found = _NAMED.match(self.text, self.at)
+            if found is None:
+                raise self.fail("there is no `name=` here", "quote a comma that belongs to a pattern")
+            if found[1] in named:
+                raise self.fail(f"the argument {found[1]} stands twice", "give each argument one pattern", start)
+            self.at = found.end()
+            named[found[1]] = self.argument("(),")
+            if self.peek() != ",":
+                break
+            self.at += 1
+        self.close()
+        return None, tuple(named.items())
+
+    def close(self) -> None:
+        if self.peek() == "(":
+            raise self.fail("there is a parenthesis inside the pattern", "quote it: '('")
+        if self.peek() != ")":
+            raise self.fail("the parenthesis is not closed", "write `)` at the end")
+        self.at += 1
+        if self.at < len(self.text):
+            raise self.fail("something follows the closing parenthesis", "quote a parenthesis inside the pattern: ')'")
+
+    def argument(self, stops: str) -> ArgumentPattern:
+        atoms = list(self.atoms(stops, blanks=True))
+        while atoms and atoms[0].bare and atoms[0].kind == "char" and atoms[0].text.isspace():
+            del atoms[0]
+        while atoms and atoms[-1].bare and atoms[-1].kind == "char" and atoms[-1].text.isspace():
+            del atoms[-1]
+        return ArgumentPattern(tuple(atoms))
+
+    def atoms(self, stops: str, *, blanks: bool) -> Atoms:
+        out: list[Atom] = []
+        while self.at < len(self.text):
+            char = self.text[self.at]
+            if char in stops:
+                break
+            if char.isspace() and not blanks:
+                raise self.fail("there is a blank in a name", "write the pattern without blanks, or quote them")
+            if char in "'\"":
+                out.extend(self.quoted(char))
+            elif char == "\\":
+                out.append(self.escaped())
+            elif char == "[":
+                out.append(self.character_class())
+            else:
+                out.append({"*": Atom("star"), "?": Atom("any")}.get(char) or Atom("char", char))
+                self.at += 1
+        return tuple(out)
+
+    def quoted(self, quote: str) -> list[Atom]:
+        start = self.at
+        self.at += 1
+        out = [Atom("void", bare=False)]
+        while self.at < len(self.text):
+            char = self.text[self.at]
+            if char == quote:
+                self.at += 1
+                return out
+            if char == "\\" and quote == '"' and self.text[self.at + 1 : self.at + 2] in ("\\", '"'):
+                self.at += 1
+                char = self.text[self.at]
+            out.append(Atom("char", char, bare=False))
+            self.at += 1
+        raise self.fail(
+            "the quote is not closed", f"write {quote} where it ends, or \\{quote} for the character", start
+        )
+
+    def escaped(self) -> Atom:
+        if self.at + 1 == len(self.text):
+            raise self.fail("a backslash stands at the end", "write \\\\ for the character")
+        self.at += 2
+        return Atom("char", self.text[self.at - 1], bare=False)
+
+    def character_class(self) -> Atom:
+        start = self.at
+        negated = self.text[start + 1 : start + 2] in ("!", "^")
+        first = start + 1 + negated
+        end = self.text.find("]", first + 1)
+        if end < 0:
+            raise self.fail("the bracket is not closed", "write `]` where the set ends, or \\[ for the character")
+        body = self.text[first:end]
+        source, place = "", 0
+        while place < len(body):
+            low, high = body[place], body[place + 2 : place + 3]
+            if body[place + 1 : place + 2] == "-" and high:
+                if low > high:
+                    raise self.fail(f"the range {low}-{high} is empty", f"write {high}-{low}", first + place)
+                source += f"{re.escape(low)}-{re.escape(high)}"
+                place += 3
+            else:
+                source += re.escape(low)
+                place += 1
+        self.at = end + 1
+        return Atom("class", f"[{'^' if negated else ''}{source}]")

@@ -1,0 +1,105 @@
+"""The rule that would allow one call: it can be read, allows that call, and no other."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm_do.policy.hints import allow_hint, quote
+from llm_do.policy.matching import matches
+from llm_do.policy.pattern import parse_pattern
+from llm_do.policy.values import Resolved, ToolCallInfo
+
+ODD = st.text(alphabet="ab*?[]!()=,:'\"\\ |/.-~\n\t", max_size=8) | st.text(max_size=8)
+NAMES = st.from_regex(r"\A[a-z_][a-z0-9_]{0,5}\Z")
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | ODD, lambda inner: st.lists(inner, max_size=3), max_leaves=4
+)
+
+
+def primary(value: object, resolved: Resolved | None = None, tool: str = "tool") -> ToolCallInfo:
+    return ToolCallInfo(tool, {"it": value}, primary="it", resolved={} if resolved is None else {"it": resolved})
+
+
+def hint(call: ToolCallInfo) -> str:
+    text = allow_hint(call, limit=None)
+    assert text is not None
+    return text
+
+
+def test_a_hint_reads_like_a_rule_that_a_person_would_write() -> None:
+    assert hint(primary("x", "notes/todo.md", "write_file")) == "write_file(notes/todo.md)"
+    assert hint(primary("x", "./my notes//a.md", "write_file")) == "write_file('my notes/a.md')"
+    assert hint(primary("x", (("git", "log", "--format=%h x"), ("head",)), "shell")) == (
+        "shell(git log '--format=%h x' | head)"
+    )
+    assert hint(primary("x", (("git", "log", "--output=x"),), "shell")) == "shell(git log --output=x)"
+    assert hint(ToolCallInfo("send", {"to": "ann", "n": 3})) == "send(to=ann, n=3)"
+    assert hint(ToolCallInfo("now", {})) == "now"
+    assert hint(ToolCallInfo("move", {"a": "x", "b": "y"}, primary=("a", "b"))) == "move(a=x, b=y)"
+    assert hint(primary("to=ann")) == "tool('to=ann')"
+
+
+def test_no_rule_is_proposed_for_what_no_rule_can_allow() -> None:
+    assert allow_hint(ToolCallInfo("shell", {"command": "a;b"}, primary="command")) is None
+    assert allow_hint(ToolCallInfo("read", {"path": "../x"}, primary="path", resolved={"path": None})) is None
+
+
+def test_a_long_hint_leaves_out_its_longest_arguments() -> None:
+    call = ToolCallInfo("send", {"to": "ann", "text": "x" * 1000})
+    assert allow_hint(call) == "send(to=ann)"
+    assert allow_hint(call, limit=8) == "send"
+    assert allow_hint(primary("x" * 1000)) == "tool"
+
+
+@given(ODD, ODD)
+def test_a_hint_for_a_text_allows_that_text_and_no_other(value: str, other: str) -> None:
+    pattern = parse_pattern(hint(primary(value)))
+    assert matches(pattern, primary(value))
+    assert matches(pattern, primary(other)) is (value == other)
+
+
+@given(
+    st.lists(
+        st.text(max_size=4).filter(lambda part: not set(part) & set("/\0") and part not in ("", ".", "..")), max_size=4
+    )
+)
+def test_a_hint_for_a_path_allows_that_path_and_none_beside_or_below(parts: list[str]) -> None:
+    path = "/".join(parts) or "."
+    pattern = parse_pattern(hint(primary("", path)))
+    assert matches(pattern, primary("", path))
+    assert not matches(pattern, primary("", f"{path}/more"))
+    assert not matches(pattern, primary("", f"more/{path}/x"))
+
+
+@given(st.lists(st.lists(ODD, min_size=1, max_size=4), min_size=1, max_size=3), ODD)
+def test_a_hint_for_a_command_allows_that_command_and_none_longer(commands: list[list[str]], more: str) -> None:
+    pipeline = tuple(map(tuple, commands))
+    pattern = parse_pattern(hint(primary("", pipeline)))
+    assert matches(pattern, primary("", pipeline))
+    if pipeline != ((more,),):
+        assert not matches(pattern, primary("", (*pipeline, (more,))))
+    assert not matches(pattern, primary("", ((*pipeline[0], more), *pipeline[1:])))
+
+
+@given(st.dictionaries(NAMES, JSON, max_size=4), NAMES)
+def test_a_hint_without_a_primary_argument_speaks_of_every_argument(args: dict[str, object], tool: str) -> None:
+    call = ToolCallInfo(tool, args)
+    if tool == "shell" and "command" in args:
+        return
+    pattern = parse_pattern(hint(call))
+    assert matches(pattern, call)
+    for name in args:
+        assert not matches(pattern, ToolCallInfo(tool, {**args, name: "another value"}))
+
+
+@given(st.text(min_size=1, max_size=8))
+def test_a_hint_names_any_tool(tool: str) -> None:
+    pattern = parse_pattern(hint(ToolCallInfo(tool, {})))
+    assert matches(pattern, ToolCallInfo(tool, {}))
+    assert not matches(pattern, ToolCallInfo(tool + "x", {}))
+
+
+@given(st.text())
+def test_a_quoted_text_stays_one_line_of_one_pattern(text: str) -> None:
+    assert parse_pattern(f"tool(it={quote(text)}, other=x)").named[0][1].plain.literal == text

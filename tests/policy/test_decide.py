@@ -1,0 +1,186 @@
+"""The table of precedence, line by line, and what answers a question without a person."""
+
+from __future__ import annotations
+
+import pytest
+
+from llm_do.policy.decide import Mode, Opinion, answer, decide, nobody_to_ask
+from llm_do.policy.pattern import parse_pattern
+from llm_do.policy.rules import Policy, build_policy, option_rules
+from llm_do.policy.values import Decision, Effect, Source, ToolCallInfo, ToolKind, Verdict
+
+CALL = ToolCallInfo("write_file", {"path": "a.md"}, primary="path", resolved={"path": "a.md"})
+ALLOW, ASK, BLOCKED = Verdict("allow", "inside"), Verdict("ask", "it writes"), Verdict("deny", "a secret")
+PERSON = Verdict("ask", "project.json is the project itself", person_only=True)
+
+
+def rules(**approvals: object) -> Policy:
+    policy, faults = build_policy(approvals, lambda path: f"project.json:{len(path)}")
+    assert not faults
+    return policy
+
+
+EVERYTHING = {"allow": ["*", "write_file(a.md)"], "default": "allow"}
+
+
+@pytest.mark.parametrize(
+    ("approvals", "metadata", "toolset", "function", "effect", "source"),
+    [
+        # 1. blocked or deny from any source
+        (EVERYTHING, "allow", BLOCKED, "approve", "deny", "blocked"),
+        ({**EVERYTHING, "deny": ["write_file"]}, "allow", ALLOW, "approve", "deny", "deny"),
+        (EVERYTHING, "allow", ALLOW, "reject", "deny", "policy"),
+        (EVERYTHING, "deny", ALLOW, "approve", "deny", "metadata"),
+        ({"deny": ["write_file"], "ask": ["*"]}, None, PERSON, "prompt", "deny", "deny"),
+        # 2. ask from a rule or the policy function, or a person's own question
+        ({**EVERYTHING, "ask": ["write_file"]}, "allow", ALLOW, "approve", "ask", "ask"),
+        (EVERYTHING, "allow", ALLOW, "prompt", "ask", "policy"),
+        (EVERYTHING, "allow", PERSON, "approve", "ask", "toolset"),
+        # 3. allow from a rule, the policy function, metadata
+        ({"allow": ["write_file"], "default": "deny"}, "ask", ASK, None, "allow", "allow"),
+        ({"default": "deny"}, "ask", ASK, "approve", "allow", "policy"),
+        ({"default": "deny"}, "allow", ASK, None, "allow", "metadata"),
+        # 4. the tool's own question, then the toolset's verdict
+        ({"default": "allow"}, "ask", ALLOW, None, "ask", "metadata"),
+        ({"default": "deny"}, None, ALLOW, None, "allow", "toolset"),
+        ({"default": "allow"}, None, ASK, None, "ask", "toolset"),
+        # 5. the default
+        ({"default": "allow"}, None, None, None, "allow", "default"),
+        ({"default": "ask"}, None, None, None, "ask", "default"),
+        ({"default": "deny"}, None, None, None, "deny", "default"),
+        ({}, None, None, None, "ask", "default"),
+    ],
+)
+def test_the_first_line_that_applies_gives_the_verdict(
+    approvals: dict[str, object],
+    metadata: Effect | None,
+    toolset: Verdict | None,
+    function: Opinion | None,
+    effect: Effect,
+    source: Source,
+) -> None:
+    decision = decide(CALL, rules(**approvals), metadata=metadata, toolset=toolset, function=function)
+    assert (decision.effect, decision.source) == (effect, source)
+    assert decision.reason.startswith("write_file ")
+    assert decision.person_only is (source == "toolset" and toolset is PERSON)
+
+
+@pytest.mark.parametrize("kind", ["agent", "flow", "handoff", "builtin"])
+def test_what_is_decided_in_turn_is_allowed_by_default_unless_the_project_asks(kind: ToolKind) -> None:
+    call = ToolCallInfo("analyst", {}, kind=kind)
+    assert decide(call, Policy()).effect == "allow"
+    assert decide(call, Policy(), calls_require_approval=True).effect == "ask"
+    assert decide(call, Policy("allow"), calls_require_approval=True).effect == "ask"
+    assert decide(call, Policy("deny"), calls_require_approval=True).effect == "deny"
+    assert decide(call, rules(allow=["analyst"]), calls_require_approval=True).effect == "allow"
+
+
+@pytest.mark.parametrize("kind", ["function", "toolset", "toolkit", "mcp"])
+def test_what_a_project_brings_is_asked_about_by_default(kind: ToolKind) -> None:
+    assert decide(ToolCallInfo("send", {}, kind=kind), Policy()) == Decision(
+        "ask", "default", "send is asked about by default: no rule speaks of it"
+    )
+
+
+def test_a_decision_names_the_rule_its_place_and_its_why() -> None:
+    policy = rules(deny=["read_file", {"rule": "write_file(*.md)", "why": "notes are the people's"}])
+    decision = decide(CALL, policy)
+    assert decision.rule == "write_file(*.md)"
+    assert decision.place == "project.json:4"
+    assert decision.reason == (
+        "write_file is denied by the rule write_file(*.md) (project.json:4): notes are the people's"
+    )
+
+
+def test_a_deny_option_is_a_rule_that_nothing_overrides() -> None:
+    policy = rules(allow=["*"]).plus(option_rules("deny", ["write_file(a.*)"]))
+    decision = decide(CALL, policy, metadata="allow", function="approve")
+    assert (decision.effect, decision.place) == ("deny", "--deny")
+    allowed = [parse_pattern("*")]
+    assert answer(decision, remembered=True, options=allowed, mode="approve_all", call=CALL) is decision
+
+
+def test_rules_allow_a_pipeline_together_and_one_stage_denies_it() -> None:
+    pipeline = (("git", "log"), ("head", "-3"))
+    call = ToolCallInfo("shell", {"command": "git log | head -3"}, primary="command", resolved={"command": pipeline})
+    decision = decide(call, rules(allow=["shell(ls *)", "shell(head *)", "shell(git log *)"]))
+    assert (decision.effect, decision.rule) == ("allow", "shell(head *), shell(git log *)")
+    assert decide(call, rules(allow=["shell(git log *)"])).effect == "ask"
+    assert decide(call, rules(allow=["shell(*)"], deny=["shell(head *)"])).effect == "deny"
+
+
+def test_a_command_that_could_not_be_parsed_is_never_allowed_by_a_rule() -> None:
+    call = ToolCallInfo("shell", {"command": "git log; x"}, primary="command", resolved={"command": None})
+    assert decide(call, rules(allow=["*", "shell", "shell(*)", "shell(git log *)"])).effect == "ask"
+    denied = decide(call, rules(deny=["shell(rm *)"]))
+    assert denied.effect == "deny"
+    assert "could not be resolved" in denied.reason
+
+
+@pytest.mark.parametrize(
+    ("remembered", "options", "mode", "effect", "source"),
+    [
+        (True, ["write_file"], "reject_all", "allow", "remembered"),
+        (False, ["write_file"], "reject_all", "allow", "option"),
+        (False, ["write_file(b.md)"], "approve_all", "allow", "mode"),
+        (False, [], "reject_all", "deny", "mode"),
+    ],
+)
+def test_a_question_is_answered_in_order(
+    remembered: bool, options: list[str], mode: Mode, effect: Effect, source: Source
+) -> None:
+    question = decide(CALL, Policy())
+    patterns = [parse_pattern(text) for text in options]
+    answered = answer(question, remembered=remembered, options=patterns, mode=mode, call=CALL)
+    assert answered is not None
+    assert (answered.effect, answered.source) == (effect, source)
+
+
+def test_a_question_that_nothing_answers_is_a_persons() -> None:
+    assert answer(decide(CALL, Policy()), remembered=False, options=[], mode="prompt", call=CALL) is None
+
+
+def test_a_persons_own_question_is_answered_by_nothing_but_a_no() -> None:
+    question = decide(CALL, Policy(), toolset=PERSON)
+    everything = [parse_pattern("*")]
+    for mode in ("prompt", "approve_all"):
+        assert answer(question, remembered=True, options=everything, mode=mode, call=CALL) is None
+    denied = answer(question, remembered=True, options=everything, mode="reject_all", call=CALL)
+    assert denied is not None
+    assert (denied.effect, denied.source) == ("deny", "mode")
+
+
+def test_options_allow_a_pipeline_together() -> None:
+    pipeline = (("git", "log"), ("head",))
+    call = ToolCallInfo("shell", {"command": ""}, primary="command", resolved={"command": pipeline})
+    question = decide(call, Policy())
+    options = [parse_pattern("shell(git log *)"), parse_pattern("shell(head)")]
+    granted = answer(question, remembered=False, options=options, mode="prompt", call=call)
+    assert granted is not None
+    assert granted.effect == "allow"
+    assert answer(question, remembered=False, options=options[:1], mode="prompt", call=call) is None
+
+
+def test_an_answer_leaves_what_is_no_question_alone() -> None:
+    allowed = decide(CALL, rules(allow=["*"]))
+    assert answer(allowed, remembered=False, options=[], mode="reject_all", call=CALL) is allowed
+
+
+def test_without_a_person_the_denial_names_the_rule_that_would_allow_the_call() -> None:
+    denied = nobody_to_ask(decide(CALL, Policy()), CALL)
+    assert (denied.effect, denied.source) == ("deny", "person")
+    assert denied.reason == (
+        "write_file is denied: no terminal to ask on; allow it with --allow 'write_file(a.md)' "
+        "or with that rule under approvals.allow"
+    )
+
+
+def test_without_a_person_a_denial_proposes_only_what_would_help() -> None:
+    by_rule = nobody_to_ask(decide(CALL, rules(ask=["write_file"])), CALL)
+    assert "--allow 'write_file(a.md)'" in by_rule.reason
+    assert "approvals.allow" not in by_rule.reason
+    persons = nobody_to_ask(decide(CALL, Policy(), toolset=PERSON), CALL)
+    assert "--allow" not in persons.reason
+    assert "only a person" in persons.reason
+    unparsed = ToolCallInfo("shell", {"command": "a;b"}, primary="command", resolved={"command": None})
+    assert "--allow" not in nobody_to_ask(decide(unparsed, Policy()), unparsed).reason

@@ -1,0 +1,148 @@
+"""A project's rules: reading them, their proofs, and the ones that grant too much."""
+
+from __future__ import annotations
+
+import pytest
+
+from llm_do.policy.pattern import PatternError, parse_pattern
+from llm_do.policy.rules import Policy, Rule, broad, build_policy, option_rules, proofs
+
+
+def rule(text: str, effect: str = "allow", **examples: tuple[str, ...]) -> Rule:
+    return Rule(effect, parse_pattern(text), text, path=("approvals", effect, 0), **examples)  # type: ignore[arg-type]
+
+
+def test_everything_that_approvals_say_is_read() -> None:
+    policy, faults = build_policy(
+        {
+            "default": "deny",
+            "deny": ["shell(rm *)"],
+            "ask": [{"rule": "write_file", "why": "look first"}],
+            "allow": [{"rule": "shell(git log *)", "allows": ["git log"], "refuses": ["git push"]}],
+            "policy": "approvals.py:mine",
+        },
+        lambda path: "project.json:" + ".".join(map(str, path)),
+    )
+    assert not faults
+    assert policy.default == "deny"
+    assert policy.function == "approvals.py:mine"
+    assert [(one.effect, one.text, one.why) for one in policy.rules] == [
+        ("deny", "shell(rm *)", ""),
+        ("ask", "write_file", "look first"),
+        ("allow", "shell(git log *)", ""),
+    ]
+    assert policy.denies[0].place == "project.json:approvals.deny.0"
+    assert policy.asks[0].place == "project.json:approvals.ask.0.rule"
+    assert (policy.allows[0].allows, policy.allows[0].refuses) == (("git log",), ("git push",))
+
+
+def test_no_approvals_are_an_empty_policy() -> None:
+    assert build_policy({}) == (Policy(), ())
+
+
+def test_every_rule_that_cannot_be_read_is_reported_and_the_others_stay() -> None:
+    policy, faults = build_policy({"deny": ["x(", "ok"], "allow": [{"rule": "a b"}], "ask": [""]})
+    assert [one.text for one in policy.rules] == ["ok"]
+    assert [(fault.path, fault.column) for fault in faults] == [
+        (("approvals", "deny", 0), 3),
+        (("approvals", "ask", 0), 1),
+        (("approvals", "allow", 0, "rule"), 2),
+    ]
+    assert all(fault.hint for fault in faults)
+
+
+def test_option_rules_name_the_option_and_reject_what_is_no_pattern() -> None:
+    assert [(one.effect, one.place) for one in option_rules("deny", ["a", "b(x)"])] == [("deny", "--deny")] * 2
+    with pytest.raises(PatternError):
+        option_rules("deny", ["a("])
+
+
+def test_a_rule_whose_examples_hold_has_no_fault() -> None:
+    for good in (
+        rule(
+            "shell(git log *)",
+            allows=("git log -3", "git log"),
+            refuses=("git log --output=x", "git -C / log", "git log; rm x", "git log | rm x", ""),
+        ),
+        rule("shell(command=git log *)", allows=("git log",), refuses=("git push",)),
+        rule("shell(rm *)", "deny", allows=("ls",), refuses=("rm x", "env rm x", "ls; x")),
+        rule("write_file(reports/**)", allows=("reports/a/b",), refuses=("x", "reports/../x", "/reports/a", "~/x")),
+        rule("docs_write_file(*.md)", "ask", allows=("a.txt",), refuses=("a.md", "../x")),
+        rule("writer:send(to=*@a.org, kind=mail)", allows=("to=x@a.org, kind=mail",), refuses=("to=x, kind=mail",)),
+        rule("main/writer:send(to=ann)", allows=("ann",), refuses=("bob",)),
+        rule("send(*)", allows=("ann",)),
+        rule("send", allows=("anything",)),
+    ):
+        assert proofs(good) == ()
+
+
+def test_a_wrong_example_is_a_fault_at_its_own_place() -> None:
+    faults = proofs(rule("shell(git log *)", allows=("git log", "git push"), refuses=("git log -3",)))
+    assert [(fault.path, fault.message) for fault in faults] == [
+        (
+            ("approvals", "allow", 0, "allows", 1),
+            "the rule shell(git log *) does not allow 'git push', which stands under allows",
+        ),
+        (
+            ("approvals", "allow", 0, "refuses", 0),
+            "the rule shell(git log *) would allow 'git log -3', which stands under refuses",
+        ),
+    ]
+    deny = proofs(rule("shell(rm *)", "deny", allows=("rm x",), refuses=("ls",)))
+    assert [fault.message for fault in deny] == [
+        "the rule shell(rm *) would deny 'rm x', which stands under allows",
+        "the rule shell(rm *) does not deny 'ls', which stands under refuses",
+    ]
+
+
+def test_an_example_of_another_shape_than_the_rule_is_a_fault() -> None:
+    for example in ("ann", "to=ann", "to=(", "to=a, kind=b, more=c"):
+        (fault,) = proofs(rule("send(to=*, kind=*)", allows=(example,)))
+        assert "doesn't fit" in fault.message
+
+
+def test_examples_are_parsed_by_the_callers_parser() -> None:
+    def split(line: str) -> tuple[tuple[str, ...], ...]:
+        return (tuple(line.split("+")),)
+
+    assert proofs(rule("run(git log *)", allows=("git+log+-3",)), kind="command", split=split) == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "*",
+        "*(*)",
+        "agent:*",
+        "*(path=*)",
+        "shell",
+        "shell(*)",
+        "shell(**)",
+        "git_shell(*)",
+        "shell(command=*)",
+        "shell(cwd=docs)",
+        "shell(* log)",
+        "shell(git *)",
+        "shell(git log * | sh *)",
+        "shell(env *)",
+        "shell(/usr/bin/env *)",
+        "shell(xargs grep *)",
+        "shell(python *)",
+    ],
+)
+def test_a_rule_that_grants_more_than_a_reader_expects_is_broad(text: str) -> None:
+    assert broad(rule(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["send", "send(*)", "write_file(**)", "shell(git log *)", "shell(ls *)", "shell(env)", "shell(python x.py *)"],
+)
+def test_a_rule_that_grants_what_it_says_is_not_broad(text: str) -> None:
+    assert not broad(rule(text))
+
+
+def test_only_a_rule_that_allows_can_be_broad() -> None:
+    assert not broad(rule("*", "deny"))
+    assert not broad(rule("shell(*)", "ask"))
+    assert broad(rule("run(*)"), "command")
