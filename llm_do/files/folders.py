@@ -1,0 +1,276 @@
+"""One opened folder and what can be done by name in it: the only calls of this room that touch a disk.
+
+`DescriptorFolder` works by directory descriptor and never follows a link, so nothing that happens to the path
+meanwhile can lead it elsewhere. `PathFolder` is for systems without `dir_fd` (Windows): it looks before each
+call, so it holds against every path but not against a link swapped in between the look and the call.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Literal, Protocol
+
+from llm_do.files.refusals import FileRefusedError
+
+__all__ = [
+    "CREATE",
+    "READ",
+    "DescriptorFolder",
+    "Folder",
+    "Kind",
+    "Named",
+    "PathFolder",
+    "kind_at",
+    "kind_of",
+    "must_be_regular",
+    "open_file",
+    "open_folder",
+]
+
+Kind = Literal["file", "folder", "link", "other"]
+
+_CLOSE_ON_EXEC = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOINHERIT", 0)
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
+_NEVER_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+_A_FOLDER = getattr(os, "O_DIRECTORY", 0)
+
+READ = os.O_RDONLY | _NO_FOLLOW | _NEVER_WAIT | _CLOSE_ON_EXEC
+CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW | _CLOSE_ON_EXEC
+
+_BY_DESCRIPTOR = {os.open, os.stat, os.mkdir, os.rename, os.unlink, os.readlink} <= os.supports_dir_fd and bool(
+    os.scandir in os.supports_fd and _NO_FOLLOW and _A_FOLDER
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """One name in a folder and what it names; a link is a link, wherever it leads."""
+
+    name: str
+    kind: Kind
+
+
+class Folder(Protocol):
+    """An opened folder; every name given to it is one plain name, neither `..` nor a path."""
+
+    def lstat(self, name: str) -> os.stat_result: ...
+    def readlink(self, name: str) -> str: ...
+    def child(self, name: str) -> Folder: ...
+    def open(self, name: str, flags: int, mode: int = 0o666) -> int: ...
+    def mkdir(self, name: str) -> None: ...
+    def unlink(self, name: str) -> None: ...
+    def rename(self, name: str, new: str, target: Folder) -> None: ...
+    def entries(self) -> Iterator[Named]: ...
+    def sync(self) -> None: ...
+    def stat(self) -> os.stat_result: ...
+    def close(self) -> None: ...
+
+
+def open_folder(path: Path, *, by_descriptor: bool = _BY_DESCRIPTOR) -> Folder:
+    """Open a folder that is trusted, such as a root.
+
+    Args:
+        path: The folder; links in it are followed.
+        by_descriptor: Whether to work by directory descriptor, where the system can.
+
+    Returns:
+        The folder, to be closed.
+
+    Raises:
+        OSError: It can't be opened or is no folder.
+    """
+    if by_descriptor:
+        return DescriptorFolder(os.open(path, os.O_RDONLY | _A_FOLDER | _CLOSE_ON_EXEC))
+    if not path.is_dir():
+        raise OSError(errno.ENOTDIR if path.exists() else errno.ENOENT, "not a folder")
+    return PathFolder(path.resolve())
+
+
+def kind_of(info: os.stat_result) -> Kind:
+    """What a stat result of a name, not of what it links to, says it is."""
+    if _is_link(info):
+        return "link"
+    if stat.S_ISREG(info.st_mode):
+        return "file"
+    return "folder" if stat.S_ISDIR(info.st_mode) else "other"
+
+
+def kind_at(folder: Folder, name: str) -> Kind | None:
+    """What a name in a folder is, None when there is nothing of that name."""
+    try:
+        return kind_of(folder.lstat(name))
+    except FileNotFoundError:
+        return None
+
+
+@contextlib.contextmanager
+def open_file(folder: Folder, name: str, path: str) -> Generator[BinaryIO]:
+    """A regular file by its name in an opened folder, for reading.
+
+    Args:
+        folder: The folder.
+        name: The name in it; empty is the folder itself, which is refused.
+        path: How messages call it.
+
+    Yields:
+        A binary stream, closed at the end.
+
+    Raises:
+        FileRefusedError: It is no regular file.
+        OSError: The system refuses it.
+    """
+    # A look before opening, for opening some devices has effects; the look after it is the one that counts.
+    must_be_regular(folder.lstat(name) if name else folder.stat(), path)
+    with os.fdopen(folder.open(name, READ), "rb") as stream:
+        must_be_regular(os.fstat(stream.fileno()), path)
+        yield stream
+
+
+def must_be_regular(info: os.stat_result, path: str) -> None:
+    """Refuse what is no regular file.
+
+    Raises:
+        FileRefusedError: It is a folder, a link, a device, a pipe or a socket.
+    """
+    kind = kind_of(info)
+    if kind == "folder":
+        raise FileRefusedError(path, "it is a folder, not a file", reason="not_a_file", hint="List it instead.")
+    if kind == "other":
+        raise FileRefusedError(path, "it is a socket, a pipe or a device, not a file", reason="not_a_file")
+    if kind == "link":
+        raise FileRefusedError(path, "it turned into a link while it was used", reason="changed", hint="Try again.")
+
+
+class DescriptorFolder:
+    """A folder held by its descriptor; race-free.
+
+    Args:
+        fd: The descriptor, which this takes over.
+    """
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+
+    def lstat(self, name: str) -> os.stat_result:
+        return os.stat(name, dir_fd=self.fd, follow_symlinks=False)
+
+    def readlink(self, name: str) -> str:
+        return os.readlink(name, dir_fd=self.fd)
+
+    def child(self, name: str) -> Folder:
+        return DescriptorFolder(os.open(name, READ | _A_FOLDER, dir_fd=self.fd))
+
+    def open(self, name: str, flags: int, mode: int = 0o666) -> int:
+        return os.open(name, flags, mode, dir_fd=self.fd)
+
+    def mkdir(self, name: str) -> None:
+        os.mkdir(name, dir_fd=self.fd)
+
+    def unlink(self, name: str) -> None:
+        os.unlink(name, dir_fd=self.fd)
+
+    def rename(self, name: str, new: str, target: Folder) -> None:
+        assert isinstance(target, DescriptorFolder)
+        os.rename(name, new, src_dir_fd=self.fd, dst_dir_fd=target.fd)
+
+    def entries(self) -> Iterator[Named]:
+        with os.scandir(self.fd) as found:
+            yield from map(_named, found)
+
+    def sync(self) -> None:
+        os.fsync(self.fd)
+
+    def stat(self) -> os.stat_result:
+        return os.fstat(self.fd)
+
+    def close(self) -> None:
+        os.close(self.fd)
+
+
+class PathFolder:
+    """A folder held by its path, looked at before each use.
+
+    Args:
+        path: Its absolute path without links.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def lstat(self, name: str) -> os.stat_result:
+        return self._at(name).lstat()
+
+    def readlink(self, name: str) -> str:
+        target = str(self._at(name).readlink())
+        return target.removeprefix("\\\\?\\")
+
+    def child(self, name: str) -> Folder:
+        path = self._at(name)
+        if kind_of(path.lstat()) != "folder":
+            raise NotADirectoryError(errno.ENOTDIR, "not a folder")
+        # The system's own spelling of the name, so that a later look can compare.
+        path = path.resolve()
+        if path.parent != self.path:
+            raise OSError(errno.ELOOP, "a link")
+        return PathFolder(path)
+
+    def open(self, name: str, flags: int, mode: int = 0o666) -> int:
+        path = self._at(name)
+        if not flags & os.O_CREAT and kind_of(path.lstat()) == "link":
+            raise OSError(errno.ELOOP, "a link")
+        return os.open(path, flags, mode)
+
+    def mkdir(self, name: str) -> None:
+        self._at(name).mkdir()
+
+    def unlink(self, name: str) -> None:
+        self._at(name).unlink()
+
+    def rename(self, name: str, new: str, target: Folder) -> None:
+        assert isinstance(target, PathFolder)
+        self._at(name).replace(target._at(new))
+
+    def entries(self) -> Iterator[Named]:
+        self._check()
+        with os.scandir(self.path) as found:
+            yield from map(_named, found)
+
+    def sync(self) -> None:
+        """Nothing: such systems can't sync a folder."""
+
+    def stat(self) -> os.stat_result:
+        return self.path.lstat()
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _check(self) -> None:
+        if self.path.resolve() != self.path:
+            raise OSError(errno.ELOOP, "a folder above it became a link")
+
+    def _at(self, name: str) -> Path:
+        self._check()
+        return self.path / name
+
+
+def _named(entry: os.DirEntry[str]) -> Named:
+    if entry.is_symlink() or _is_link_entry(entry):
+        return Named(entry.name, "link")
+    if entry.is_dir(follow_symlinks=False):
+        return Named(entry.name, "folder")
+    return Named(entry.name, "file" if entry.is_file(follow_symlinks=False) else "other")
+
+
+def _is_link(info: os.stat_result) -> bool:
+    # A junction is a link in all but name: 0xA0000003 is its reparse tag.
+    return stat.S_ISLNK(info.st_mode) or getattr(info, "st_reparse_tag", 0) == 0xA0000003
+
+
+def _is_link_entry(entry: os.DirEntry[str]) -> bool:
+    return os.name == "nt" and _is_link(entry.stat(follow_symlinks=False))

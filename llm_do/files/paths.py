@@ -1,0 +1,118 @@
+"""Paths as text: what a model may write for a path, which names count as the same, how a name is shown.
+
+Nothing here looks at a disk; following links is the business of `llm_do.files.root`.
+"""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
+
+from llm_do.files.refusals import FileRefusedError
+
+__all__ = ["WINDOWS", "fold", "shown", "split"]
+
+WINDOWS = os.name == "nt"
+
+_MAX_LENGTH = 4096
+_MAX_PARTS = 256
+_IGNORED_BY_MACOS = dict.fromkeys(
+    [*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF],
+)
+_DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))}
+
+
+def split(path: str, roots: Sequence[str], *, windows: bool = WINDOWS) -> list[str]:
+    """The names a path is made of, relative to the root; `..` stays, for only a walk knows where it leads.
+
+    Args:
+        path: A path below the root, or an absolute one that begins with a spelling of the root.
+        roots: Absolute spellings of the root; the first is used in messages.
+        windows: Whether `\\` separates names and Windows' reserved names are refused.
+
+    Returns:
+        Names without empty ones and `.`; none for the root itself.
+
+    Raises:
+        FileRefusedError: The path can't be one, or is absolute and not below the root.
+
+    Example:
+        >>> split("a//./b/../c", ["/srv"], windows=False)
+        ['a', 'b', '..', 'c']
+        >>> split("/srv/a", ["/srv"], windows=False)
+        ['a']
+    """
+    _check_text(path)
+    text = path.replace("\\", "/") if windows else path
+    for root in roots:
+        prefix = (root.replace("\\", "/") if windows else root).rstrip("/")
+        head, tail = text[: len(prefix)], text[len(prefix) :]
+        same = head.casefold() == prefix.casefold() if windows else head == prefix
+        if same and (tail.startswith("/") or (not tail and prefix)):
+            text = "./" + tail.lstrip("/")
+            break
+    if text.startswith("/") or (windows and text[1:2] == ":"):
+        raise FileRefusedError(
+            shown(path), "it is outside the root folder", reason="outside", hint="Give a path below the root."
+        )
+    if text.startswith("~"):
+        raise FileRefusedError(
+            shown(path),
+            "`~` does not stand for a home folder here",
+            reason="outside",
+            hint="Give a path below the root; a name that begins with ~ is written ./~name.",
+        )
+    parts = [part for part in text.split("/") if part not in ("", ".")]
+    if len(parts) > _MAX_PARTS:
+        raise FileRefusedError(shown(path), "it has too many parts", reason="invalid")
+    if windows and any(_reserved(part) for part in parts):
+        raise FileRefusedError(shown(path), "Windows reserves such a name", reason="invalid")
+    return parts
+
+
+@lru_cache(maxsize=4096)
+def fold(name: str) -> str:
+    """One spelling for all names that some file system takes for the same name.
+
+    Case, Unicode composition, the characters that macOS ignores, and the trailing dots, trailing spaces,
+    stream names and short names of Windows make no difference. It errs towards "the same".
+
+    Example:
+        >>> fold(".GIT") == fold(".git. ") == fold("git~1") == fold(".g\\u200cit::$INDEX_ALLOCATION")
+        True
+    """
+    name = unicodedata.normalize("NFKC", name).translate(_IGNORED_BY_MACOS)
+    name = unicodedata.normalize("NFC", name.casefold()).split(":", 1)[0]
+    name = name.rstrip(". ") or name
+    return ".git" if name == "git~1" else name
+
+
+def shown(path: str, limit: int = 300) -> str:
+    """A path for a message or a listing: one line, nothing a terminal or a reader could be misled by.
+
+    Example:
+        >>> shown("a\\nb")
+        'a\\\\nb'
+    """
+    text = "".join(character if character.isprintable() else ascii(character)[1:-1] for character in path[:limit])
+    return text + "..." if len(path) > limit else text
+
+
+def _check_text(path: str) -> None:
+    if not path:
+        raise FileRefusedError("''", "the path is empty", reason="invalid", hint="The root itself is `.`.")
+    if "\0" in path:
+        raise FileRefusedError(shown(path), "a path can't hold a NUL character", reason="invalid")
+    if len(path) > _MAX_LENGTH:
+        raise FileRefusedError(shown(path, 60), f"it is longer than {_MAX_LENGTH} characters", reason="invalid")
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        raise FileRefusedError(shown(path), "it holds characters that no file name can", reason="invalid") from None
+
+
+def _reserved(part: str) -> bool:
+    stem = part.split(".", 1)[0].rstrip(" ").casefold()
+    return part not in ("..",) and (":" in part or part != part.rstrip(". ") or stem in _DEVICES)

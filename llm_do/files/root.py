@@ -1,0 +1,318 @@
+"""`Root`: the files below one folder, and no others.
+
+Every operation walks from the root's own descriptor, one name at a time, never letting the system follow a
+link. Links are resolved here: one that stays below the root is followed, one that leaves is refused. So there
+is no moment between a check and a use in which a link swapped in could lead outside. What is never touched:
+devices, pipes, sockets. What may be read or written *below* the root is for `guard`, which callers pass.
+Listing and searching many files is in `llm_do.files.tree`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import BinaryIO
+
+from llm_do.files.folders import CREATE, Folder, Kind, Named, kind_at, kind_of, must_be_regular, open_file, open_folder
+from llm_do.files.paths import shown, split
+from llm_do.files.refusals import FileRefusedError, refusal
+from llm_do.files.walk import Spot, Walk
+
+__all__ = ["FileInfo", "Guard", "Root"]
+
+Guard = Callable[[tuple[str, ...]], None]
+"""Called with the trail of a path before anything is touched; raises to refuse it."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileInfo:
+    """What a path below the root names.
+
+    Args:
+        path: Where it really is, below the root, in POSIX form; `.` is the root.
+        kind: A file, a folder, or `other` (device, pipe, socket); a link that was not followed is `link`.
+        size: Bytes.
+        mode: Permission bits.
+        modified: Seconds since the epoch.
+    """
+
+    path: str
+    kind: Kind
+    size: int
+    mode: int
+    modified: float
+
+
+class Root:
+    """The files below one folder; safe to share between threads, holds nothing open.
+
+    Args:
+        path: The folder. It is trusted: a link as the root itself is followed.
+        by_descriptor: Whether to work by directory descriptor; None is wherever the system can.
+
+    Example:
+        >>> import tempfile
+        >>> root = Root(Path(tempfile.mkdtemp()))
+        >>> root.write("notes/today.md", b"hello")
+        True
+        >>> root.read("notes/../notes/today.md", limit=100)
+        b'hello'
+        >>> root.read("../secret", limit=100)
+        Traceback (most recent call last):
+        ...
+        llm_do.files.refusals.FileRefusedError: ../secret: it is outside the root folder
+    """
+
+    def __init__(self, path: str | Path, *, by_descriptor: bool | None = None) -> None:
+        self.path = Path(path).absolute()
+        self._by_descriptor = by_descriptor
+
+    @cached_property
+    def spellings(self) -> tuple[str, ...]:
+        """The absolute paths under which the root is known: as given, and without links."""
+        return tuple(dict.fromkeys((str(self.path), os.path.normpath(self.path), str(self.path.resolve()))))
+
+    def trail(self, path: str, *, follow: bool = True) -> tuple[str, ...]:
+        """Every path below the root that `path` stands for, as written first, where it really is last.
+
+        Args:
+            path: A path below the root; it need not exist.
+            follow: Whether a link at its end counts by where it points.
+
+        Returns:
+            POSIX paths below the root, at least one; `.` is the root.
+
+        Raises:
+            FileRefusedError: It leaves the root or can't be a path.
+        """
+        with self._walk(path, follow=follow, missing_ok=True) as spot:
+            return spot.trail
+
+    def stat(self, path: str, *, follow: bool = True) -> FileInfo:
+        """What is at `path`.
+
+        Raises:
+            FileRefusedError: There is nothing, or it is outside.
+        """
+        with self._walk(path, follow=follow) as spot:
+            info = spot.folder.lstat(spot.name) if spot.name else spot.folder.stat()
+            return FileInfo(spot.trail[-1], kind_of(info), info.st_size, stat.S_IMODE(info.st_mode), info.st_mtime)
+
+    @contextlib.contextmanager
+    def open(self, path: str, *, guard: Guard | None = None) -> Generator[BinaryIO]:
+        """A regular file, opened for reading.
+
+        Args:
+            path: The file.
+            guard: Called with the trail before it is opened.
+
+        Yields:
+            An unbuffered-by-us binary stream, closed at the end; it never waits.
+
+        Raises:
+            FileRefusedError: It is missing, outside, not a regular file, or may not be read.
+        """
+        with self._walk(path, guard=guard) as spot, open_file(spot.folder, spot.name, shown(path)) as stream:
+            yield stream
+
+    def read(self, path: str, *, limit: int, guard: Guard | None = None) -> bytes:
+        """A file's first `limit` bytes.
+
+        Raises:
+            FileRefusedError: As `open`.
+        """
+        with self.open(path, guard=guard) as stream:
+            return stream.read(limit)
+
+    def write(self, path: str, data: bytes, *, guard: Guard | None = None) -> bool:
+        """Write a whole file atomically; folders on the way are made.
+
+        The bytes go to a temporary file beside it, reach the disk, then take the name: a reader sees the old
+        file or the new one, a failure leaves the old one, another name (hard link) of the old one keeps the old
+        bytes. Permission bits are kept.
+
+        Args:
+            path: The file, or a link below the root to one.
+            data: Its new content.
+            guard: Called with the trail before anything is made.
+
+        Returns:
+            Whether the file is new.
+
+        Raises:
+            FileRefusedError: It is outside, not a regular file, read-only, or the system refuses.
+        """
+        with self._walk(path, missing_ok=True, guard=guard) as spot, contextlib.ExitStack() as opened:
+            folder, name = _make_way(spot, opened)
+            mode = _mode_to_keep(folder, name, shown(path))
+            _replace(folder, name, data, mode)
+            return mode is None
+
+    def make_directory(self, path: str, *, guard: Guard | None = None) -> bool:
+        """Make a folder and those above it.
+
+        Returns:
+            Whether it is new.
+
+        Raises:
+            FileRefusedError: It is outside, or something else has the name.
+        """
+        with self._walk(path, missing_ok=True, guard=guard) as spot, contextlib.ExitStack() as opened:
+            folder, name = _make_way(spot, opened)
+            if not name or kind_at(folder, name) == "folder":
+                return False
+            folder.mkdir(name)
+            return True
+
+    def move(self, source: str, target: str, *, guard: Guard | None = None) -> None:
+        """Move a file (or a link itself) to a name that is free; folders on the way are made.
+
+        What takes the free name in the very moment of the move is replaced, as any rename does.
+
+        Args:
+            source: The file.
+            target: Its new path, not only a folder.
+            guard: Called with the trail of each before anything is touched.
+
+        Raises:
+            FileRefusedError: One is outside, the source is no file, the target exists.
+        """
+        with (
+            self._walk(source, follow=False, guard=guard) as old,
+            self._walk(target, follow=False, missing_ok=True, guard=guard) as new,
+            contextlib.ExitStack() as opened,
+        ):
+            _must_be_file(old.folder, old.name, shown(source))
+            if not new.name or (not new.below and kind_at(new.folder, new.name) is not None):
+                raise FileRefusedError(
+                    shown(target),
+                    "there is something of that name already",
+                    reason="exists",
+                    hint="Choose a free name.",
+                )
+            folder, name = _make_way(new, opened)
+            old.folder.rename(old.name, name, folder)
+
+    def delete(self, path: str, *, guard: Guard | None = None) -> None:
+        """Delete one file, or a link itself; never a folder.
+
+        Raises:
+            FileRefusedError: It is missing, outside, or no file.
+        """
+        with self._walk(path, follow=False, guard=guard) as spot:
+            _must_be_file(spot.folder, spot.name, shown(path))
+            spot.folder.unlink(spot.name)
+
+    @contextlib.contextmanager
+    def folder(self, path: str, *, guard: Guard | None = None) -> Generator[tuple[Folder, str]]:
+        """A folder, opened, with where it really is.
+
+        Raises:
+            FileRefusedError: It is missing, outside, or no folder.
+        """
+        with self._walk(path, guard=guard) as spot:
+            if not spot.name:
+                yield spot.folder, spot.trail[-1]
+                return
+            if kind_at(spot.folder, spot.name) != "folder":
+                raise FileRefusedError(shown(path), "it is not a folder", reason="not_a_folder")
+            opened = spot.folder.child(spot.name)
+            try:
+                yield opened, spot.trail[-1]
+            finally:
+                opened.close()
+
+    def list(self, path: str = ".", *, limit: int = 1000) -> list[Named]:
+        """The names in one folder, in order.
+
+        Args:
+            path: The folder.
+            limit: How many at most.
+
+        Returns:
+            Names with their kinds, sorted.
+
+        Raises:
+            FileRefusedError: It is missing, outside, or no folder.
+        """
+        with self.folder(path) as (folder, _):
+            return sorted(folder.entries(), key=lambda entry: entry.name)[:limit]
+
+    @contextlib.contextmanager
+    def _walk(
+        self, path: str, *, follow: bool = True, missing_ok: bool = False, guard: Guard | None = None
+    ) -> Generator[Spot]:
+        parts = split(path, self.spellings)
+        try:
+            with Walk(self._open(), path, self.spellings) as walk:
+                spot = walk.to(parts, follow=follow, missing_ok=missing_ok)
+                if guard is not None:
+                    guard(spot.trail)
+                yield spot
+        except OSError as error:
+            raise refusal(shown(path), error) from error
+
+    def _open(self) -> Folder:
+        try:
+            if self._by_descriptor is None:
+                return open_folder(self.path)
+            return open_folder(self.path, by_descriptor=self._by_descriptor)
+        except OSError as error:
+            raise refusal(f"the root folder {shown(str(self.path))}", error) from error
+
+
+def _must_be_file(folder: Folder, name: str, path: str) -> None:
+    info = folder.lstat(name) if name else folder.stat()
+    if kind_of(info) != "link":
+        must_be_regular(info, path)
+
+
+def _make_way(spot: Spot, opened: contextlib.ExitStack) -> tuple[Folder, str]:
+    """Make the folders a spot lacks; the folder and the name that then remain."""
+    folder, name = spot.folder, spot.name
+    for below in spot.below:
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(name)
+        folder = folder.child(name)
+        opened.callback(folder.close)
+        name = below
+    return folder, name
+
+
+def _mode_to_keep(folder: Folder, name: str, path: str) -> int | None:
+    if not name:
+        raise FileRefusedError(path, "it is a folder, not a file", reason="not_a_file")
+    try:
+        info = folder.lstat(name)
+    except FileNotFoundError:
+        return None
+    must_be_regular(info, path)
+    if not info.st_mode & 0o222:
+        raise FileRefusedError(path, "it is marked read-only", reason="permission")
+    return info.st_mode & 0o777
+
+
+def _replace(folder: Folder, name: str, data: bytes, mode: int | None) -> None:
+    temporary = f".llm-do-{secrets.token_hex(8)}.tmp"
+    fd = folder.open(temporary, CREATE, 0o666 if mode is None else 0o600)
+    try:
+        with os.fdopen(fd, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            if mode is not None and hasattr(os, "fchmod"):
+                os.fchmod(stream.fileno(), mode)
+            os.fsync(stream.fileno())
+        folder.rename(temporary, name, folder)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            folder.unlink(temporary)
+        raise
+    # Some file systems can't sync a folder; the file is in place all the same.
+    with contextlib.suppress(OSError):
+        folder.sync()

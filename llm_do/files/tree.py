@@ -1,0 +1,162 @@
+"""Many files below a root in order: what listing and searching walk through.
+
+It goes from descriptor to descriptor as every walk here does, never into a link, and is bounded in entries,
+depth and time, whatever the tree is like.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import BinaryIO
+
+from llm_do.files.folders import Folder, Kind, Named, kind_at, open_file
+from llm_do.files.ignore import IGNORE_FILE, IgnoreRule, ignored, never_listed, parse_rules
+from llm_do.files.paths import shown
+from llm_do.files.refusals import FileRefusedError
+from llm_do.files.root import Root
+
+__all__ = ["Found", "Tree"]
+
+_ENVIRONMENT_FILE = "pyvenv.cfg"
+_MAX_DEPTH = 100
+_MAX_IN_FOLDER = 50_000
+_MAX_IGNORE_BYTES = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Something below the root.
+
+    Args:
+        path: POSIX path below the root.
+        kind: What it is; a link is not followed.
+        open: Opens it, when it is a file; only until the next one is asked for.
+    """
+
+    path: str
+    kind: Kind
+    open: Callable[[], AbstractContextManager[BinaryIO]]
+
+
+@dataclass
+class Tree:
+    """One walk through what is below a folder; afterwards `stopped` says whether, and why, it saw only a part.
+
+    Args:
+        root: The root.
+        start: Where to begin, a folder below the root; one that is named is walked even if rules ignore it.
+        ignore: Further rules, as lines of a `.gitignore` file at the root.
+        depth: Levels below the start, at most; None is all there are.
+        max_entries: Names looked at, at most.
+        max_seconds: Time, at most.
+
+    Example:
+        >>> import tempfile
+        >>> root = Root(tempfile.mkdtemp())
+        >>> for path in ("b.md", "a/x.log", "a/y.md", ".gitignore"):
+        ...     _ = root.write(path, b"*.log")
+        >>> [found.path for found in Tree(root)]
+        ['.gitignore', 'a', 'a/y.md', 'b.md']
+    """
+
+    root: Root
+    start: str = "."
+    ignore: Sequence[str] = ()
+    depth: int | None = None
+    max_entries: int = 200_000
+    max_seconds: float = 10.0
+    stopped: str | None = None
+    _seen: int = 0
+    _until: float = field(default=0.0)
+
+    def __iter__(self) -> Generator[Found]:
+        """What is below the start, every folder directly before what is in it, sorted by name.
+
+        Raises:
+            FileRefusedError: The start is missing, outside, or no folder.
+        """
+        self._until = time.monotonic() + self.max_seconds
+        with self.root.folder(self.start) as (folder, where):
+            base = "" if where == "." else where
+            yield from self._below(folder, base, self._rules_above(base), 0)
+
+    def _rules_above(self, base: str) -> tuple[IgnoreRule, ...]:
+        """The rules that hold in the start folder, apart from its own; none when they ignore the folder itself."""
+        rules = parse_rules(self.ignore)
+        above = ""
+        for name in base.split("/") if base else ():
+            with self.root.folder(above or ".") as (folder, _):
+                rules += _own_rules(folder, above)
+            above = f"{above}/{name}" if above else name
+            if ignored(rules, above, folder=True):
+                return ()
+        return rules
+
+    def _below(self, folder: Folder, base: str, rules: tuple[IgnoreRule, ...], depth: int) -> Generator[Found]:
+        try:
+            names = sorted(islice(folder.entries(), _MAX_IN_FOLDER), key=lambda entry: entry.name)
+        except OSError:
+            return
+        if len(names) == _MAX_IN_FOLDER:
+            self.stopped = f"{shown(base or '.')} holds more than {_MAX_IN_FOLDER} names"
+        if any(entry.name == IGNORE_FILE for entry in names):
+            rules += _own_rules(folder, base)
+        for entry in names:
+            path = f"{base}/{entry.name}" if base else entry.name
+            if never_listed(entry.name) or ignored(rules, path, folder=entry.kind == "folder"):
+                continue
+            if self._exhausted():
+                return
+            if entry.kind != "folder":
+                yield _found(folder, entry, path)
+                continue
+            yield from self._folder(folder, entry, path, rules, depth)
+
+    def _folder(
+        self, folder: Folder, entry: Named, path: str, rules: tuple[IgnoreRule, ...], depth: int
+    ) -> Generator[Found]:
+        try:
+            child = folder.child(entry.name)
+        except OSError:
+            # Gone, turned into a link, or closed to us: there, but nothing can be seen in it.
+            yield _found(folder, entry, path)
+            return
+        try:
+            if kind_at(child, _ENVIRONMENT_FILE) == "file":
+                return
+            yield _found(folder, entry, path)
+            if depth + 1 == self.depth:
+                return
+            if depth + 1 < _MAX_DEPTH:
+                yield from self._below(child, path, rules, depth + 1)
+            else:
+                self.stopped = f"{shown(path)} is too deep"
+        finally:
+            child.close()
+
+    def _exhausted(self) -> bool:
+        self._seen += 1
+        if self._seen > self.max_entries:
+            self.stopped = f"there are more than {self.max_entries} files and folders"
+        elif time.monotonic() > self._until:
+            self.stopped = f"it took longer than {self.max_seconds:g} seconds"
+        else:
+            return False
+        return True
+
+
+def _found(folder: Folder, entry: Named, path: str) -> Found:
+    return Found(path, entry.kind, lambda: open_file(folder, entry.name, shown(path)))
+
+
+def _own_rules(folder: Folder, base: str) -> tuple[IgnoreRule, ...]:
+    try:
+        with open_file(folder, IGNORE_FILE, IGNORE_FILE) as stream:
+            text = stream.read(_MAX_IGNORE_BYTES).decode("utf-8", "replace")
+    except (OSError, FileRefusedError):
+        return ()
+    return parse_rules(text.split("\n"), base)

@@ -1,0 +1,154 @@
+"""What a write would change: an edit worked out, and the difference that a person is shown."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from llm_do.files.paths import shown
+from llm_do.files.refusals import FileRefusedError
+
+__all__ = ["edited", "unified_diff"]
+
+_CONTEXT = 3
+_MAX_LINES = 3000
+_MAX_PAIRS = 20_000
+_MAX_SHOWN = 2000
+
+Opcode = tuple[str, int, int, int, int]
+
+
+def edited(text: str, old: str, new: str, path: str) -> str:
+    """The text with the one place of `old` replaced.
+
+    Args:
+        text: The file's text.
+        old: What to replace; line feeds in it also match the carriage returns of a file that has them.
+        new: What to put there.
+        path: How messages call the file.
+
+    Returns:
+        The new text.
+
+    Raises:
+        FileRefusedError: `old` is not there, or is there more than once, or nothing would change.
+
+    Example:
+        >>> edited("one two", "two", "three", "a.txt")
+        'one three'
+    """
+    if not old:
+        raise FileRefusedError(
+            shown(path), "the text to replace is empty", reason="invalid", hint="Use write_file for a new file."
+        )
+    if old == new:
+        raise FileRefusedError(shown(path), "old and new are the same text", reason="invalid")
+    at = text.find(old)
+    if at < 0 and "\r\n" in text and "\r" not in old:
+        old, new = old.replace("\n", "\r\n"), new.replace("\r\n", "\n").replace("\n", "\r\n")
+        at = text.find(old)
+    if at < 0:
+        raise FileRefusedError(
+            shown(path),
+            "the text to replace is not in it",
+            reason="invalid",
+            hint="Read the file and give the exact text, white space included.",
+        )
+    if text.find(old, at + 1) >= 0:
+        raise FileRefusedError(
+            shown(path),
+            "the text to replace is in it more than once",
+            reason="invalid",
+            hint="Give more of the lines around it.",
+        )
+    return text[:at] + new + text[at + len(old) :]
+
+
+def unified_diff(before: str, after: str, path: str) -> str:
+    """A unified diff of one file.
+
+    Texts that would take long to compare are shown as replaced in one piece. A diff that is too long to be
+    read ends in a line that says how much is left out.
+
+    Args:
+        before: The old text.
+        after: The new text.
+        path: The file's name in the header.
+
+    Returns:
+        The diff, empty when nothing changes.
+
+    Example:
+        >>> print(unified_diff("a\\nb\\n", "a\\nc\\n", "x"), end="")
+        --- x
+        +++ x
+        @@ -1,2 +1,2 @@
+         a
+        -b
+        +c
+    """
+    old, new = _lines(before), _lines(after)
+    if old == new:
+        return ""
+    lines = [f"--- {shown(path)}\n", f"+++ {shown(path)}\n"]
+    for group in _groups(old, new):
+        lines += _hunk(group, old, new)
+    if len(lines) > _MAX_SHOWN:
+        lines[_MAX_SHOWN:] = [f"[{len(lines) - _MAX_SHOWN:,} more lines of this diff are not shown]\n"]
+    return "".join(lines)
+
+
+def _groups(old: Sequence[str], new: Sequence[str]) -> Iterator[list[Opcode]]:
+    """What changes, with the lines around it; only what lies between the first and the last change is compared."""
+    shortest = min(len(old), len(new))
+    head = next((n for n in range(shortest) if old[n] != new[n]), shortest)
+    tail = next((n for n in range(shortest - head) if old[-1 - n] != new[-1 - n]), shortest - head)
+    start, old_end, new_end = max(head - _CONTEXT, 0), len(old) - tail, len(new) - tail
+    after = min(tail, _CONTEXT)
+    middle_old, middle_new = old[head:old_end], new[head:new_end]
+    if _quick(middle_old, middle_new):
+        matcher = difflib.SequenceMatcher(
+            None, old[start : old_end + after], new[start : new_end + after], autojunk=False
+        )
+        for group in matcher.get_grouped_opcodes(_CONTEXT):
+            yield [(tag, a + start, b + start, c + start, d + start) for tag, a, b, c, d in group]
+        return
+    yield [
+        ("equal", start, head, start, head),
+        ("replace", head, old_end, head, new_end),
+        ("equal", old_end, old_end + after, new_end, new_end + after),
+    ]
+
+
+def _quick(old: Sequence[str], new: Sequence[str]) -> bool:
+    if max(len(old), len(new)) > _MAX_LINES:
+        return False
+    counts = Counter(new)
+    return sum(counts[line] for line in old) <= _MAX_PAIRS
+
+
+def _hunk(group: Sequence[Opcode], old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
+    first, last = group[0], group[-1]
+    yield f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@\n"
+    for tag, old_from, old_to, new_from, new_to in group:
+        if tag == "equal":
+            yield from (_line(" ", line) for line in old[old_from:old_to])
+            continue
+        yield from (_line("-", line) for line in old[old_from:old_to])
+        yield from (_line("+", line) for line in new[new_from:new_to])
+
+
+def _range(start: int, end: int) -> str:
+    length = end - start
+    return str(start + 1) if length == 1 else f"{start + 1 if length else start},{length}"
+
+
+def _line(sign: str, line: str) -> str:
+    return f"{sign}{line}" if line.endswith("\n") else f"{sign}{line}\n\\ No newline at end of file\n"
+
+
+def _lines(text: str) -> list[str]:
+    """Lines as `diff` sees them: only a line feed ends one."""
+    lines = text.split("\n")
+    return [line + "\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])

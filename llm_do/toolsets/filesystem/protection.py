@@ -1,0 +1,143 @@
+"""Which files below a root a model may touch: blocked ones, ones only a person may allow, all others.
+
+A path counts by every name it has on the way: as written, what each link makes of it, where it really is.
+The same rules give the verdict before a call and guard the walk during it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from llm_do.files.globs import Glob
+from llm_do.files.paths import fold
+from llm_do.files.refusals import FileRefusedError
+from llm_do.files.root import Root
+from llm_do.policy.values import Effect, Verdict
+
+__all__ = ["Protection"]
+
+_NOT_WRITTEN = (".git", ".llm-do")
+
+
+@dataclass(frozen=True)
+class Protection:
+    """The rules for one root.
+
+    Args:
+        root: The root.
+        python_files: The project's listed Python files.
+        allow: Globs of paths that are not blocked; one without `/` names files and folders at any depth.
+        reads: Verdict on a read that nothing forbids.
+        writes: Verdict on a write that nothing forbids.
+    """
+
+    root: Root
+    python_files: Sequence[Path] = ()
+    allow: Sequence[str] = ()
+    reads: Effect = "allow"
+    writes: Effect = "ask"
+
+    def reading(self, trail: tuple[str, ...]) -> None:
+        """Refuse to read what is blocked; a guard for `Root`.
+
+        Raises:
+            FileRefusedError: It is blocked.
+        """
+        self._refuse(trail, writing=False)
+
+    def writing(self, trail: tuple[str, ...]) -> None:
+        """Refuse to write what is blocked; a guard for `Root`.
+
+        Raises:
+            FileRefusedError: It is blocked.
+        """
+        self._refuse(trail, writing=True)
+
+    def may_read(self, path: str) -> bool:
+        """Whether nothing blocks reading a path that is known to lead through no link.
+
+        Args:
+            path: POSIX path below the root.
+        """
+        return self._blocked((path,), writing=False) is None
+
+    def read_verdict(self, path: str) -> Verdict:
+        """The verdict on reading a path; one that leaves the root is left to fail with its reason.
+
+        Args:
+            path: The path as the model wrote it.
+        """
+        try:
+            why = self._blocked(self.root.trail(path), writing=False)
+        except FileRefusedError as error:
+            return Verdict("allow") if self.reads == "allow" else Verdict("deny", error.message)
+        return Verdict("deny", why) if why else Verdict(self.reads, "it reads a file" if self.reads == "ask" else "")
+
+    def write_verdict(self, *paths: str, follow: bool = True) -> Verdict:
+        """The verdict on writing paths; what can't be done at all is denied rather than asked about.
+
+        Args:
+            paths: Paths as the model wrote them.
+            follow: Whether a link at the end is written through (and not itself moved or deleted).
+        """
+        verdict = Verdict(self.writes, "it changes files" if self.writes == "ask" else "")
+        for path in paths:
+            try:
+                trail = self.root.trail(path, follow=follow)
+            except FileRefusedError as error:
+                return Verdict("deny", error.message)
+            if why := self._blocked(trail, writing=True):
+                return Verdict("deny", why)
+            if why := self._for_a_person(trail):
+                verdict = Verdict("ask", why, person_only=True)
+        return verdict
+
+    def _refuse(self, trail: tuple[str, ...], *, writing: bool) -> None:
+        if why := self._blocked(trail, writing=writing):
+            raise FileRefusedError(trail[0], why, reason="protected", hint="Do without it; do not retry.")
+
+    def _blocked(self, trail: tuple[str, ...], *, writing: bool) -> str | None:
+        for path in trail:
+            names = [fold(name) for name in path.split("/")]
+            why = None
+            if writing and (kept := next((name for name in names if name in _NOT_WRITTEN), None)):
+                why = f"nothing may be written in {kept}"
+            elif any(name.startswith(".env") or name.endswith((".pem", ".key")) for name in names):
+                why = "it may hold secrets (.env*, *.pem, *.key)"
+            if why and not self._allowed(path):
+                return why
+        return None
+
+    def _allowed(self, path: str) -> bool:
+        for pattern in self.allow:
+            glob = Glob.parse(pattern)
+            if glob.matches(path) or ("/" not in pattern and any(map(glob.matches_name, path.split("/")))):
+                return True
+        return False
+
+    def _for_a_person(self, trail: tuple[str, ...]) -> str | None:
+        for path in trail:
+            name = fold(path.rpartition("/")[2])
+            if name == "project.json":
+                return "only a person can allow a change of a project's manifest"
+            if name.endswith(".agent"):
+                return "only a person can allow a change of an agent"
+            if self._python_files and any(_fold_path(f"{at}/{path}") in self._python_files for at in self._bases):
+                return "only a person can allow a change of a project's Python file"
+        return None
+
+    @cached_property
+    def _bases(self) -> tuple[str, ...]:
+        return self.root.spellings
+
+    @cached_property
+    def _python_files(self) -> frozenset[tuple[str, ...]]:
+        spellings = [str(spelling) for path in self.python_files for spelling in (path.absolute(), path.resolve())]
+        return frozenset(map(_fold_path, spellings))
+
+
+def _fold_path(path: str) -> tuple[str, ...]:
+    return tuple(fold(name) for name in path.replace("\\", "/").split("/") if name not in ("", "."))

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm_do.files.globs import Glob, expand_braces
+from llm_do.files.refusals import FileRefusedError
+
+
+@pytest.mark.parametrize(
+    ("pattern", "matching", "others"),
+    [
+        ("*", ["a", ".a", "a.b"], ["a/b"]),
+        ("**/*", ["a", "a/b", "a/b/c"], []),
+        ("**/*.py", ["a.py", "x/a.py", "x/y/a.py"], ["a.pyc", "a.py/x"]),
+        ("a/**/b", ["a/b", "a/x/b", "a/x/y/b"], ["ab", "a/xb", "b"]),
+        ("a/**", ["a", "a/x", "a/x/y"], ["b"]),
+        ("**/a/**/b", ["a/b", "x/a/y/b", "a/a/b/b"], ["a", "b"]),
+        ("a?c", ["abc", "a.c"], ["ac", "abbc", "a/c"]),
+        ("[a-c]x", ["ax", "cx"], ["dx", "-x"]),
+        ("[!a-c]x", ["dx"], ["ax"]),
+        ("[^a]x", ["bx"], ["ax"]),
+        ("[]a]", ["]", "a"], ["b"]),
+        ("[a-]", ["a", "-"], ["b"]),
+        ("[[:digit:]_]x", ["1x", "_x"], ["ax"]),
+        ("[ab", ["[ab"], ["a"]),
+        ("\\*", ["*"], ["a"]),
+        ("a**b", ["ab", "axb"], ["a/b"]),
+        ("/a/", ["a"], ["b"]),
+    ],
+)
+def test_a_glob_matches_what_it_says(pattern: str, matching: list[str], others: list[str]) -> None:
+    glob = Glob.parse(pattern)
+    assert [path for path in matching if not glob.matches(path)] == []
+    assert [path for path in others if glob.matches(path)] == []
+
+
+def test_a_glob_of_many_stars_takes_no_time() -> None:
+    start = time.process_time()
+    assert not Glob.parse("*a" * 40 + "b").matches("a" * 250)
+    assert not Glob.parse("**/a/" * 40 + "b").matches("a/" * 200 + "a")
+    assert time.process_time() - start < 1
+
+
+def test_a_glob_of_unreasonable_length_is_refused() -> None:
+    with pytest.raises(FileRefusedError, match="longer than"):
+        Glob.parse("a" * 2000)
+
+
+def test_braces_are_alternatives() -> None:
+    assert expand_braces("{a,b}/*.{c,d}") == ["a/*.c", "a/*.d", "b/*.c", "b/*.d"]
+    assert expand_braces("{a,{b,c}}") == ["a", "b", "a", "c"] or set(expand_braces("{a,{b,c}}")) == {"a", "b", "c"}
+    assert expand_braces("{a}{") == ["{a}{"]
+
+
+def test_too_many_alternatives_are_refused() -> None:
+    with pytest.raises(FileRefusedError, match="alternatives"):
+        expand_braces("{a,b}" * 20)
+
+
+@given(st.lists(st.sampled_from(["*", "?", "a", "b", "."]), max_size=8), st.text("ab.", max_size=8))
+def test_a_name_matches_as_the_regular_expression_would(tokens: list[str], name: str) -> None:
+    expression = "".join({"*": ".*", "?": "."}.get(token, re.escape(token)) for token in tokens)
+    pattern = "".join(tokens)
+    if name and pattern and pattern.strip("*") != "":
+        assert Glob.parse(pattern).matches(name) == bool(re.fullmatch(expression, name, re.DOTALL))
+
+
+@given(st.text(max_size=30), st.text(max_size=30))
+def test_any_text_is_a_glob(pattern: str, path: str) -> None:
+    assert Glob.parse(pattern).matches(path) in (True, False)
