@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from llm_do.spec.diagnostics import Place
 
 if TYPE_CHECKING:
-    from llm_do.runtime.context import CallContext
     from pydantic import BaseModel
     from pydantic_ai import RunContext
     from pydantic_ai import Tool as PydanticTool
     from pydantic_ai.models import Model
     from pydantic_ai.toolsets import AbstractToolset
+
+    from llm_do.runtime.context import CallContext
 
 __all__ = ["AgentSpec", "Instructions", "ModelChoice", "ServerSideTool", "ToolsetDef", "ToolsetFunc", "ToolsetRef"]
 

@@ -129,9 +129,8 @@ class Project:
         settings: Limits and modes.
         allow_cli_input: Whether the command line may give input.
         approvals: The manifest's rules as data; `llm_do.policy` reads them.
-        policy_function: The function that `approvals.policy` names.
         approval_places: Where each rule stands: list and index, such as `("deny", 0)`, to its place.
-        policy: The function that `approvals.policy` refers to.
+        policy_function: The function that `approvals.policy` names.
         toolset_configs: The manifest's `toolsets`, NAME to configuration.
         files: Every file that was read, for `check` and for what a model may not write.
         python_files: The listed Python files.
@@ -157,9 +156,8 @@ class Project:
     settings: RuntimeSettings = field(default_factory=RuntimeSettings)
     allow_cli_input: bool = True
     approvals: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    policy_function: Callable[..., Any] | None = None
     approval_places: Mapping[tuple[str, int], Place] = field(default_factory=dict[tuple[str, int], Place])
-    policy: Callable[..., Any] | None = None
+    policy_function: Callable[..., Any] | None = None
     toolset_configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     files: Sequence[Path] = ()
     python_files: Sequence[Path] = ()

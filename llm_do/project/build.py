@@ -1,0 +1,145 @@
+"""From parsed files to the values that the runtime reads: `AgentSpec`, `EntrySpec`, `RuntimeSettings`.
+
+Names in them are looked up in `llm_do.project.checks`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from llm_do.project.agents import AgentSpec, ServerSideTool, ToolsetRef
+from llm_do.project.project import Budget, Overrides, RuntimeSettings
+from llm_do.project.references import References
+from llm_do.spec.diagnostics import Diagnostic, Place
+from llm_do.spec.source import Loc, Node
+
+if TYPE_CHECKING:
+    from llm_do.spec.agent_file import AgentFile
+    from llm_do.spec.manifest import RuntimeFile
+
+__all__ = ["AgentSource", "agent_spec", "runtime_settings"]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSource:
+    """One `.agent` file after parsing.
+
+    Args:
+        path: The file, absolute.
+        label: The file as diagnostics name it.
+        value: What it declares, None when nothing can be made of it.
+        node: Its frontmatter's nodes.
+        body: The instructions.
+        body_start: Offset of the body in the file's text, -1 when there is none.
+        diagnostics: What is wrong with it.
+    """
+
+    path: Path
+    label: str
+    value: AgentFile | None
+    node: Node | None
+    body: str
+    body_start: int
+    diagnostics: Sequence[Diagnostic]
+
+    def place(self, loc: Loc) -> Place:
+        """The place of a value of the frontmatter."""
+        return self.node.place_of(loc) if self.node is not None else Place(self.label)
+
+    def key_place(self, loc: Loc) -> Place:
+        """The place of a key of the frontmatter."""
+        return self.node.key_place(loc) if self.node is not None else Place(self.label)
+
+    @property
+    def failed(self) -> bool:
+        """Whether the file has an error of its own."""
+        return any(item.severity == "error" for item in self.diagnostics)
+
+    @property
+    def names(self) -> set[str]:
+        """Its stem, and its name as far as it can be read."""
+        readable = self.node.at(("name",)) if self.node is not None else None
+        names = {self.path.stem}
+        if readable is not None and isinstance(readable.scalar, str):
+            names.add(readable.scalar)
+        return names
+
+
+def agent_spec(source: AgentSource, value: AgentFile, references: References) -> AgentSpec:
+    """Make an agent of its file.
+
+    Args:
+        source: The file.
+        value: What it declares.
+        references: Resolves its references to Python classes.
+    """
+    input_model = output = None
+    if value.input_model_ref is not None:
+        input_model = references.input_model(value.input_model_ref, source.place(("input_model_ref",)))
+    if value.output_model_ref is not None:
+        output = references.output_model(value.output_model_ref, source.place(("output_model_ref",)))
+    return AgentSpec(
+        name=value.name,
+        model=value.model if isinstance(value.model, str | None) else tuple(value.model),
+        instructions=source.body,
+        tools=tuple(value.tools),
+        toolsets=_toolset_refs(source, value),
+        handoffs=tuple(value.handoffs),
+        output_type=output or value.output or str,
+        input_model=input_model,
+        max_steps=value.max_steps,
+        model_settings=dict(value.model_settings) if value.model_settings else None,
+        retries=value.retries,
+        description=value.description,
+        compaction=value.compaction.model_dump(exclude_unset=True) if value.compaction is not None else None,
+        compatible_models=tuple(value.compatible_models or ()),
+        server_side_tools=_server_side_tools(source, value) if value.server_side_tools else (),
+        template=value.template,
+        tool_timeout=value.tool_timeout,
+        loop_threshold=value.loop_threshold,
+        place=source.place(("name",)),
+    )
+
+
+def runtime_settings(file: RuntimeFile) -> RuntimeSettings:
+    """The manifest's `runtime` as the runtime reads it."""
+    plain: Mapping[str, Any] = {
+        name: getattr(file, name)
+        for name in RuntimeSettings.__dataclass_fields__
+        if name not in ("budget", "agent_approval_overrides")
+    }
+    overrides = {
+        name: Overrides(item.calls_require_approval, item.attachments_require_approval)
+        for name, item in file.agent_approval_overrides.items()
+    }
+    return RuntimeSettings(**plain, budget=Budget(**file.budget.model_dump()), agent_approval_overrides=overrides)
+
+
+def _toolset_refs(source: AgentSource, value: AgentFile) -> tuple[ToolsetRef, ...]:
+    if not value.toolsets:
+        return ()
+    return tuple(
+        ToolsetRef(
+            name,
+            use.prefix or None,
+            tuple(use.include),
+            tuple(use.exclude),
+            use.options,
+            source.place(loc) if isinstance(loc[-1], int) else source.key_place(loc),
+        )
+        for name, use, loc in value.toolset_uses()
+    )
+
+
+def _server_side_tools(source: AgentSource, value: AgentFile) -> tuple[ServerSideTool, ...]:
+    return tuple(
+        ServerSideTool(
+            item.tool_type,
+            item.model_dump(exclude={"tool_type"}, exclude_none=True),
+            source.place(("server_side_tools", index)),
+        )
+        for index, item in enumerate(value.server_side_tools)
+    )

@@ -1,0 +1,156 @@
+"""What is checked once every name is known: what agents list, models, and the hook for later checks.
+
+`CHECKS` is run on the finished project, last, when nothing else was wrong; other rooms' checks are added there.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from llm_do.project.agents import AgentSpec, ToolsetRef
+from llm_do.project.build import AgentSource
+from llm_do.project.builtins import BUILTINS, BuiltinToolset
+from llm_do.project.exports import tool_name
+from llm_do.project.inputs import PromptInput
+from llm_do.project.listing import nearest
+from llm_do.project.names import Names
+from llm_do.project.registry import NAME_PATTERN
+from llm_do.spec.diagnostics import Diagnostic, Place
+from llm_do.spec.source import Node
+
+if TYPE_CHECKING:
+    from llm_do.project.project import Project
+
+__all__ = ["CHECKS", "Check", "check_agent", "check_environment", "check_model", "check_template"]
+
+Check = Callable[["Project"], list[Diagnostic]]
+
+CHECKS: list[Check] = []
+"""Checks of the finished project, in the order they run; each returns what it found."""
+
+_NAME = re.compile(NAME_PATTERN)
+_MODEL = re.compile(r"[^\s:]+(:[^\s:].*)?")
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_FIELD = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
+_USES = ("prefix", "include", "exclude")
+
+
+def check_agent(spec: AgentSpec, names: Names, place: Place, source: AgentSource | None) -> None:
+    """Look up every name that an agent lists, and see that its model can tell its tools apart.
+
+    Args:
+        spec: The agent.
+        names: Every name of the project.
+        place: Where the agent is declared.
+        source: Its file, None for an agent declared in Python.
+    """
+    shown: dict[str, Place] = {}
+    for index, tool in enumerate(spec.tools):
+        where = source.place(("tools", index)) if source is not None else place
+        if isinstance(tool, str):
+            known = names.look_up(tool, ("tool",), "a tool", where)
+            _show(tool if known is not None else None, where, shown, names)
+        else:
+            _show(tool_name(tool), where, shown, names)
+    uses: set[tuple[str, str | None]] = set()
+    for item in spec.toolsets:
+        ref = ToolsetRef(item) if isinstance(item, str) else item
+        if isinstance(ref, ToolsetRef):
+            _check_options(ref, names, ref.place or place, source.diagnostics if source is not None else ())
+            _check_toolset(ref, names, ref.place or place, shown, uses)
+        elif isinstance(ref, AgentSpec):
+            _show(ref.name, place, shown, names)
+    for index, handoff in enumerate(spec.handoffs):
+        if isinstance(handoff, str):
+            where = source.place(("handoffs", index)) if source is not None else place
+            names.look_up(handoff, ("agent",), "an agent", where)
+    _check_models(spec, names, place, source)
+
+
+def check_model(model: str, names: Names, place: Place) -> None:
+    """See that a model's name is one; whether it exists shows when it is used."""
+    if not _MODEL.fullmatch(model) or model != model.strip() or not model.isprintable():
+        hint = "write provider:name, such as openai:gpt-5-mini"
+        names.fault("LD701", f"{model!r} is not a model's name", place, hint)
+
+
+def check_template(source: AgentSource, spec: AgentSpec, names: Names) -> None:
+    """See that the fields an agent's template names are fields of its input."""
+    if source.node is None or source.body_start < 0:
+        return
+    known = list((spec.input_model or PromptInput).model_fields)
+    text = source.node.source.text
+    for found in _FIELD.finditer(text, source.body_start):
+        field = found.group(1)
+        if field not in known:
+            place = source.node.source.place(found.start(1), found.end(1))
+            hint = nearest(field, known) or f"its input has {', '.join(known) or 'no fields'}"
+            names.fault("LD214", f"the template names `{field}`, which the input doesn't have", place, hint)
+
+
+def check_environment(configs: Mapping[str, Mapping[str, Any]], node: Node, names: Names) -> None:
+    """See that the variables which toolsets' `env` and `headers` refer to are set.
+
+    Args:
+        configs: NAME to configuration.
+        node: The manifest's nodes.
+        names: Takes the diagnostics.
+    """
+    for toolset, config in configs.items():
+        for key in ("env", "headers"):
+            if not isinstance(config.get(key), dict):
+                continue
+            for inner, value in cast("dict[str, str]", config[key]).items():
+                for variable in _VARIABLE.findall(value):
+                    if variable not in os.environ:
+                        place = node.place_of(("toolsets", toolset, key, inner))
+                        message = f"the environment variable {variable} is not set"
+                        names.fault("LD702", message, place, "set it before llm-do starts")
+
+
+def _check_options(ref: ToolsetRef, names: Names, place: Place, told: Sequence[Diagnostic]) -> None:
+    """Only built-ins take options; a misspelled `prefix` may have been told already when the file was read."""
+    found = names.taken.get(ref.name)
+    if found is None or isinstance(found.value, BuiltinToolset):
+        return
+    for option in ref.options:
+        if not any(item.code == "LD120" and f"`{option}`" in item.message for item in told):
+            hint = nearest(option, _USES) or "it takes prefix, include and exclude"
+            names.fault("LD404", f"the {found.kind} `{ref.name}` takes no `{option}`", place, hint)
+
+
+def _check_toolset(
+    ref: ToolsetRef, names: Names, place: Place, shown: dict[str, Place], uses: set[tuple[str, str | None]]
+) -> None:
+    found = names.look_up(ref.name, ("toolset", "agent", "flow"), "a toolset", place)
+    if found is None and ref.name not in BUILTINS:
+        return
+    if found is not None and found.kind != "toolset":
+        _show(f"{ref.prefix}_{ref.name}" if ref.prefix else ref.name, place, shown, names)
+    elif (ref.name, ref.prefix) in uses:
+        names.fault("LD402", f"the agent lists `{ref.name}` twice", place, "remove one, or give it a prefix")
+    uses.add((ref.name, ref.prefix))
+
+
+def _show(name: str | None, place: Place, shown: dict[str, Place], names: Names) -> None:
+    """Note a name that the agent's model sees."""
+    if name is None:
+        return
+    if not _NAME.match(name):
+        names.fault("LD403", f"`{name}` can't be the name of a tool", place, "at most 64 letters, digits, _ and -")
+    elif name in shown:
+        message = f"the agent has two tools called `{name}`; the first is at {shown[name]}"
+        names.fault("LD402", message, place, "remove one, or give it a prefix")
+    shown.setdefault(name, place)
+
+
+def _check_models(spec: AgentSpec, names: Names, place: Place, source: AgentSource | None) -> None:
+    if isinstance(spec.model, str):
+        check_model(spec.model, names, source.place(("model",)) if source is not None else place)
+    elif isinstance(spec.model, tuple | list):
+        for index, model in enumerate(cast("tuple[object, ...]", spec.model)):
+            if isinstance(model, str):
+                check_model(model, names, source.place(("model", index)) if source is not None else place)

@@ -1,0 +1,317 @@
+"""What a project's Python files export: tools, toolsets and agents, each with its name and place.
+
+Importing them is `llm_do.project.python_files`' business; whether the names are free that of the linker. Classes of
+other packages are looked up among the modules that are loaded: what wasn't imported has no instances.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from llm_do.project.agents import AgentSpec
+from llm_do.project.python_files import LoadedFile, run_user_code
+from llm_do.project.registry import NAME_PATTERN, Kind
+from llm_do.spec.codes import diagnostic
+from llm_do.spec.diagnostics import Diagnostic, Place
+
+__all__ = ["Export", "read_exports", "tool_name"]
+
+_NAME = re.compile(NAME_PATTERN)
+_VARIABLES: Mapping[str, tuple[Kind, str]] = {
+    "TOOLSETS": ("toolset", "a toolset or a factory `(ctx) -> toolset`"),
+    "AGENTS": ("agent", "an AgentSpec"),
+    "TOOLS": ("tool", "a function or a tool object"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """One exported object.
+
+    Args:
+        name: The name it is registered under.
+        kind: Tool, toolset or agent.
+        value: The object.
+        place: Where it stands in the list or dict, or where its name is bound.
+        label: The file that exports it.
+    """
+
+    name: str
+    kind: Kind
+    value: Any
+    place: Place
+    label: str
+
+
+@dataclass(slots=True)
+class _Collector:
+    entry: tuple[str, str] | None = None
+    found: list[Export] = field(default_factory=list[Export])
+    faults: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    taken: set[tuple[int, str]] = field(default_factory=set[tuple[int, str]])
+    objects: set[int] = field(default_factory=set[int])
+
+    def add(self, name: str, kind: Kind, value: object, place: Place, label: str) -> None:
+        if (id(value), name) in self.taken:
+            return
+        if not _NAME.match(name) or name.endswith("\n"):
+            self.fault(
+                "LD209",
+                f"{name!r} can't be the name of {_article(kind)}",
+                place,
+                "use a letter or _, then up to 63 letters, digits, _ and -",
+            )
+            return
+        self.taken.add((id(value), name))
+        self.objects.add(id(value))
+        self.found.append(Export(name, kind, value, place, label))
+
+    def fault(self, code: str, message: str, place: Place, hint: str | None = None) -> None:
+        self.faults.append(diagnostic(code, message, place, hint))
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A member of an exported list or dict; `key` is its key in a dict."""
+
+    variable: str
+    key: str | None
+    value: object
+    place: Place
+
+
+def read_exports(
+    files: Sequence[LoadedFile], entry: tuple[str, str] | None = None
+) -> tuple[list[Export], list[Diagnostic]]:
+    """Read what imported files export.
+
+    Args:
+        files: The files, in listed order.
+        entry: Label and name of the entry function, which `__all__` doesn't make a tool.
+
+    Returns:
+        The exports, the same object under the same name once; and what is wrong with the rest.
+    """
+    collector = _Collector(entry)
+    for step in (_read_lists, _read_all, _read_module_level):
+        for file in files:
+            try:
+                with run_user_code():
+                    step(file, collector)
+            except Exception as error:  # noqa: BLE001 - a project's objects may raise when they are looked at
+                message = f"reading the exports raised {type(error).__name__}"
+                collector.fault("LD305", message, Place(file.label), "export plain functions and toolset objects")
+    return collector.found, collector.faults
+
+
+def tool_name(value: object) -> str | None:
+    """The name a tool gives itself: a tool object's, the one in its `@tool` options, or the function's.
+
+    Example:
+        >>> def add(a: int, b: int) -> int: ...
+        >>> tool_name(add)
+        'add'
+    """
+    options: object = getattr(value, "__llm_do_tool__", None)
+    for name in (getattr(options, "name", None), _own_name(value), getattr(value, "__name__", None)):
+        if isinstance(name, str) and name and name != "<lambda>":
+            return name
+    return None
+
+
+def _own_name(value: object) -> object:
+    return getattr(value, "name", None) if _is_tool_object(value) else None
+
+
+def _read_lists(file: LoadedFile, collector: _Collector) -> None:
+    for variable, (kind, what) in _VARIABLES.items():
+        for member in _members(file, variable, collector):
+            reason = _REFUSALS[kind](member.value)
+            if reason is not None:
+                shown = f"[{member.key!r}]" if member.key is not None else ""
+                collector.fault(
+                    "LD305",
+                    f"{variable}{shown} holds {_describe(member.value)}, which is not {what}",
+                    member.place,
+                    reason or None,
+                )
+                continue
+            _add_member(file, member, kind, collector)
+
+
+def _add_member(file: LoadedFile, member: _Member, kind: Kind, collector: _Collector) -> None:
+    own = member.value.name if isinstance(member.value, AgentSpec) else None
+    if own is not None and member.key is not None and member.key != own:
+        message = f"the agent is called {own!r}, but its key in AGENTS is {member.key!r}"
+        collector.fault("LD308", message, member.place, f"use {own!r} as the key")
+        return
+    name = member.key or own or _list_name(file, kind, member.value)
+    if name is None:
+        collector.fault(
+            "LD306",
+            f"a member of {member.variable} has no name: {_describe(member.value)}",
+            member.place,
+            f"make {member.variable} a dict of names, or bind the member to a module-level name",
+        )
+        return
+    collector.add(name, kind, member.value, member.place, file.label)
+
+
+def _list_name(file: LoadedFile, kind: Kind, value: object) -> str | None:
+    name = tool_name(value) if kind == "tool" else _toolset_name(value)
+    if name is not None:
+        return name
+    return next((key for key, bound in file.namespace.items() if bound is value), None)
+
+
+def _toolset_name(value: object) -> str | None:
+    attributes = ("name", "id") if _is_toolset(value) else ("__name__",)
+    for attribute in attributes:
+        name = getattr(value, attribute, None)
+        if isinstance(name, str) and name and name != "<lambda>":
+            return name
+    return None
+
+
+def _read_all(file: LoadedFile, collector: _Collector) -> None:
+    if "TOOLS" in file.namespace or "__all__" not in file.namespace:
+        return
+    names = file.namespace["__all__"]
+    if not isinstance(names, list | tuple):
+        collector.fault("LD304", f"__all__ is {_describe(names)}, not a list of names", file.place("__all__"))
+        return
+    for index, name in enumerate(cast("Sequence[object]", names)):
+        place = file.place("__all__", index)
+        if not isinstance(name, str) or name not in file.namespace:
+            shown = repr(name) if isinstance(name, str) else _describe(name)
+            collector.fault("LD307", f"__all__ has {shown}, which {file.label} doesn't define", place)
+            continue
+        value = file.namespace[name]
+        if not inspect.isroutine(value) or (file.label, name) == collector.entry or id(value) in collector.objects:
+            continue
+        marked: object = getattr(getattr(value, "__llm_do_tool__", None), "name", None)
+        collector.add(marked if isinstance(marked, str) and marked else name, "tool", value, place, file.label)
+
+
+def _read_module_level(file: LoadedFile, collector: _Collector) -> None:
+    for variable, value in file.namespace.items():
+        if _is_toolset(value) and id(value) not in collector.objects:
+            collector.add(_toolset_name(value) or variable, "toolset", value, file.place(variable), file.label)
+
+
+def _members(file: LoadedFile, variable: str, collector: _Collector) -> Iterator[_Member]:
+    if variable not in file.namespace:
+        return
+    container = file.namespace[variable]
+    if isinstance(container, Mapping):
+        for key, value in cast("Mapping[object, object]", container).items():
+            if isinstance(key, str):
+                yield _Member(variable, key, value, file.place(variable, key))
+            else:
+                message = f"{variable} has a key that is not a name: {_describe(key)}"
+                collector.fault("LD209", message, file.place(variable), "use a string that is a valid name")
+    elif isinstance(container, list | tuple):
+        for index, value in enumerate(cast("Sequence[object]", container)):
+            yield _Member(variable, None, value, file.place(variable, index))
+    else:
+        collector.fault(
+            "LD304",
+            f"{variable} is {_describe(container)}, not a dict or a list",
+            file.place(variable),
+            f"write {variable} = [...] or {variable} = {{...}}",
+        )
+
+
+def _refuse_tool(value: object) -> str | None:
+    """None when it is a tool, else what to do about it."""
+    if inspect.isclass(value):
+        return "export an instance of the class" if _is_subclass(value, "llm_do.tools", "Tool") else ""
+    if _is_toolset(value):
+        return "export it in TOOLSETS"
+    if isinstance(value, AgentSpec):
+        return "export it in AGENTS"
+    return None if _is_tool_object(value) or callable(value) else ""
+
+
+def _refuse_toolset(value: object) -> str | None:
+    if inspect.isclass(value):
+        return f"export an instance, such as {value.__name__}(), or a function that returns one"
+    if _is_toolset(value):
+        return None
+    if isinstance(value, AgentSpec):
+        return "export it in AGENTS"
+    if _is_tool_object(value):
+        return "export it in TOOLS"
+    if not callable(value):
+        return ""
+    return None if accepts(value, 1) else "let the factory take one argument, the RunContext"
+
+
+def _refuse_agent(value: object) -> str | None:
+    if isinstance(value, AgentSpec):
+        return None
+    return 'write AgentSpec("name", instructions=...)'
+
+
+_REFUSALS = {"tool": _refuse_tool, "toolset": _refuse_toolset, "agent": _refuse_agent}
+
+
+def accepts(function: object, count: int) -> bool:
+    """Whether a callable can be called with `count` positional arguments; yes when its signature can't be read.
+
+    Example:
+        >>> accepts(lambda a, b=1: a, 2), accepts(lambda a: a, 2)
+        (True, False)
+    """
+    if not callable(function):
+        return False
+    try:
+        inspect.signature(function).bind(*([None] * count))
+    except TypeError:
+        return False
+    except ValueError:
+        return True
+    return True
+
+
+def _is_toolset(value: object) -> bool:
+    return _is_instance(value, "pydantic_ai.toolsets", "AbstractToolset")
+
+
+def _is_tool_object(value: object) -> bool:
+    return _is_instance(value, "llm_do.tools", "Tool") or _is_instance(value, "pydantic_ai", "Tool")
+
+
+def _is_instance(value: object, module: str, name: str) -> bool:
+    known = _loaded(module, name)
+    return known is not None and isinstance(value, known)
+
+
+def _is_subclass(value: type, module: str, name: str) -> bool:
+    known = _loaded(module, name)
+    return known is not None and issubclass(value, known)
+
+
+def _loaded(module: str, name: str) -> type | None:
+    loaded = sys.modules.get(module)
+    known: object = vars(loaded).get(name) if loaded is not None else None
+    if known is None and loaded is not None:
+        known = getattr(loaded, name, None)
+    return known if isinstance(known, type) else None
+
+
+def _describe(value: object) -> str:
+    if inspect.isclass(value):
+        return f"the class {value.__name__}"
+    if isinstance(value, str | int | float | bool | None):
+        return repr(value) if len(repr(value)) <= 40 else _article(type(value).__name__)
+    return _article(type(value).__name__)
+
+
+def _article(noun: str) -> str:
+    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"

@@ -1,0 +1,277 @@
+"""The linker: project files in, one frozen `Project` or everything that is wrong out.
+
+It goes manifest and files, Python, names, references, checks, and never stops at the first fault. No model is called,
+no provider imported, no network touched. Each step's work is in a module of its own; here is the order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from llm_do.errors import LinkError
+from llm_do.project.agents import AgentSpec
+from llm_do.project.build import AgentSource, agent_spec, runtime_settings
+from llm_do.project.builtins import CONFIGURABLE, BuiltinToolset
+from llm_do.project.checks import CHECKS, check_agent, check_environment, check_model, check_template
+from llm_do.project.entry import find_entry
+from llm_do.project.exports import Export, read_exports
+from llm_do.project.listing import stay_inside
+from llm_do.project.locate import locate
+from llm_do.project.names import Broken, Names
+from llm_do.project.project import EntrySpec, Project
+from llm_do.project.python_files import Modules, PythonFiles, load_python_files
+from llm_do.project.reading import ProjectFiles, read_project
+from llm_do.project.references import References
+from llm_do.project.registry import Registry
+from llm_do.project.unused import find_unused
+from llm_do.spec.diagnostics import Diagnostic, Place
+
+__all__ = ["LinkReport", "check", "link"]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkReport:
+    """What linking found.
+
+    Args:
+        project: The project, None when there are errors.
+        diagnostics: Everything that was found, sorted by place.
+        root: The project's folder, which the diagnostics' paths are relative to.
+    """
+
+    project: Project | None
+    diagnostics: tuple[Diagnostic, ...]
+    root: Path
+
+
+def link(path: Path) -> Project:
+    """Link the project at `path`.
+
+    Args:
+        path: A folder, a manifest, or one `.agent` file.
+
+    Returns:
+        The project; its `warnings` say what was found that doesn't stop it.
+
+    Raises:
+        UsageError: There is no project at `path`.
+        LinkError: It doesn't link; the error carries every diagnostic.
+    """
+    report = check(path)
+    if report.project is not None:
+        return report.project
+    errors = [item for item in report.diagnostics if item.severity == "error"]
+    first = f"{errors[0].place}: {errors[0].message}"
+    message = first if len(errors) == 1 else f"the project has {len(errors)} errors, the first at {first}"
+    raise LinkError(message, report.diagnostics, hint=errors[0].hint)
+
+
+def check(path: Path) -> LinkReport:
+    """Link the project at `path` and report, whatever is wrong with it.
+
+    Args:
+        path: A folder, a manifest, or one `.agent` file.
+
+    Returns:
+        The project, if it has no errors, and everything that was found.
+
+    Raises:
+        UsageError: There is no project at `path`.
+    """
+    files = read_project(locate(path))
+    found = list(files.diagnostics)
+    project = None
+    if files.readable:
+        linked = _Linked(files, load_python_files(files.root, files.python))
+        project = _finish(linked, found)
+        if project is None and linked.python.space is not None:
+            linked.python.space.forget()
+    return LinkReport(project, _sorted(found), files.root)
+
+
+@dataclass(slots=True)
+class _Linked:
+    """What is known while names are being resolved."""
+
+    files: ProjectFiles
+    python: PythonFiles
+    names: Names = field(init=False)
+    references: References = field(init=False)
+    owners: dict[str, AgentSource] = field(default_factory=dict[str, AgentSource])
+    exports: list[Export] = field(default_factory=list[Export])
+
+    def __post_init__(self) -> None:
+        self.names = Names(_broken(self.files, self.python))
+        patterns = self.files.manifest.python_files if self.files.manifest is not None else []
+        self.references = References(self.files.root, self.python, self.files.python_labels, patterns)
+
+
+def _finish(linked: _Linked, found: list[Diagnostic]) -> Project | None:
+    """The steps after reading; what is wrong goes to `found`."""
+    _register_agents(linked)
+    _register_exports(linked)
+    _register_toolsets(linked)
+    _check_agents(linked)
+    _check_manifest(linked)
+    entry = find_entry(linked.files, linked.names, linked.owners, linked.references)
+    project = _assemble(linked, entry)
+    found += [*linked.python.diagnostics, *linked.names.faults, *linked.references.faults]
+    if project is None or _has_errors(found):
+        return None
+    found += project.warnings
+    for run in CHECKS:
+        found += run(project)
+    return None if _has_errors(found) else project
+
+
+def _broken(files: ProjectFiles, python: PythonFiles) -> Broken:
+    names = {name for source in files.agents if source.failed for name in source.names}
+    failed = [path for path, label in zip(files.python, files.python_labels, strict=True) if label in python.failed]
+    names |= {path.stem for path in failed}
+    return Broken(names, [path.read_text(encoding="utf-8", errors="replace") for path in failed])
+
+
+def _register_agents(linked: _Linked) -> None:
+    for source in linked.files.agents:
+        if source.value is None:
+            continue
+        spec = agent_spec(source, source.value, linked.references)
+        if linked.names.register(spec.name, "agent", spec, spec.place or Place(source.label)):
+            linked.owners[spec.name] = source
+
+
+def _register_exports(linked: _Linked) -> None:
+    manifest = linked.files.manifest
+    reference = manifest.entry.function if manifest is not None and manifest.entry is not None else None
+    entry = linked.references.entry_of(reference) if reference is not None else None
+    linked.exports, faults = read_exports(linked.python.files, entry)
+    linked.names.faults += faults
+    for export in linked.exports:
+        linked.names.register(export.name, export.kind, export.value, export.place)
+
+
+def _register_toolsets(linked: _Linked) -> None:
+    if linked.files.manifest is None:
+        return
+    for name, config in linked.files.manifest.toolsets.items():
+        place = linked.files.key_place("toolsets", name)
+        target = CONFIGURABLE.get(config.type, "")
+        if not target and config.type != "mcp":
+            linked.names.fault("LD401", f"toolsets of type {config.type} are not in this version", place)
+        linked.names.register(name, "toolset", BuiltinToolset(name, target, config.model_dump()), place)
+
+
+def _check_agents(linked: _Linked) -> None:
+    for item in list(linked.names.taken.values()):
+        if item.kind != "agent":
+            continue
+        spec: AgentSpec = item.value
+        source = linked.owners.get(item.name)
+        check_agent(spec, linked.names, item.place or Place(""), source)
+        if spec.template and source is not None:
+            check_template(source, spec, linked.names)
+
+
+def _check_manifest(linked: _Linked) -> None:
+    files, names = linked.files, linked.names
+    if files.manifest is None or files.node is None:
+        return
+    for name in files.manifest.runtime.agent_approval_overrides:
+        place = files.key_place("runtime", "agent_approval_overrides", name)
+        names.look_up(name, ("agent",), "an agent", place)
+    models = files.manifest.model
+    if isinstance(models, str):
+        check_model(models, names, files.place("model"))
+    elif models is not None:
+        for index, model in enumerate(models):
+            check_model(model, names, files.place("model", index))
+    configs = {name: config.model_dump() for name, config in files.manifest.toolsets.items()}
+    check_environment(configs, files.node, names)
+
+
+def _assemble(linked: _Linked, entry: EntrySpec | None) -> Project | None:
+    files, manifest = linked.files, linked.files.manifest
+    paths = [*(source.path for source in files.agents), *files.python]
+    modules = Modules(linked.python.space) if linked.python.space is not None else None
+    if manifest is None:
+        if entry is None:
+            return None
+        return Project(
+            files.root,
+            entry,
+            Registry(linked.names.taken),
+            files=paths,
+            python_files=files.python,
+            warnings=_unused(linked, entry),
+            modules=modules,
+        )
+    directory = policy = None
+    if manifest.generated_agents_dir is not None:
+        place = files.place("generated_agents_dir")
+        directory, fault = stay_inside(files.root, manifest.generated_agents_dir, place)
+        linked.names.faults += [fault] if fault is not None else []
+    if manifest.approvals.policy is not None:
+        place = files.place("approvals", "policy")
+        policy = linked.references.function(manifest.approvals.policy, place, 1, "(call)")
+    if entry is None:
+        return None
+    return Project(
+        root=files.root,
+        entry=entry,
+        registry=Registry(linked.names.taken),
+        manifest=files.located.manifest,
+        name=manifest.name,
+        description=manifest.description,
+        model=manifest.model,
+        model_settings=dict(manifest.model_settings),
+        settings=runtime_settings(manifest.runtime),
+        allow_cli_input=manifest.allow_cli_input,
+        approvals=manifest.approvals.model_dump(exclude_unset=True),
+        approval_places=_approval_places(files),
+        policy_function=policy,
+        toolset_configs={name: config.model_dump() for name, config in manifest.toolsets.items()},
+        files=[path for path in (files.located.manifest, *paths) if path is not None],
+        python_files=files.python,
+        record=manifest.record,
+        generated_agents_dir=directory,
+        warnings=_unused(linked, entry),
+        modules=modules,
+    )
+
+
+def _approval_places(files: ProjectFiles) -> dict[tuple[str, int], Place]:
+    if files.manifest is None:
+        return {}
+    approvals = files.manifest.approvals
+    lists = {"deny": approvals.deny, "ask": approvals.ask, "allow": approvals.allow}
+    return {
+        (effect, index): files.place("approvals", effect, index)
+        for effect, rules in lists.items()
+        for index in range(len(rules))
+    }
+
+
+def _unused(linked: _Linked, entry: EntrySpec) -> tuple[Diagnostic, ...]:
+    """Warnings of unused things; they are dropped with the project when there are errors, which may be why."""
+    manifest = linked.files.manifest
+    toolsets = manifest.toolsets if manifest is not None else ()
+    return tuple(
+        find_unused(
+            entry.name if entry.kind == "agent" else None,
+            linked.names.taken,
+            linked.python,
+            linked.exports,
+            linked.references.used,
+            {name: linked.files.key_place("toolsets", name) for name in toolsets},
+        )
+    )
+
+
+def _has_errors(found: Sequence[Diagnostic]) -> bool:
+    return any(item.severity == "error" for item in found)
+
+
+def _sorted(found: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
+    return tuple(sorted(dict.fromkeys(found), key=lambda item: (item.place, item.code, item.message)))

@@ -1,0 +1,110 @@
+"""Where a project is: from what a person names, or from the folder they are in, to a root and a manifest.
+
+Nothing is read here; whether the files are any good is the linker's business.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from llm_do.errors import UsageError
+
+__all__ = ["MANIFEST", "Located", "find_project", "locate"]
+
+MANIFEST = "project.json"
+"""Name of the manifest in a project's folder."""
+
+_HINT = "Name a folder with a project.json or .agent files, a manifest, or one .agent file."
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A place where a project is.
+
+    Args:
+        root: The project's folder, absolute and with its links resolved.
+        manifest: The manifest; None for a bare folder or a single file.
+        agent_file: The `.agent` file, when one was named as the project.
+    """
+
+    root: Path
+    manifest: Path | None = None
+    agent_file: Path | None = None
+
+
+def locate(path: Path) -> Located:
+    """Find the project that a path names.
+
+    Args:
+        path: A folder, a manifest, or one `.agent` file.
+
+    Returns:
+        The project's root and what describes it.
+
+    Raises:
+        UsageError: There is no project at `path`; the message names what was looked for.
+    """
+    try:
+        if path.is_dir():
+            return _in_folder(path)
+        if path.is_file():
+            return _of_file(path)
+        if os.path.lexists(path):
+            raise UsageError(f"{path} is neither a folder nor an ordinary file", hint=_HINT)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"no project at {str(path)!r}: {_reason(error)}", hint=_HINT) from error
+    raise UsageError(f"no project at {path}: there is no such file or folder", hint=_HINT)
+
+
+def find_project(start: Path) -> Located:
+    """Find the project that a folder belongs to: the nearest `project.json` upwards, else the folder itself.
+
+    Args:
+        start: The folder to start from, usually the current one.
+
+    Returns:
+        The project's root and what describes it.
+
+    Raises:
+        UsageError: Neither `start` nor a folder above it has a project.json, and `start` has no `.agent` file.
+    """
+    folder = start.resolve()
+    for candidate in (folder, *folder.parents):
+        if (candidate / MANIFEST).is_file():
+            return Located(candidate, candidate / MANIFEST)
+    try:
+        return locate(folder)
+    except UsageError as error:
+        raise UsageError(
+            f"no project here: {folder} has neither {MANIFEST} nor an .agent file, "
+            f"and no folder above it has a {MANIFEST}",
+            hint=_HINT,
+        ) from error
+
+
+def _in_folder(folder: Path) -> Located:
+    root = folder.resolve()
+    manifest = root / MANIFEST
+    if manifest.is_file():
+        return Located(root, manifest)
+    if os.path.lexists(manifest):
+        raise UsageError(f"{folder / MANIFEST} is not a file", hint=_HINT)
+    if not any(path.name.endswith(".agent") for path in root.iterdir()):
+        raise UsageError(f"no project in {folder}: it has neither {MANIFEST} nor an .agent file", hint=_HINT)
+    return Located(root)
+
+
+def _of_file(path: Path) -> Located:
+    whole = path.resolve()
+    if path.suffix == ".agent":
+        named = path.parent.resolve() / path.name
+        return Located(named.parent, agent_file=named)
+    if path.suffix == ".json":
+        return Located(whole.parent, whole)
+    raise UsageError(f"{path} is neither a manifest (.json) nor an .agent file", hint=_HINT)
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)

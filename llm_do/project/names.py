@@ -1,0 +1,119 @@
+"""The one namespace while a project is being linked: who has a name, who asks for it, and what is said otherwise.
+
+The finished namespace is a `llm_do.project.registry.Registry`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from llm_do.project.builtins import BUILTINS, NOT_YET
+from llm_do.project.listing import nearest
+from llm_do.project.registry import Kind, Registered
+from llm_do.spec.codes import diagnostic
+from llm_do.spec.diagnostics import Diagnostic, Place
+
+__all__ = ["Broken", "Names"]
+
+_MOST_PROPOSALS = 50
+"""Looking for the nearest of many names is slow; a project with more unknown names than this has other worries."""
+
+_HOW = {"tool": "`tools`", "toolset": "`toolsets`", "agent": "`toolsets`", "flow": "`toolsets`"}
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """What a file that couldn't be read may have declared: names that aren't reported as unknown.
+
+    Args:
+        names: Stem and readable name of every file that failed to parse.
+        texts: Texts of the Python files that couldn't be imported; each word may be an export.
+    """
+
+    names: set[str] = field(default_factory=set[str])
+    texts: list[str] = field(default_factory=list[str])
+
+    def may_have(self, name: str) -> bool:
+        """Whether a name may be one that a broken file would have declared."""
+        if name in self.names:
+            return True
+        pattern = re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])")
+        return any(pattern.search(text) for text in self.texts)
+
+
+@dataclass(slots=True)
+class Names:
+    """The names given out so far.
+
+    Args:
+        broken: What is known of files that failed.
+        taken: Name to what has it.
+        faults: What was wrong so far.
+    """
+
+    broken: Broken = field(default_factory=Broken)
+    taken: dict[str, Registered] = field(default_factory=dict[str, Registered])
+    faults: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    _proposed: int = 0
+
+    def register(self, name: str, kind: Kind, value: object, place: Place) -> bool:
+        """Give a name to an object; a diagnostic that names both places when something has it already."""
+        if name in BUILTINS or name in NOT_YET:
+            self.fault("LD203", f"`{name}` is the name of a built-in toolset", place, "choose another name")
+            return False
+        other = self.taken.get(name)
+        if other is not None:
+            message = f"`{name}` is already the name of the {other.kind} at {other.place}"
+            self.fault("LD202", message, place, "rename one of the two")
+            return False
+        self.taken[name] = Registered(name, kind, value, place)
+        return True
+
+    def look_up(self, name: str, kinds: Sequence[Kind], what: str, place: Place) -> Registered | None:
+        """What a name stands for, when it is of one of the kinds; else a diagnostic.
+
+        Args:
+            name: The name.
+            kinds: What may be meant.
+            what: What the name is used as, for messages, such as "a tool".
+            place: Where it is used.
+        """
+        found = self.taken.get(name)
+        if found is not None and found.kind in kinds:
+            return found
+        if found is not None:
+            hint = f"list it under {_HOW[found.kind]}" if what in ("a tool", "a toolset") else None
+            self.fault("LD204", f"`{name}` is {_article(found.kind)}, not {what}", place, hint)
+        elif "toolset" in kinds and name in NOT_YET:
+            self.fault("LD401", f"the built-in `{name}` is not in this version", place)
+        elif "toolset" in kinds and name in BUILTINS:
+            return None
+        elif name in BUILTINS or name in NOT_YET:
+            hint = f"list it under {_HOW['toolset']}" if what == "a tool" else None
+            self.fault("LD204", f"`{name}` is a built-in toolset, not {what}", place, hint)
+        elif not self.broken.may_have(name):
+            self.fault("LD201", f"there is no {_noun(what)} `{name}`", place, self._proposal(name, kinds))
+        return None
+
+    def fault(self, code: str, message: str, place: Place, hint: str | None = None) -> None:
+        """Add a diagnostic."""
+        self.faults.append(diagnostic(code, message, place, hint))
+
+    def _proposal(self, name: str, kinds: Sequence[Kind]) -> str | None:
+        self._proposed += 1
+        if self._proposed > _MOST_PROPOSALS:
+            return None
+        fitting = [item.name for item in self.taken.values() if item.kind in kinds]
+        builtins = list(BUILTINS) if "toolset" in kinds else []
+        return nearest(name, [*fitting, *builtins]) or nearest(name, list(self.taken))
+
+
+def _article(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+
+
+def _noun(what: str) -> str:
+    """Say what is missing without its article; a toolset's place takes agents too."""
+    return "toolset or agent" if what == "a toolset" else what.partition(" ")[2]

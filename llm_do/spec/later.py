@@ -1,0 +1,118 @@
+"""Parts of the format that are read and checked, but that this version doesn't act on; and the table that says so.
+
+When a part arrives, its lines leave `NOT_YET`, and nothing else here changes.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Discriminator, Field
+
+from llm_do.spec.fields import FunctionRef, Models, ModelSettings, Name, Opt, Strict, Text
+
+__all__ = ["NOT_YET", "CompactionFile", "FlowFile", "StateGate", "ThreadsFile"]
+
+NOT_YET: dict[str, str] = {
+    "project.context_providers": "context providers are not in this version",
+    "project.entry.flow": "flows are not in this version",
+    "project.flows": "flows are not in this version",
+    "project.hooks": "hooks in files are not in this version",
+    "project.threads": "threads are not in this version",
+    "project.toolsets.*.type=mcp": "MCP servers are not in this version",
+    "agent.compaction": "compaction is not in this version",
+    "agent.context_providers": "context providers are not in this version",
+    "agent.handoffs": "handoffs are not in this version",
+    "agent.hooks": "hooks in files are not in this version",
+    "agent.states": "states are not in this version",
+}
+"""Dotted key to what is said of it. `*` stands for any one key, `=VALUE` for a value."""
+
+
+class StateGate(Strict):
+    """When one tool is available, and what its success changes."""
+
+    requires: list[Text] = Field(default_factory=list[Text], description="States that must be unlocked.")
+    forbids: list[Text] = Field(default_factory=list[Text], description="States that must not be.")
+    needs: list[Text] = Field(default_factory=list[Text], description="Keys of the context that must exist.")
+    enables: list[Text] = Field(default_factory=list[Text], description="States that success unlocks.")
+    disables: list[Text] = Field(default_factory=list[Text], description="States that success locks again.")
+
+
+_Strategy: TypeAlias = Literal["tool_result_clearing", "summarization", "sliding_window"]
+
+
+class CompactionFile(Strict):
+    """How a long history is shortened before a model request."""
+
+    max_tokens: Opt[Annotated[int, Field(ge=1)]] = Field(default=None, description="Shorten above this many tokens.")
+    fraction: Opt[Annotated[float, Field(gt=0, le=1)]] = Field(
+        default=None, description="Shorten above this part of the model's context."
+    )
+    strategies: list[_Strategy] = Field(
+        default_factory=list[_Strategy], description="Tried in order until the history fits."
+    )
+    preserve_recent: Opt[Annotated[int, Field(ge=0)]] = Field(
+        default=None, description="Latest messages that are kept."
+    )
+    summary_model: Opt[Text] = Field(default=None, description="The model that summarises; the agent's by default.")
+
+
+class ThreadsFile(Strict):
+    """Where threads are kept, and the defaults of their configuration."""
+
+    store: Text = Field(default="sqlite", description="`sqlite`, `memory` or a URL.")
+    model: Opt[Models] = Field(default=None, description="Model of new threads.")
+    model_settings: ModelSettings = Field(default_factory=ModelSettings, description="Model settings of new threads.")
+    enabled_tools: Opt[list[Text]] = Field(default=None, description="Names or globs of tools; all by default.")
+    history_limit: Opt[Annotated[int, Field(ge=1)]] = Field(
+        default=None, description="Messages of the past a model is sent."
+    )
+    system_prompt: Opt[str] = Field(default=None, description="Added to the agent's instructions.")
+    compaction: Opt[CompactionFile] = Field(default=None, description="How a long history is shortened.")
+
+
+class WorkflowFile(Strict):
+    """Steps one after the other or side by side."""
+
+    mode: Literal["workflow"] = Field(description="Steps one after the other or side by side.")
+    description: Opt[str] = Field(default=None, description="Shown to models when the flow is a tool.")
+    flow: Opt[Text] = Field(default=None, description="The expression, such as `a >> (b | c) >> d`.")
+    agents: list[Name] = Field(default_factory=list[Name], description="The members; without `flow`, in this order.")
+    separator: str = Field(default="\n\n", description="Put between the outputs of parallel members.")
+    aggregate: Opt[FunctionRef] = Field(default=None, description="Makes one output of the parallel members' outputs.")
+    on_error: Literal["cancel", "collect"] = Field(
+        default="cancel", description="Whether a failing parallel member cancels the others."
+    )
+    max_concurrency: Opt[Annotated[int, Field(ge=1)]] = Field(default=None, description="Members that run at once.")
+
+
+class HandoffFile(Strict):
+    """Agents that hand control to each other."""
+
+    mode: Literal["handoff"] = Field(description="Agents that hand control to each other.")
+    description: Opt[str] = Field(default=None, description="Shown to models when the flow is a tool.")
+    agents: list[Name] = Field(min_length=1, description="The members; the first one starts.")
+    max_handoffs: int = Field(default=10, ge=1, description="Most handoffs in one run.")
+
+
+class TeamFile(Strict):
+    """A lead that delegates to workers."""
+
+    mode: Literal["team"] = Field(description="A lead that delegates to workers.")
+    description: Opt[str] = Field(default=None, description="Shown to models when the flow is a tool.")
+    lead: Name = Field(description="The agent that delegates.")
+    workers: list[Name] = Field(min_length=1, description="The agents it delegates to.")
+
+
+class PlanFile(Strict):
+    """Plan, execute, synthesise."""
+
+    mode: Literal["plan"] = Field(description="A planner, an executor and a synthesiser.")
+    description: Opt[str] = Field(default=None, description="Shown to models when the flow is a tool.")
+    planner: Opt[Name] = Field(default=None, description="The agent that plans; a shipped one by default.")
+    executor: Opt[Name] = Field(default=None, description="The agent that works through the plan.")
+    synthesiser: Opt[Name] = Field(default=None, description="The agent that answers in the end.")
+
+
+FlowFile: TypeAlias = Annotated[WorkflowFile | HandoffFile | TeamFile | PlanFile, Discriminator("mode")]
