@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from llm_do.errors import AbortedError, PermissionDeniedError
 from llm_do.policy.decide import answer, decide, nobody_to_ask
 from llm_do.policy.digest import call_digest
-from llm_do.policy.values import Decision, ToolCallInfo
+from llm_do.policy.values import Decision, Resolved, ToolCallInfo
 from llm_do.runtime.approvals import ApprovalRequest
 from llm_do.runtime.events import ApprovalRequestedEvent, ApprovalResolvedEvent
 from llm_do.runtime.results import ApprovalRecord, as_mapping
@@ -76,8 +76,18 @@ def _info(ctx: CallContext, tool_name: str, traits: ToolTraits, data: Mapping[st
         tool=traits.tool or tool_name,
         kind=traits.kind,
         primary=traits.primary,
-        resolved=traits.resolve(data) if traits.resolve is not None else {},
+        resolved=_resolved(traits, data),
     )
+
+
+def _resolved(traits: ToolTraits, data: Mapping[str, Any]) -> Mapping[str, Resolved]:
+    """What the arguments stand for; arguments that can't be resolved are None, which no rule allows."""
+    if traits.resolve is None:
+        return {}
+    try:
+        return traits.resolve(data)
+    except Exception:  # noqa: BLE001 (a toolset that fails must not widen what is allowed)
+        return dict.fromkeys(data)
 
 
 async def _decide(ctx: CallContext, info: ToolCallInfo, traits: ToolTraits) -> Decision:
@@ -145,8 +155,8 @@ async def _answer(
         args=data,
         reason=decision.reason,
         rule=decision.rule,
-        description=_safely(traits.describe, data) or "",
-        diff=_safely(traits.diff, data),
+        description=await _safely(ctx, traits.describe, data) or "",
+        diff=await _safely(ctx, traits.diff, data),
         digest=bound,
     )
     ctx.emit(
@@ -174,12 +184,12 @@ async def _answer(
     return Decision(effect, "person", reason if effect == "deny" else "a person allowed it", rule=decision.rule)
 
 
-def _safely(function: Any, data: Mapping[str, Any]) -> str | None:
+async def _safely(ctx: CallContext, function: Any, data: Mapping[str, Any]) -> str | None:
     """A toolset's text for a question; a toolset that can't say it doesn't stop the question."""
     if function is None:
         return None
     try:
-        text = function(data)
+        text = await ctx.runtime.in_thread(function, data)
     except Exception as error:  # noqa: BLE001
         return f"({type(error).__name__}: {error})"
     return text if text is None else str(text)

@@ -9,7 +9,7 @@ import importlib
 import inspect
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -25,9 +25,10 @@ from llm_do.project.agents import AgentSpec, ServerSideTool, ToolsetRef
 from llm_do.project.builtins import BuiltinToolset, builtin
 from llm_do.runtime.context import CallContext, current_call
 from llm_do.runtime.hooks import Hooks
-from llm_do.runtime.pipeline import PIPELINE
+from llm_do.runtime.pipeline import Pipeline
 from llm_do.runtime.templates import render_template
-from llm_do.runtime.tools import SelectedToolset, StampedToolset, make_tool
+from llm_do.runtime.toolbox import FixedTool, Toolbox, clash, fixed_tools, function_tool
+from llm_do.runtime.tools import SelectedToolset, StampedToolset, kept, make_tool, stamped_tool
 from llm_do.runtime.traits import BuiltinContext
 
 if TYPE_CHECKING:
@@ -83,24 +84,21 @@ class AgentBuilder:
         return known
 
     def _build(self, spec: AgentSpec) -> BuiltAgent:
-        named = [self._toolset(spec, item) for item in spec.toolsets]
-        toolsets = [toolset for _, toolset in named]
-        if spec.tools:
-            toolsets.insert(0, FunctionToolset([self._tool(spec, item) for item in spec.tools]))
+        toolbox, names = self._toolbox(spec)
         settings = {**self.project.model_settings, **(spec.model_settings or {})}
         if spec.temperature is not None:
             settings["temperature"] = spec.temperature
         if spec.max_tokens is not None:
             settings["max_tokens"] = spec.max_tokens
         sent: Any = {key: value for key, value in settings.items() if key not in CONNECTION_SETTINGS}
-        capabilities: list[AbstractCapability[Any]] = [PIPELINE, *map(_server_side, spec.server_side_tools)]
+        capabilities: list[AbstractCapability[Any]] = [Pipeline(toolbox), *map(_server_side, spec.server_side_tools)]
         agent: Agent[Any, Any] = Agent(
             None,
             name=spec.name,
             deps_type=CallContext,
             output_type=_output_type(spec),
             instructions=_instructions(spec),
-            toolsets=toolsets,
+            toolsets=[toolbox],
             model_settings=sent or None,
             retries={"tools": UNLIMITED, "output": 1 if spec.retries is None else spec.retries},
             capabilities=capabilities,
@@ -108,7 +106,7 @@ class AgentBuilder:
         schema = _output_schema(spec)
         if schema is not None:
             agent.output_validator(_schema_check(schema))
-        return BuiltAgent(spec, agent, Hooks(tuple(spec.hooks)), tuple(name for name, _ in named), settings)
+        return BuiltAgent(spec, agent, Hooks(tuple(spec.hooks)), names, settings)
 
     def _tool(self, spec: AgentSpec, item: Any) -> Any:
         if not isinstance(item, str):
@@ -118,27 +116,56 @@ class AgentBuilder:
             raise self._unknown(spec, "tool", item)
         return make_tool(found.value, item)
 
-    def _toolset(self, spec: AgentSpec, item: Any) -> tuple[str, AbstractToolset[Any]]:
+    def _toolbox(self, spec: AgentSpec) -> tuple[Toolbox, tuple[str, ...]]:
+        """All tools of an agent as one toolset, and the names of the toolsets they come from."""
+        functions: FunctionToolset[Any] = FunctionToolset(id="tools")
+        fixed: dict[str, FixedTool] = {}
+        live: list[AbstractToolset[Any]] = []
+        speaking: list[AbstractToolset[Any]] = []
+        names: list[str] = []
+
+        def add(tool: FixedTool) -> None:
+            name = tool.tool_def.name
+            if name in fixed:
+                raise clash(spec.name, name, fixed[name].toolset, tool.toolset)
+            fixed[name] = tool
+
+        for item in spec.tools:
+            add(function_tool(self._tool(spec, item), functions))
+        for item in spec.toolsets:
+            ref, toolset = self._toolset(spec, item)
+            names.append(ref.name)
+            if isinstance(toolset, FixedTool):
+                if kept(ref.name, ref.include, ref.exclude):
+                    add(_renamed(toolset, ref.prefix))
+                continue
+            tools = fixed_tools(toolset)
+            if tools is None:
+                live.append(_selected(StampedToolset(toolset, ref.name), ref))
+                continue
+            speaking.append(toolset)
+            for tool in tools:
+                if kept(tool.name, ref.include, ref.exclude):
+                    add(_renamed(function_tool(stamped_tool(ref.name, toolset, tool), toolset), ref.prefix))
+        return Toolbox(spec.name, fixed, live, speaking), tuple(names)
+
+    def _toolset(self, spec: AgentSpec, item: Any) -> tuple[ToolsetRef, AbstractToolset[Any] | FixedTool]:
+        """One line of an agent's `toolsets`: how its tools are shown, and the toolset or the one tool itself."""
         if isinstance(item, str):
             item = ToolsetRef(item)
         if isinstance(item, ToolsetRef):
-            toolset = self._named(spec, item)
-            if item.include or item.exclude:
-                toolset = SelectedToolset(toolset, item.include, item.exclude)
-            if item.prefix:
-                toolset = toolset.prefixed(item.prefix)
-            return item.name, toolset
+            return item, self._named(spec, item)
         if isinstance(item, AgentSpec):
-            return item.name, _agent_toolset(item)
+            return ToolsetRef(item.name), _agent_tool(item)
         name = (
             getattr(item, "name", None) or getattr(item, "id", None) or getattr(item, "__name__", type(item).__name__)
         )
-        return str(name), _instance(str(name), item)
+        return ToolsetRef(str(name)), _instance(str(name), item)
 
-    def _named(self, spec: AgentSpec, ref: ToolsetRef) -> AbstractToolset[Any]:
+    def _named(self, spec: AgentSpec, ref: ToolsetRef) -> AbstractToolset[Any] | FixedTool:
         found = self.registry.get(ref.name)
         if found is not None and found.kind == "agent":
-            return _agent_toolset(found.value)
+            return _agent_tool(found.value)
         if found is not None and found.kind == "tool":
             return FunctionToolset([make_tool(found.value, ref.name)])
         item = found.value if found is not None and found.kind == "toolset" else builtin(ref.name)
@@ -167,14 +194,26 @@ class AgentBuilder:
 
 
 def _instance(name: str, item: Any) -> AbstractToolset[Any]:
-    """A toolset ready for agents: a factory is called once per agent call, an instance is shared."""
-    if not isinstance(item, AbstractToolset):
-        item = DynamicToolset(item, per_run_step=False, id=name)
-    return StampedToolset(item, name)
+    """A toolset of any origin: a factory is called once per agent call, an instance is shared."""
+    return item if isinstance(item, AbstractToolset) else DynamicToolset(item, per_run_step=False, id=name)  # pyright: ignore[reportUnknownVariableType]
 
 
-def _agent_toolset(spec: AgentSpec) -> AbstractToolset[Any]:
-    return importlib.import_module("llm_do.toolsets.agent").AgentToolset(spec)
+def _agent_tool(spec: AgentSpec) -> FixedTool:
+    """An agent as a tool; the toolset is known by import path, as all toolsets of ours are."""
+    toolset: Any = importlib.import_module("llm_do.toolsets.agent").AgentToolset(spec)
+    return toolset.fixed
+
+
+def _renamed(tool: FixedTool, prefix: str | None) -> FixedTool:
+    if not prefix:
+        return tool
+    return replace(tool, tool_def=replace(tool.tool_def, name=f"{prefix}_{tool.tool_def.name}"))
+
+
+def _selected(toolset: AbstractToolset[Any], ref: ToolsetRef) -> AbstractToolset[Any]:
+    if ref.include or ref.exclude:
+        toolset = SelectedToolset(toolset, ref.include, ref.exclude)
+    return toolset.prefixed(ref.prefix) if ref.prefix else toolset
 
 
 def _instructions(spec: AgentSpec) -> Any:

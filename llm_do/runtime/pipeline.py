@@ -1,6 +1,6 @@
 """The capability every agent of ours has: it leads each tool call through the steps in `llm_do.runtime.toolcall`.
 
-Stateless and shared: what lasts as long as a run lives in the call's `CallFrame`. PydanticAI validates all calls of a
+Stateless: what lasts as long as a run lives in the call's `CallFrame`. PydanticAI validates all calls of a
 response, in the model's order, before it runs the first; then each call runs in a task of its own.
 """
 
@@ -16,7 +16,7 @@ from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import ModelRetry
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 from pydantic_ai.models import ModelRequestContext
-from pydantic_ai.toolsets import FunctionToolset
+from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 from pydantic_ai.toolsets.abstract import ToolsetTool
 
 from llm_do.errors import LoopError
@@ -26,7 +26,7 @@ from llm_do.runtime.results import Usage
 from llm_do.runtime.toolcall import check_schema, refuse, run_tool_call, validation_text
 from llm_do.runtime.traits import TRAITS_KEY, ToolTraits
 
-__all__ = ["PIPELINE", "Pipeline"]
+__all__ = ["Pipeline"]
 
 _ANY_ARGUMENTS: Any = TypeAdapter(dict[str, Any]).validator
 _NOWHERE: FunctionToolset[Any] = FunctionToolset()
@@ -34,7 +34,18 @@ _NOWHERE: FunctionToolset[Any] = FunctionToolset()
 
 @dataclass
 class Pipeline(AbstractCapability[Any]):
-    """Leads model responses and tool calls through the runtime."""
+    """Leads model responses and tool calls through the runtime.
+
+    Args:
+        toolbox: The agent's tools, where we have built it: they take the place of PydanticAI's own combination, which
+            would be put together anew at every step. None leaves an agent's toolsets as they are.
+    """
+
+    toolbox: AbstractToolset[Any] | None = None
+
+    def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any] | None:
+        """The agent's tools."""
+        return self.toolbox
 
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
@@ -114,10 +125,6 @@ class Pipeline(AbstractCapability[Any]):
     ) -> Any:
         """Hooks, approval, the tool itself, hooks, record."""
         return await run_tool_call(current_call(), call, tool_def, args, handler)
-
-
-PIPELINE = Pipeline()
-"""The one instance."""
 
 
 def _distinct_ids(response: ModelResponse) -> ModelResponse:

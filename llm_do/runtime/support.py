@@ -55,7 +55,11 @@ def policy_of(project: Project, config: RuntimeConfig) -> tuple[Policy, Callable
     Raises:
         UsageError: A `deny` pattern is no pattern.
     """
-    policy, _ = build_policy(project.approvals)
+    def place_of(path: tuple[str | int, ...]) -> str | None:
+        place = project.approval_places.get((str(path[1]), int(path[2]))) if len(path) > 2 else None
+        return f"{place.file}:{place.line}" if place is not None else None
+
+    policy, _ = build_policy(project.approvals, place_of)
     patterns_of(config.deny, "--deny")
     return policy.plus(option_rules("deny", config.deny)), project.policy_function
 

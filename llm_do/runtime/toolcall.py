@@ -140,7 +140,7 @@ def _failure_text(error: Exception) -> str:
     if isinstance(cause, RunError) and cause.agent_path:
         return f"agent {cause.agent_path} failed: {cause.message}"
     if isinstance(cause, LlmDoError):
-        return cause.message
+        return f"{cause.message}. {cause.hint}" if cause.hint else cause.message
     return f"{type(cause).__name__}: {cause}"
 
 

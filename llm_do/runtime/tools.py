@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any, cast
@@ -22,7 +22,15 @@ from llm_do.policy.values import Effect, Verdict
 from llm_do.runtime.traits import TRAITS_KEY, ToolTraits
 from llm_do.tools import Tool, ToolOptions
 
-__all__ = ["SelectedToolset", "StampedToolset", "approval_config", "make_tool", "set_approval_config"]
+__all__ = [
+    "SelectedToolset",
+    "StampedToolset",
+    "approval_config",
+    "kept",
+    "make_tool",
+    "set_approval_config",
+    "stamped_tool",
+]
 
 UNCHECKED = frozenset({"any", "dict[str,any]"})
 """Titles of validators that check no more than "some JSON": the tool's JSON Schema has to be checked besides."""
@@ -122,7 +130,7 @@ class StampedToolset(WrapperToolset[Any]):
         known = self._stamped.get(name)
         if known is not None and known[0] is tool.tool_def:
             return replace(known[1], toolset=tool.toolset)
-        traits = _traits_for(self.name, name, tool)
+        traits = _traits_for(self.name, name, tool.toolset, tool.tool_def, tool.args_validator)
         definition = replace(tool.tool_def, metadata={**(metadata or {}), TRAITS_KEY: traits})
         if definition.kind == "unapproved":
             definition = replace(definition, kind="function")
@@ -131,12 +139,24 @@ class StampedToolset(WrapperToolset[Any]):
         return stamped
 
 
-def _traits_for(toolset_name: str, tool_name: str, tool: ToolsetTool[Any]) -> ToolTraits:
-    owner: Any = tool.toolset
+def stamped_tool(toolset_name: str, owner: AbstractToolset[Any], tool: PydanticTool[Any]) -> PydanticTool[Any]:
+    """A copy of a function tool of `owner` with its traits, unless it brings its own."""
+    if tool.metadata is not None and TRAITS_KEY in tool.metadata:
+        return tool
+    made: PydanticTool[Any] = copy.copy(tool)
+    traits = _traits_for(toolset_name, tool.name, owner, tool.tool_def, tool.function_schema.validator)
+    made.requires_approval = False
+    made.metadata = {**(tool.metadata or {}), TRAITS_KEY: traits}
+    return made
+
+
+def _traits_for(
+    toolset_name: str, tool_name: str, owner: Any, tool_def: ToolDefinition, validator: object
+) -> ToolTraits:
     config = approval_config(owner).get(tool_name, {})
-    metadata = tool.tool_def.metadata or {}
+    metadata = tool_def.metadata or {}
     approval: Effect | None = metadata.get("approval")
-    if approval is None and tool.tool_def.kind == "unapproved":
+    if approval is None and tool_def.kind == "unapproved":
         approval = "ask"
     if config.get("pre_approved"):
         approval = "allow"
@@ -156,7 +176,7 @@ def _traits_for(toolset_name: str, tool_name: str, tool: ToolsetTool[Any]) -> To
         primary=metadata.get("primary"),
         describe=(lambda args: describe(tool_name, dict(args))) if callable(describe) else None,
         diff=(lambda args: diff(tool_name, dict(args))) if callable(diff) else None,
-        unchecked=getattr(tool.args_validator, "title", None) in UNCHECKED,
+        unchecked=getattr(validator, "title", None) in UNCHECKED,
     )
 
 
@@ -182,6 +202,16 @@ class SelectedToolset(WrapperToolset[Any]):
 
     def keeps(self, name: str) -> bool:
         """Whether a tool of that name is kept."""
-        if self.include and not any(fnmatchcase(name, glob) for glob in self.include):
-            return False
-        return not any(fnmatchcase(name, glob) for glob in self.exclude)
+        return kept(name, self.include, self.exclude)
+
+
+def kept(name: str, include: Sequence[str], exclude: Sequence[str]) -> bool:
+    """Whether globs keep a tool: one of `include` matches, where there are any, and none of `exclude`.
+
+    Example:
+        >>> kept("search_issues", ["search_*"], []), kept("search_code", [], ["*_code"])
+        (True, False)
+    """
+    if include and not any(fnmatchcase(name, glob) for glob in include):
+        return False
+    return not any(fnmatchcase(name, glob) for glob in exclude)

@@ -17,6 +17,7 @@ from llm_do.project.agents import AgentSpec
 from llm_do.project.inputs import PromptInput
 from llm_do.runtime.context import CallContext
 from llm_do.runtime.dispatch import call_agent_tool
+from llm_do.runtime.toolbox import FixedTool
 from llm_do.runtime.traits import TRAITS_KEY, ToolTraits
 
 __all__ = ["AgentToolset", "agent_as_toolset"]
@@ -51,7 +52,7 @@ class AgentToolset(AbstractToolset[CallContext]):
         schema = model.model_json_schema()
         schema.pop("title", None)
         schema.pop("description", None)
-        self._tool = ToolsetTool[CallContext](
+        self.fixed = FixedTool(
             toolset=self,
             tool_def=ToolDefinition(
                 name=spec.name,
@@ -61,6 +62,7 @@ class AgentToolset(AbstractToolset[CallContext]):
             ),
             max_retries=0,
             args_validator=_validator(model),
+            call=self._call,
         )
 
     @property
@@ -70,13 +72,16 @@ class AgentToolset(AbstractToolset[CallContext]):
 
     async def get_tools(self, ctx: RunContext[CallContext]) -> dict[str, ToolsetTool[CallContext]]:
         """The one tool."""
-        return {self.spec.name: self._tool}
+        return {self.spec.name: self.fixed}
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[CallContext], tool: ToolsetTool[CallContext]
     ) -> Any:
         """Call the agent, as a child of the call whose model asks."""
-        return await call_agent_tool(ctx.deps, self.spec, tool_args, ctx.tool_call_id or name)
+        return await self._call(tool_args, ctx)
+
+    async def _call(self, tool_args: dict[str, Any], ctx: RunContext[CallContext]) -> Any:
+        return await call_agent_tool(ctx.deps, self.spec, tool_args, ctx.tool_call_id or self.spec.name)
 
 
 def _validator(model: Any) -> Any:
