@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -103,6 +102,8 @@ def _resolve(root: Node, loc: Sequence[str | int]) -> Loc:
 
 def close_to(word: str, words: Iterable[str], cutoff: float = 0.6) -> str | None:
     """The word most like `word`, None when none is."""
+    import difflib  # only a file with a fault needs it
+
     found = difflib.get_close_matches(word, list(words), n=1, cutoff=cutoff)
     return found[0] if found else None
 

@@ -40,7 +40,7 @@ MAX_DEPTH = 100
 """Deepest nesting of lists and mappings."""
 
 _BREAK = re.compile(r"\r\n|\r|\n")
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = "[\ud800-\udfff]"
 
 Loc: TypeAlias = "tuple[str | int, ...]"
 """The way from the root to a value: keys and indexes."""
@@ -327,7 +327,7 @@ def text_fault(
         return _too_long(source.file)
     if forbidden is None and source.text.isascii():
         return None
-    found = (forbidden or _SURROGATE).search(source.text, start, len(source.text) if end is None else end)
+    found = (forbidden or re.compile(_SURROGATE)).search(source.text, start, len(source.text) if end is None else end)
     if found is None:
         return None
     place = source.place(found.start(), found.end())

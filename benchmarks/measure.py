@@ -1,0 +1,108 @@
+"""How benchmarks measure: processor time, interleaved, medians; and the figures they give.
+
+Clocks on a busy machine say little, ratios within one run say much: every figure that is quoted is one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Figure", "cpu_of", "environment", "interleaved", "interleaved_processes"]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One line of the report.
+
+    Args:
+        name: What was measured.
+        value: The figure, a ratio unless `unit` says otherwise.
+        target: What it may be at most.
+        unit: `x` for a ratio, else such as `ms`.
+        detail: The absolute figures behind it, of this machine.
+    """
+
+    name: str
+    value: float
+    target: float | None = None
+    unit: str = "x"
+    detail: str = ""
+
+    @property
+    def met(self) -> bool:
+        """Whether it keeps its target."""
+        return self.target is None or self.value <= self.target
+
+    def __str__(self) -> str:
+        target = "" if self.target is None else f"<= {self.target:g}{self.unit}"
+        verdict = "" if self.target is None else ("met" if self.met else "MISSED")
+        return f"{self.name:44} {self.value:9.3f}{self.unit:3} {target:12} {verdict:7} {self.detail}"
+
+
+def environment() -> dict[str, str]:
+    """The environment of a measured process: bytecode is kept, so that imports cost what they cost a user."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "PYDANTIC_AI_NO_BANNER": "1", "OPENAI_API_KEY": "benchmark"}
+
+
+def cpu_of(command: Sequence[str], cwd: str | None = None, extra: dict[str, str] | None = None) -> float:
+    """Processor seconds, user and system, of a whole process.
+
+    Raises:
+        RuntimeError: It ended with another code than 0.
+    """
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        command, cwd=cwd, env={**environment(), **(extra or {})}, capture_output=True, text=True, check=False
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}: {done.stderr[-2000:]}")
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def interleaved_processes(
+    ours: Sequence[str], reference: Sequence[str], *, rounds: int = 7, extra: dict[str, str] | None = None
+) -> tuple[float, float]:
+    """Median processor seconds of two commands, run in turns after one warm-up each."""
+    pairs = [(cpu_of(ours, extra=extra), cpu_of(reference, extra=extra)) for _ in range(rounds + 1)][1:]
+    return statistics.median(one for one, _ in pairs), statistics.median(other for _, other in pairs)
+
+
+def interleaved(
+    ours: Callable[[], Coroutine[Any, Any, object]],
+    reference: Callable[[], Coroutine[Any, Any, object]],
+    *,
+    rounds: int = 7,
+    clock: Callable[[], float] = time.process_time,
+) -> tuple[float, float]:
+    """Median seconds of two coroutines in this process, run in turns on one event loop after one warm-up each."""
+
+    async def both() -> tuple[float, float]:
+        times: list[tuple[float, float]] = []
+        for _ in range(rounds + 1):
+            pair: list[float] = []
+            for work in (ours, reference):
+                gc.collect()
+                begun = clock()
+                await work()
+                pair.append(clock() - begun)
+            times.append((pair[0], pair[1]))
+        return statistics.median(one for one, _ in times[1:]), statistics.median(other for _, other in times[1:])
+
+    return asyncio.run(both())
+
+
+def python() -> str:
+    """The interpreter that runs the benchmarks."""
+    return sys.executable
