@@ -1,1 +1,58 @@
+"""Names of models become PydanticAI models: providers', the local one, scripted ones, a project's own.
 
+Importing this package imports nothing heavy; each name below is loaded when it is first asked for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from llm_do.models.factories import ModelFactory, register_model_factory
+    from llm_do.models.failures import explain_failure, is_passing
+    from llm_do.models.listing import ModelInfo, available, local_at_hand
+    from llm_do.models.names import Choice, ModelOverride, check_name, choose, parse_override
+    from llm_do.models.pool import CONNECTION_SETTINGS, ModelPool, resolve_model
+
+__all__ = [
+    "CONNECTION_SETTINGS",
+    "Choice",
+    "ModelFactory",
+    "ModelInfo",
+    "ModelOverride",
+    "ModelPool",
+    "available",
+    "check_name",
+    "choose",
+    "explain_failure",
+    "is_passing",
+    "local_at_hand",
+    "parse_override",
+    "register_model_factory",
+    "resolve_model",
+]
+
+_HOMES = {
+    "CONNECTION_SETTINGS": "pool",
+    "Choice": "names",
+    "ModelFactory": "factories",
+    "ModelInfo": "listing",
+    "ModelOverride": "names",
+    "ModelPool": "pool",
+    "available": "listing",
+    "check_name": "names",
+    "choose": "names",
+    "explain_failure": "failures",
+    "is_passing": "failures",
+    "local_at_hand": "listing",
+    "parse_override": "names",
+    "register_model_factory": "factories",
+    "resolve_model": "pool",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

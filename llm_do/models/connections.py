@@ -1,0 +1,151 @@
+"""HTTP to providers: one client per provider, base URL and key; one SSL context per process, made at the first https.
+
+Which provider needs which client is `build`'s business.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import httpx2
+from pydantic_ai.models import create_async_httpx2_client
+
+from llm_do.errors import ModelUnavailableError
+
+if TYPE_CHECKING:
+    import ssl
+
+__all__ = ["SpreadTransport", "http_client", "proxy_for"]
+
+SHARD = 32
+"""Requests in flight per pool: a pool looks through all its connections for each request."""
+
+SHARDS = 32
+IDLE = 8
+CONNECT_TIMEOUT = 15.0
+"""Seconds; much, because a loop that starts hundreds of requests at a time comes late to each of them."""
+REQUEST_TIMEOUT = 600.0
+
+_lock = threading.Lock()
+_ssl_context: ssl.SSLContext | None = None
+
+
+def http_client(base_url: str, *, timeout: float = REQUEST_TIMEOUT) -> httpx2.AsyncClient:
+    """Make a client for one provider's address.
+
+    Proxies, `SSL_CERT_FILE` and `SSL_CERT_DIR` are taken from the environment.
+
+    Args:
+        base_url: Where requests go; an `http:` address costs no SSL context.
+        timeout: Seconds to wait for an answer.
+
+    Raises:
+        ModelUnavailableError: The proxy or the certificates named in the environment can't be used.
+    """
+    try:
+        transport = SpreadTransport(_shared_ssl_context(base_url), proxy_for(base_url))
+    except (OSError, ValueError, ImportError) as error:
+        raise ModelUnavailableError(
+            f"no connection to {base_url} can be prepared: {error}",
+            hint="check SSL_CERT_FILE, SSL_CERT_DIR and the proxy variables in the environment",
+        ) from error
+    return create_async_httpx2_client(
+        timeout=httpx2.Timeout(timeout, connect=CONNECT_TIMEOUT),
+        transport=transport,
+    )
+
+
+def proxy_for(base_url: str) -> str | None:
+    """The proxy that the environment names for this address, if any."""
+    address = urlsplit(base_url)
+    proxies = getproxies()
+    proxy = proxies.get(address.scheme) or proxies.get("all")
+    if not proxy or proxy_bypass(address.netloc.rpartition("@")[2]):
+        return None
+    return proxy if "://" in proxy else f"http://{proxy}"
+
+
+def _shared_ssl_context(base_url: str) -> ssl.SSLContext | None:
+    global _ssl_context
+    if urlsplit(base_url).scheme != "https":
+        return None
+    with _lock:
+        if _ssl_context is None:
+            _ssl_context = httpx2.create_ssl_context()
+        return _ssl_context
+
+
+class SpreadTransport(httpx2.AsyncBaseTransport):
+    """Spreads requests over pools of bounded size, so that many in flight cost no more each than a few.
+
+    Args:
+        context: The SSL context; None lets the pool make one if it is redirected to https.
+        proxy: The proxy's URL.
+    """
+
+    def __init__(self, context: ssl.SSLContext | None, proxy: str | None = None) -> None:
+        self._context = context
+        self._proxy = proxy
+        self._shards = [self._shard()]
+
+    def _shard(self) -> _Shard:
+        limits = httpx2.Limits(max_connections=SHARD, max_keepalive_connections=IDLE)
+        # None is what the pool itself takes for "make one when it's needed"; False would make one that checks nothing.
+        verify: ssl.SSLContext = self._context  # pyright: ignore[reportAssignmentType]
+        return _Shard(httpx2.AsyncHTTPTransport(verify=verify, limits=limits, proxy=self._proxy))
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        shard = self._free_shard()
+        shard.active += 1
+        try:
+            response = await shard.transport.handle_async_request(request)
+        except BaseException:
+            shard.active -= 1
+            raise
+        if isinstance(response.stream, httpx2.AsyncByteStream):
+            response.stream = _CountedStream(response.stream, shard)
+        else:
+            shard.active -= 1
+        return response
+
+    def _free_shard(self) -> _Shard:
+        for shard in self._shards:
+            if shard.active < SHARD:
+                return shard
+        if len(self._shards) < SHARDS:
+            self._shards.append(self._shard())
+            return self._shards[-1]
+        return min(self._shards, key=lambda shard: shard.active)
+
+    async def aclose(self) -> None:
+        for shard in self._shards:
+            await shard.transport.aclose()
+
+
+class _Shard:
+    __slots__ = ("active", "transport")
+
+    def __init__(self, transport: httpx2.AsyncHTTPTransport) -> None:
+        self.transport = transport
+        self.active = 0
+
+
+class _CountedStream(httpx2.AsyncByteStream):
+    """A response's body that counts as in flight until it is closed."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream, shard: _Shard) -> None:
+        self._stream = stream
+        self._shard: _Shard | None = shard
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._stream.__aiter__()
+
+    async def aclose(self) -> None:
+        shard, self._shard = self._shard, None
+        if shard is not None:
+            shard.active -= 1
+        await self._stream.aclose()

@@ -1,0 +1,221 @@
+"""JSON Schemas made fit for constrained decoding: every answer they admit is finite and short.
+
+A small model left without bounds writes digits or spaces until it is cut off, and a keyword the decoder doesn't know
+turns the whole constraint off; so bounds are added here and unknown keywords left out. What the agent's own schema
+demands beyond that is checked, as always, by its validator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias, cast
+
+from llm_do.errors import ModelUnavailableError
+
+__all__ = ["JsonSchema", "bounded_schema", "decoder_schema", "schema_line"]
+
+JsonSchema: TypeAlias = Mapping[str, Any]
+
+STRING = 160
+ARRAY = 6
+KEYS = 6
+INTEGER = 10**9
+STEP = 0.0001
+DEPTH = 2
+"""How often a recursive schema is unrolled."""
+
+KEPT = (
+    "const",
+    "enum",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "format",
+    "maximum",
+    "maxItems",
+    "maxLength",
+    "minimum",
+    "minItems",
+    "minLength",
+    "multipleOf",
+    "pattern",
+    "required",
+    "type",
+)
+FORMATS = ("date", "date-time", "duration", "ipv4", "time", "uuid")
+PATTERNS = {
+    "email": r"^[A-Za-z0-9._+-]{1,30}@[A-Za-z0-9-]{1,30}\.[a-z]{2,6}$",
+    "hostname": r"^[a-z0-9-]{1,30}(\.[a-z0-9-]{1,30}){0,3}$",
+    "uri": r"^https?://[A-Za-z0-9./?=&_%-]{1,80}$",
+}
+GUIDANCE = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": ", "lenient": True}
+
+
+def decoder_schema(schema: JsonSchema) -> dict[str, Any]:
+    """A bounded schema with what the decoder needs to know of JSON's white space.
+
+    Raises:
+        ModelUnavailableError: The schema admits no finite answer.
+    """
+    return {**bounded_schema(schema), "x-guidance": GUIDANCE}
+
+
+def bounded_schema(schema: JsonSchema) -> dict[str, Any]:
+    """Bound a schema: strings, arrays, dictionaries, numbers; references are written out, recursion unrolled.
+
+    Args:
+        schema: A JSON Schema with its definitions.
+
+    Raises:
+        ModelUnavailableError: The schema admits no finite answer.
+
+    Example:
+        >>> bounded_schema({"type": "array", "items": {"type": "string"}})
+        {'type': 'array', 'maxItems': 6, 'items': {'type': 'string', 'maxLength': 160}}
+    """
+    bounded = _node(schema, schema, ())
+    if bounded is None:
+        raise ModelUnavailableError(
+            "the local model can't answer by a schema that contains itself without end",
+            hint="make the recursive part optional, or name another model",
+        )
+    return bounded
+
+
+def schema_line(schema: JsonSchema) -> str:
+    """A bounded schema's shape in one line, for a prompt.
+
+    Example:
+        >>> schema_line({"type": "object", "properties": {"a": {"type": "number"}}, "required": ["a"]})
+        '{a: number}'
+    """
+    if options := cast("Sequence[object] | None", schema.get("enum")):
+        return " | ".join(str(option) for option in options)
+    if "const" in schema:
+        return str(schema["const"])
+    if alternatives := cast("Sequence[JsonSchema] | None", schema.get("anyOf")):
+        return " | ".join(schema_line(alternative) for alternative in alternatives)
+    if properties := cast("Mapping[str, JsonSchema] | None", schema.get("properties")):
+        required = cast("Sequence[str]", schema.get("required", ()))
+        fields = (f"{name}{'' if name in required else '?'}: {schema_line(each)}" for name, each in properties.items())
+        return "{" + ", ".join(fields) + "}"
+    if schema.get("type") == "array":
+        return f"{schema_line(cast('JsonSchema', schema.get('items', {})))}[]"
+    return str(schema.get("format") or schema.get("type") or "any")
+
+
+def _node(schema: object, root: JsonSchema, stack: tuple[str, ...]) -> dict[str, Any] | None:
+    """One bounded node; None where no finite answer exists."""
+    if not isinstance(schema, Mapping):
+        return {"type": "string", "maxLength": STRING} if schema is not False else None
+    node = cast("JsonSchema", schema)
+    if isinstance(reference := node.get("$ref"), str):
+        if stack.count(reference) >= DEPTH:
+            return None
+        target = _target(root, reference)
+        return _node({**target, **{k: v for k, v in node.items() if k != "$ref"}}, root, (*stack, reference))
+    for key in ("anyOf", "oneOf"):
+        if key in node:
+            found = [_node(each, root, stack) for each in cast("Sequence[object]", node[key])]
+            alternatives = [each for each in found if each is not None]
+            return {"anyOf": alternatives} if alternatives else None
+    if "allOf" in node:
+        merged = {**node}
+        for each in cast("Sequence[JsonSchema]", merged.pop("allOf")):
+            merged.update(each)
+        return _node(merged, root, stack)
+    kept: dict[str, Any] = {key: value for key, value in node.items() if key in KEPT}
+    if "enum" in kept or "const" in kept:
+        return {key: value for key, value in kept.items() if key in ("enum", "const")}
+    return _typed(kept, node, root, stack)
+
+
+def _target(root: JsonSchema, reference: str) -> JsonSchema:
+    target: Any = root
+    for step in reference.removeprefix("#").strip("/").split("/") if reference != "#" else ():
+        target = cast("JsonSchema", target)[step.replace("~1", "/").replace("~0", "~")]
+    return cast("JsonSchema", target)
+
+
+def _typed(kept: dict[str, Any], node: JsonSchema, root: JsonSchema, stack: tuple[str, ...]) -> dict[str, Any] | None:
+    kind = kept.get("type")
+    if isinstance(kind, list):
+        kinds = cast("list[str]", kind)
+        return _node({"anyOf": [{**node, "type": each} for each in kinds]}, root, stack)
+    if kind is None:
+        kind = next((kind for key, kind in (("properties", "object"), ("items", "array")) if key in node), "string")
+        kept["type"] = kind
+    if kind == "object":
+        return _object(kept, node, root, stack)
+    if kind == "array":
+        return _array(kept, node, root, stack)
+    if kind == "string":
+        return _string(kept)
+    if kind in ("integer", "number"):
+        return _number(kept)
+    return {"type": kind}
+
+
+def _object(kept: dict[str, Any], node: JsonSchema, root: JsonSchema, stack: tuple[str, ...]) -> dict[str, Any] | None:
+    required = set(cast("Sequence[str]", kept.get("required", ())))
+    properties: dict[str, Any] = {}
+    for name, each in cast("JsonSchema", node.get("properties", {})).items():
+        bounded = _node(each, root, stack)
+        if bounded is not None:
+            properties[name] = bounded
+        elif name in required:
+            return None
+    result: dict[str, Any] = {"type": "object"}
+    if properties:
+        result["properties"] = properties
+        result["required"] = [name for name in properties if name in required]
+    free = node.get("additionalProperties", "properties" not in node)
+    values = _node(free, root, stack) if free is not False and not properties else None
+    result["additionalProperties"] = False
+    if values is not None:
+        result["patternProperties"] = {"^[A-Za-z0-9_ -]{1,40}$": values}
+        result["maxProperties"] = KEYS
+    return result
+
+
+def _array(kept: dict[str, Any], node: JsonSchema, root: JsonSchema, stack: tuple[str, ...]) -> dict[str, Any] | None:
+    least = int(kept.get("minItems", 0))
+    most = min(int(kept.get("maxItems", max(ARRAY, least))), max(ARRAY, least))
+    result: dict[str, Any] = {"type": "array", "maxItems": most}
+    if least:
+        result["minItems"] = least
+    if prefix := cast("Sequence[object] | None", node.get("prefixItems")):
+        items = [_node(each, root, stack) for each in prefix]
+        if None in items:
+            return None
+        return {"type": "array", "prefixItems": items, "items": False, "minItems": len(items), "maxItems": len(items)}
+    items = _node(node.get("items", {}), root, stack)
+    if items is None:
+        return None if least else {"type": "array", "maxItems": 0}
+    result["items"] = items
+    return result
+
+
+def _string(kept: dict[str, Any]) -> dict[str, Any]:
+    kind = kept.get("format")
+    if kind in FORMATS:
+        return {"type": "string", "format": kind}
+    pattern = PATTERNS.get(str(kind)) or kept.get("pattern")
+    # Look-around can't be decoded by; the agent's validator still demands it.
+    if isinstance(pattern, str) and "(?" not in pattern:
+        return {"type": "string", "pattern": pattern}
+    result: dict[str, Any] = {"type": "string", "maxLength": min(int(kept.get("maxLength", STRING)), 4 * STRING)}
+    if "minLength" in kept:
+        result["minLength"] = min(int(kept["minLength"]), result["maxLength"])
+    return result
+
+
+def _number(kept: dict[str, Any]) -> dict[str, Any]:
+    result: dict[str, Any] = {key: kept[key] for key in ("type", "multipleOf") if key in kept}
+    bounds = {key: kept[key] for key in ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum") if key in kept}
+    if not any("inimum" in key for key in bounds):
+        bounds["minimum"] = -INTEGER
+    if not any("aximum" in key for key in bounds):
+        bounds["maximum"] = INTEGER
+    if kept["type"] == "number":
+        result.setdefault("multipleOf", STEP)
+    return {**result, **bounds}

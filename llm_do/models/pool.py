@@ -1,0 +1,260 @@
+"""`ModelPool`: PydanticAI models by name, each built at its first use and shared by all agents of a runtime.
+
+Which name an agent gets is decided in `names`; nothing of PydanticAI is imported before the first model is built.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+from weakref import WeakKeyDictionary
+
+from llm_do.errors import ModelError, ModelUnavailableError
+from llm_do.models.factories import factory_for, registered_prefixes
+from llm_do.models.names import check_name, local_server, split_name
+
+if TYPE_CHECKING:
+    import httpx2
+    from pydantic_ai.models import Model
+    from pydantic_ai.providers import Provider
+
+    from llm_do.models.build import Address
+
+__all__ = ["CONNECTION_SETTINGS", "ModelPool", "resolve_model"]
+
+CONNECTION_SETTINGS = frozenset({"base_url"})
+"""Keys of `model_settings` that say where a model is; they are for `ModelPool.get`, not for the provider."""
+
+LONG_TIMEOUT = {"google": 1200.0, "google-decisions": 1200.0}
+
+
+@dataclass(eq=False)
+class _Shelf:
+    """What is shared between the models of one event loop."""
+
+    models: dict[Hashable, Model] = field(default_factory=dict[Hashable, "Model"])
+    providers: dict[Address, Provider[Any]] = field(default_factory=dict["Address", "Provider[Any]"])
+    clients: dict[tuple[str, str | None], httpx2.AsyncClient] = field(
+        default_factory=dict[tuple[str, "str | None"], "httpx2.AsyncClient"]
+    )
+
+
+class ModelPool:
+    """Gives models by name: one per name, base URL and event loop, one HTTP client per provider, base URL and key.
+
+    Args:
+        notice: Told, in a sentence, what a person should know: that the local model is of demonstration quality,
+            that a model of a list was left out.
+
+    Example:
+        >>> ModelPool().get("test").model_name
+        'test'
+    """
+
+    def __init__(self, notice: Callable[[str], None] = lambda _: None) -> None:
+        self._notice = notice
+        self._noticed: set[str] = set()
+        self._lock = threading.RLock()
+        self._shelves: WeakKeyDictionary[asyncio.AbstractEventLoop, _Shelf] = WeakKeyDictionary()
+        self._outside = _Shelf()
+
+    def get(
+        self,
+        name: str | Sequence[str],
+        *,
+        agent: str = "",
+        file: str | None = None,
+        settings: Mapping[str, object] | None = None,
+    ) -> Model:
+        """Give the model of this name, for the event loop that runs now.
+
+        Several names make a model that tries them in order: the next one is asked when a request to one fails
+        for good or can't be made. Members that can't be used here are left out, with a notice.
+
+        Args:
+            name: A model's name, or several.
+            agent: The agent it is for: named in errors; chooses the answers of a script.
+            file: The agent's file, for errors.
+            settings: The agent's model settings, of which `base_url` is read.
+
+        Raises:
+            ModelUnavailableError: It can't be had; the error names agent, file and what is missing.
+        """
+        names = [name] if isinstance(name, str) else list(name)
+        base_url = _base_url(settings, agent, file)
+        for each in names:
+            check_name(each, agent=agent, file=file, registered=registered_prefixes())
+        with self._lock:
+            shelf = self._shelf()
+            try:
+                if len(names) == 1:
+                    return self._one(shelf, names[0], agent, file, base_url)
+                return self._several(shelf, names, agent, file, base_url)
+            except ModelUnavailableError as error:
+                error.file = error.file or file
+                error.agent_path = error.agent_path or agent or None
+                raise
+
+    async def aclose(self) -> None:
+        """Close the HTTP clients of the running event loop; models given for it can't be used any more."""
+        with self._lock:
+            shelf = self._shelves.pop(asyncio.get_running_loop(), None)
+        for client in shelf.clients.values() if shelf else ():
+            await client.aclose()
+
+    def _shelf(self) -> _Shelf:
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return self._outside
+        if loop not in self._shelves:
+            # What belongs to a closed loop can't be used or closed any more.
+            for other in [other for other in self._shelves if other.is_closed()]:
+                del self._shelves[other]
+            self._shelves[loop] = _Shelf()
+        return self._shelves[loop]
+
+    def _several(self, shelf: _Shelf, names: list[str], agent: str, file: str | None, base_url: str | None) -> Model:
+        from pydantic_ai.exceptions import ModelAPIError
+        from pydantic_ai.models.fallback import FallbackModel
+
+        models: list[Model] = []
+        failures: list[ModelUnavailableError] = []
+        for name in names:
+            try:
+                models.append(self._one(shelf, name, agent, file, base_url))
+            except ModelUnavailableError as error:
+                failures.append(error)
+        if not models:
+            raise ModelUnavailableError(
+                f"none of the models {', '.join(names)} can be used: {'; '.join(error.message for error in failures)}",
+                hint=failures[0].hint if failures else "name at least one model",
+            )
+        for error in failures:
+            self._once(f"left out a model: {error.message}")
+        if len(models) == 1:
+            return models[0]
+        key = ("fallback", *map(id, models))
+        if key not in shelf.models:
+            shelf.models[key] = FallbackModel(*models, fallback_on=(ModelAPIError, ModelError))
+        return shelf.models[key]
+
+    def _one(self, shelf: _Shelf, name: str, agent: str, file: str | None, base_url: str | None) -> Model:
+        prefix, rest = split_name(name)
+        factory = factory_for(prefix)
+        key = (name, base_url, agent if prefix == "script" else None, factory)
+        if key not in shelf.models:
+            if factory is not None:
+                shelf.models[key] = _from_factory(name, factory, rest)
+            elif prefix in ("test", "script", "local"):
+                shelf.models[key] = self._built_in(shelf, prefix, rest, agent)
+            else:
+                shelf.models[key] = self._from_provider(shelf, prefix, rest, agent, file, base_url)
+        return shelf.models[key]
+
+    def _built_in(self, shelf: _Shelf, prefix: str, rest: str, agent: str) -> Model:
+        if prefix == "test":
+            from pydantic_ai.models.test import TestModel
+
+            return TestModel()
+        if prefix == "script":
+            from llm_do.models.script import ScriptModel
+            from llm_do.models.scriptfile import load_script
+
+            return ScriptModel(load_script(Path(rest)), agent)
+        if prefix == "local" and not rest and "://" in (chosen := os.environ.get("LLM_DO_LOCAL_MODEL", "")):
+            rest = chosen
+        if "://" in rest:
+            from llm_do.models.build import NO_KEY, Address
+
+            url, name = local_server(rest)
+            return self._at(shelf, Address("openai-chat", url, NO_KEY), name)
+        from llm_do.models.local import LocalModel
+
+        return LocalModel(rest or None, notice=self._once)
+
+    def _from_provider(
+        self, shelf: _Shelf, prefix: str, name: str, agent: str, file: str | None, base_url: str | None
+    ) -> Model:
+        from llm_do.models.build import address_of, is_elsewhere
+
+        address = address_of(prefix, base_url, agent=agent, file=file)
+        if base_url and is_elsewhere(address):
+            self._once(f"the key of the provider {prefix!r} is sent to {base_url}, as {file or 'model_settings'} says")
+        return self._at(shelf, address, name)
+
+    def _at(self, shelf: _Shelf, address: Address, name: str) -> Model:
+        from llm_do.models.build import make_model, make_provider
+
+        if address not in shelf.providers:
+            shelf.providers[address] = make_provider(address, lambda wanted: self._client(shelf, wanted))
+        return make_model(address.provider, name, shelf.providers[address])
+
+    def _client(self, shelf: _Shelf, address: Address) -> httpx2.AsyncClient:
+        from llm_do.models.connections import REQUEST_TIMEOUT, http_client
+
+        # Prefixes that differ only in the protocol they speak (`openai`, `openai-chat`) share their connections.
+        key = (address.base_url or address.provider, address.key)
+        if key not in shelf.clients:
+            timeout = LONG_TIMEOUT.get(address.provider, REQUEST_TIMEOUT)
+            shelf.clients[key] = http_client(address.base_url or "https:", timeout=timeout)
+        return shelf.clients[key]
+
+    def _once(self, sentence: str) -> None:
+        if sentence not in self._noticed:
+            self._noticed.add(sentence)
+            self._notice(sentence)
+
+
+def _base_url(settings: Mapping[str, object] | None, agent: str, file: str | None) -> str | None:
+    value = (settings or {}).get("base_url")
+    if value is None or value == "":
+        return None
+    if not isinstance(value, str) or not value.startswith(("http://", "https://")):
+        raise ModelUnavailableError(
+            f"the base_url of agent {agent!r} is not an http address: {value!r}",
+            hint="write it with its scheme, such as http://localhost:8000/v1",
+            file=file,
+            agent_path=agent or None,
+        )
+    return value
+
+
+def _from_factory(name: str, factory: Callable[[str], Model], rest: str) -> Model:
+    from pydantic_ai.models import Model
+
+    try:
+        model = cast("object", factory(rest))
+    except Exception as error:
+        raise ModelUnavailableError(
+            f"the factory of the model {name!r} raised {type(error).__name__}: {error}"
+        ) from error
+    if not isinstance(model, Model):
+        raise ModelUnavailableError(
+            f"the factory of the model {name!r} returned {type(model).__name__}, not a PydanticAI model"
+        )
+    return cast("Model", model)
+
+
+_default_pool = ModelPool()
+
+
+def resolve_model(name: str | Model) -> Model:
+    """Give the model of this name from a pool shared by the process; a model object is given back.
+
+    Args:
+        name: Such as `openai:gpt-5`.
+
+    Raises:
+        ModelUnavailableError: It can't be had.
+
+    Example:
+        >>> resolve_model("test").model_name
+        'test'
+    """
+    return _default_pool.get(name) if isinstance(name, str) else name

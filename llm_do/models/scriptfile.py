@@ -1,0 +1,304 @@
+"""What a script of answers says: reading its YAML into turns. Answering with them is `script`'s business."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import yaml
+
+from llm_do.errors import ModelUnavailableError
+
+__all__ = ["Script", "ScriptedCall", "ScriptedError", "Step", "Turn", "load_script", "parse_script"]
+
+T = TypeVar("T")
+
+TURN_KEYS = ("text", "tools", "output", "error", "delay", "usage", "expect")
+CALL_KEYS = ("name", "args", "id")
+ERROR_KEYS = ("status", "message", "times", "retry_after")
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedCall:
+    """A tool call.
+
+    Args:
+        name: The tool's name.
+        args: Its arguments; text is sent as it is, well formed or not.
+        id: The call's id; empty makes one.
+    """
+
+    name: str
+    args: Mapping[str, Any] | str
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedError:
+    """A failed request.
+
+    Args:
+        status: The HTTP status; None is a lost connection.
+        message: What the provider says.
+        times: How often, before the next turn is answered.
+        retry_after: Seconds that the provider asks to wait.
+    """
+
+    status: int | None = None
+    message: str = "scripted failure"
+    times: int = 1
+    retry_after: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One answer.
+
+    Args:
+        line: Where it stands in the file.
+        text: What it says; None is nothing.
+        tools: The tools it calls.
+        output: Structured output; it goes the way the agent's output type goes.
+        has_output: Whether there is an output (it may be null).
+        delay: Seconds before it comes.
+        usage: Input and output tokens; None makes them up.
+        expect: What the message it answers must contain.
+    """
+
+    line: int
+    text: str | None = None
+    tools: tuple[ScriptedCall, ...] = ()
+    output: Any = None
+    has_output: bool = False
+    delay: float = 0.0
+    usage: tuple[int, int] | None = None
+    expect: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The errors that come before an answer, and the answer; None where the script ends with errors."""
+
+    errors: tuple[ScriptedError, ...]
+    turn: Turn | None
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A script: the steps of every agent, or of each agent by name.
+
+    Args:
+        path: Its file.
+        agents: Steps by agent name; the name None stands for every agent.
+    """
+
+    path: Path
+    agents: Mapping[str | None, tuple[Step, ...]]
+
+    def steps(self, agent: str) -> tuple[Step, ...] | None:
+        """The steps of `agent`; None when the script has none for it."""
+        return self.agents.get(agent, self.agents.get(None))
+
+
+def load_script(path: Path) -> Script:
+    """Read a script; a file that hasn't changed is read once.
+
+    Raises:
+        ModelUnavailableError: The file can't be read, or isn't a script; with file and line.
+    """
+    try:
+        stamp = path.stat()
+        return _load(os.path.abspath(path), stamp.st_mtime_ns, stamp.st_size)  # noqa: PTH100
+    except OSError as error:
+        raise ModelUnavailableError(
+            f"the script {path} can't be read: {error.strerror or error}",
+            hint="name an existing file: `script:PATH`",
+        ) from error
+
+
+@lru_cache(maxsize=64)
+def _load(path: str, modified: int, size: int) -> Script:  # noqa: ARG001
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ModelUnavailableError(f"the script {path} is not UTF-8 text", file=path) from error
+    return parse_script(text, Path(path))
+
+
+def parse_script(text: str, path: Path) -> Script:
+    """Read a script's text.
+
+    Args:
+        text: YAML.
+        path: Its file, for errors.
+
+    Raises:
+        ModelUnavailableError: It isn't a script; with file and line.
+
+    Example:
+        >>> script = parse_script("- text: Hello", Path("answers.yaml"))
+        >>> script.steps("main")[0].turn.text
+        'Hello'
+    """
+    loader = yaml.CSafeLoader(text)
+    try:
+        return _script(loader, loader.get_single_node(), path)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise _fault(path, line, f"is not YAML: {error.problem or error.context}") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise _fault(path, 1, f"is not YAML: {str(error).splitlines()[0]}") from error
+    finally:
+        loader.dispose()
+
+
+def _script(loader: yaml.CSafeLoader, root: yaml.Node | None, path: Path) -> Script:
+    if isinstance(root, yaml.SequenceNode):
+        return Script(path, {None: _steps(loader, root, path)})
+    top = _children(root, path, "is neither a list of turns nor `agents:` with one list per agent")
+    _known_keys(top, ("agents",), path, 1)
+    if not top:
+        raise _fault(path, 1, "has neither turns nor `agents`")
+    agents = _children(top["agents"], path, "must have one list of turns per agent in `agents`")
+    return Script(path, {name: _steps(loader, node, path) for name, node in agents.items()})
+
+
+def _children(node: yaml.Node | None, path: Path, problem: str) -> dict[str, yaml.Node]:
+    if not isinstance(node, yaml.MappingNode):
+        raise _fault(path, node.start_mark.line + 1 if node else 1, problem)
+    pairs = cast("list[tuple[yaml.Node, yaml.Node]]", node.value)
+    return {str(cast("object", key.value)): value for key, value in pairs}
+
+
+def _steps(loader: yaml.CSafeLoader, node: yaml.Node, path: Path) -> tuple[Step, ...]:
+    if not isinstance(node, yaml.SequenceNode):
+        raise _fault(path, node.start_mark.line + 1, "must have a list of turns here")
+    construct = cast("Callable[..., object]", loader.construct_object)  # pyright: ignore[reportUnknownMemberType]
+    steps: list[Step] = []
+    errors: list[ScriptedError] = []
+    for item in cast("list[yaml.Node]", node.value):
+        read = _turn(construct(item, deep=True), path, item.start_mark.line + 1)
+        if isinstance(read, ScriptedError):
+            errors.append(read)
+        else:
+            steps.append(Step(tuple(errors), read))
+            errors = []
+    if errors:
+        steps.append(Step(tuple(errors), None))
+    return tuple(steps)
+
+
+def _turn(value: object, path: Path, line: int) -> Turn | ScriptedError:
+    turn = _mapping(value, path, line, "a turn")
+    _known_keys(turn, TURN_KEYS, path, line)
+    read = _Reader(turn, path, line)
+    if "error" in turn:
+        if len(turn) > 1:
+            raise _fault(path, line, "has a turn with `error` and something else")
+        return _error(turn["error"], path, line)
+    if not any(key in turn for key in ("text", "tools", "output")):
+        raise _fault(path, line, "has a turn without `text`, `tools`, `output` or `error`")
+    calls = read.get("tools", _is_list, "a list of calls", cast("list[object]", []))
+    usage = read.get("usage", _is_pair, "two numbers: input and output tokens", None)
+    return Turn(
+        line=line,
+        text=read.get("text", _is_text, "text", None),
+        tools=tuple(_call(call, path, line) for call in calls),
+        output=turn.get("output"),
+        has_output="output" in turn,
+        delay=read.get("delay", _is_number, "a number of seconds", 0.0),
+        usage=(usage[0], usage[1]) if usage else None,
+        expect=read.get("expect", _is_text, "text", ""),
+    )
+
+
+def _call(value: object, path: Path, line: int) -> ScriptedCall:
+    call = _mapping(value, path, line, "a call in `tools`")
+    _known_keys(call, CALL_KEYS, path, line)
+    read = _Reader(call, path, line)
+    name = read.get("name", _is_text, "text", "")
+    if not name:
+        raise _fault(path, line, "has a call without `name`")
+    arguments = read.get("args", _is_arguments, "a mapping or text", cast("Mapping[str, Any] | str", {}))
+    return ScriptedCall(name, arguments, read.get("id", _is_text, "text", ""))
+
+
+def _error(value: object, path: Path, line: int) -> ScriptedError:
+    error = _mapping(value, path, line, "`error`")
+    _known_keys(error, ERROR_KEYS, path, line)
+    read = _Reader(error, path, line)
+    default = ScriptedError()
+    return ScriptedError(
+        status=read.get("status", _is_status, "an HTTP status from 400 to 599", None),
+        message=read.get("message", _is_text, "text", default.message),
+        times=read.get("times", _is_count, "a number from 1", default.times),
+        retry_after=read.get("retry_after", _is_number, "a number of seconds", None),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """One mapping of the file, whose values are read with their kind checked."""
+
+    values: Mapping[str, Any]
+    path: Path
+    line: int
+
+    def get(self, key: str, fits: Callable[[Any], bool], kind: str, default: T) -> T:
+        value = self.values.get(key)
+        if value is None:
+            return default
+        if not fits(value):
+            raise _fault(self.path, self.line, f"has `{key}: {value!r}`, which must be {kind}")
+        return cast("T", value)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _is_status(value: Any) -> bool:
+    return _is_count(value) and 400 <= value <= 599
+
+
+def _is_pair(value: Any) -> bool:
+    if not isinstance(value, list):
+        return False
+    numbers = cast("list[object]", value)
+    return len(numbers) == 2 and all(_is_count(number) or number == 0 for number in numbers)
+
+
+def _is_arguments(value: Any) -> bool:
+    return isinstance(value, str | dict)
+
+
+def _mapping(value: object, path: Path, line: int, what: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _fault(path, line, f"has {what} that is not a mapping")
+    return cast("dict[str, Any]", value)
+
+
+def _known_keys(value: Mapping[str, object], known: tuple[str, ...], path: Path, line: int) -> None:
+    for key in value:
+        if key not in known:
+            raise _fault(path, line, f"has an unknown key {key!r}; known here: {', '.join(known)}")
+
+
+def _fault(path: Path, line: int, problem: str) -> ModelUnavailableError:
+    return ModelUnavailableError(f"the script {path.name} {problem}", file=str(path), line=line)

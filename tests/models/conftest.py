@@ -1,0 +1,43 @@
+"""What the tests of models share: an environment without keys, and the local model's weights where they are."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from llm_do.models import weights
+from llm_do.models.names import PROVIDERS
+
+VARIABLES = {
+    "LLM_DO_MODEL",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    *(key for info in PROVIDERS.values() for key in info.keys),
+    *(info.base_url for info in PROVIDERS.values() if info.base_url),
+}
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test depends on the keys of whoever runs it."""
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def local_weights() -> Path:
+    """The local model's weights; a test that asks for them is skipped where they can't be run."""
+    path = weights.find()
+    if path is None:
+        pytest.skip("the local model's weights are not here: run `llm-do models pull`")
+    if find_spec("xllamacpp") is None:
+        pytest.skip("xllamacpp is not installed: run `pip install 'llm-do[local]'`")
+    return path

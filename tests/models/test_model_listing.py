@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from llm_do.models import available, listing, local_at_hand, register_model_factory, weights
+from llm_do.models.names import PROVIDERS
+
+
+def listed(environ: dict[str, str]) -> dict[str, listing.ModelInfo]:
+    return {info.name: info for info in available(environ)}
+
+
+def test_every_kind_of_model_is_listed_once() -> None:
+    names = [info.name for info in available({})]
+    assert len(names) == len(set(names))
+    for name in ("local", "local:PATH.gguf", "local:URL#NAME", "script:PATH", "test"):
+        assert name in names
+    assert {f"{prefix}:NAME" for prefix in PROVIDERS} <= set(names)
+
+
+def test_a_provider_is_usable_with_its_key_and_else_says_which() -> None:
+    assert listed({"GEMINI_API_KEY": "k"})["google:NAME"].usable
+    without = listed({"GOOGLE_API_KEY": ""})["google:NAME"]
+    assert (without.usable, without.why_not) == (False, "GOOGLE_API_KEY or GEMINI_API_KEY not set")
+
+
+def test_a_provider_that_was_moved_needs_no_key() -> None:
+    assert listed({"OPENAI_BASE_URL": "http://localhost/v1"})["openai-chat:NAME"].usable
+
+
+def test_a_provider_whose_package_is_missing_says_so() -> None:
+    info = listed({"GROQ_API_KEY": "k"})["groq:NAME"]
+    assert (info.usable, info.why_not) == (False, "the package groq isn't installed")
+
+
+def test_what_lacks_more_than_a_key_says_all_of_it() -> None:
+    assert listed({})["azure:NAME"].why_not == "AZURE_OPENAI_API_KEY, AZURE_OPENAI_ENDPOINT not set"
+
+
+def test_a_projects_own_prefix_is_listed() -> None:
+    register_model_factory("listed", lambda name: pytest.fail("built"))
+    assert listed({})["listed:NAME"].usable
+
+
+def test_the_local_model_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weights, "find", lambda: None)
+    monkeypatch.setattr(listing, "find_spec", lambda _: None)
+    info = listed({})["local"]
+    assert (info.usable, info.why_not) == (False, "run `pip install 'llm-do[local]'`; run `llm-do models pull`")
+    assert not local_at_hand()
+
+
+def test_the_local_model_is_at_hand_with_its_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LLM_DO_LOCAL_MODEL", raising=False)
+    monkeypatch.setattr(weights, "find", lambda: Path("here"))
+    monkeypatch.setattr(listing, "find_spec", lambda _: object())
+    assert local_at_hand()
+
+
+def test_a_server_of_ones_own_is_the_local_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LLM_DO_LOCAL_MODEL", "http://localhost:1/v1#m")
+    assert local_at_hand()

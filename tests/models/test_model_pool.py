@@ -1,0 +1,382 @@
+from __future__ import annotations
+
+import asyncio
+import ssl
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic_ai import Agent
+from pydantic_ai.exceptions import ModelAPIError
+from pydantic_ai.models.fallback import FallbackModel
+from pydantic_ai.models.test import TestModel
+
+from llm_do.errors import LlmDoError, ModelUnavailableError, ProviderError, UsageError
+from llm_do.models import ModelPool, explain_failure, is_passing, register_model_factory, resolve_model
+from llm_do.models import connections as connections_module
+from tests.support.openai_server import serve
+
+HELLO = {"gpt-test": [{"text": "Hello"}], "other": [{"text": "Other"}]}
+
+
+@pytest.fixture
+def contexts(monkeypatch: pytest.MonkeyPatch) -> list[ssl.SSLContext]:
+    """Every SSL context made during the test."""
+    made: list[ssl.SSLContext] = []
+    new = ssl.SSLContext.__new__
+
+    def counted(cls: type[ssl.SSLContext], *args: Any, **kwargs: Any) -> ssl.SSLContext:
+        made.append(new(cls, *args, **kwargs))
+        return made[-1]
+
+    monkeypatch.setattr(ssl.SSLContext, "__new__", counted)
+    monkeypatch.setattr(connections_module, "_ssl_context", None)
+    return made
+
+
+def say(pool: ModelPool, name: Any, **options: Any) -> str:
+    async def run() -> str:
+        try:
+            return (await Agent(pool.get(name, **options)).run("Hi")).output
+        finally:
+            await pool.aclose()
+
+    return asyncio.run(run())
+
+
+def test_importing_the_room_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, llm_do.models, llm_do.models.pool, llm_do.models.names, llm_do.models.factories\n"
+        "llm_do.models.ModelPool(), llm_do.models.choose\n"
+        "heavy = {'pydantic', 'pydantic_ai', 'yaml', 'httpx2', 'openai', 'xllamacpp'} & set(sys.modules)\n"
+        "print(sorted(heavy))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_a_server_named_in_the_environment_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serve(HELLO) as (url, log):
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        monkeypatch.setenv("OPENAI_API_KEY", "secret")
+        assert say(ModelPool(), "openai-chat:gpt-test") == "Hello"
+        assert log[0].headers["authorization"] == "Bearer secret"
+
+
+def test_a_server_named_in_the_settings_needs_no_key() -> None:
+    with serve(HELLO) as (url, log):
+        assert say(ModelPool(), "openai-chat:gpt-test", settings={"base_url": url}) == "Hello"
+        assert log[0].headers["authorization"] == "Bearer unused"
+
+
+def test_the_settings_address_comes_before_the_environments(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    with serve(HELLO) as (url, _):
+        assert say(ModelPool(), "openai-chat:gpt-test", settings={"base_url": url}) == "Hello"
+
+
+def test_a_key_sent_to_another_address_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    said: list[str] = []
+    pool = ModelPool(said.append)
+    for name in ("openai-chat:a", "openai-chat:b"):
+        pool.get(name, file="main.agent", settings={"base_url": "https://gateway.example/v1"})
+    assert said == ["the key of the provider 'openai-chat' is sent to https://gateway.example/v1, as main.agent says"]
+
+
+def test_a_server_of_ones_own_gets_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    with serve(HELLO) as (url, log):
+        assert say(ModelPool(), f"local:{url}#gpt-test") == "Hello"
+        monkeypatch.setenv("LLM_DO_LOCAL_MODEL", f"{url}#other")
+        assert say(ModelPool(), "local") == "Other"
+        assert {request.headers["authorization"] for request in log} == {"Bearer unused"}
+
+
+def test_ollama_is_found_at_the_address_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serve(HELLO) as (url, _):
+        monkeypatch.setenv("OLLAMA_BASE_URL", url)
+        assert say(ModelPool(), "ollama:gpt-test") == "Hello"
+
+
+def test_one_pool_serves_several_event_loops_one_after_the_other() -> None:
+    pool = ModelPool()
+    with serve(HELLO) as (url, _):
+        for _ in range(3):
+            assert say(pool, "openai-chat:gpt-test", settings={"base_url": url}) == "Hello"
+
+
+def test_one_pool_serves_two_event_loops_at_a_time() -> None:
+    pool = ModelPool()
+    answers: list[str] = []
+    with serve({"gpt-test": [{"text": "Hello", "delay": 0.05}]}) as (url, _):
+
+        def work() -> None:
+            answers.append(say(pool, "openai-chat:gpt-test", settings={"base_url": url}))
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert answers == ["Hello"] * 4
+
+
+def test_the_sdk_retries_nothing() -> None:
+    with serve({"gpt-test": [{"status": 503, "times": 5}]}) as (url, log):
+        with pytest.raises(ModelAPIError):
+            say(ModelPool(), "openai-chat:gpt-test", settings={"base_url": url})
+        assert len(log) == 1
+
+
+def test_no_provider_retries(monkeypatch: pytest.MonkeyPatch) -> None:
+    for key in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "DEEPSEEK_API_KEY", "OPENROUTER_API_KEY"):
+        monkeypatch.setenv(key, "k")
+    names = ("openai:a", "openai-chat:a", "anthropic:a", "deepseek:a", "openrouter:a/b", "ollama:a")
+    for name in names:
+        provider = ModelPool().get(name).provider
+        assert provider is not None
+        assert provider.client.max_retries == 0, name
+
+
+def test_an_http_address_costs_no_ssl_context(contexts: list[ssl.SSLContext]) -> None:
+    with serve(HELLO) as (url, _):
+        assert say(ModelPool(), "openai-chat:gpt-test", settings={"base_url": url}) == "Hello"
+    assert contexts == []
+
+
+def test_many_agents_cost_one_ssl_context_and_one_client(
+    contexts: list[ssl.SSLContext], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    pool = ModelPool()
+
+    async def many() -> None:
+        models = [pool.get(f"openai-chat:m{n % 10}", agent=f"agent{n}") for n in range(1000)]
+        models += [pool.get(f"openai:m{n % 10}", agent=f"agent{n}") for n in range(1000)]
+        assert len({id(model) for model in models}) == 20
+        assert len({id(model.provider.client._client) for model in models if model.provider}) == 1
+        await pool.aclose()
+
+    asyncio.run(many())
+    asyncio.run(many())
+    assert len(contexts) == 1
+
+
+def test_hundreds_of_requests_at_a_time_all_get_their_answer() -> None:
+    pool = ModelPool()
+
+    async def many(url: str) -> set[str]:
+        agent = Agent(pool.get("openai-chat:gpt-test", settings={"base_url": url}))
+        results = await asyncio.gather(*(agent.run("Hi") for _ in range(150)))
+        await pool.aclose()
+        return {result.output for result in results}
+
+    with serve({"gpt-test": [{"text": "Hello", "delay": 0.1}]}) as (url, _):
+        assert asyncio.run(many(url)) == {"Hello"}
+
+
+class Proxy(BaseHTTPRequestHandler):
+    """Says which addresses it was asked to pass on."""
+
+    asked: list[str]
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing on stderr."""
+
+    def do_POST(self) -> None:
+        self.asked.append(self.path)
+        self.send_error(418)
+
+
+def test_proxies_from_the_environment_are_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
+    Proxy.asked = []
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{server.server_port}")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    try:
+        with pytest.raises(ModelAPIError):
+            say(ModelPool(), "openai-chat:m", settings={"base_url": "http://api.example/v1"})
+        with serve(HELLO) as (url, _):
+            assert say(ModelPool(), "openai-chat:gpt-test", settings={"base_url": url}) == "Hello"
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert Proxy.asked == ["http://api.example/v1/chat/completions"]
+
+
+def test_unusable_certificates_are_a_typed_error(
+    contexts: list[ssl.SSLContext], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "absent.pem"))
+    with pytest.raises(ModelUnavailableError) as raised:
+        ModelPool().get("openai:a")
+    assert "SSL_CERT_FILE" in (raised.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("name", "missing"),
+    [
+        ("openai:a", "OPENAI_API_KEY"),
+        ("openai-chat:a", "OPENAI_API_KEY"),
+        ("anthropic:a", "ANTHROPIC_API_KEY"),
+        ("google:a", "GOOGLE_API_KEY"),
+        ("groq:a", "GROQ_API_KEY"),
+        ("vllm:a", "VLLM_BASE_URL"),
+    ],
+)
+def test_a_missing_key_is_one_line_that_names_agent_file_and_variable(name: str, missing: str) -> None:
+    with pytest.raises(ModelUnavailableError) as raised:
+        ModelPool().get(name, agent="main", file="main.agent")
+    error = raised.value
+    assert missing in error.message
+    assert "'main'" in error.message
+    assert error.file == "main.agent"
+    assert "\n" not in error.message
+
+
+def test_a_provider_whose_package_is_missing_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GROQ_API_KEY", "k")
+    with pytest.raises(ModelUnavailableError) as raised:
+        ModelPool().get("groq:a")
+    assert raised.value.hint == "pip install 'pydantic-ai-slim[groq]'"
+
+
+def test_an_address_without_a_scheme_is_refused() -> None:
+    with pytest.raises(ModelUnavailableError, match="not an http address: 'localhost:1'"):
+        ModelPool().get("openai-chat:a", agent="main", settings={"base_url": "localhost:1"})
+
+
+def test_a_provider_with_one_address_takes_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DEEPSEEK_API_KEY", "k")
+    with pytest.raises(ModelUnavailableError, match="has one address"):
+        ModelPool().get("deepseek:a", settings={"base_url": "http://localhost/v1"})
+
+
+def test_models_of_a_list_are_tried_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serve({"bad": [{"status": 500, "times": 9}], "good": [{"text": "Good"}]}) as (url, log):
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        assert say(ModelPool(), ["openai-chat:bad", "openai-chat:good"]) == "Good"
+        assert [request.body["model"] for request in log] == ["bad", "good"]
+
+
+def test_the_next_model_answers_where_one_fails_in_a_way_of_our_own(tmp_path: Path) -> None:
+    (tmp_path / "empty.yaml").write_text("[]")
+    answer = say(ModelPool(), [f"script:{tmp_path / 'empty.yaml'}", "test"], agent="main")
+    assert answer == "success (no tool calls)"
+
+
+def test_a_model_of_a_list_that_cannot_be_had_is_left_out_and_said() -> None:
+    said: list[str] = []
+    pool = ModelPool(said.append)
+    assert isinstance(pool.get(["openai:a", "test"], agent="main"), TestModel)
+    assert [sentence.partition(":")[0] for sentence in said] == ["left out a model"]
+    assert "OPENAI_API_KEY" in said[0]
+
+
+def test_a_list_of_which_no_model_can_be_had_is_an_error_that_says_why() -> None:
+    with pytest.raises(ModelUnavailableError, match=r"none of the models openai:a, anthropic:b.*ANTHROPIC_API_KEY"):
+        ModelPool().get(["openai:a", "anthropic:b"])
+
+
+def test_a_misspelt_model_of_a_list_is_an_error() -> None:
+    with pytest.raises(ModelUnavailableError, match="unknown provider"):
+        ModelPool().get(["tset:a", "test"])
+
+
+def test_the_same_list_is_one_model() -> None:
+    pool = ModelPool()
+    pool.get("test")
+    both = ["test", "ollama:a"]
+    assert isinstance(pool.get(both), FallbackModel)
+    assert pool.get(both) is pool.get(both)
+
+
+def test_a_projects_own_prefix_is_served_by_its_factory_until_it_is_replaced() -> None:
+    register_model_factory("echo", lambda name: TestModel(custom_output_text=name))
+    pool = ModelPool()
+    assert say(pool, "echo:first") == "first"
+    register_model_factory("echo", lambda name: TestModel(custom_output_text=name.upper()))
+    assert say(pool, "echo:second") == "SECOND"
+    assert say(pool, "echo:first") == "FIRST"
+
+
+@pytest.mark.parametrize("prefix", ["openai", "local", "script", "test", "grok", "a:b", ""])
+def test_a_prefix_that_is_taken_or_malformed_is_refused(prefix: str) -> None:
+    with pytest.raises(UsageError):
+        register_model_factory(prefix, lambda _: TestModel())
+
+
+@pytest.mark.parametrize("factory", [lambda _: 1 / 0, lambda _: "model"])
+def test_a_factory_that_fails_is_a_typed_error(factory: Any) -> None:
+    register_model_factory("broken", factory)
+    with pytest.raises(ModelUnavailableError, match="the factory of the model 'broken:x'"):
+        ModelPool().get("broken:x")
+
+
+def test_resolving_gives_the_same_model_again_and_leaves_models_alone() -> None:
+    assert resolve_model("test") is resolve_model("test")
+    model = TestModel()
+    assert resolve_model(model) is model
+
+
+def failure_of(turn: dict[str, Any], name: str = "openai-chat:gpt-test") -> LlmDoError:
+    with serve({"gpt-test": [turn]}) as (url, _), pytest.raises(ModelAPIError) as raised:
+        say(ModelPool(), name, settings={"base_url": url})
+    return explain_failure(raised.value, name, agent="main", file="main.agent")
+
+
+def test_an_unknown_model_is_said_in_one_line() -> None:
+    error = failure_of({"text": "x"}, "openai-chat:absent")
+    assert isinstance(error, ModelUnavailableError)
+    assert "there is no model 'openai-chat:absent' for agent 'main'" in error.message
+    assert error.file == "main.agent"
+
+
+def test_a_refused_key_names_the_variable() -> None:
+    error = failure_of({"status": 401, "times": 9, "body": {"error": {"message": "bad\nkey"}}})
+    assert isinstance(error, ModelUnavailableError)
+    assert error.message.endswith("refused the key: HTTP 401: bad key")
+    assert error.hint == "check OPENAI_API_KEY"
+
+
+def test_a_failed_request_carries_its_status() -> None:
+    error = failure_of({"status": 500, "times": 9})
+    assert isinstance(error, ProviderError)
+    assert error.status_code == 500
+
+
+def test_a_cut_connection_is_a_passing_failure() -> None:
+    with serve({"gpt-test": [{"cut": True, "times": 9}]}) as (url, _), pytest.raises(ModelAPIError) as raised:
+        say(ModelPool(), "openai-chat:gpt-test", settings={"base_url": url})
+    assert is_passing(raised.value)
+
+
+@pytest.mark.parametrize(("status", "passing"), [(429, True), (500, True), (503, True), (408, True), (400, False)])
+def test_which_failures_pass(status: int, passing: bool) -> None:
+    turn = {"status": status, "times": 9, "retry_after": 2}
+    with serve({"gpt-test": [turn]}) as (url, _), pytest.raises(ModelAPIError) as raised:
+        say(ModelPool(), "openai-chat:gpt-test", settings={"base_url": url})
+    assert is_passing(raised.value) is passing
+    assert raised.value.retry_after == 2
+
+
+def test_a_failure_that_is_ours_already_stays_as_it_is() -> None:
+    error = ProviderError("it failed")
+    assert explain_failure(error, "openai:a") is error
+
+
+def test_failures_of_a_whole_list_are_told_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serve({"a": [{"status": 500, "times": 9}], "b": [{"status": 400, "times": 9}]}) as (url, _):
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        with pytest.raises(ExceptionGroup) as raised:
+            say(ModelPool(), ["openai-chat:a", "openai-chat:b"])
+    error = explain_failure(raised.value, "openai-chat:a", agent="main")
+    assert "HTTP 500" in error.message
+    assert "HTTP 400" in error.message
