@@ -146,6 +146,13 @@ def make_model(provider: str, name: str, instance: AnyProvider) -> Model:
             from pydantic_ai.models.openai import OpenAIResponsesModel
 
             return OpenAIResponsesModel(name, provider=instance)
+        if provider in ("openai-chat", "ollama"):
+            from pydantic_ai.models.openai import OpenAIChatModel
+            from pydantic_ai.profiles.openai import OpenAIModelProfile
+
+            # Without it a stream that is cut between two events passes for a whole answer.
+            whole = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
+            return OpenAIChatModel(name, provider=instance, profile=whole)
         return infer_model(f"{provider}:{name}", lambda _: instance)
     except ImportError as error:
         raise ModelUnavailableError(

@@ -358,6 +358,17 @@ def test_a_cut_connection_is_a_passing_failure() -> None:
     assert is_passing(raised.value)
 
 
+def test_a_stream_that_ends_without_saying_why_is_a_passing_failure() -> None:
+    async def stream(url: str) -> None:
+        pool = ModelPool()
+        async with Agent(pool.get("openai-chat:gpt-test", settings={"base_url": url})).run_stream("Hi") as answer:
+            await answer.get_output()
+
+    with serve({"gpt-test": [{"cut": "quietly"}]}) as (url, _), pytest.raises(ModelAPIError) as raised:
+        asyncio.run(stream(url))
+    assert is_passing(raised.value)
+
+
 @pytest.mark.parametrize(("status", "passing"), [(429, True), (500, True), (503, True), (408, True), (400, False)])
 def test_which_failures_pass(status: int, passing: bool) -> None:
     turn = {"status": status, "times": 9, "retry_after": 2}

@@ -10,7 +10,8 @@ A turn is one of
     {"text": "Hello {user}", "chunks": 3}                  text; {user} and {tool} are filled in
     {"tools": [{"name": "add", "args": {"a": 1}}]}         tool calls; args may be raw text
     {"status": 429, "times": 2, "retry_after": 0.1}        so many errors before the next turn
-    {"cut": True, "times": 1}                              the connection is cut half-way through the answer
+    {"cut": True, "times": 1}                              the connection is cut half-way through the answer; with
+                                                           "quietly" a stream ends as if that were all of it
 
 and may have "delay" (seconds before the answer), "usage" ([input, output] tokens) and "body" (of an error).
 `log` is a list of `Request`s, in the order they came.
@@ -140,6 +141,9 @@ class _Handler(BaseHTTPRequestHandler):
         deltas += [{"tool_calls": [{"index": index, **call}]} for index, call in enumerate(calls)]
         for delta in deltas[: 2 if turn.get("cut") else None]:
             self.event({**envelope, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
+        if turn.get("cut") == "quietly":
+            self.chunk(b"")
+            return
         if turn.get("cut"):
             self.close_connection = True
             return
