@@ -361,8 +361,11 @@ def test_a_cut_connection_is_a_passing_failure() -> None:
 def test_a_stream_that_ends_without_saying_why_is_a_passing_failure() -> None:
     async def stream(url: str) -> None:
         pool = ModelPool()
-        async with Agent(pool.get("openai-chat:gpt-test", settings={"base_url": url})).run_stream("Hi") as answer:
-            await answer.get_output()
+        try:
+            async with Agent(pool.get("openai-chat:gpt-test", settings={"base_url": url})).run_stream("Hi") as answer:
+                await answer.get_output()
+        finally:
+            await pool.aclose()
 
     with serve({"gpt-test": [{"cut": "quietly"}]}) as (url, _), pytest.raises(ModelAPIError) as raised:
         asyncio.run(stream(url))
