@@ -1,1 +1,23 @@
+"""The command line: one thin module a command, imported when that command runs.
 
+`main` is what the console script calls. What a person sees is worded in `llm_do.ui`.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command line and end the process with its exit code."""
+    gc.disable()
+    from llm_do.cli import streams
+
+    streams.ensure_open()
+    streams.ensure_utf8()
+    from llm_do.cli.app import run
+
+    streams.leave(run(sys.argv[1:]))

@@ -1,0 +1,110 @@
+"""The table of commands, and how one is found: its module is imported when it is asked for by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Annotated, Any, cast
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from llm_do import __version__
+from llm_do.cli import failure
+from llm_do.cli.lean import make_lean
+from llm_do.cli.streams import claim_stdout, warn
+from llm_do.errors import UsageError
+
+__all__ = ["COMMANDS", "run"]
+
+COMMANDS: dict[str, str] = {
+    "run": "Run a project.",
+    "check": "Link a project and show all that is wrong with it.",
+    "graph": "Show a project's agents, tools and approvals as a tree or a graph.",
+    "tools": "List the tools that an agent's model sees.",
+    "init": "Write a small project that runs.",
+    "models": "List the models at hand, or get the local one.",
+    "schema": "Print the JSON Schema of project files, for editors.",
+}
+"""Name to the line that `--help` shows; `llm_do.cli.NAME` holds the command."""
+
+_BAD_USAGE = cast("type[Exception]", typer.BadParameter.__base__)
+"""What Typer raises on arguments it can't take. It exports only this class's relatives, under a name that has moved."""
+
+
+class Commands(TyperGroup):
+    """The commands of the table, of which only the one that is named is imported."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.commands = dict.fromkeys(COMMANDS, cast("Any", None))
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names, in the table's order."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Import the command's module and take the command out of it."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = get_command(import_module(f"llm_do.cli.{cmd_name}").app)
+        command.name = cmd_name
+        return command
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the options in front of the command."""
+        make_lean(self.get_params(ctx))
+        return super().parse_args(ctx, args)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the table, without importing a command."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+_root = typer.Typer(cls=Commands, rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"llm-do {__version__}")
+        raise typer.Exit
+
+
+@_root.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Run projects made of language-model agents and Python code."""
+
+
+def run(args: Sequence[str]) -> int:
+    """Carry out one command line.
+
+    Args:
+        args: The arguments, without the program's name.
+
+    Returns:
+        The exit code.
+    """
+    try:
+        code = get_command(_root).main(list(args), prog_name="llm-do", standalone_mode=False)
+    except _BAD_USAGE as error:
+        return _usage(error, args)
+    except SystemExit as error:
+        return error.code if isinstance(error.code, int) else 0
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 (whatever it is, a person gets a paragraph)
+        return failure.report(failure.told(error), "text", claim_stdout(), debug="--debug" in args)
+    return code if isinstance(code, int) else 0
+
+
+def _usage(error: Any, args: Sequence[str]) -> int:
+    if not args:
+        warn(error.format_message())
+        return 2
+    command = error.ctx.command_path if error.ctx is not None else "llm-do"
+    wrong = UsageError(error.format_message(), hint=f"See `{command} --help`.")
+    return failure.report(wrong, failure.asked_output(args), claim_stdout())

@@ -1,0 +1,61 @@
+"""`llm-do check`: links a project and shows everything that was found. It calls no model and imports no provider."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Literal
+
+import typer
+
+from llm_do.cli.lean import LeanCommand
+
+__all__ = ["app"]
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command(cls=LeanCommand)
+def check(
+    project: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="PROJECT",
+            help="Folder, manifest or .agent file; by default the project of the current folder.",
+            show_default=False,
+        ),
+    ] = None,
+    form: Annotated[
+        Literal["text", "json", "github"],
+        typer.Option("--format", help="For people, for programs, or as annotations of a GitHub workflow."),
+    ] = "text",
+    strict: Annotated[bool, typer.Option("--strict", help="Warnings make the exit code 3 too.")] = False,
+    seconds: Annotated[
+        float, typer.Option("--import-timeout", min=0.1, help="Seconds the import of one Python file may take.")
+    ] = 30.0,
+    debug: Annotated[  # noqa: ARG001 (who tells of errors looks for it)
+        bool, typer.Option("--debug", help="Show tracebacks.")
+    ] = False,
+    no_color: Annotated[bool, typer.Option("--no-color", help="No colours.")] = False,
+) -> int:
+    """Link a project and show all that is wrong with it; exit code 0 when nothing is, 3 on errors."""
+    from llm_do.cli.diagnostics import source_reader
+    from llm_do.cli.streams import claim_stdout, warn, without_plugins
+    from llm_do.cli.target import here_or_at
+
+    results = claim_stdout()
+    without_plugins()
+    path = here_or_at(project)
+    from llm_do.project.apart import check_apart
+    from llm_do.spec.render import render_github, render_json, render_text, summary
+    from llm_do.ui.screen import wants_color
+
+    report = check_apart(path, seconds=seconds)
+    if form == "json":
+        results.write(render_json(report.diagnostics))
+    elif form == "github":
+        results.write(render_github(report.diagnostics))
+    else:
+        color = results.is_terminal and wants_color(os.environ, no_color=no_color)
+        results.write(render_text(report.diagnostics, source_reader(report.root), color=color, width=results.columns))
+        warn(summary(report.diagnostics))
+    return 3 if report.failed or (strict and report.diagnostics) else 0

@@ -1,0 +1,117 @@
+"""A command that failed: the paragraph on stderr, the JSON object on stdout where one was asked for, the exit code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from llm_do.cli.streams import Results, warn
+from llm_do.errors import EXIT_CODES, LinkError, LlmDoError, Status
+from llm_do.ui.errors import error_text
+
+if TYPE_CHECKING:
+    from llm_do.runtime.results import ErrorRecord
+
+__all__ = ["asked_output", "event_record", "failed_result", "last_words", "report", "told"]
+
+
+def asked_output(args: Sequence[str]) -> str:
+    """The value of `--output` in arguments that can't be parsed, `text` where there is none.
+
+    Example:
+        >>> asked_output(["run", "--output", "json", "--nonsense"])
+        'json'
+    """
+    found = "text"
+    for index, word in enumerate(args):
+        if word == "--":
+            break
+        if word == "--output" and index + 1 < len(args):
+            found = args[index + 1]
+        elif word.startswith("--output="):
+            found = word.partition("=")[2]
+    return found if args[:1] == ["run"] else "text"
+
+
+def status_of(error: BaseException) -> Status:
+    """The status of a command that ended with this error before a run had a result."""
+    if isinstance(error, LlmDoError):
+        return error.status
+    return "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+
+
+def failed_result(error: BaseException) -> dict[str, Any]:
+    """The object that `--output json` prints when there was no run: as for a run, with what is wrong in `errors`.
+
+    Args:
+        error: What ended the command; a `LinkError` gives one entry for each of its errors.
+
+    Returns:
+        JSON data.
+    """
+    from llm_do.runtime.results import RunResult
+
+    errors = [] if isinstance(error, KeyboardInterrupt) else _records(error)
+    return RunResult(status_of(error), None, "", errors=errors).to_dict()
+
+
+def event_record(error: BaseException) -> dict[str, Any]:
+    """The one record that `--output events` prints when there was no run."""
+    records = [record.to_dict() for record in _records(error)]
+    return {"type": "run_failed", "status": status_of(error), "error": records[0], "errors": records}
+
+
+def report(error: BaseException, output: str, results: Results, *, debug: bool = False) -> int:
+    """Tell of an error the way the output format wants it.
+
+    Args:
+        error: The error.
+        output: `text`, `json` or `events`.
+        results: Where results go.
+        debug: Show the traceback.
+
+    Returns:
+        The exit code.
+    """
+    if not isinstance(error, KeyboardInterrupt):
+        if debug:
+            import traceback
+
+            warn("".join(traceback.format_exception(error)))
+        if not isinstance(error, LinkError) or not error.diagnostics:
+            warn(error_text(error))
+    if output == "json":
+        results.write(json.dumps(failed_result(error), ensure_ascii=False) + "\n")
+    elif output == "events":
+        results.write(json.dumps(event_record(error), ensure_ascii=False) + "\n")
+    return error.exit_code if isinstance(error, LlmDoError) else EXIT_CODES[status_of(error)]
+
+
+def _records(error: BaseException) -> list[ErrorRecord]:
+    from llm_do.runtime.results import ErrorRecord
+
+    if isinstance(error, LinkError):
+        found = [item for item in error.diagnostics if item.severity == "error"]
+        if found:
+            return [
+                ErrorRecord("LinkError", f"{item.code}: {item.message}", None, item.file, item.line) for item in found
+            ]
+    if isinstance(error, KeyboardInterrupt):
+        return [ErrorRecord("CancelledError", "interrupted before anything ran")]
+    return [ErrorRecord.of(error)]
+
+
+def told(error: BaseException) -> BaseException:
+    """An error that has a class of ours, or one that says that llm-do itself is at fault."""
+    if isinstance(error, LlmDoError):
+        return error
+    wrong = LlmDoError(f"llm-do itself failed with {type(error).__name__}: {error}", hint="--debug shows the traceback")
+    wrong.__cause__ = error
+    return wrong
+
+
+def last_words(output: str, results: Results) -> None:
+    """What a process that is about to be killed still owes its reader."""
+    if output != "text":
+        report(KeyboardInterrupt(), output, results)

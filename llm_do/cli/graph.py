@@ -1,0 +1,87 @@
+"""`llm-do graph`: who calls whom, with which tools and rights. It calls no model and runs nothing but Python files."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Literal
+
+import typer
+
+from llm_do.cli.lean import LeanCommand
+
+_FORMS: dict[str, Literal["text", "mermaid", "dot"]] = {"tree": "text", "mermaid": "mermaid", "dot": "dot"}
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command(cls=LeanCommand)
+def graph(
+    project: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="PROJECT",
+            help="Folder, manifest or .agent file; by default the project of the current folder.",
+            show_default=False,
+        ),
+    ] = None,
+    form: Annotated[
+        Literal["tree", "mermaid", "dot", "json"],
+        typer.Option("--format", help="For a terminal, for Markdown, for Graphviz, or for programs."),
+    ] = "tree",
+    rights: Annotated[
+        bool, typer.Option("--permissions", help="The effective rights of each agent, along every call path.")
+    ] = False,
+    states: Annotated[
+        str | None,
+        typer.Option(
+            "--states",
+            metavar="AGENT",
+            help="The state machines of an agent: its toolkits' and its own.",
+            show_default=False,
+        ),
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option("--import-timeout", min=0.1, help="Seconds the import of one Python file may take.")
+    ] = 30.0,
+    debug: Annotated[  # noqa: ARG001 (who tells of errors looks for it)
+        bool, typer.Option("--debug", help="Show tracebacks.")
+    ] = False,
+    no_color: Annotated[bool, typer.Option("--no-color", help="No colours.")] = False,
+) -> int:
+    """Show a project's agents, tools and approvals as a tree or a graph."""
+    from llm_do.cli.diagnostics import show
+    from llm_do.cli.streams import claim_stdout, without_plugins
+    from llm_do.cli.target import here_or_at
+
+    results = claim_stdout()
+    without_plugins()
+    path = here_or_at(project)
+    from llm_do.project.apart import check_apart
+    from llm_do.ui import graph as drawing
+    from llm_do.ui.screen import wants_color
+
+    if states is not None:
+        task, options = "llm_do.toolkits.machine:machines_data", {"agent": states}
+    else:
+        task, options = "llm_do.ui.graph:graph_data", {}
+    found = check_apart(path, task, options, seconds=seconds)
+    if found.data is None or rights:
+        show(found, no_color=no_color)
+    if found.data is None:
+        return 3
+    if states is not None:
+        from llm_do.toolkits.machine import draw_data
+
+        results.write(drawing.as_json(found.data) if form == "json" else draw_data(found.data, _FORMS[form]))
+        return 0
+    color = results.is_terminal and wants_color(os.environ, no_color=no_color)
+    if form == "json":
+        text = drawing.as_json(found.data)
+    elif form == "mermaid":
+        text = drawing.mermaid(found.data)
+    elif form == "dot":
+        text = drawing.dot(found.data)
+    else:
+        text = (drawing.permissions if rights else drawing.tree)(found.data, color=color)
+    results.write(text)
+    return 0

@@ -1,0 +1,89 @@
+"""Commands whose arguments are read without pydantic, which Typer would import for each of them.
+
+It costs as much as all the rest of a start. What Typer would do is done here for the few types that our options have;
+anything else is left to Typer, and so is everything should its insides change: that is slower, not wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, Literal, get_args, get_origin
+
+import typer
+from typer.core import TyperCommand
+
+__all__ = ["LeanCommand", "make_lean"]
+
+
+class LeanCommand(TyperCommand):
+    """A command for `typer.Typer.command(cls=...)`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments."""
+        make_lean(self.get_params(ctx))
+        return super().parse_args(ctx, args)
+
+
+def make_lean(params: Iterable[Any]) -> None:
+    """Let parameters convert their values themselves.
+
+    Args:
+        params: Parameters of a Typer command or group.
+    """
+    for param in params:
+        if getattr(param, "_runtime_param", param) is None and hasattr(param, "type_descriptor"):
+            param._runtime_param = _Plain(param.type_descriptor.annotation, param.type_descriptor.parameter_info)
+
+
+class _Plain:
+    """Converts the values of one parameter.
+
+    Args:
+        annotation: What they become.
+        info: The parameter's declaration.
+    """
+
+    def __init__(self, annotation: Any, info: Any) -> None:
+        self._annotation = annotation
+        self._info = info
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Convert what was given; None is nothing.
+
+        Raises:
+            BadParameter: It isn't what the parameter takes.
+        """
+        several = bool(param.multiple) or param.nargs == -1
+        if value is None:
+            return () if several else None
+        kind = get_args(self._annotation)[0] if several else self._annotation
+        if not several:
+            return self._one(kind, value, param, ctx)
+        return [self._one(kind, item, param, ctx) for item in value]
+
+    def _one(self, kind: Any, value: Any, param: Any, ctx: Any) -> Any:
+        if kind is str or isinstance(value, bool):
+            return value
+        if kind is int or kind is float:
+            return self._number(kind, value, param, ctx)
+        if get_origin(kind) is Literal:
+            choices = get_args(kind)
+            if value not in choices:
+                said = f"{value!r} is not one of {', '.join(map(repr, choices))}."
+                raise typer.BadParameter(said, ctx=ctx, param=param)
+            return value
+        param._runtime_param = None
+        return param.get_runtime_param().coerce(value, param=param, ctx=ctx)
+
+    def _number(self, kind: type[int] | type[float], value: Any, param: Any, ctx: Any) -> int | float:
+        noun = "a whole number" if kind is int else "a number"
+        try:
+            number = kind(value)
+        except ValueError as error:
+            raise typer.BadParameter(f"{value!r} is not {noun}.", ctx=ctx, param=param) from error
+        if not math.isfinite(number):
+            raise typer.BadParameter(f"{value!r} is not {noun}.", ctx=ctx, param=param)
+        if self._info.min is not None and number < self._info.min:
+            raise typer.BadParameter(f"{value} is less than {self._info.min:g}.", ctx=ctx, param=param)
+        return number

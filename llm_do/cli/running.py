@@ -1,0 +1,167 @@
+"""Carrying out `llm-do run`: from options to a linked project, an input, a run, and what is printed of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import time
+import warnings
+from typing import TYPE_CHECKING
+
+from llm_do.cli import failure
+from llm_do.cli.signals import Interrupts, kill_children
+from llm_do.cli.streams import PIPE_CLOSED, Results, claim_stdout, warn
+from llm_do.cli.target import resolve
+from llm_do.errors import LinkError, StoreError, UsageError
+
+if TYPE_CHECKING:
+    from llm_do.cli.options import RunOptions
+    from llm_do.project.project import Project
+    from llm_do.runtime.results import RunResult
+
+__all__ = ["start"]
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
+"""What a model's text may not do to a terminal. Elsewhere a text is printed verbatim."""
+
+
+def start(options: RunOptions) -> int:
+    """Run what the options say, and print what came of it.
+
+    Args:
+        options: The command line.
+
+    Returns:
+        The exit code.
+    """
+    results = claim_stdout()
+    interrupts = Interrupts()
+    interrupts.last_words = lambda: failure.last_words(options.output, results)
+    interrupts.install()
+    try:
+        _check_options(options)
+        return _run(options, results, interrupts)
+    except KeyboardInterrupt as error:
+        failure.report(error, options.output, results)
+        kill_children()
+        return interrupts.exit_code
+    except StoreError as error:
+        return failure.report(error, "text", results, debug=options.debug)
+    except Exception as error:  # noqa: BLE001 (whatever it is, it is told in the form that was asked for)
+        return failure.report(failure.told(error), options.output, results, debug=options.debug)
+
+
+def _check_options(options: RunOptions) -> None:
+    if options.approve_all and options.reject_all:
+        raise UsageError("--approve-all and --reject-all exclude each other", hint="Keep one of them.")
+    if options.entry == "":
+        raise UsageError("--entry names nothing", hint="Leave it out to run the project's entry.")
+    if "" in options.models:
+        raise UsageError("--model names nothing", hint="Leave it out to use the project's models.")
+
+
+def _run(options: RunOptions, results: Results, interrupts: Interrupts) -> int:
+    target = resolve(options.project, options.prompt)
+    project = _link(target.path, options)
+    from llm_do.cli.inputs import gather
+
+    value = gather(project, options, target.prompt, _notice(options))
+    if options.dry_run:
+        from llm_do.cli.dryrun import show
+
+        return show(project, options, value, results)
+    return _execute(project, options, value, results, interrupts)
+
+
+def _link(path: os.PathLike[str], options: RunOptions) -> Project:
+    """Link the project; what is wrong with it is shown, and its warnings with `-v`."""
+    from pathlib import Path
+
+    from llm_do.cli.diagnostics import show
+    from llm_do.project.linker import check
+
+    report = check(Path(path))
+    if report.project is None:
+        show(report, no_color=options.no_color)
+        raise LinkError("the project does not link", report.diagnostics)
+    if options.verbosity >= 1:
+        show(report, no_color=options.no_color)
+    return report.project
+
+
+def _notice(options: RunOptions):
+    def tell(text: str) -> None:
+        from llm_do.policy.display import visible
+
+        if options.verbosity >= 0:
+            warn(visible(text))
+
+    return tell
+
+
+def _execute(project: Project, options: RunOptions, value: object, results: Results, interrupts: Interrupts) -> int:
+    os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")
+    if options.verbosity < 0 and not sys.warnoptions:
+        warnings.simplefilter("ignore")
+    from llm_do.cli.session import Session
+
+    session = Session(project, options, results, interrupts)
+    started = time.monotonic()
+    result = session.run(value)
+    seconds = time.monotonic() - started
+    code = result.exit_code
+    if result.status == "interrupted" and interrupts.signum is not None:
+        kill_children()
+        code = interrupts.exit_code
+    _tell(result, debug=options.debug)
+    _print(result, options, results)
+    if options.verbosity >= 1 or (options.verbosity == 0 and session.animated):
+        from llm_do.ui.lines import summary_line
+
+        warn(summary_line(result, seconds))
+    return PIPE_CLOSED if results.closed and options.output == "events" else code
+
+
+def _tell(result: RunResult, *, debug: bool) -> None:
+    """What went wrong, on stderr: what the run survived first, then what ended it."""
+    from llm_do.runtime.results import ErrorRecord
+    from llm_do.ui.errors import error_text, paragraph
+
+    if debug and result.error is not None:
+        import traceback
+
+        warn("".join(traceback.format_exception(result.error)))
+    last = ErrorRecord.of(result.error) if result.error is not None else None
+    for record in result.errors:
+        if last is None or (record.type, record.message) != (last.type, last.message):
+            warn(paragraph(record.message, agent_path=record.agent_path, file=record.file, line=record.line))
+    if result.status == "denied":
+        for denial in result.denials:
+            warn(paragraph(denial.reason, agent_path=denial.agent_path))
+    if result.error is not None and result.status != "interrupted":
+        warn(error_text(result.error))
+
+
+def _print(result: RunResult, options: RunOptions, results: Results) -> None:
+    if options.output == "json":
+        results.write(_json(result) + "\n")
+    elif options.output == "text" and result.error is None:
+        from llm_do.runtime.results import output_text
+
+        text = output_text(result.output)
+        if results.is_terminal:
+            text = _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+        if text:
+            results.write(text if text.endswith("\n") else text + "\n")
+
+
+def _json(result: RunResult) -> str:
+    data = result.to_dict()
+    try:
+        return json.dumps(data, ensure_ascii=False, allow_nan=False)
+    except ValueError:  # a number that JSON doesn't have, somewhere in a message
+        from llm_do.runtime.results import to_json_data
+
+        return json.dumps(to_json_data(data), ensure_ascii=False)

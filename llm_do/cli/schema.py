@@ -1,0 +1,34 @@
+"""`llm-do schema`: the JSON Schemas with which an editor completes and checks project files."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from llm_do.cli.lean import LeanCommand
+
+__all__ = ["app"]
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command(cls=LeanCommand)
+def schema(
+    kind: Annotated[
+        Literal["agent", "project"],
+        typer.Argument(metavar="agent|project", help="The frontmatter of .agent files, or project.json."),
+    ],
+) -> int:
+    """Print the JSON Schema of project files, for editors."""
+    import json
+
+    from llm_do.cli.streams import claim_stdout, without_plugins
+
+    results = claim_stdout()
+    without_plugins()
+    from llm_do.spec.editor_schema import agent_schema, project_schema
+
+    made = agent_schema() if kind == "agent" else project_schema()
+    results.write(json.dumps(made, indent=2, ensure_ascii=False) + "\n")
+    return 0

@@ -1,0 +1,203 @@
+"""One run in this process: its event loop, its signals, what of it goes to stdout and stderr while it goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import logging
+import os
+from collections.abc import Coroutine
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from llm_do.cli.streams import Results, warn, write_stderr
+from llm_do.errors import StoreError
+from llm_do.models.names import parse_override
+from llm_do.policy.display import visible
+from llm_do.runtime.approvals import RunApprovalPolicy
+from llm_do.runtime.config import RuntimeConfig
+from llm_do.runtime.events import Event, Subscription
+from llm_do.runtime.results import to_json_data
+from llm_do.runtime.runtime import Runtime
+from llm_do.ui.asking import Asker
+from llm_do.ui.display import Display
+from llm_do.ui.screen import can_animate
+from llm_do.ui.terminal import find_terminal
+
+if TYPE_CHECKING:
+    from llm_do.cli.options import RunOptions
+    from llm_do.cli.signals import Interrupts
+    from llm_do.project.project import Project
+    from llm_do.runtime.results import RunResult
+
+__all__ = ["Session"]
+
+TICK = 0.5
+"""Seconds between two looks at the clock for the line of progress."""
+
+CLOSING = 0.5
+"""Seconds that connections and left-over tasks have to close after a run."""
+
+
+class Session:
+    """A run and all that is around it.
+
+    Args:
+        project: The project.
+        options: The command line.
+        results: Where events go, when they are what was asked for.
+        interrupts: Told how to end the run.
+
+    Raises:
+        UsageError: An option's value makes no sense.
+    """
+
+    def __init__(self, project: Project, options: RunOptions, results: Results, interrupts: Interrupts) -> None:
+        self._options = options
+        self._results = results
+        self._interrupts = interrupts
+        verbosity = options.verbosity
+        if verbosity == 0 and options.approve_all and os.environ.get("CI"):
+            verbosity = 1
+        self.animated = verbosity >= 0 and can_animate(os.environ)
+        self._verbosity = verbosity
+        self._display = Display(write_stderr, verbosity, animate=self.animated and verbosity == 0)
+        self._lost: StoreError | None = None
+        self.runtime = Runtime(project, config=self._config(project))
+        logging.basicConfig(level=logging.ERROR if verbosity < 0 else logging.WARNING, handlers=[_Log(options.debug)])
+
+    def _config(self, project: Project) -> RuntimeConfig:
+        options = self._options
+        override = parse_override(options.models)
+        budget = (
+            replace(project.settings.budget, cost_usd=options.budget_usd) if options.budget_usd is not None else None
+        )
+        config = RuntimeConfig.of(
+            project,
+            approvals=self._approvals(project),
+            model=override.everyone,
+            models=override.agents,
+            allow=options.allow,
+            deny=options.deny,
+            max_depth=options.max_depth,
+            budget=budget,
+            run_timeout=options.timeout,
+            notice=self._notice,
+        )
+        return replace(config, max_steps=options.max_steps)
+
+    def _approvals(self, project: Project) -> RunApprovalPolicy:
+        if self._options.approve_all:
+            return RunApprovalPolicy("approve_all")
+        if self._options.reject_all:
+            return RunApprovalPolicy("reject_all")
+        if project.settings.approval_mode != "prompt":
+            return RunApprovalPolicy(project.settings.approval_mode)
+        terminal = find_terminal(os.environ)
+        return RunApprovalPolicy("prompt", Asker(terminal, self._display) if terminal is not None else None)
+
+    def _notice(self, text: str) -> None:
+        if self._verbosity >= 0:
+            self._display.line(visible(" ".join(text.split())))
+
+    def run(self, value: object) -> RunResult:
+        """Carry the run out.
+
+        Args:
+            value: The input; None is the entry's default.
+
+        Returns:
+            Its result, however it ended.
+
+        Raises:
+            InputError: The input doesn't fit; nothing has run.
+            StoreError: Events could not be written, which ended it.
+        """
+        # What is there now stays to the end, so that the collector needn't walk it; it was off while importing.
+        gc.freeze()
+        gc.set_threshold(100_000, 20, 20)
+        gc.enable()
+        loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
+        try:
+            result = loop.run_until_complete(self._run(value))
+        finally:
+            self._display.end()
+        if self._lost is not None:
+            raise self._lost
+        return result
+
+    async def _run(self, value: object) -> RunResult:
+        subscription = Subscription(self._on_event, text=self._verbosity >= 2 or self._options.output == "events")
+        ticking = asyncio.ensure_future(self._tick()) if self.animated else None
+        self._interrupts.stop = self.runtime.interrupt
+        try:
+            return await self.runtime.execute(value, entry=self._options.entry, subscription=subscription)
+        finally:
+            if ticking is not None:
+                ticking.cancel()
+            await _briefly(self.runtime.aclose())
+            await _end_others()
+
+    def _on_event(self, event: Event) -> None:
+        if event.type == "run_started" and self._interrupts.signum is not None:
+            # The signal came when there was nothing to interrupt yet.
+            asyncio.get_running_loop().call_soon(self.runtime.interrupt)
+        self._display.on_event(event)
+        if self._options.output == "events" and not self._results.closed:
+            try:
+                self._results.write(json.dumps(to_json_data(event.to_dict()), ensure_ascii=False) + "\n")
+            except StoreError as error:
+                self._lost = error
+            if self._results.closed:
+                # Once this call is over: the run's task may be just beginning.
+                asyncio.get_running_loop().call_soon(self.runtime.interrupt)
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(TICK)
+            self._display.tick()
+
+
+async def _briefly(closing: Coroutine[Any, Any, None]) -> None:
+    with suppress(Exception):
+        async with asyncio.timeout(CLOSING):
+            await closing
+
+
+async def _end_others() -> None:
+    """Cancel what the project's code has left running; the process is about to end."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    if others:
+        await asyncio.wait(others, timeout=CLOSING)
+
+
+class _Log(logging.Handler):
+    """Log records as lines: what libraries report on stderr is told like everything else.
+
+    Args:
+        debug: Show their tracebacks.
+    """
+
+    def __init__(self, debug: bool) -> None:
+        super().__init__()
+        self._debug = debug
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one record."""
+        try:
+            text = record.getMessage()
+        except (TypeError, ValueError):
+            text = str(record.msg)
+        error = record.exc_info[1] if record.exc_info else None
+        if error is not None:
+            text += f": {type(error).__name__}: {error}"
+        warn(visible(f"{record.levelname.lower()}: {record.name}: {' '.join(text.split())}"))
+        if self._debug and error is not None:
+            import traceback
+
+            warn("".join(traceback.format_exception(error)))

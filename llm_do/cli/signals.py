@@ -1,0 +1,81 @@
+"""SIGINT and SIGTERM: the first ends a run in good order within two seconds, a second one at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType
+
+__all__ = ["Interrupts", "kill_children"]
+
+PATIENCE = 1.6
+"""Seconds that tools have to clean up; with the time a process needs to end, that stays below two."""
+
+
+class Interrupts:
+    """What the signals of this process are told to do.
+
+    Args:
+        stop: Ends what is running, in good order. None while nothing is: then a signal is a `KeyboardInterrupt`.
+        last_words: Writes what has to be written when there is no time for good order.
+        signum: The signal that came; None is none yet.
+    """
+
+    def __init__(self) -> None:
+        self.stop: Callable[[], None] | None = None
+        self.last_words: Callable[[], None] = lambda: None
+        self.signum: int | None = None
+        self._count = 0
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code for the signal that came."""
+        return 128 + (self.signum or signal.SIGINT)
+
+    def install(self) -> None:
+        """Listen from now on. A signal that the process was started to ignore stays ignored."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._arrived)
+
+    def _arrived(self, number: int, frame: FrameType | None) -> None:
+        self._count += 1
+        if self._count > 1:
+            self._die(quietly=self._count > 2)
+        self.signum = number
+        threading.Thread(target=self._watch, name="llm-do-deadline", daemon=True).start()
+        if self.stop is None:
+            raise KeyboardInterrupt
+        self.stop()
+
+    def _watch(self) -> None:
+        threading.Event().wait(PATIENCE)
+        self._die()
+
+    def _die(self, quietly: bool = False) -> None:
+        kill_children()
+        if not quietly:
+            with suppress(BaseException):
+                self.last_words()
+        os._exit(self.exit_code)
+
+
+def kill_children() -> None:
+    """Kill every process that descends from this one, where the system tells who that is."""
+    for process in _descendants(os.getpid()):
+        with suppress(OSError):
+            os.kill(process, signal.SIGKILL)
+
+
+def _descendants(process: int) -> list[int]:
+    found: list[int] = []
+    with suppress(OSError):
+        for listing in Path(f"/proc/{process}/task").glob("*/children"):
+            with suppress(OSError):
+                for child in listing.read_text().split():
+                    found += [int(child), *_descendants(int(child))]
+    return found

@@ -1,0 +1,82 @@
+"""Standard input as data: read only when it is a pipe or a file, with a notice when nothing comes."""
+
+from __future__ import annotations
+
+import os
+import select
+import stat
+import time
+from collections.abc import Callable
+
+from llm_do.errors import InputError
+
+__all__ = ["is_data", "read_bytes", "read_text"]
+
+NOTICE_SECONDS = 2.0
+_CHUNK = 1 << 16
+
+
+def is_data(number: int = 0) -> bool:
+    """Whether stdin is a pipe or a file; a terminal, a closed stdin and the null device are not."""
+    try:
+        mode = os.fstat(number).st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
+
+
+def read_bytes(notice: Callable[[str], None], *, limit: int | None = None, number: int = 0) -> bytes:
+    """Read stdin to its end.
+
+    Args:
+        notice: Told once when nothing has come for two seconds.
+        limit: Bytes after which reading stops.
+        number: The file descriptor.
+
+    Returns:
+        What was read.
+
+    Raises:
+        InputError: It can't be read.
+    """
+    parts: list[bytes] = []
+    size, told, since = 0, False, time.monotonic()
+    try:
+        while limit is None or size < limit:
+            patience = None if told else max(0.0, since + NOTICE_SECONDS - time.monotonic())
+            ready, _, _ = select.select([number], [], [], patience)
+            if not ready:
+                notice("waiting for input on stdin; give a prompt, or < /dev/null for none")
+                told = True
+                continue
+            part = os.read(number, _CHUNK)
+            if not part:
+                break
+            parts.append(part)
+            size += len(part)
+    except OSError as error:
+        raise InputError(f"stdin can't be read: {error.strerror or error}") from error
+    return b"".join(parts)
+
+
+def read_text(notice: Callable[[str], None]) -> str | None:
+    """Read stdin as text; nothing but white space is no input.
+
+    Args:
+        notice: Told when nothing has come for two seconds.
+
+    Returns:
+        The text, as it came, without a byte order mark; None when it is empty.
+
+    Raises:
+        InputError: It isn't UTF-8.
+    """
+    data = read_bytes(notice)
+    try:
+        text = data.decode("utf-8").removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"stdin is not UTF-8: byte 0x{data[error.start]:02x} at offset {error.start}",
+            hint="Convert it, or pass it as a file with --attach -.",
+        ) from error
+    return text if text.strip() else None

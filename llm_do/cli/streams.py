@@ -1,0 +1,157 @@
+"""The process's own streams: UTF-8 everywhere, results alone on stdout, an end that loses nothing and is quick.
+
+What is written to them is worded elsewhere.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from contextlib import suppress
+from typing import NoReturn
+
+from llm_do.errors import StoreError
+
+__all__ = [
+    "PIPE_CLOSED",
+    "Results",
+    "claim_stdout",
+    "ensure_open",
+    "ensure_utf8",
+    "leave",
+    "warn",
+    "without_plugins",
+    "write_stderr",
+]
+
+PIPE_CLOSED = 141
+"""The exit code of a run that nobody listens to any more: 128 and the number of SIGPIPE."""
+
+
+def ensure_open() -> None:
+    """Give every standard stream that is closed the null device.
+
+    Otherwise the next file that anything opens would become stdin, stdout or stderr.
+    """
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    if sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison]
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+
+
+def ensure_utf8() -> None:
+    """Make UTF-8 the encoding of files' names, arguments and streams, whatever the locale says.
+
+    A locale of ASCII has mangled the arguments already when Python code gets to run, so that the interpreter is started
+    once more, in its UTF-8 mode.
+    """
+    if sys.getfilesystemencoding().lower().replace("-", "") != "utf8" and not sys.flags.utf8_mode:
+        with suppress(OSError):
+            os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+class Results:
+    """Where results go: the stdout that the process was given.
+
+    Args:
+        number: Its file descriptor.
+        closed: Whether writing came to an end, because the reader went away.
+    """
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self.closed = False
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether a person sees them as they come."""
+        return os.isatty(self._number)
+
+    @property
+    def columns(self) -> int | None:
+        """How wide that person's terminal is; None where there is none."""
+        try:
+            return os.get_terminal_size(self._number).columns or None
+        except OSError:
+            return None
+
+    def write(self, text: str) -> None:
+        """Write all of a text at once; a reader who went away ends it quietly, and `closed` says so.
+
+        Args:
+            text: The text. A lone surrogate is written as its escape.
+
+        Raises:
+            StoreError: It can't be written, such as on a full disk.
+        """
+        data = memoryview(text.encode("utf-8", "backslashreplace"))
+        try:
+            while data and not self.closed:
+                data = data[os.write(self._number, data) :]
+        except BrokenPipeError:
+            self.closed = True
+        except OSError as error:
+            self.closed = True
+            raise StoreError(
+                f"the result can't be written to stdout: {error.strerror or error}", hint="Send it somewhere else."
+            ) from error
+
+
+def claim_stdout() -> Results:
+    """Keep stdout for results: whatever else prints there, C code and child processes included, goes to stderr.
+
+    Returns:
+        Where results go.
+    """
+    kept = os.dup(1)
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+    os.dup2(2, 1)
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(line_buffering=True)
+    return Results(kept)
+
+
+def without_plugins() -> None:
+    """Let pydantic not look through every installed package for plugins, in a command that only reads files."""
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
+
+
+def warn(text: str) -> None:
+    """Write lines to stderr."""
+    write_stderr(text if text.endswith("\n") else text + "\n")
+
+
+def write_stderr(text: str) -> None:
+    """Write text to stderr as it is; if nobody can read it, that is no reason to end."""
+    with suppress(OSError, ValueError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
+def leave(code: int) -> NoReturn:
+    """End the process without taking the interpreter apart, which would take a quarter of a short run.
+
+    What libraries and the project's code registered with `atexit` still runs, and streams are flushed. Threads that
+    hang are left behind.
+
+    Args:
+        code: The exit code.
+    """
+    with suppress(BaseException):
+        atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage] - there is no public way to run them early
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)

@@ -1,0 +1,61 @@
+"""`llm-do tools`: what the models of a project's agents see, with schemas."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from llm_do.cli.lean import LeanCommand
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command(cls=LeanCommand)
+def tools(
+    agent: Annotated[
+        str | None, typer.Argument(metavar="AGENT", help="One agent; by default all of them.", show_default=False)
+    ] = None,
+    project: Annotated[
+        str | None,
+        typer.Option(
+            "--project",
+            "-p",
+            metavar="PROJECT",
+            help="Folder, manifest or .agent file; by default the project of the current folder.",
+            show_default=False,
+        ),
+    ] = None,
+    form: Annotated[
+        Literal["text", "json"], typer.Option("--format", help="For people, or for programs with whole schemas.")
+    ] = "text",
+    seconds: Annotated[
+        float, typer.Option("--import-timeout", min=0.1, help="Seconds the import of one Python file may take.")
+    ] = 30.0,
+    debug: Annotated[  # noqa: ARG001 (who tells of errors looks for it)
+        bool, typer.Option("--debug", help="Show tracebacks.")
+    ] = False,
+    no_color: Annotated[bool, typer.Option("--no-color", help="No colours.")] = False,
+) -> int:
+    """List the tools that an agent's model sees."""
+    import json
+
+    from llm_do.cli.diagnostics import show
+    from llm_do.cli.streams import claim_stdout, without_plugins
+    from llm_do.cli.target import here_or_at
+
+    results = claim_stdout()
+    without_plugins()
+    path = here_or_at(project)
+    from llm_do.project.apart import check_apart
+    from llm_do.ui.toollist import lines
+
+    found = check_apart(path, "llm_do.ui.toollist:tools_data", {"agent": agent}, seconds=seconds)
+    if found.data is None:
+        show(found, no_color=no_color)
+        return 3
+    if form == "json":
+        results.write(json.dumps(found.data, indent=2) + "\n")
+    else:
+        results.write("".join(f"{line}\n" for line in lines(found.data, width=results.columns)))
+    return 0

@@ -1,0 +1,295 @@
+"""A project as a picture: who calls whom, with which tools, and what policy says of it; as a tree, Mermaid or DOT.
+
+`graph_data` makes JSON data of a linked project; the rest draws such data, wherever it was made.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from llm_do.policy.display import visible
+from llm_do.project.inventory import AgentTools, Inventory
+from llm_do.project.rights import Right, call_paths, right_of
+
+if TYPE_CHECKING:
+    from llm_do.project.agents import AgentSpec
+    from llm_do.project.project import Project
+
+__all__ = ["as_json", "dot", "graph_data", "mermaid", "permissions", "tree"]
+
+_EDGES = {"allow": "-->", "ask": "-.->", "deny": "--x"}
+_STYLES = {"allow": "solid", "ask": "dashed", "deny": "dotted"}
+_COLORS = {"allow": "\x1b[32m", "ask": "\x1b[33m", "deny": "\x1b[31m", "quiet": "\x1b[2m", "name": "\x1b[1m"}
+_RESET = "\x1b[0m"
+
+
+def graph_data(project: Project) -> dict[str, Any]:
+    """Make data of a project: its agents and their tools, each with its effective right, along every call path.
+
+    Args:
+        project: The project.
+
+    Returns:
+        `entry`, `agents` (each with the rights it has where it is called first), `roots` (agents that nothing but the
+        entry calls), and `paths` (each with its rights).
+    """
+    inventory = Inventory(project.registry)
+    specs = {spec.name: spec for spec in project.registry.agents()}
+    tools = {name: inventory.of(spec) for name, spec in specs.items()}
+    roots = _roots(project, tools)
+    start = () if project.entry.kind == "agent" else (project.entry.name,)
+    ways = {
+        "/".join((*start, *path)): path[-1]
+        for root in roots
+        for path in call_paths(root, tools, project.settings.max_depth)
+    }
+    first: dict[str, str] = {}
+    for way, name in ways.items():
+        if name not in first or way.count("/") < first[name].count("/"):
+            first[name] = way
+    return {
+        "name": project.name,
+        "entry": {"kind": project.entry.kind, "name": project.entry.name},
+        "roots": roots,
+        "agents": [
+            _agent(project, specs[name], tools[name], first.get(name, name))
+            for name in dict.fromkeys((*ways.values(), *specs))
+        ],
+        "paths": [
+            {"path": way, "agent": name, "tools": _rights(project, tools[name], way, name)}
+            for way, name in ways.items()
+        ],
+        "policy_function": project.policy.function,
+    }
+
+
+def _roots(project: Project, tools: Mapping[str, AgentTools]) -> list[str]:
+    """Where the picture begins: the entry agent, or for a function the agents that no other agent calls."""
+    if project.entry.kind == "agent":
+        return [project.entry.name]
+    called = {
+        tool.tool for name, own in tools.items() for tool in own.tools if tool.kind == "agent" and tool.tool != name
+    }
+    return [name for name in tools if name not in called] or list(tools)
+
+
+def _agent(project: Project, spec: AgentSpec, tools: AgentTools, way: str) -> dict[str, Any]:
+    model = spec.model or project.model
+    names = (
+        [model] if isinstance(model, str) else [str(name) for name in model] if isinstance(model, tuple | list) else []
+    )
+    return {
+        "name": spec.name,
+        "description": spec.description,
+        "models": names,
+        "tools": _rights(project, tools, way, spec.name),
+        "open": [origin.name for origin in tools.open],
+        "server_side": [tool.tool_type for tool in spec.server_side_tools],
+    }
+
+
+def _rights(project: Project, tools: AgentTools, way: str, agent: str) -> list[dict[str, Any]]:
+    return [
+        _right(right_of(tool, way, project.policy, project.settings, agent=agent), project.policy_function is not None)
+        for tool in tools.tools
+    ]
+
+
+def _right(right: Right, asked: bool) -> dict[str, Any]:
+    decision = right.decision
+    rules = [{"effect": rule.effect, "rule": rule.text, "place": rule.place} for rule in right.rules]
+    return {
+        "name": right.tool.name,
+        "kind": right.tool.kind,
+        "toolset": right.tool.toolset,
+        "agent": right.tool.tool if right.tool.kind == "agent" else None,
+        "effect": right.effect,
+        "source": decision.source,
+        "reason": decision.reason,
+        "rule": decision.rule,
+        "place": decision.place,
+        "rules": rules,
+        "depends": right.depends or asked,
+    }
+
+
+def tree(data: Mapping[str, Any], *, color: bool = False) -> str:
+    """Draw the agents as a tree; an agent that stands above itself is drawn once and marked.
+
+    Args:
+        data: What `graph_data` made.
+        color: Use ANSI colours.
+    """
+    agents: Mapping[str, Any] = {agent["name"]: agent for agent in data["agents"]}
+    lines: list[str] = []
+    if data["entry"]["kind"] != "agent":
+        lines.append(_paint(f"{visible(data['entry']['name'])}()", "name", color))
+    drawn: set[str] = set()
+    for root in data["roots"]:
+        lines += _branch(agents, root, "", (), drawn, color)
+    reached = {path["agent"] for path in data["paths"]}
+    left = [name for name in agents if name not in reached]
+    if left:
+        lines.append(_paint(f"not reached: {', '.join(left)}", "quiet", color))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _branch(
+    agents: Mapping[str, Any], name: str, indent: str, above: tuple[str, ...], drawn: set[str], color: bool
+) -> Iterator[str]:
+    agent = agents[name]
+    if not above:
+        models = f"  {visible(', '.join(agent['models']))}" if agent["models"] else ""
+        yield _paint(name, "name", color) + _paint(models, "quiet", color)
+    drawn.add(name)
+    rows: list[tuple[str, dict[str, Any] | None]] = []
+    for tool in agent["tools"]:
+        source = f"  {visible(tool['toolset'])}" if tool["toolset"] else ""
+        rows.append((f"{visible(tool['name'])}  {_effect(tool, color)}{_paint(source, 'quiet', color)}", tool))
+    rows += [
+        (f"{visible(open_)}  " + _paint("tools known at run time", "quiet", color), None) for open_ in agent["open"]
+    ]
+    rows += [(f"{tool}  " + _paint("run by the provider", "quiet", color), None) for tool in agent["server_side"]]
+    for index, (text, tool) in enumerate(rows):
+        last = index == len(rows) - 1
+        callee = tool["agent"] if tool is not None else None
+        mark = ""
+        if callee is not None and callee in (*above, name):
+            mark, callee = "  ↺ recursion", None
+        elif callee in drawn:
+            mark, callee = "  ↑ shown above", None
+        yield f"{indent}{'└─ ' if last else '├─ '}{text}{_paint(mark, 'quiet', color)}"
+        if callee is not None:
+            yield from _branch(agents, callee, indent + ("   " if last else "│  "), (*above, name), drawn, color)
+
+
+def _effect(tool: Mapping[str, Any], color: bool) -> str:
+    """What holds for a tool, with a star where its arguments may change it."""
+    return _paint(tool["effect"] + ("*" if tool["rules"] else ""), tool["effect"], color)
+
+
+def permissions(data: Mapping[str, Any], *, color: bool = False) -> str:
+    """List the effective rights along every call path: the effect of an ordinary call, by what, and exceptions.
+
+    Args:
+        data: What `graph_data` made.
+        color: Use ANSI colours.
+    """
+    lines: list[str] = []
+    shown: dict[str, list[tuple[str, Any]]] = {}
+    for path in data["paths"]:
+        rights = [{**tool, "reason": ""} for tool in path["tools"]]
+        same = next((first for first, known in shown.get(path["agent"], []) if known == rights), None)
+        title = _paint(visible(path["path"]), "name", color)
+        if same is not None:
+            lines.append(title + _paint(f"  as {visible(same)}", "quiet", color))
+            continue
+        shown.setdefault(path["agent"], []).append((path["path"], rights))
+        lines.append(title if path["tools"] else title + _paint("  no tools", "quiet", color))
+        longest = max((len(visible(tool["name"])) for tool in path["tools"]), default=0)
+        for tool in path["tools"]:
+            lines += _permission(tool, longest, color)
+    agents = [agent for agent in data["agents"] if agent["open"]]
+    lines += [
+        f"{agent['name']}: tools of {', '.join(map(visible, agent['open']))} show at run time" for agent in agents
+    ]
+    if data["policy_function"]:
+        lines.append(f"{visible(data['policy_function'])} has a say in every call")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _permission(tool: Mapping[str, Any], longest: int, color: bool) -> Iterator[str]:
+    effect = _paint(f"{tool['effect']:<5}", tool["effect"], color)
+    why = f"by the rule {tool['rule']}" if tool["rule"] else _WHY[tool["source"]]
+    place = f"  {tool['place']}" if tool["place"] else ""
+    yield f"  {visible(tool['name']):<{longest}}  {effect}  {visible(why)}{_paint(place, 'quiet', color)}"
+    for rule in tool["rules"]:
+        effect = _paint(f"{rule['effect']:<5}", rule["effect"], color)
+        yield f"  {'':<{longest}}  {effect}  for {visible(rule['rule'])}" + _paint(f"  {rule['place']}", "quiet", color)
+
+
+_WHY: Mapping[str, str] = {
+    "toolset": "by its toolset, for ordinary arguments",
+    "blocked": "its toolset blocks it",
+    "metadata": "as it says of itself",
+    "default": "by default",
+}
+
+
+def mermaid(data: Mapping[str, Any]) -> str:
+    """Draw the agents and tools as a Mermaid flowchart: a line is allowed, a dashed one asked about.
+
+    Args:
+        data: What `graph_data` made.
+    """
+    ids, edges = _numbered(data)
+    lines = ["flowchart LR"]
+    for (kind, name), number in ids.items():
+        text = _mermaid_text(name)
+        shape = {"agent": f"[{text}]", "entry": f"[[{text}]]", "tool": f"({text})", "open": f"([{text}])"}[kind]
+        lines.append(f"  {number}{shape}")
+    lines += [f"  {start} {_EDGES[effect]}|{effect}{star}| {end}" for start, end, effect, star in edges]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def dot(data: Mapping[str, Any]) -> str:
+    """Draw the agents and tools in the language of Graphviz.
+
+    Args:
+        data: What `graph_data` made.
+    """
+    ids, edges = _numbered(data)
+    shapes = {"agent": "box", "entry": "box, peripheries=2", "tool": "ellipse", "open": "component"}
+    lines = ["digraph project {", "  rankdir=LR;"]
+    lines += [f"  {number} [label={_quoted(name)}, shape={shapes[kind]}];" for (kind, name), number in ids.items()]
+    lines += [
+        f'  {start} -> {end} [label="{effect}{star}", style={_STYLES[effect]}];' for start, end, effect, star in edges
+    ]
+    return "".join(f"{line}\n" for line in (*lines, "}"))
+
+
+def _numbered(data: Mapping[str, Any]) -> tuple[dict[tuple[str, str], str], list[tuple[str, str, str, str]]]:
+    """Nodes with ids that any language takes, and edges: from, to, effect, and a star where arguments change it."""
+    ids: dict[tuple[str, str], str] = {}
+    edges: list[tuple[str, str, str, str]] = []
+
+    def number(kind: str, name: str) -> str:
+        return ids.setdefault((kind, name), f"n{len(ids)}")
+
+    entry = data["entry"]
+    kinds = {agent["name"]: "agent" for agent in data["agents"]}
+    if entry["kind"] == "agent":
+        kinds[entry["name"]] = "entry"
+    else:
+        start = number("entry", f"{entry['name']}()")
+        edges += [(start, number("agent", root), "allow", "") for root in data["roots"]]
+    for agent in data["agents"]:
+        start = number(kinds[agent["name"]], agent["name"])
+        for tool in agent["tools"]:
+            callee = tool["agent"]
+            owner = f"{tool['toolset']}: " if tool["toolset"] else ""
+            end = number(kinds[callee], callee) if callee in kinds else number("tool", owner + tool["name"])
+            edges.append((start, end, tool["effect"], "*" if tool["rules"] else ""))
+        for name in (*agent["open"], *agent["server_side"]):
+            edges.append((start, number("open", name), "ask" if name in agent["open"] else "allow", ""))
+    return ids, list(dict.fromkeys(edges))
+
+
+def _mermaid_text(text: str) -> str:
+    escaped = "".join(char if char.isalnum() or char in " _-.:()" else f"#{ord(char)};" for char in visible(text))
+    return f'"{escaped}"'
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(visible(text), ensure_ascii=False)
+
+
+def _paint(text: str, name: str, color: bool) -> str:
+    return f"{_COLORS[name]}{text}{_RESET}" if color and text else text
+
+
+def as_json(data: Mapping[str, Any]) -> str:
+    """Write the data as one JSON document."""
+    return json.dumps(data, indent=2) + "\n"

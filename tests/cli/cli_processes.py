@@ -1,0 +1,182 @@
+"""Real processes for the command line's tests: projects in folders of their own, answers out of scripts, no network."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+REPOSITORY = Path(__file__).parents[2]
+LLM_DO = [sys.executable, "-m", "llm_do.cli"]
+
+AGENT = """\
+---
+name: main
+model: script:answers.yaml
+tools: [send, shout, fail, sleep, block, spawn]
+---
+Help.
+"""
+
+TOOLS = '''\
+import asyncio, os, subprocess, sys, time, warnings
+from pathlib import Path
+
+
+def send(to: str, text: str = "") -> str:
+    """Send a text."""
+    return f"sent to {to}"
+
+
+def shout() -> str:
+    """Write to stdout in every way there is."""
+    print("by print")
+    os.write(1, b"by write\\n")
+    subprocess.run(["echo", "by child"], check=True)
+    warnings.warn("by warning")
+    return "Grüße"
+
+
+def fail() -> str:
+    """Fail."""
+    raise RuntimeError("it broke")
+
+
+async def sleep(seconds: float) -> str:
+    """Sleep, and clean up when woken."""
+    Path("begun").touch()
+    try:
+        await asyncio.sleep(seconds)
+    finally:
+        Path("cleaned").touch()
+    return "slept"
+
+
+async def block(seconds: float) -> str:
+    """Sleep as badly written code does."""
+    Path("begun").touch()
+    time.sleep(seconds)
+    return "slept"
+
+
+async def spawn() -> str:
+    """Start a process and leave it to itself."""
+    child = await asyncio.create_subprocess_exec("sleep", "300")
+    Path("child").write_text(str(child.pid))
+    Path("begun").touch()
+    await asyncio.sleep(300)
+    return "over"
+
+
+def entry(input, ctx):
+    raise ValueError("the entry broke")
+
+
+TOOLS = [send, shout, fail, sleep, block, spawn]
+'''
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A process that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """What it printed, which must be exactly one JSON value."""
+        return json.loads(self.out)
+
+
+def environment(**changes: str | None) -> dict[str, str]:
+    """This process's environment without what would change a run."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("LLM_DO", "PYTHON", "LC_"))
+        and not name.endswith("_API_KEY")
+        and name not in ("CI", "LANG")
+    }
+    wanted: dict[str, str | None] = {"PYTHONPATH": str(REPOSITORY), "TERM": "xterm", "LANG": "C.UTF-8", **changes}
+    return kept | {name: value for name, value in wanted.items() if value is not None}
+
+
+def run(
+    *args: str,
+    cwd: Path | None = None,
+    stdin: bytes | int | None = subprocess.DEVNULL,
+    env: Mapping[str, str | None] | None = None,
+) -> Ended:
+    """Run `llm-do` to its end, without a terminal."""
+    given: dict[str, Any] = {"input": stdin} if isinstance(stdin, bytes) else {"stdin": stdin}
+    ended = subprocess.run(
+        [*LLM_DO, *args], cwd=cwd, capture_output=True, timeout=60, env=environment(**(env or {})), **given
+    )
+    return Ended(ended.returncode, ended.stdout.decode(), ended.stderr.decode())
+
+
+@dataclass
+class Batch:
+    """One process that has imported all there is, and forks for each run."""
+
+    process: subprocess.Popen[str] | None = None
+
+    def run(self, args: Sequence[str], cwd: Path, stdin: bytes) -> Ended:
+        """Run once."""
+        if self.process is None:
+            self.process = subprocess.Popen(
+                [sys.executable, str(Path(__file__).with_name("cli_batch.py"))],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                env=environment(),
+            )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        call = {"args": list(args), "cwd": str(cwd), "stdin": stdin.decode("latin-1")}
+        self.process.stdin.write(json.dumps(call) + "\n")
+        self.process.stdin.flush()
+        return Ended(**json.loads(self.process.stdout.readline()))
+
+    def close(self) -> None:
+        """End the process."""
+        if self.process is not None:
+            self.process.communicate(timeout=30)
+            self.process = None
+
+
+BATCH = Batch()
+
+
+def run_many(calls: Mapping[str, tuple[Sequence[str], Path, bytes]]) -> dict[str, Ended]:
+    """Run `llm-do` many times without a terminal, each in a fork.
+
+    Args:
+        calls: Name to arguments, folder and stdin; empty stdin is the null device.
+    """
+    return {name: BATCH.run(*call) for name, call in calls.items()}
+
+
+def write_project(root: Path, answers: str = "", **files: str) -> Path:
+    """Write a project with an agent, its tools, and a script of answers.
+
+    Args:
+        root: Its folder, made if need be.
+        answers: YAML of `script:answers.yaml`.
+        files: Stem to text of more files; `manifest` is `project.json`, `agent` is `main.agent`.
+    """
+    root.mkdir(parents=True, exist_ok=True)
+    names = {"manifest": "project.json", "agent": "main.agent"}
+    texts = {"main.agent": AGENT, "tools.py": TOOLS, "answers.yaml": answers or '- text: "answer to {input}"'}
+    texts |= {names.get(stem, stem): text for stem, text in files.items()}
+    for name, text in texts.items():
+        (root / name).write_text(dedent(text), encoding="utf-8")
+    return root

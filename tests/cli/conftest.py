@@ -1,0 +1,21 @@
+"""Fixtures of the command line's tests; what they are made of is in `cli_processes`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from cli_processes import BATCH, write_project
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Callable[..., Path]:
+    """Writes a project below the test's folder."""
+    return lambda answers="", **files: write_project(tmp_path / "project", answers, **files)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _batch() -> Iterator[None]:
+    yield
+    BATCH.close()

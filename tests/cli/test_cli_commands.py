@@ -1,0 +1,194 @@
+"""`check`, `init`, `models`, `schema`, and `run --dry-run`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cli_processes import Ended, environment, run, run_many
+
+BROKEN = "---\nname: main\ntols: [send]\n---\nx"
+UNUSED = "---\nname: idle\nmodel: test\n---\nx"
+
+
+def test_check_says_what_is_wrong_in_every_format(project: Callable[..., Path], tmp_path: Path) -> None:
+    broken = project(agent=BROKEN)
+    (tmp_path / "empty").mkdir()
+    calls: dict[str, list[str]] = {
+        "text": [],
+        "json": ["--format", "json"],
+        "github": ["--format", "github"],
+        "missing": ["nowhere"],
+    }
+
+    ended = run_many({name: (["check", *args], broken, b"") for name, args in calls.items()})
+
+    assert {name: one.code for name, one in ended.items()} == {"text": 3, "json": 3, "github": 3, "missing": 2}
+    assert ended["text"].out.startswith("main.agent:3:1: error[")
+    assert "  3 | tols: [send]\n    | ^^^^\n" in ended["text"].out
+    assert ended["text"].err == "1 error\n"
+    assert ended["json"].json["errors"] == 1
+    assert ended["json"].json["diagnostics"][0]["line"] == 3
+    assert ended["github"].out.startswith("::error file=main.agent,line=3,")
+    assert ended["missing"].err.startswith("error: no project at nowhere")
+
+
+def test_strict_makes_warnings_count(project: Callable[..., Path]) -> None:
+    root = project(
+        idle=UNUSED,
+        manifest="""\
+        {"version": 1, "entry": {"agent": "main"}, "agent_files": ["main.agent", "idle"], "python_files": ["tools.py"]}
+        """,
+    )
+    (root / "idle").rename(root / "idle.agent")
+    (root / "project.json").write_text((root / "project.json").read_text().replace('"idle"', '"idle.agent"'))
+
+    ended = run_many({"plain": (["check"], root, b""), "strict": (["check", "--strict"], root, b"")})
+
+    assert (ended["plain"].code, ended["strict"].code) == (0, 3)
+    assert "idle.agent:" in ended["plain"].out
+    assert "warning[" in ended["plain"].out
+
+
+def test_a_project_that_prints_while_it_is_linked_leaves_stdout_alone(project: Callable[..., Path]) -> None:
+    root = project()
+    (root / "tools.py").write_text("print('imported')\n" + (root / "tools.py").read_text())
+
+    ended = run("check", "--format", "json", cwd=root)
+
+    assert ended.json == {"diagnostics": [], "errors": 0, "warnings": 0}
+    assert "imported\n" in ended.err
+
+
+def test_check_and_schema_import_no_provider(project: Callable[..., Path]) -> None:
+    root = project(agent="---\nname: main\nmodel: openai:gpt-5\n---\nx")
+    (root / "tools.py").unlink()
+    script = (
+        "import json, sys\n"
+        "from llm_do.cli import app\n"
+        "codes = [app.run(['check']), app.run(['schema', 'agent'])]\n"
+        "print(json.dumps([codes, [n for n in sys.argv[1:] if n in sys.modules]]), file=sys.stderr)\n"
+    )
+    names = ["pydantic_ai", "openai", "httpx", "httpx2", "ssl", "asyncio", "rich", "llm_do.runtime.runtime"]
+
+    ended = subprocess.run(
+        [sys.executable, "-c", script, *names], cwd=root, env=environment(), capture_output=True, text=True, timeout=60
+    )
+
+    assert json.loads(ended.stderr.splitlines()[-1]) == [[0, 0], []]
+
+
+@pytest.mark.parametrize("kind", ["agent", "project"])
+def test_schemas_are_json_schemas(kind: str) -> None:
+    from jsonschema import Draft202012Validator
+
+    Draft202012Validator.check_schema(run("schema", kind).json)
+
+
+def test_init_writes_a_project_that_runs_and_never_overwrites(tmp_path: Path) -> None:
+    made = run("init", "demo", cwd=tmp_path)
+    files = {path: path.read_bytes() for path in (tmp_path / "demo").rglob("*") if path.is_file()}
+    again = run("init", "demo", cwd=tmp_path)
+    ended = run_many(
+        {
+            "check": (["check", "--strict", "demo"], tmp_path, b""),
+            "run": (["run", "demo", "--model", "script:demo/tests/answers.yaml"], tmp_path, b""),
+        }
+    )
+
+    assert (made.code, again.code) == (0, 2)
+    assert set(made.out.splitlines()) == {str(path.relative_to(tmp_path)) for path in files}
+    assert again.err.startswith("error: demo has project.json, ")
+    assert {path: path.read_bytes() for path in files} == files
+    assert (ended["check"].code, ended["check"].out) == (0, "")
+    assert (ended["run"].code, ended["run"].out) == (0, "17 times 23 is 391.\n")
+    tests = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        cwd=tmp_path / "demo",
+        env=environment(),
+        capture_output=True,
+        timeout=60,
+    )
+    assert tests.returncode == 0, tests.stdout.decode()
+
+
+def test_init_next_to_other_files_leaves_them_alone(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("mine")
+    (tmp_path / "inside").write_text("mine")
+
+    ended = run_many({"beside": (["init"], tmp_path, b""), "inside a file": (["init", "inside"], tmp_path, b"")})
+
+    assert ended["beside"].code == 0
+    assert (tmp_path / "README.md").read_text() == "mine"
+    assert ended["inside a file"].code == 2
+    assert ended["inside a file"].err.startswith("error: ")
+
+
+def test_models_lists_what_is_at_hand_and_why_not() -> None:
+    some = run("models", env={"OPENAI_API_KEY": "k"})
+    everything = run("models", "list", "--all")
+
+    assert "\nopenai:NAME\n" in some.out
+    assert "anthropic:NAME" not in some.out
+    assert some.err.endswith("more can't be used here; --all says why\n")
+    assert "ANTHROPIC_API_KEY not set" in everything.out
+    assert everything.err == ""
+
+
+def test_a_dry_run_shows_what_would_run_and_runs_nothing(project: Callable[..., Path]) -> None:
+    root = project("- error: {status: 500}")
+    calls = {
+        "plain": ["hello", "--dry-run"],
+        "model": ["hello", "--dry-run", "--model", "main=openai:gpt-5", "--output", "json"],
+        "nonsense": ["hello", "--dry-run", "--model", "nonsense:x"],
+        "entry": ["--dry-run", "--entry", "send", "--output", "json"],
+        "nobody": ["--dry-run", "--entry", "sned"],
+    }
+
+    ended = run_many({name: (["run", *args], root, b"") for name, args in calls.items()})
+
+    assert ended["plain"].out.splitlines() == [
+        f"project: {root}",
+        "entry: agent main",
+        'input: {"input": "hello", "attachments": []}',
+        f"agent main: model script:{root}/answers.yaml (agent)",
+        "  tools: send, shout, fail, sleep, block, spawn",
+    ]
+    assert ended["model"].json["agents"]["main"]["models"] == ["openai:gpt-5"]
+    assert ended["model"].json["agents"]["main"]["origin"] == "override"
+    assert ended["nonsense"].code == 7
+    assert ended["entry"].json["entry"] == {"kind": "tool", "name": "send"}
+    assert (ended["nobody"].code, "Did you mean 'send'?" in ended["nobody"].err) == (2, True)
+
+
+def test_options_reach_the_run(project: Callable[..., Path]) -> None:
+    answers = "- tools: [{name: send, args: {to: ann}}, {name: shout}]\n- text: '{tool}'"
+    root = project(answers)
+    calls = {
+        "allow": ["x", "--allow", "send(to=ann)", "--allow", "shout"],
+        "deny": ["x", "--approve-all", "--deny", "s*"],
+        "entry": ["--entry", "send", "--field", "to=bob"],
+        "agent": ["x", "--agent", "main", "--model", "main=test", "--reject-all"],
+        "verbose": ["x", "--approve-all", "-v"],
+    }
+
+    ended: dict[str, Ended] = run_many({name: (["run", *args], root, b"") for name, args in calls.items()})
+
+    assert (ended["allow"].code, ended["allow"].out) == (0, "Grüße\n")
+    assert "denied" in ended["deny"].out
+    assert (ended["entry"].code, ended["entry"].out) == (0, "sent to bob\n")
+    assert ended["agent"].code == 0
+    lines = ended["verbose"].err.splitlines()
+    assert [line for line in lines if line.startswith("main")] == [
+        "main: called with x",
+        'main > send(to="ann")',
+        "main > shout()",
+        "main < send: success: sent to ann",
+        "main < shout: success: Grüße",
+        "main: completed: Grüße",
+    ]
+    assert lines[-1].startswith("completed: 2 steps, 2 tool calls, ")

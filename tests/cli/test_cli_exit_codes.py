@@ -1,0 +1,106 @@
+"""The table of exit codes, and that `--output json` is one object however a run ends."""
+
+from __future__ import annotations
+
+import pytest
+from cli_processes import Ended, run_many, write_project
+
+from llm_do.runtime.results import RunResult
+
+CALL = "- tools: [{name: TOOL}]\n- text: done"
+SEND = "- tools: [{name: send, args: {to: ann}}]\n- text: done"
+
+MANIFEST = """\
+{"version": 1, "entry": ENTRY, "agent_files": ["*.agent"], "python_files": ["tools.py"], "runtime": RUNTIME}
+"""
+
+
+def manifest(entry: str = '{"agent": "main"}', runtime: str = "{}") -> str:
+    return MANIFEST.replace("ENTRY", entry).replace("RUNTIME", runtime)
+
+
+FOREVER = "\n".join(f"- tools: [{{name: send, args: {{to: ann{number}}}}}]" for number in range(5))
+
+# name: (exit code, status, options, answers, files)
+CASES: dict[str, tuple[int, str, list[str], str, dict[str, str]]] = {
+    "completed": (0, "completed", ["hello"], "", {}),
+    "tool failed and was survived": (0, "completed", ["x", "--approve-all"], CALL.replace("TOOL", "fail"), {}),
+    "rejected on request": (0, "completed", ["x", "--reject-all"], SEND, {}),
+    "entry raised": (1, "failed", ["x"], "", {"manifest": manifest('{"function": "tools.py:entry"}')}),
+    "tool failed and raises": (
+        1,
+        "failed",
+        ["x", "--approve-all"],
+        CALL.replace("TOOL", "fail"),
+        {"manifest": manifest(runtime='{"on_tool_error": "raise"}')},
+    ),
+    "unknown option": (2, "invalid", ["x", "--nonsense"], "", {}),
+    "no such project": (2, "invalid", ["./missing"], "", {}),
+    "no input": (2, "invalid", [], "", {}),
+    "bad field": (2, "invalid", ["--field", "inptu=x"], "", {}),
+    "bad JSON": (2, "invalid", ["--input-json", "{"], "", {}),
+    "input that does not fit": (2, "invalid", ["--input-json", '{"input": 3}'], "", {}),
+    "bad pattern": (2, "invalid", ["x", "--allow", "send("], "", {}),
+    "no such entry": (2, "invalid", ["x", "--entry", "nobody"], "", {}),
+    "does not link": (3, "invalid", ["x"], "", {"agent": "---\nname: main\ntols: []\n---\n"}),
+    "nobody to ask": (4, "denied", ["x"], SEND, {}),
+    "nobody to ask, then limited": (4, "denied", ["x", "--max-steps", "2"], FOREVER, {}),
+    "steps": (6, "limited", ["x", "--approve-all", "--max-steps", "2"], FOREVER, {}),
+    "time": (6, "limited", ["x", "--timeout", "0.2"], "- {text: late, delay: 30}", {}),
+    "no key": (7, "provider_failed", ["x"], "", {"agent": "---\nname: main\nmodel: openai:gpt-5\n---\nx"}),
+    "provider": (7, "provider_failed", ["x"], "- error: {status: 401, message: who are you}", {}),
+}
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ended]:
+    return run_many(
+        {
+            name: (
+                ["run", *options, "--output", "json"],
+                write_project(tmp_path_factory.mktemp("ends") / str(number), answers, **files),
+                b"",
+            )
+            for number, (name, (_, _, options, answers, files)) in enumerate(CASES.items())
+        }
+    )
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_exit_code_and_one_json_object_tell_how_a_run_ended(ended: dict[str, Ended], name: str) -> None:
+    code, status, *_ = CASES[name]
+
+    assert (ended[name].code, ended[name].json["status"]) == (code, status), ended[name].err
+    assert list(ended[name].json) == list(RunResult("completed", None, "").to_dict())
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case[0] not in (0,)])
+def test_what_went_wrong_is_on_stderr_in_one_paragraph_without_a_traceback(ended: dict[str, Ended], name: str) -> None:
+    if name != "does not link":
+        assert "error: " in ended[name].err
+        assert all(line.startswith("error: ") for line in ended[name].err.splitlines())
+    assert "Traceback" not in ended[name].err
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case[0] in (1, 2, 3, 6, 7)])
+def test_an_early_end_is_in_the_errors_of_the_json_object(ended: dict[str, Ended], name: str) -> None:
+    assert ended[name].json["errors"]
+    assert ended[name].json["errors"][-1].keys() >= {"type", "message", "agent_path"}
+
+
+def test_a_link_error_is_shown_with_its_line_and_is_in_the_json_object_with_its_place(ended: dict[str, Ended]) -> None:
+    failed = ended["does not link"]
+
+    assert "main.agent:3:1: error[" in failed.err
+    assert "tols: []" in failed.err
+    assert [(error["file"], error["line"]) for error in failed.json["errors"]] == [("main.agent", 3)]
+
+
+def test_what_needs_a_person_names_the_rule_to_add(ended: dict[str, Ended]) -> None:
+    assert "--allow 'send(" in ended["nobody to ask"].err
+    assert [denial["tool"] for denial in ended["nobody to ask"].json["denials"]] == ["send"]
+    assert ended["rejected on request"].err == ""
+
+
+def test_a_failure_of_the_entry_says_where_in_the_project_it_happened(ended: dict[str, Ended]) -> None:
+    assert "error: entry raised ValueError: the entry broke (tools.py:" in ended["entry raised"].err

@@ -1,0 +1,226 @@
+"""What goes to stdout and stderr, and where input comes from."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from cli_processes import LLM_DO, environment, run, run_many
+
+SHOUT = '- {tools: [{name: shout}], expect: "Zürich"}\n- text: "{tool} €"'
+ALLOW = ("--approve-all",)
+
+
+def shell(command: str, cwd: Path, **env: str | None) -> subprocess.CompletedProcess[bytes]:
+    """A command line of bash's, in which `LLM_DO` is this command."""
+    return subprocess.run(
+        ["bash", "-c", command.replace("LLM_DO", " ".join(f"'{word}'" for word in LLM_DO))],
+        cwd=cwd,
+        env=environment(**env),
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        timeout=60,
+    )
+
+
+def test_stdout_holds_the_result_alone_whatever_prints_and_whatever_the_locale(
+    project: Callable[..., Path],
+) -> None:
+    root = project(SHOUT)
+
+    ended = run(
+        "run",
+        *ALLOW,
+        cwd=root,
+        stdin="Grüezi aus Zürich\n".encode(),
+        env={"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LANG": None, "TERM": "dumb", "CI": "1"},
+    )
+
+    assert (ended.code, ended.out) == (0, "Grüße €\n")
+    lines = ended.err.splitlines()
+    assert [line for line in lines if line.startswith("by ")] == ["by print", "by write", "by child"]
+    assert "UserWarning: by warning" in ended.err
+    assert "\x1b" not in ended.err
+    # In CI, what --approve-all lets through is in the log, in lines that hold no time.
+    assert "main > shout()" in lines
+    assert "main: completed: Grüße €" in lines
+
+
+def test_events_are_json_lines_and_the_prompt_may_be_an_argument_in_any_locale(project: Callable[..., Path]) -> None:
+    root = project(SHOUT)
+
+    ended = run(
+        "run",
+        "Zürich",
+        *ALLOW,
+        "--output",
+        "events",
+        "-q",
+        cwd=root,
+        env={"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LANG": None},
+    )
+
+    events = [json.loads(line) for line in ended.out.splitlines()]
+    assert [event["seq"] for event in events] == list(range(len(events)))
+    assert events[0]["input"]["input"] == "Zürich"
+    assert (events[0]["type"], events[-1]["type"]) == ("run_started", "run_finished")
+    assert {"tool_call", "tool_result", "text", "usage"} <= {event["type"] for event in events}
+
+
+def test_closed_streams_neither_hang_nor_mix_up_files(project: Callable[..., Path]) -> None:
+    root = project('- text: "answer to {input}"')
+
+    no_input = shell("LLM_DO run hello <&- 2>&-", root)
+    no_output = shell("LLM_DO run hello <&- >&-", root)
+    nothing = shell("LLM_DO run <&- >&- 2>&-", root)
+
+    assert (no_input.returncode, no_input.stdout) == (0, b"answer to hello\n")
+    assert (no_output.returncode, no_output.stderr) == (0, b"")
+    assert nothing.returncode == 2
+
+
+def test_a_reader_who_goes_away_is_no_error_and_a_full_disk_is_one(project: Callable[..., Path]) -> None:
+    root = project('- text: "answer to {input}"')
+
+    gone = shell("LLM_DO run hello | true; exit ${PIPESTATUS[0]}", root)
+    events = shell("LLM_DO run hello --output events | head -1; exit ${PIPESTATUS[0]}", root)
+
+    assert (gone.returncode, gone.stderr) == (0, b"")
+    assert (events.returncode, events.stderr) in ((141, b""), (0, b""))  # 0: it ended before `head` did
+    if Path("/dev/full").exists():
+        full = shell("LLM_DO run hello > /dev/full", root)
+        assert (full.returncode, full.stderr.count(b"\n")) == (1, 1)
+        assert full.stderr.startswith(b"error: the result can't be written to stdout: ")
+
+
+def test_stdin_that_is_silent_is_waited_for_with_a_notice(project: Callable[..., Path]) -> None:
+    root = project()
+    process = subprocess.Popen(
+        [*LLM_DO, "run"],
+        cwd=root,
+        env=environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stderr is not None
+
+    notice = process.stderr.readline()
+    out, err = process.communicate(b"\xef\xbb\xbfhello", timeout=60)
+
+    assert notice.startswith(b"waiting for input on stdin")
+    assert (out, err, process.returncode) == (b"answer to hello\n", b"", 0)
+
+
+MANIFEST = """\
+{
+  "version": 1, "entry": {"agent": "main", "args": {"input": "the default"}},
+  "agent_files": ["*.agent"], "python_files": ["tools.py"], "allow_cli_input": ALLOWED
+}
+"""
+
+
+def test_input_comes_from_arguments_then_stdin_then_the_manifest(project: Callable[..., Path], tmp_path: Path) -> None:
+    root = project(manifest=MANIFEST.replace("ALLOWED", "true"))
+    (root / "inner").mkdir()
+    note = tmp_path / "note.txt"
+    note.write_text("a note")
+    attach = ["--attach", "tools.py", "--attach", str(note), "--attach", "-"]
+    default = {"input": "the default", "attachments": []}
+    cases: dict[str, tuple[list[str], Path, bytes, object]] = {
+        "argument": (["prompt"], root, b"piped", {"input": "prompt", "attachments": []}),
+        "fields": (
+            ["--field", "input=3", "--field", 'attachments=["a"]'], root, b"", {"input": "3", "attachments": ["a"]},
+        ),
+        "json and field": (
+            ["--input-json", '{"input": "json"}', "--field", "input=x"], root, b"", {"input": "x", "attachments": []},
+        ),
+        "json text": (["--input-json", '"text"'], root, b"", {"input": "text", "attachments": []}),
+        "stdin": ([], root, b" piped \n", {"input": " piped \n", "attachments": []}),
+        "white stdin": ([], root, b" \n", default),
+        "no stdin": ([], root / "inner", b"", default),
+        "attached": (
+            attach, root, b"\xff", {"input": "the default", "attachments": ["tools.py", str(note), "-"]},
+        ),
+        "not UTF-8": ([], root, b"ab\xff", "stdin is not UTF-8: byte 0xff at offset 2"),
+        "key twice": (["--input-json", '{"input": 1, "input": 2}'], root, b"", "the key 'input' is there twice"),
+        "twice": (["prompt", "--input-json", "{}"], root, b"", "both a prompt and --input-json were given"),
+        "empty prompt": ([".", " "], root, b"", "the prompt is empty"),
+        "unquoted prompt": (["two", "words"], root, b"", "no project at 'two'"),
+        "folder": (["inner"], root, b"", "no project in inner"),
+        "like a path": (["a/b"], root, b"", "no project at a/b"),
+        "like a manifest": (["old.json"], root, b"", "no project at old.json"),
+        "no file": (["--attach", "no-such-file"], root, b"", "can't attach 'no-such-file'"),
+    }  # fmt: skip
+    ended = run_many(
+        {
+            name: (["run", "--dry-run", "--output", "json", *args], cwd, stdin)
+            for name, (args, cwd, stdin, _) in cases.items()
+        }
+    )
+
+    for name, (_, _, _, expected) in cases.items():
+        if isinstance(expected, str):
+            assert ended[name].code == 2, name
+            assert expected in ended[name].err
+            assert ended[name].json["status"] == "invalid"
+        else:
+            assert (ended[name].code, ended[name].json["input"]) == (0, expected), name
+
+
+def test_a_project_that_takes_no_input_refuses_every_kind_of_it(project: Callable[..., Path]) -> None:
+    root = project(manifest=MANIFEST.replace("ALLOWED", "false"))
+    given = {
+        "prompt": (["prompt"], b""),
+        "json": (["--input-json", "{}"], b""),
+        "field": (["--field", "input=x"], b""),
+        "attach": (["--attach", "tools.py"], b""),
+        "stdin": ([], b"piped"),
+    }
+
+    refused = run_many({name: (["run", "--dry-run", *args], root, stdin) for name, (args, stdin) in given.items()})
+    taken = run_many({"nothing": (["run"], root, b"  \n")})["nothing"]
+
+    for ended in refused.values():
+        assert (ended.code, ended.out) == (2, "")
+        assert "the project takes no input from the command line" in ended.err
+    assert (taken.code, taken.out) == (0, "answer to the default\n")
+
+
+def test_files_outside_of_the_project_and_stdin_are_attached_with_their_content(
+    project: Callable[..., Path], tmp_path: Path
+) -> None:
+    root = project("- {text: seen, expect: look}")
+    (tmp_path / "note.txt").write_text("a note")
+
+    ended = run(
+        "run", "look", "--attach", str(tmp_path / "note.txt"), "--attach", "-", "--output", "json",
+        cwd=root, stdin=b"piped bytes",
+    )  # fmt: skip
+
+    request = ended.json["messages"][0]["parts"][0]["content"]
+    assert [part["media_type"] for part in request[1:]] == ["text/plain", "text/plain"]
+
+
+def test_quiet_is_quiet_and_debug_shows_the_traceback(project: Callable[..., Path]) -> None:
+    root = project(
+        "- tools: [{name: send, args: {to: a}}]\n- text: done",
+        manifest="""\
+        {"version": 1, "entry": {"function": "tools.py:entry"},
+         "python_files": ["tools.py"], "agent_files": ["*.agent"]}
+        """,
+    )
+
+    ended = run_many(
+        {
+            "quiet": (["run", "x", "--entry", "main", "--approve-all", "-q"], root, b""),
+            "debug": (["run", "x", "--debug"], root, b""),
+        }
+    )
+    quiet, debug = ended["quiet"], ended["debug"]
+
+    assert (quiet.out, quiet.err) == ("done\n", "")
+    assert "Traceback" in debug.err
+    assert "ValueError: the entry broke" in debug.err

@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from cli_processes import LLM_DO, REPOSITORY, environment, run
+
+from llm_do.cli.app import COMMANDS
+from llm_do.cli.failure import asked_output
+
+LIGHT = [
+    ["--version"],
+    ["--help"],
+    ["run", "--help"],
+    ["check", "--help"],
+    ["run", "--nonsense"],
+    ["rnu"],
+    ["run", "--max-depth", "0"],
+    ["run", "--max-steps", "many"],
+    ["run", "--timeout", "nan"],
+    ["run", "--output", "xml"],
+    ["schema"],
+    ["schema", "nonsense"],
+    ["run", "--approve-all", "--reject-all"],
+    ["run", "missing/project"],
+    ["run", "missing.agent", "prompt"],
+    ["run", "."],
+    ["run", ""],
+]
+
+HEAVY = (
+    "pydantic",
+    "pydantic_ai",
+    "rich",
+    "asyncio",
+    "yaml",
+    "openai",
+    "httpx",
+    "httpx2",
+    "ssl",
+    "llm_do.runtime.runtime",
+)
+
+SCRIPT = """
+import json, sys
+from llm_do.cli import app
+codes = [app.run(args) for args in json.loads(sys.argv[1])]
+json.dump({"codes": codes, "modules": sorted(sys.modules)}, open(sys.argv[2], "w"))
+"""
+
+
+@pytest.fixture(scope="module")
+def light(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    folder = tmp_path_factory.mktemp("light")
+    ended = subprocess.run(
+        [sys.executable, "-c", SCRIPT, json.dumps(LIGHT), str(folder / "seen.json")],
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return {**json.loads((folder / "seen.json").read_text()), "err": ended.stderr, "out": ended.stdout}
+
+
+def test_help_version_and_usage_errors_import_nothing_heavy(light: dict[str, list[str]]) -> None:
+    assert [name for name in HEAVY if name in light["modules"]] == []
+
+
+def test_usage_errors_end_with_code_two(light: dict[str, list[int]]) -> None:
+    assert light["codes"] == [0, 0, 0, 0] + [2] * (len(LIGHT) - 4)
+
+
+def test_every_usage_error_is_one_paragraph(light: dict[str, str]) -> None:
+    lines = light["err"].splitlines()
+
+    assert len(lines) == len(LIGHT) - 4
+    assert all(line.startswith("error: ") and line.endswith(".") for line in lines)
+
+
+def test_a_mistyped_command_is_told_the_nearest(light: dict[str, str]) -> None:
+    assert "error: No such command 'rnu'. Did you mean 'run'? See `llm-do --help`." in light["err"]
+
+
+def test_the_help_names_every_command(light: dict[str, str]) -> None:
+    assert all(f"  {name} " in light["out"] and text in light["out"] for name, text in COMMANDS.items())
+
+
+def test_the_help_of_a_command_says_what_the_table_says() -> None:
+    from importlib import import_module
+
+    from typer.main import get_command
+
+    for name in COMMANDS:
+        assert get_command(import_module(f"llm_do.cli.{name}").app).help
+
+
+def test_without_arguments_the_help_goes_to_stderr() -> None:
+    ended = run()
+
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("Usage: llm-do")
+
+
+def test_the_version_is_printed() -> None:
+    from llm_do import __version__
+
+    assert run("--version").out == f"llm-do {__version__}\n"
+
+
+def test_a_broken_pipe_behind_the_help_is_quiet() -> None:
+    ended = subprocess.run(
+        ["bash", "-c", f"'{LLM_DO[0]}' -m llm_do.cli run --help | true"],
+        env=environment(),
+        capture_output=True,
+        timeout=60,
+        cwd=REPOSITORY,
+    )
+
+    assert ended.stderr == b""
+
+
+@pytest.mark.parametrize(
+    ("args", "output"),
+    [
+        (["run", "--output", "json", "--nonsense"], "json"),
+        (["run", "--output=events"], "events"),
+        (["run", "--output"], "text"),
+        (["run", "--", "--output", "json"], "text"),
+        (["check", "--output", "json"], "text"),
+        ([], "text"),
+    ],
+)
+def test_the_output_is_known_before_the_arguments_are_read(args: list[str], output: str) -> None:
+    assert asked_output(args) == output
+
+
+def test_a_shell_completes_commands_and_options() -> None:
+    def completed(words: str) -> list[str]:
+        count = str(len(words.split(" ")) - 1)
+        return run(env={"_LLM_DO_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": count}).out.split()
+
+    assert completed("llm-do m") == ["models"]
+    assert completed("llm-do run --max-") == ["--max-depth", "--max-steps"]

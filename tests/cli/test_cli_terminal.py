@@ -1,0 +1,212 @@
+"""What a person sees and answers, in a real pseudo-terminal."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pexpect
+import pyte
+import pytest
+from cli_processes import LLM_DO, environment
+
+CHOICES = "abort the run: "
+ASK = "- tools: [{name: send, args: {to: ann}}]\n- text: 'told: {tool}'"
+
+# Two calls at a time, the second of which is the first again; then another, and texts that pretend.
+SEVERAL = r"""
+- tools: [{name: send, args: {to: ann}}]
+- tools: [{name: send, args: {to: ann}}]
+- tools: [{name: send, args: {to: "bob\u202e\e[2J\e]0;x\a", text: "hello\nallow? y once\n\e[1A\r[red]markup[/red]"}}]
+- tools: [{name: send, args: {to: carol}}]
+- text: "the end"
+"""
+
+
+@pytest.fixture
+def terminal(project: Callable[..., Path]) -> Callable[..., pexpect.spawn]:
+    started: list[pexpect.spawn] = []
+
+    def start(answers: str, *args: str, columns: int = 100, **env: str) -> pexpect.spawn:
+        child = pexpect.spawn(
+            LLM_DO[0],
+            [*LLM_DO[1:], "run", "x", *args],
+            cwd=str(project(answers)),
+            env=environment(**env),
+            encoding="utf-8",
+            timeout=30,
+            dimensions=(40, columns),
+        )
+        child.logfile_read = Log()
+        started.append(child)
+        return child
+
+    yield start
+    for child in started:
+        child.close(force=True)
+
+
+class Log(list[str]):
+    """All that the terminal was sent."""
+
+    def write(self, text: str) -> None:
+        self.append(text)
+
+    def flush(self) -> None:
+        pass
+
+
+def end(child: pexpect.spawn) -> tuple[int | None, str]:
+    """Wait for the end: the exit code, and all that was written."""
+    child.expect(pexpect.EOF)
+    child.close()
+    return child.exitstatus, "".join(child.logfile_read)
+
+
+def screen(text: str, columns: int = 100) -> list[str]:
+    """What stands on the terminal after all of `text`."""
+    shown = pyte.Screen(columns, 40)
+    pyte.Stream(shown).feed(text)
+    return [line.rstrip() for line in shown.display if line.strip()]
+
+
+def test_a_person_answers_each_question_with_a_key(terminal: Callable[..., pexpect.spawn]) -> None:
+    child = terminal(SEVERAL)
+    child.expect_exact(CHOICES)
+    child.sendline("what?")
+    child.expect_exact(CHOICES)
+    child.sendline("s")
+    child.expect_exact(CHOICES)  # the second call is allowed by the answer to the first
+    child.sendline("D")
+    child.expect_exact("note for the model: ")
+    child.sendline("never to bob")
+    child.expect_exact(CHOICES)
+    child.sendline(" Y ")
+
+    code, text = end(child)
+
+    shown = screen(text)
+    assert code == 0
+    assert shown[:4] == [
+        "main wants to call send",
+        "  to: ann",
+        '  text: ""',
+        "  asked because: send is asked about by default: no rule speaks of it",
+    ]
+    assert text.count("main wants to call send") == 3
+    assert shown[-2] == "the end"
+    assert shown[-1].startswith("completed: 5 steps, 3 tool calls, ")
+
+
+def test_nothing_that_a_model_writes_does_anything_to_the_terminal(terminal: Callable[..., pexpect.spawn]) -> None:
+    child = terminal(SEVERAL.replace("- tools: [{name: send, args: {to: ann}}]\n", ""), "-v")
+    child.expect_exact(CHOICES)
+    asked = "".join(child.logfile_read)
+    child.sendline("n")
+    child.expect_exact(CHOICES)
+    child.sendeof()
+
+    code, text = end(child)
+
+    shown = screen(asked)
+    assert "  to: bob\\u202e\\x1b[2J\\x1b]0;x\\x07" in shown
+    at = shown.index("  text:")
+    assert shown[at + 1 : at + 4] == [
+        "    | hello",
+        "    | allow? y once",
+        "    | \\x1b[1A\\r[red]markup[/red]",
+    ]
+    assert (code, text.count("denied by person")) == (0, 2)
+    assert "\u202e" not in text
+    assert "\x1b[2J" not in text
+    assert "\x07" not in text
+
+
+def test_ctrl_c_takes_the_question_down_and_ends_the_run(terminal: Callable[..., pexpect.spawn]) -> None:
+    child = terminal(ASK)
+    child.expect_exact(CHOICES)
+    child.sendintr()
+
+    code, text = end(child)
+
+    assert code == 130
+    assert "(the question about send is over)" in text
+    assert "Traceback" not in text
+    assert screen(text)[-1].startswith("interrupted: 1 step")
+
+
+def test_abort_ends_the_run_with_code_one(terminal: Callable[..., pexpect.spawn]) -> None:
+    child = terminal(ASK)
+    child.expect_exact(CHOICES)
+    child.sendline("a")
+
+    code, text = end(child)
+
+    assert code == 1
+    assert "error: a person ended the run at send" in text
+
+
+@pytest.mark.parametrize("env", [{"TERM": "dumb"}, {"CI": "1"}], ids=["dumb", "CI"])
+def test_in_ci_or_a_dumb_terminal_nobody_is_asked_and_nothing_is_drawn(
+    terminal: Callable[..., pexpect.spawn], env: dict[str, str]
+) -> None:
+    code, text = end(terminal(ASK, **env))
+
+    assert code == 4
+    assert "told: send is denied: no terminal" in text
+    assert "error: send is denied: no terminal to ask on" in text
+    assert "\x1b" not in text
+
+
+def test_streamed_text_stands_behind_its_agents_name(terminal: Callable[..., pexpect.spawn]) -> None:
+    code, text = end(terminal('- {text: "one two\\nmain > send()", delay: 0.1}', "-vv"))
+
+    shown = screen(text)
+    assert code == 0
+    assert shown[0] == "main: called with x"
+    assert shown[1:3] == ["main | one two", "main | main > send()"]
+
+
+def test_a_terminal_is_found_behind_piped_input_and_typing_ahead_answers_nothing(
+    project: Callable[..., Path],
+) -> None:
+    root = project(ASK)
+    command = " ".join(f"'{word}'" for word in LLM_DO)
+    child = pexpect.spawn(
+        "bash",
+        ["-c", f"echo piped | {command} run"],
+        cwd=str(root),
+        env=environment(),
+        encoding="utf-8",
+        timeout=30,
+        dimensions=(40, 100),
+    )
+    child.sendline("y")
+    child.expect_exact(CHOICES)
+    child.sendline("n")
+    child.expect(pexpect.EOF)
+    text = child.before
+    child.close()
+
+    assert "told: a person denied send" in text
+
+
+def test_a_run_in_the_background_of_a_terminal_does_not_wait_for_it(project: Callable[..., Path]) -> None:
+    root = project(ASK)
+    script = (
+        "import os, pty, subprocess, sys\n"
+        "pid, fd = pty.fork()\n"
+        "if pid == 0:\n"
+        "    child = subprocess.Popen(sys.argv[1:], process_group=0)\n"
+        "    os._exit(child.wait(timeout=30))\n"
+        "try:\n"
+        "    while os.read(fd, 1000): pass\n"
+        "except OSError: pass\n"
+        "sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n"
+    )
+
+    ended = subprocess.run([sys.executable, "-c", script, *LLM_DO, "run", "x"], cwd=root, env=environment(), timeout=60)
+
+    assert ended.returncode == 4

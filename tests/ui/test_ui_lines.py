@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from llm_do.errors import BudgetError, LlmDoError
+from llm_do.runtime import events
+from llm_do.runtime.results import RunResult, Usage
+from llm_do.ui.display import Display
+from llm_do.ui.errors import error_text, paragraph
+from llm_do.ui.lines import event_line, summary_line
+from llm_do.ui.progress import Progress
+from llm_do.ui.text import call_text, cut, shorten, wrap
+
+
+def event(kind: type[Any], path: str = "main", call_id: str = "c1", **data: Any) -> Any:
+    return kind(
+        seq=0, time=0.0, run_id="r", call_id=call_id, parent_call_id=None, agent_name="main", path=path, depth=1, **data
+    )
+
+
+TOLD = [
+    (event(events.CallStartedEvent, input={"input": "hi", "attachments": []}), "main: called with hi"),
+    (event(events.CallStartedEvent, input={"company": "Acme"}), 'main: called with {"company":"Acme"}'),
+    (event(events.CallFinishedEvent, status="completed", output="x"), "main: completed: x"),
+    (event(events.CallFinishedEvent, status="failed", output=None), "main: failed"),
+    (
+        event(events.ToolCallEvent, tool_name="add", tool_call_id="t", args={"a": 1, "b": "x"}),
+        'main > add(a=1, b="x")',
+    ),
+    (event(events.ToolCallEvent, tool_name="add", tool_call_id="t", args='{"a": 1'), 'main > add({"a": 1)'),
+    (event(events.ToolCallEvent, tool_name="add", tool_call_id="t", args='{"a": 1}'), "main > add(a=1)"),
+    (
+        event(
+            events.ToolResultEvent,
+            tool_name="add", tool_call_id="t", status="failed", result="no\x1b[2J", duration=1.0, size=2,
+        ),
+        "main < add: failed: no\\x1b[2J",
+    ),
+    (
+        event(events.ApprovalRequestedEvent, tool_name="add", tool_call_id="t", args={}, rule="add"),
+        "main ? add needs approval: add",
+    ),
+    (
+        event(events.ApprovalResolvedEvent, tool_name="add", tool_call_id="t", decision="deny", by="person"),
+        "main ? add denied by person",
+    ),
+    (event(events.RetryEvent, attempt=1, delay=0.5, error="429"), "main: retry 1 in 0.5 s: 429"),
+    (event(events.HandoffEvent, source="main", target="b", reason="why"), "main: handed over to b: why"),
+    (event(events.UsageEvent, usage={}), None),
+    (event(events.TextEvent, text="x"), None),
+]  # fmt: skip
+
+
+def test_each_event_of_interest_is_one_line() -> None:
+    assert [event_line(one) for one, _ in TOLD] == [line for _, line in TOLD]
+
+
+@settings(deadline=None)
+@given(st.text(), st.text())
+def test_no_line_breaks_out_of_its_line(path: str, text: str) -> None:
+    line = event_line(event(events.ToolCallEvent, path, tool_name=text, tool_call_id="t", args={text: text}))
+
+    assert line is not None
+    assert line.isprintable()
+
+
+@settings(deadline=None)
+@given(st.text(max_size=400), st.integers(2, 80))
+def test_shortened_text_is_never_longer_than_asked(text: str, limit: int) -> None:
+    assert len(shorten(text, limit)) <= limit
+    assert len(call_text("f", {"a": text}, limit)) <= limit + 3
+
+
+@settings(deadline=None)
+@given(st.text(alphabet="日本語abc", max_size=100), st.integers(2, 60))
+def test_wrapping_loses_nothing_and_cutting_fits(text: str, columns: int) -> None:
+    assert "".join(wrap(text, columns)) == text
+    assert sum(2 if char > "z" and char != "…" else 1 for char in cut(text, columns)) <= columns
+
+
+def test_the_summary_counts() -> None:
+    usage = Usage(requests=2, tool_calls=1, input_tokens=1200, output_tokens=34, cost_usd=0.01234)
+
+    line = summary_line(RunResult("limited", None, "r", usage=usage, steps=2), 3.14)
+
+    assert line == "limited: 2 steps, 1 tool call, 1,234 tokens, $0.0123, 3.1 s"
+
+
+def test_an_error_is_one_paragraph_of_what_where_why_and_what_to_do() -> None:
+    error = BudgetError("the budget\nis  spent", hint="raise `budget`", agent_path="main/a", file="x.py", line=3)
+
+    assert error_text(error) == "error: the budget is spent (main/a, x.py:3). Raise `budget`."
+    assert error_text(LlmDoError("main/a failed", agent_path="main/a")) == "error: main/a failed."
+    assert error_text(KeyError("x")) == "error: KeyError: 'x'."
+    assert error_text(ValueError()) == "error: ValueError."
+    assert paragraph("a\x1b[2J\u202e", label="warning") == "warning: a\\x1b[2J\\u202e."
+
+
+def test_progress_names_who_works_on_what() -> None:
+    progress = Progress(10.0)
+    progress.note(event(events.CallStartedEvent, input={}))
+    progress.note(event(events.UsageEvent, usage={"input_tokens": 1000, "output_tokens": 5}))
+    progress.note(event(events.ToolCallEvent, tool_name="critic", tool_call_id="t", args={}))
+    progress.note(event(events.CallStartedEvent, "main/critic", "c2", input={}))
+    progress.note(event(events.RetryEvent, "main/critic", "c2", attempt=2, delay=1, error="x"))
+
+    assert progress.text(13.4, 80) == "3 s · 1,005 tokens · main/critic (retry 2) · main > critic"
+    assert progress.text(13.4, 12) == "3 s · 1,005…"
+
+    progress.note(event(events.CallFinishedEvent, "main/critic", "c2", status="completed", output="x"))
+    progress.note(
+        event(
+            events.ToolResultEvent,
+            tool_name="critic", tool_call_id="t", status="success", result="x", duration=1.0, size=1,
+        )
+    )  # fmt: skip
+    assert progress.text(14.0, 80) == "4 s · 1,005 tokens · main"
+
+
+def test_what_comes_while_a_question_stands_is_shown_after_it() -> None:
+    written: list[str] = []
+    display = Display(written.append, 1)
+
+    display.line("before")
+    display.hold()
+    display.on_event(TOLD[2][0])
+    assert written == ["before\n"]
+    display.release()
+
+    assert written == ["before\n", "main: completed: x\n"]
+
+
+def test_streams_of_several_agents_keep_apart() -> None:
+    written: list[str] = []
+    display = Display(written.append, 2)
+
+    for path, call_id, text in (
+        ("main", "c1", "one "),
+        ("main", "c1", "two\n"),
+        ("main/b", "c2", "x"),
+        ("main", "c1", "y"),
+    ):
+        display.on_event(event(events.TextEvent, path, call_id, text=text))
+    display.on_event(event(events.TextDoneEvent, "main", "c1", text="one two\ny"))
+    display.on_event(event(events.TextDoneEvent, "main", "c3", text="whole"))
+    display.end()
+
+    assert "".join(written) == "main | one two\nmain | \nmain/b | x\nmain | y\nmain | whole\n"

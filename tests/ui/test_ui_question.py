@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from llm_do.policy.display import format_args
+from llm_do.runtime.approvals import ApprovalRequest
+from llm_do.ui.question import parse_answer, question_text
+
+DIFF = "--- a/notes.md\n+++ b/notes.md\n@@ -1 +1 @@\n-old\n+new\n"
+
+
+def request(**fields: object) -> ApprovalRequest:
+    given_fields = {"tool_name": "write_file", "agent_path": "main/writer", "args": {}, **fields}
+    return ApprovalRequest("q1", "run", "call", "t1", "writer", **given_fields)  # pyright: ignore
+
+
+def test_a_question_shows_agent_tool_arguments_description_changes_and_rule() -> None:
+    text = question_text(
+        request(
+            args={"path": "notes.md", "lines": [1, 2], "text": "a\nb"},
+            description="Write 3 bytes to notes.md",
+            diff=DIFF,
+            reason="write_file is asked about",
+            rule="write_file(**)",
+        )
+    )
+
+    assert text.splitlines() == [
+        "main/writer wants to call write_file",
+        "  what: Write 3 bytes to notes.md",
+        "  path: notes.md",
+        "  lines: [1,2]",
+        "  text:",
+        "    | a",
+        "    | b",
+        "  changes:",
+        "    | --- a/notes.md",
+        "    | +++ b/notes.md",
+        "    | @@ -1 +1 @@",
+        "    | -old",
+        "    | +new",
+        "  asked because: write_file is asked about (rule write_file(**))",
+    ]
+
+
+def test_a_call_without_arguments_says_so() -> None:
+    assert "  (no arguments)\n" in question_text(request())
+
+
+def test_long_lines_go_on_behind_a_mark_of_their_own() -> None:
+    lines = question_text(request(args={"text": "x" * 100}), columns=40).splitlines()
+
+    assert lines[1:5] == ["  text:", "    | " + "x" * 33, "    \\ " + "x" * 33, "    \\ " + "x" * 33]
+
+
+@settings(deadline=None)
+@given(st.text(max_size=300), st.text(max_size=60), st.integers(20, 200))
+def test_everything_is_shown_and_no_text_of_a_model_begins_a_line(value: str, name: str, columns: int) -> None:
+    args = {name: value, "tail": 1}
+
+    text = question_text(request(args=args, diff=value), columns=columns)
+
+    lines = text.splitlines()
+    assert lines[0].startswith("main/writer wants")
+    assert all(line.startswith("  ") for line in lines[1:])
+    assert all(char.isprintable() or char == "\n" for char in text)
+    shown = "".join(line[6:] if line.startswith(("    | ", "    \\ ")) else line for line in lines)
+    for argument, said in format_args(args):
+        assert argument in shown
+        assert said.replace("\n", "") in shown
+
+
+@settings(deadline=None)
+@given(st.text(alphabet="日本e\u0301 abc", min_size=1, max_size=200), st.integers(30, 90))
+def test_no_line_is_wider_than_the_terminal(value: str, columns: int) -> None:
+    for line in question_text(request(args={"text": value}), columns=columns).splitlines():
+        wide = sum(
+            0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
+            for char in line
+        )
+        assert wide < columns
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [("y", "once"), (" YES ", "once"), ("s", "session"), ("n", "deny"), ("d", "note"), ("a", "abort")]
+    + [(text, None) for text in ("", "yy", "o", "1", "y n", "\x1b[A")],
+)
+def test_only_the_keys_mean_something(text: str, key: str | None) -> None:
+    assert parse_answer(text) == key
