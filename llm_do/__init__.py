@@ -16,28 +16,57 @@ _EXPORTS = {
     "AgentArgs": "llm_do.project.inputs",
     "AgentEntry": "llm_do.runtime.entries",
     "AgentSpec": "llm_do.project.agents",
+    "AgentState": "llm_do.runtime.recording",
     "AgentToolset": "llm_do.toolsets.agent",
     "ApprovalDecision": "llm_do.runtime.approvals",
     "ApprovalRequest": "llm_do.runtime.approvals",
     "ApprovalToolset": "llm_do.toolsets.approval",
+    "AssistantMessage": "llm_do.messages",
     "Attachment": "llm_do.project.inputs",
     "BudgetError": "llm_do.errors",
     "CallContext": "llm_do.runtime.context",
+    "CallRecord": "llm_do.runtime.results",
+    "Context": "llm_do.toolkits.context",
+    "ContextProvider": "llm_do.runtime.providers",
+    "ContextValidationError": "llm_do.errors",
+    "ConversationManager": "llm_do.threads.conversation",
     "DepthLimitError": "llm_do.errors",
     "Diagnostic": "llm_do.spec.diagnostics",
+    "DynamicArray": "llm_do.toolkits.dynamic",
+    "DynamicConditional": "llm_do.toolkits.dynamic",
+    "DynamicConst": "llm_do.toolkits.dynamic",
+    "DynamicConstraints": "llm_do.toolkits.dynamic",
+    "DynamicFiltered": "llm_do.toolkits.dynamic",
+    "DynamicFloat": "llm_do.toolkits.dynamic",
+    "DynamicFormat": "llm_do.toolkits.dynamic",
+    "DynamicInt": "llm_do.toolkits.dynamic",
+    "DynamicNested": "llm_do.toolkits.dynamic",
+    "DynamicPattern": "llm_do.toolkits.dynamic",
+    "DynamicStr": "llm_do.toolkits.dynamic",
+    "DynamicUnion": "llm_do.toolkits.dynamic",
     "EntryError": "llm_do.errors",
+    "ErrorRecord": "llm_do.runtime.results",
+    "Event": "llm_do.runtime.events",
     "EventBus": "llm_do.runtime.events",
+    "ExecutionContext": "llm_do.runtime.results",
+    "FlowSpec": "llm_do.project.flows",
     "FunctionEntry": "llm_do.runtime.entries",
+    "HandoffLimitError": "llm_do.errors",
     "HookPoint": "llm_do.runtime.hooks",
     "InputError": "llm_do.errors",
     "LimitError": "llm_do.errors",
     "LinkError": "llm_do.errors",
     "LlmDoError": "llm_do.errors",
     "LoopError": "llm_do.errors",
+    "MemberFailure": "llm_do.flows.workflow",
+    "Message": "llm_do.messages",
     "ModelBehaviourError": "llm_do.errors",
     "ModelError": "llm_do.errors",
     "ModelUnavailableError": "llm_do.errors",
     "NullModel": "llm_do.runtime.null_model",
+    "Observation": "llm_do.threads.values",
+    "ObservationManager": "llm_do.threads.observations",
+    "ParallelGroup": "llm_do.flows.swarm",
     "PermissionDeniedError": "llm_do.errors",
     "Project": "llm_do.project.project",
     "PromptContent": "llm_do.project.inputs",
@@ -46,21 +75,45 @@ _EXPORTS = {
     "RunApprovalPolicy": "llm_do.runtime.approvals",
     "RunError": "llm_do.errors",
     "RunResult": "llm_do.runtime.results",
+    "RunStream": "llm_do.runtime.stream",
     "RunTimeoutError": "llm_do.errors",
     "Runtime": "llm_do.runtime.runtime",
     "RuntimeConfig": "llm_do.runtime.config",
+    "SerialGroup": "llm_do.flows.swarm",
+    "StateManager": "llm_do.threads.state",
     "StepLimitError": "llm_do.errors",
     "StoreError": "llm_do.errors",
+    "Swarm": "llm_do.flows.swarm",
+    "SwarmNode": "llm_do.flows.swarm",
+    "SystemMessage": "llm_do.messages",
+    "ThreadConfig": "llm_do.project.threads",
+    "ThreadConflict": "llm_do.errors",
+    "ThreadContext": "llm_do.threads.values",
     "Tool": "llm_do.tools",
+    "ToolCall": "llm_do.messages",
     "ToolError": "llm_do.errors",
     "ToolFailedError": "llm_do.errors",
+    "ToolResult": "llm_do.messages",
+    "Toolkit": "llm_do.toolkits.toolkit",
+    "ToolkitContext": "llm_do.toolkits.functions",
+    "ToolkitError": "llm_do.errors",
+    "ToolkitState": "llm_do.toolkits.state",
     "ToolsetDef": "llm_do.project.agents",
     "ToolsetFunc": "llm_do.project.agents",
+    "Update": "llm_do.tools",
     "Usage": "llm_do.runtime.results",
     "UsageError": "llm_do.errors",
+    "UserMessage": "llm_do.messages",
+    "cache_result": "llm_do.toolkits.decorators",
+    "current_state": "llm_do.toolkits.state",
+    "open_store": "llm_do.threads.opening",
+    "rate_limit": "llm_do.toolkits.decorators",
     "register_model_factory": "llm_do.models.factories",
     "resolve_model": "llm_do.models.pool",
+    "retry": "llm_do.toolkits.decorators",
     "run": "llm_do.runtime.runner",
+    "timeout": "llm_do.toolkits.decorators",
+    "to_messages": "llm_do.messages",
     "tool": "llm_do.tools",
 }
 
@@ -75,12 +128,14 @@ if TYPE_CHECKING:
     from llm_do.errors import (
         BudgetError as BudgetError,
     )
+    from llm_do.errors import ContextValidationError as ContextValidationError
     from llm_do.errors import (
         DepthLimitError as DepthLimitError,
     )
     from llm_do.errors import (
         EntryError as EntryError,
     )
+    from llm_do.errors import HandoffLimitError as HandoffLimitError
     from llm_do.errors import (
         InputError as InputError,
     )
@@ -123,20 +178,35 @@ if TYPE_CHECKING:
     from llm_do.errors import (
         StoreError as StoreError,
     )
+    from llm_do.errors import ThreadConflict as ThreadConflict
     from llm_do.errors import (
         ToolError as ToolError,
     )
     from llm_do.errors import (
         ToolFailedError as ToolFailedError,
     )
+    from llm_do.errors import ToolkitError as ToolkitError
     from llm_do.errors import (
         UsageError as UsageError,
     )
+    from llm_do.flows.swarm import ParallelGroup as ParallelGroup
+    from llm_do.flows.swarm import SerialGroup as SerialGroup
+    from llm_do.flows.swarm import Swarm as Swarm
+    from llm_do.flows.swarm import SwarmNode as SwarmNode
+    from llm_do.flows.workflow import MemberFailure as MemberFailure
+    from llm_do.messages import AssistantMessage as AssistantMessage
+    from llm_do.messages import Message as Message
+    from llm_do.messages import SystemMessage as SystemMessage
+    from llm_do.messages import ToolCall as ToolCall
+    from llm_do.messages import ToolResult as ToolResult
+    from llm_do.messages import UserMessage as UserMessage
+    from llm_do.messages import to_messages as to_messages
     from llm_do.models.factories import register_model_factory as register_model_factory
     from llm_do.models.pool import resolve_model as resolve_model
     from llm_do.project.agents import AgentSpec as AgentSpec
     from llm_do.project.agents import ToolsetDef as ToolsetDef
     from llm_do.project.agents import ToolsetFunc as ToolsetFunc
+    from llm_do.project.flows import FlowSpec as FlowSpec
     from llm_do.project.inputs import (
         AgentArgs as AgentArgs,
     )
@@ -150,6 +220,7 @@ if TYPE_CHECKING:
         PromptInput as PromptInput,
     )
     from llm_do.project.project import Project as Project
+    from llm_do.project.threads import ThreadConfig as ThreadConfig
     from llm_do.runtime.approvals import (
         ApprovalDecision as ApprovalDecision,
     )
@@ -163,15 +234,50 @@ if TYPE_CHECKING:
     from llm_do.runtime.context import CallContext as CallContext
     from llm_do.runtime.entries import AgentEntry as AgentEntry
     from llm_do.runtime.entries import FunctionEntry as FunctionEntry
+    from llm_do.runtime.events import Event as Event
     from llm_do.runtime.events import EventBus as EventBus
     from llm_do.runtime.hooks import HookPoint as HookPoint
     from llm_do.runtime.null_model import NullModel as NullModel
+    from llm_do.runtime.providers import ContextProvider as ContextProvider
+    from llm_do.runtime.recording import AgentState as AgentState
+    from llm_do.runtime.results import CallRecord as CallRecord
+    from llm_do.runtime.results import ErrorRecord as ErrorRecord
+    from llm_do.runtime.results import ExecutionContext as ExecutionContext
     from llm_do.runtime.results import RunResult as RunResult
     from llm_do.runtime.results import Usage as Usage
     from llm_do.runtime.runner import run as run
     from llm_do.runtime.runtime import Runtime as Runtime
+    from llm_do.runtime.stream import RunStream as RunStream
     from llm_do.spec.diagnostics import Diagnostic as Diagnostic
+    from llm_do.threads.conversation import ConversationManager as ConversationManager
+    from llm_do.threads.observations import ObservationManager as ObservationManager
+    from llm_do.threads.opening import open_store as open_store
+    from llm_do.threads.state import StateManager as StateManager
+    from llm_do.threads.values import Observation as Observation
+    from llm_do.threads.values import ThreadContext as ThreadContext
+    from llm_do.toolkits.context import Context as Context
+    from llm_do.toolkits.decorators import cache_result as cache_result
+    from llm_do.toolkits.decorators import rate_limit as rate_limit
+    from llm_do.toolkits.decorators import retry as retry
+    from llm_do.toolkits.decorators import timeout as timeout
+    from llm_do.toolkits.dynamic import DynamicArray as DynamicArray
+    from llm_do.toolkits.dynamic import DynamicConditional as DynamicConditional
+    from llm_do.toolkits.dynamic import DynamicConst as DynamicConst
+    from llm_do.toolkits.dynamic import DynamicConstraints as DynamicConstraints
+    from llm_do.toolkits.dynamic import DynamicFiltered as DynamicFiltered
+    from llm_do.toolkits.dynamic import DynamicFloat as DynamicFloat
+    from llm_do.toolkits.dynamic import DynamicFormat as DynamicFormat
+    from llm_do.toolkits.dynamic import DynamicInt as DynamicInt
+    from llm_do.toolkits.dynamic import DynamicNested as DynamicNested
+    from llm_do.toolkits.dynamic import DynamicPattern as DynamicPattern
+    from llm_do.toolkits.dynamic import DynamicStr as DynamicStr
+    from llm_do.toolkits.dynamic import DynamicUnion as DynamicUnion
+    from llm_do.toolkits.functions import ToolkitContext as ToolkitContext
+    from llm_do.toolkits.state import ToolkitState as ToolkitState
+    from llm_do.toolkits.state import current_state as current_state
+    from llm_do.toolkits.toolkit import Toolkit as Toolkit
     from llm_do.tools import Tool as Tool
+    from llm_do.tools import Update as Update
     from llm_do.tools import tool as tool
     from llm_do.toolsets.agent import AgentToolset as AgentToolset
     from llm_do.toolsets.approval import ApprovalToolset as ApprovalToolset

@@ -2,19 +2,23 @@
 
     LlmDoError
     ├── UsageError                   the request itself is wrong               invalid
-    │   └── InputError               the input does not fit the entry's model
+    │   ├── InputError               the input does not fit the entry's model
+    │   └── ToolkitError             a toolkit is put together or used wrongly
     ├── LinkError                    the project does not link                 invalid
     ├── ToolError                    raised by a tool: a failed result with this text
+    │   └── ContextValidationError   a value doesn't fit its schema in a toolkit's context
     ├── StoreError                   local state (answers, weights, threads) can't be read or written
     └── RunError                     a run ended early; carries what was done so far
         ├── EntryError               the project's own code raised             failed
         ├── ToolFailedError          a tool failed under `on_tool_error: raise`
         ├── AbortedError             a person aborted the run
         ├── PermissionDeniedError    a denial under `return_permission_errors: false`
+        ├── ThreadConflict           another run has continued the thread meanwhile
         ├── LimitError               a limit was reached                       limited
         │   ├── StepLimitError
         │   ├── LoopError
         │   ├── DepthLimitError
+        │   ├── HandoffLimitError
         │   ├── BudgetError
         │   └── RunTimeoutError
         └── ModelError               the model or its provider                 provider_failed
@@ -42,8 +46,10 @@ __all__ = [
     "EXIT_CODES",
     "AbortedError",
     "BudgetError",
+    "ContextValidationError",
     "DepthLimitError",
     "EntryError",
+    "HandoffLimitError",
     "InputError",
     "LimitError",
     "LinkError",
@@ -59,8 +65,10 @@ __all__ = [
     "Status",
     "StepLimitError",
     "StoreError",
+    "ThreadConflict",
     "ToolError",
     "ToolFailedError",
+    "ToolkitError",
     "UsageError",
 ]
 
@@ -124,6 +132,10 @@ class InputError(UsageError):
     """The input does not fit the input model of what was called."""
 
 
+class ToolkitError(UsageError):
+    """A toolkit is put together or used wrongly: an unknown filter, a tool twice, a context that is only for reading."""
+
+
 class LinkError(LlmDoError):
     """The project does not link; `diagnostics` has everything that was found, warnings included."""
 
@@ -147,6 +159,15 @@ class ToolError(LlmDoError):
         ...         raise ToolError("cannot divide by zero")
         ...     return a / b
     """
+
+
+class ContextValidationError(ToolError):
+    """A value doesn't fit its schema in a toolkit's context; `key` is whose, `rule` the JSON Schema keyword it breaks."""
+
+    def __init__(self, message: str, *, key: str, rule: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.key = key
+        self.rule = rule
 
 
 class StoreError(LlmDoError):
@@ -186,6 +207,10 @@ class PermissionDeniedError(RunError):
     """A call was denied in a project with `return_permission_errors: false`."""
 
 
+class ThreadConflict(RunError):  # noqa: N818 (it is the name of what happened, and not always a fault)
+    """Another run has continued the thread meanwhile; what this one did is kept as a branch of the thread."""
+
+
 class LimitError(RunError):
     """A limit was reached."""
 
@@ -202,6 +227,10 @@ class LoopError(LimitError):
 
 class DepthLimitError(LimitError):
     """A call would be deeper than `max_depth`."""
+
+
+class HandoffLimitError(LimitError):
+    """Agents handed control over more often than `max_handoffs` allows."""
 
 
 class BudgetError(LimitError):

@@ -1,4 +1,4 @@
-"""How authors mark functions as tools: the `tool` decorator and the `Tool` base class.
+"""How authors write tools: the `tool` decorator, the `Tool` base class, and `Update`, which changes a context.
 
 Making something a model can call of them is the runtime's business (`llm_do.runtime.tools`). Nothing heavy here.
 """
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeVar, overload
 
-__all__ = ["Tool", "ToolOptions", "tool"]
+__all__ = ["NamedTool", "Tool", "ToolOptions", "Update", "tool"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -25,6 +25,11 @@ class ToolOptions:
         approval: `allow`, `ask` or `deny` for all arguments; None is the project's default, which asks.
         primary: The argument that a rule's `tool(PATTERN)` matches.
         timeout: Seconds a call may take.
+        required_context: Keys that must exist in the context of the toolkit, or of the agent.
+        required_states: States that must be unlocked.
+        forbidden_states: States that must not be.
+        enables_states: States that success unlocks.
+        disables_states: States that success locks again.
     """
 
     name: str | None = None
@@ -33,6 +38,24 @@ class ToolOptions:
     approval: Literal["allow", "ask", "deny"] | None = None
     primary: str | None = None
     timeout: float | None = None
+    required_context: Sequence[str] = ()
+    required_states: Sequence[str] = ()
+    forbidden_states: Sequence[str] = ()
+    enables_states: Sequence[str] = ()
+    disables_states: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        for name in _STATES:
+            given = getattr(self, name)
+            object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
+
+    @property
+    def gated(self) -> bool:
+        """Whether it says anything of states or context."""
+        return any(getattr(self, name) for name in _STATES)
+
+
+_STATES = ("required_context", "required_states", "forbidden_states", "enables_states", "disables_states")
 
 
 @overload
@@ -50,6 +73,11 @@ def tool(
     approval: Literal["allow", "ask", "deny"] | None = None,
     primary: str | None = None,
     timeout: float | None = None,
+    required_context: Sequence[str] = (),
+    required_states: Sequence[str] = (),
+    forbidden_states: Sequence[str] = (),
+    enables_states: Sequence[str] = (),
+    disables_states: Sequence[str] = (),
 ) -> Callable[[F], F]: ...
 
 
@@ -63,6 +91,11 @@ def tool(
     approval: Literal["allow", "ask", "deny"] | None = None,
     primary: str | None = None,
     timeout: float | None = None,
+    required_context: Sequence[str] = (),
+    required_states: Sequence[str] = (),
+    forbidden_states: Sequence[str] = (),
+    enables_states: Sequence[str] = (),
+    disables_states: Sequence[str] = (),
 ) -> F | Callable[[F], F]:
     """Mark a function as a tool: `@tool`, `@tool()` or `@tool(name=..., ...)`.
 
@@ -76,6 +109,11 @@ def tool(
         approval: A verdict for all arguments.
         primary: The argument that rules match.
         timeout: Seconds a call may take.
+        required_context: Keys of the context that must exist.
+        required_states: States that must be unlocked.
+        forbidden_states: States that must not be.
+        enables_states: States that success unlocks.
+        disables_states: States that success locks again.
 
     Returns:
         The function, or a decorator.
@@ -88,13 +126,81 @@ def tool(
         >>> add(1, 2), add.__llm_do_tool__.name
         (3, 'sum')
     """
-    options = ToolOptions(name, description, tuple(examples), approval, primary, timeout)
+    options = ToolOptions(
+        name=name,
+        description=description,
+        examples=tuple(examples),
+        approval=approval,
+        primary=primary,
+        timeout=timeout,
+        required_context=required_context,
+        required_states=required_states,
+        forbidden_states=forbidden_states,
+        enables_states=enables_states,
+        disables_states=disables_states,
+    )
 
     def mark(marked: F) -> F:
         marked.__llm_do_tool__ = options  # pyright: ignore[reportFunctionMemberAccess]
         return marked
 
     return mark if function is None else mark(function)
+
+
+@dataclass(frozen=True, eq=False)
+class NamedTool:
+    """A function under another name or description than its own, where the function itself must stay as it is.
+
+    Args:
+        function: The function.
+        options: What is said of it.
+    """
+
+    function: Callable[..., Any]
+    options: ToolOptions
+
+    @property
+    def __llm_do_tool__(self) -> ToolOptions:
+        return self.options
+
+
+class Update:
+    """What a tool with a context returns: its result, and what changes in the context once it has succeeded.
+
+    Args:
+        result: What the model is told.
+        updates: Keys of the context and their new values.
+
+    Example:
+        >>> done = Update("selected alpha", project="alpha")
+        >>> done.result, done.updates
+        ('selected alpha', {'project': 'alpha'})
+        >>> Update.failed("wrong password").failure
+        'wrong password'
+    """
+
+    __slots__ = ("failure", "result", "updates")
+
+    def __init__(self, result: Any = None, /, **updates: Any) -> None:
+        self.result = result
+        self.updates = updates
+        self.failure: str | None = None
+
+    @classmethod
+    def failed(cls, reason: str) -> Update:
+        """The outcome of a tool that did not succeed: the model is told why, and nothing changes.
+
+        Args:
+            reason: What the model is told.
+        """
+        made = cls()
+        made.failure = reason
+        return made
+
+    def __repr__(self) -> str:
+        if self.failure is not None:
+            return f"Update.failed({self.failure!r})"
+        return f"Update({self.result!r}, {', '.join(f'{key}={value!r}' for key, value in self.updates.items())})"
 
 
 class Tool:

@@ -10,7 +10,9 @@ import inspect
 import itertools
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
+
+from llm_do.policy.values import ToolCallInfo
 
 __all__ = [
     "Answer",
@@ -24,8 +26,8 @@ __all__ = [
 
 ApprovalMode = Literal["prompt", "approve_all", "reject_all"]
 
-Answer = Literal["once", "session", "deny", "abort"]
-"""allow this call; allow it for the session; deny; end the run."""
+Answer = Literal["once", "session", "always", "deny", "abort"]
+"""allow this call; allow it for the session, or for good; deny; end the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,8 @@ class ApprovalRequest:
         description: The sentence the toolset gives for the call.
         diff: A unified diff of what it would change.
         digest: What the answer is bound to: a digest of tool and arguments.
+        call: The call as rules see it.
+        person_only: Only a person may answer: an answer for the session or for good is one for this call.
     """
 
     id: str
@@ -61,6 +65,8 @@ class ApprovalRequest:
     description: str = ""
     diff: str | None = None
     digest: str = ""
+    call: ToolCallInfo | None = field(default=None, repr=False)
+    person_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +74,18 @@ class ApprovalDecision:
     """The answer to an `ApprovalRequest`.
 
     Args:
-        answer: `once`, `session`, `deny` or `abort`.
+        answer: `once`, `session`, `always`, `deny` or `abort`.
         note: For a denial, what the model is told besides.
+        pattern: With `session` or `always`, the rule that is allowed; None is this very call.
 
     Example:
         >>> ApprovalDecision("deny", note="use the staging server")
-        ApprovalDecision(answer='deny', note='use the staging server')
+        ApprovalDecision(answer='deny', note='use the staging server', pattern=None)
     """
 
     answer: Answer
     note: str = ""
+    pattern: str | None = None
 
 
 ApprovalCallback: TypeAlias = Callable[[ApprovalRequest], Awaitable[ApprovalDecision]]
@@ -167,7 +175,7 @@ class Broker:
                 answer = await _called(self.callback, request)
             except Exception as error:  # noqa: BLE001 (whatever a callback raises, nobody has allowed the call)
                 return ApprovalDecision("deny", note=f"asking failed: {type(error).__name__}: {error}")
-        if isinstance(answer, ApprovalDecision) and answer.answer in ("once", "session", "deny", "abort"):
+        if isinstance(answer, ApprovalDecision) and answer.answer in get_args(Answer):
             return answer
         return ApprovalDecision("deny", note="the question got no valid answer")
 

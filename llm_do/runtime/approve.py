@@ -7,24 +7,35 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from llm_do.errors import AbortedError, PermissionDeniedError
+from llm_do.errors import AbortedError, PermissionDeniedError, StoreError
 from llm_do.policy.decide import answer, decide, nobody_to_ask
 from llm_do.policy.digest import call_digest
-from llm_do.policy.values import Decision, Resolved, ToolCallInfo
-from llm_do.runtime.approvals import ApprovalRequest
+from llm_do.policy.pattern import PatternError, parse_pattern
+from llm_do.policy.rules import Rule
+from llm_do.policy.values import Decision, ToolCallInfo
+from llm_do.runtime import answers
+from llm_do.runtime.approvals import ApprovalDecision, ApprovalRequest
 from llm_do.runtime.events import ApprovalRequestedEvent, ApprovalResolvedEvent
+from llm_do.runtime.judging import judged, resolved, told
 from llm_do.runtime.results import ApprovalRecord, as_mapping
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ToolCallPart
 
     from llm_do.runtime.context import CallContext
+    from llm_do.runtime.runtime import Runtime
     from llm_do.runtime.traits import ToolTraits
 
-__all__ = ["approve"]
+__all__ = ["answer_known", "approve", "call_info", "judge"]
+
+ANSWERED = frozenset({"remembered", "option", "mode", "person"})
+"""What a granted call was asked about, told by who answered."""
+
+TRIES = 3
+"""How often a call is decided about whose arguments change meanwhile, before it is denied."""
 
 POLICY_SECONDS = 1.0
 """How long a project's policy function may take; longer is a rejection."""
@@ -46,80 +57,100 @@ async def approve(ctx: CallContext, call: ToolCallPart, traits: ToolTraits, args
         AbortedError: A person ended the run.
         PermissionDeniedError: It was denied, and denials end the run.
     """
-    while True:
+    for _ in range(TRIES):
         data = args if _plain(args) else as_mapping(args)
         info = _info(ctx, call.tool_name, traits, data)
-        decision = await _decide(ctx, info, traits)
-        if decision.effect == "allow":
+        waits = ctx.runtime.policy_function is not None
+        bound = call_digest(info) if waits else ""
+        decision = await judge(ctx.runtime, info, traits, ctx.warn)
+        if decision.effect == "ask":
+            bound = bound or call_digest(info)
+            waits = True
+            decision = await _answer(ctx, call, info, traits, data, decision, bound)
+        if decision.effect == "deny":
+            return _deny(ctx, call, data, decision)
+        if not waits:
             return None
-        if decision.effect == "deny":
-            return _deny(ctx, call, data, decision)
-        bound = call_digest(info)
-        decision = await _answer(ctx, call, info, traits, data, decision, bound)
-        if decision.effect == "deny":
-            return _deny(ctx, call, data, decision)
         data = args if _plain(args) else as_mapping(args)
         if call_digest(_info(ctx, call.tool_name, traits, data)) == bound:
-            _grant(ctx, call, data, decision)
+            if decision.source in ANSWERED:
+                _grant(ctx, call, data, decision)
             return None
+    changing = f"{call.tool_name} is denied: its arguments changed each time it was decided about"
+    return _deny(ctx, call, as_mapping(args), Decision("deny", "blocked", changing))
 
 
 def _info(ctx: CallContext, tool_name: str, traits: ToolTraits, data: Mapping[str, Any]) -> ToolCallInfo:
     config = ctx.frame.config
+    return call_info(tool_name, traits, data, agent=config.name, path=config.path, depth=config.depth)
+
+
+def call_info(
+    tool_name: str, traits: ToolTraits, data: Mapping[str, Any], *, agent: str, path: str, depth: int
+) -> ToolCallInfo:
+    """A call as rules see it.
+
+    Args:
+        tool_name: The name the model calls.
+        traits: What the tool says of itself.
+        data: The arguments, JSON data.
+        agent: Name of the agent that calls.
+        path: Its call path.
+        depth: Its depth.
+    """
     return ToolCallInfo(
         tool_name=tool_name,
         args=data,
-        agent=config.name,
-        path=config.path,
-        depth=config.depth,
+        agent=agent,
+        path=path,
+        depth=depth,
         toolset=traits.toolset,
         tool=traits.tool or tool_name,
         kind=traits.kind,
         primary=traits.primary,
-        resolved=_resolved(traits, data),
+        resolved=resolved(traits, data),
     )
 
 
-def _resolved(traits: ToolTraits, data: Mapping[str, Any]) -> Mapping[str, Resolved]:
-    """What the arguments stand for; arguments that can't be resolved are None, which no rule allows."""
-    if traits.resolve is None:
-        return {}
-    try:
-        return traits.resolve(data)
-    except Exception:  # noqa: BLE001 (a toolset that fails must not widen what is allowed)
-        return dict.fromkeys(data)
+async def judge(runtime: Runtime, info: ToolCallInfo, traits: ToolTraits, warn: Callable[[str], None]) -> Decision:
+    """Decide about a call by everything that has a say in it.
 
-
-async def _decide(ctx: CallContext, info: ToolCallInfo, traits: ToolTraits) -> Decision:
-    runtime = ctx.runtime
+    Args:
+        runtime: The session, with its rules and its policy function.
+        info: The call.
+        traits: What the tool says of itself.
+        warn: Told what is wrong with the policy function.
+    """
     return decide(
         info,
         runtime.policy,
         metadata=traits.approval,
-        toolset=traits.verdict(info) if traits.verdict is not None else None,
-        function=await _ask_function(ctx, info) if runtime.policy_function is not None else None,
+        toolset=judged(traits, info),
+        function=await _ask_function(runtime, info, warn) if runtime.policy_function is not None else None,
         calls_require_approval=traits.kind == "agent" and runtime.agent_call_needs_approval(info),
     )
 
 
-async def _ask_function(ctx: CallContext, info: ToolCallInfo) -> Literal["approve", "reject", "prompt"] | None:
+async def _ask_function(
+    runtime: Runtime, info: ToolCallInfo, warn: Callable[[str], None]
+) -> Literal["approve", "reject", "prompt"] | None:
     """What the project's policy function says; raising, hanging or nonsense is a rejection."""
-    function = ctx.runtime.policy_function
+    function = runtime.policy_function
     assert function is not None
     try:
         async with asyncio.timeout(POLICY_SECONDS):
             if inspect.iscoroutinefunction(function):
                 said: object = await function(info)
             else:
-                said = await ctx.runtime.in_thread(function, info)
+                said = await runtime.in_thread(function, info)
                 if inspect.isawaitable(said):
                     said = await said
     except Exception as error:  # noqa: BLE001 (a policy that fails must fail closed)
-        ctx.warn(f"the policy function failed on {info.tool_name}, which rejects the call: {error!r}")
+        warn(f"the policy function failed on {info.tool_name}, which rejects the call: {error!r}")
         return "reject"
     if said is None or said in ("approve", "reject", "prompt"):
         return said  # pyright: ignore[reportReturnType]
-    ctx.warn(f"the policy function returned {said!r} for {info.tool_name}, which rejects the call")
+    warn(f"the policy function returned {said!r} for {info.tool_name}, which rejects the call")
     return "reject"
 
 
@@ -134,10 +165,7 @@ async def _answer(
 ) -> Decision:
     """What an ask is answered with: a remembered answer, an option, the mode, a person."""
     runtime = ctx.runtime
-    remembered = bound in runtime.remembered
-    answered = answer(
-        decision, remembered=remembered, options=runtime.allow_options, mode=runtime.config.approvals.mode, call=info
-    )
+    answered = answer_known(runtime, info, decision, bound)
     if answered is not None:
         return answered
     broker = runtime.broker()
@@ -155,9 +183,11 @@ async def _answer(
         args=data,
         reason=decision.reason,
         rule=decision.rule,
-        description=await _safely(ctx, traits.describe, data) or "",
-        diff=await _safely(ctx, traits.diff, data),
+        description=await told(traits.describe, data) or "",
+        diff=await told(traits.diff, data),
         digest=bound,
+        call=info,
+        person_only=decision.person_only,
     )
     ctx.emit(
         ApprovalRequestedEvent,
@@ -173,8 +203,8 @@ async def _answer(
         by = "person"
         if given.answer == "abort":
             raise AbortedError(f"a person ended the run at {call.tool_name}", agent_path=ctx.path)
-        if given.answer == "session" and not decision.person_only:
-            runtime.remembered.add(bound)
+        if given.answer in ("session", "always") and not decision.person_only:
+            _remember(ctx, info, bound, given)
         effect = "deny" if given.answer == "deny" else "allow"
     finally:
         ctx.emit(
@@ -184,15 +214,51 @@ async def _answer(
     return Decision(effect, "person", reason if effect == "deny" else "a person allowed it", rule=decision.rule)
 
 
-async def _safely(ctx: CallContext, function: Any, data: Mapping[str, Any]) -> str | None:
-    """A toolset's text for a question; a toolset that can't say it doesn't stop the question."""
-    if function is None:
-        return None
+def answer_known(runtime: Runtime, info: ToolCallInfo, decision: Decision, bound: str) -> Decision | None:
+    """What answers a question without a person: what is remembered, an option, the mode; None when nothing does.
+
+    Args:
+        runtime: The session.
+        info: The call.
+        decision: What was decided about it.
+        bound: The call's digest.
+    """
+    answers = runtime.answers
+    return answer(
+        decision,
+        remembered=bound in runtime.remembered or bound in answers.digests,
+        options=runtime.allow_options,
+        mode=runtime.config.approvals.mode,
+        call=info,
+        rules=(*runtime.remembered_rules, *answers.rules),
+        place=answers.digests.get(bound),
+    )
+
+
+def _remember(ctx: CallContext, info: ToolCallInfo, bound: str, given: ApprovalDecision) -> None:
+    """Keep an answer for the session, and for good where that was the answer; what can't be kept still holds here."""
+    runtime = ctx.runtime
+    pattern = None
+    if given.pattern is not None:
+        try:
+            pattern = parse_pattern(given.pattern)
+        except PatternError as error:
+            ctx.warn(f"the rule {given.pattern!r} can't be read, and is not kept: {error.message}")
+            return
+    if pattern is None:
+        runtime.remembered.add(bound)
+    else:
+        place = "this session" if given.answer == "session" else answers.FILE
+        runtime.remembered_rules.append(Rule("allow", pattern, pattern.text, place=place))
+    if given.answer != "always":
+        return
     try:
-        text = await ctx.runtime.in_thread(function, data)
-    except Exception as error:  # noqa: BLE001
-        return f"({type(error).__name__}: {error})"
-    return text if text is None else str(text)
+        if pattern is None:
+            answers.add_call(runtime.project.root, info)
+        else:
+            answers.add_rule(runtime.project.root, pattern.text)
+    except StoreError as error:
+        ctx.warn(f"the answer holds for this session only: {error.message}")
 
 
 def _deny(ctx: CallContext, call: ToolCallPart, data: Mapping[str, Any], decision: Decision) -> str:

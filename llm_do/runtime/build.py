@@ -8,14 +8,13 @@ from __future__ import annotations
 import importlib
 import inspect
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-import jsonschema
-from jsonschema.protocols import Validator
 from pydantic_ai import Agent, ModelRetry, RunContext, StructuredDict
+from pydantic_ai import Tool as PydanticTool
 from pydantic_ai.capabilities import AbstractCapability, NativeTool
 from pydantic_ai.toolsets import AbstractToolset, DynamicToolset, FunctionToolset
 
@@ -23,13 +22,22 @@ from llm_do.errors import RunError
 from llm_do.models.pool import CONNECTION_SETTINGS
 from llm_do.project.agents import AgentSpec, ServerSideTool, ToolsetRef
 from llm_do.project.builtins import BuiltinToolset, builtin
+from llm_do.project.flows import FlowSpec
+from llm_do.project.registry import Registered
+from llm_do.project.tools import fixed_tools, kept
 from llm_do.runtime.context import CallContext, current_call
+from llm_do.runtime.flow_tool import flow_tool
+from llm_do.runtime.gates import DYNAMIC_MARK, GatedToolset, ToolGate
+from llm_do.runtime.handoffs import transfer_tools
 from llm_do.runtime.hooks import Hooks
-from llm_do.runtime.pipeline import Pipeline
+from llm_do.runtime.pipeline import AdoptingPipeline, Pipeline
+from llm_do.runtime.resources import ServerToolset
+from llm_do.runtime.schemas import schema_faults
 from llm_do.runtime.templates import render_template
-from llm_do.runtime.toolbox import FixedTool, Toolbox, clash, fixed_tools, function_tool
-from llm_do.runtime.tools import SelectedToolset, StampedToolset, kept, make_tool, stamped_tool
-from llm_do.runtime.traits import BuiltinContext
+from llm_do.runtime.toolbox import FixedTool, Toolbox, clash, function_tool
+from llm_do.runtime.tools import SelectedToolset, StampedToolset, make_tool, stamped_tool
+from llm_do.runtime.traits import BuiltinContext, traits_of
+from llm_do.tools import ToolOptions
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
@@ -51,6 +59,10 @@ class BuiltAgent:
         hooks: Its hooks.
         toolsets: Names of its toolsets.
         settings: Its model settings, the project's included; what says where a model is included.
+        capabilities: What its runs need besides, where somebody else has built the agent.
+        machines: One gate of each state machine that its tools belong to.
+        declared: The gates that the agent declares itself, by the names its model sees.
+        tools: Its tools that are known before a run.
     """
 
     spec: AgentSpec
@@ -58,6 +70,10 @@ class BuiltAgent:
     hooks: Hooks
     toolsets: tuple[str, ...]
     settings: Mapping[str, Any]
+    capabilities: tuple[AbstractCapability[Any], ...] = ()
+    machines: tuple[ToolGate, ...] = ()
+    declared: Mapping[str, ToolGate] = field(default_factory=dict[str, ToolGate])
+    tools: tuple[FixedTool, ...] = ()
 
 
 class AgentBuilder:
@@ -69,8 +85,13 @@ class AgentBuilder:
     """
 
     def __init__(self, project: Project, registry: Registry) -> None:
-        self.project = project
+        # Not the project itself: it is the key under which builders are kept, and has to be able to go.
         self.registry = registry
+        self._settings = project.model_settings
+        self._hooks = project.hooks
+        self._root = project.root
+        self._python_files = project.python_files
+        self._tools: dict[tuple[int, str | None], tuple[Any, PydanticTool[Any]]] = {}
         self._built: dict[AgentSpec, BuiltAgent] = {}
         self._builtins: dict[str, AbstractToolset[Any]] = {}
         self._lock = threading.RLock()
@@ -83,9 +104,28 @@ class AgentBuilder:
                 known = self._built.get(spec) or self._built.setdefault(spec, self._build(spec))
         return known
 
+    def tool(self, item: Any, name: str | None = None) -> PydanticTool[Any]:
+        """The tool of a function or a tool object, made once.
+
+        Args:
+            item: The function or object.
+            name: The name it is registered under; None takes its own.
+        """
+        key = (id(item), name)
+        with self._lock:
+            if key not in self._tools:
+                self._tools[key] = item, make_tool(item, name)
+            return self._tools[key][1]
+
+    def adopt(self, spec: AgentSpec, agent: Agent[Any, Any]) -> None:
+        """Run an agent that somebody else has built under a declaration; its calls pass the same steps."""
+        self._built[spec] = BuiltAgent(spec, agent, Hooks(), (), {}, (AdoptingPipeline(),))
+
     def _build(self, spec: AgentSpec) -> BuiltAgent:
-        toolbox, names = self._toolbox(spec)
-        settings = {**self.project.model_settings, **(spec.model_settings or {})}
+        toolbox, names, machines = self._toolbox(spec)
+        declared = self._declared(spec, toolbox)
+        machines = {**machines, **{gate.key: gate for gate in declared.values()}}
+        settings = {**self._settings, **(spec.model_settings or {})}
         if spec.temperature is not None:
             settings["temperature"] = spec.temperature
         if spec.max_tokens is not None:
@@ -106,23 +146,47 @@ class AgentBuilder:
         schema = _output_schema(spec)
         if schema is not None:
             agent.output_validator(_schema_check(schema))
-        return BuiltAgent(spec, agent, Hooks(tuple(spec.hooks)), names, settings)
+        return BuiltAgent(
+            spec,
+            agent,
+            Hooks((*self._hooks, *spec.hooks)),
+            names,
+            settings,
+            machines=tuple(machines.values()),
+            declared=declared,
+            tools=tuple(toolbox.fixed.values()),
+        )
 
     def _tool(self, spec: AgentSpec, item: Any) -> Any:
         if not isinstance(item, str):
-            return make_tool(item)
+            return self.tool(item)
         found = self.registry.get(item)
         if found is None or found.kind != "tool":
             raise self._unknown(spec, "tool", item)
-        return make_tool(found.value, item)
+        return self.tool(found.value, item)
 
-    def _toolbox(self, spec: AgentSpec) -> tuple[Toolbox, tuple[str, ...]]:
-        """All tools of an agent as one toolset, and the names of the toolsets they come from."""
+    def _declared(self, spec: AgentSpec, toolbox: Toolbox) -> Mapping[str, ToolGate]:
+        """The gates that the agent itself declares, by the names its model sees."""
+        functions: dict[str, ToolOptions] = {}
+        for item in spec.tools:
+            options = getattr(self.registry[item].value if isinstance(item, str) else item, "__llm_do_tool__", None)
+            if isinstance(options, ToolOptions) and options.gated:
+                functions[self._tool(spec, item).name] = options
+        dynamic = any(DYNAMIC_MARK in repr(tool.tool_def.parameters_json_schema) for tool in toolbox.fixed.values())
+        if not (spec.states or functions or dynamic):
+            return {}
+        # Known by import path, as all toolkits of ours are.
+        module: Any = importlib.import_module("llm_do.toolkits.declared")
+        return module.declared_gates(spec, toolbox.fixed, functions, complete=not toolbox.live)
+
+    def _toolbox(self, spec: AgentSpec) -> tuple[Toolbox, tuple[str, ...], dict[str, ToolGate]]:
+        """All tools of an agent as one toolset, the names of its toolsets, and a gate of each of its state machines."""
         functions: FunctionToolset[Any] = FunctionToolset(id="tools")
         fixed: dict[str, FixedTool] = {}
         live: list[AbstractToolset[Any]] = []
         speaking: list[AbstractToolset[Any]] = []
         names: list[str] = []
+        machines: dict[str, ToolGate] = {}
 
         def add(tool: FixedTool) -> None:
             name = tool.tool_def.name
@@ -139,24 +203,51 @@ class AgentBuilder:
                 if kept(ref.name, ref.include, ref.exclude):
                     add(_renamed(toolset, ref.prefix))
                 continue
-            tools = fixed_tools(toolset)
+            tools = self._gated(spec, ref, toolset, machines) or fixed_tools(toolset)
             if tools is None:
+                if isinstance(toolset, ServerToolset) and ref.prefix is None:
+                    ref = replace(ref, prefix=toolset.prefix)
                 live.append(_selected(StampedToolset(toolset, ref.name), ref))
                 continue
             speaking.append(toolset)
             for tool in tools:
                 if kept(tool.name, ref.include, ref.exclude):
                     add(_renamed(function_tool(stamped_tool(ref.name, toolset, tool), toolset), ref.prefix))
-        return Toolbox(spec.name, fixed, live, speaking), tuple(names)
+        for transfer in transfer_tools(spec, self.registry):
+            add(transfer)
+        return Toolbox(spec.name, fixed, live, speaking), tuple(names), machines
+
+    def _gated(
+        self, spec: AgentSpec, ref: ToolsetRef, toolset: AbstractToolset[Any], machines: dict[str, ToolGate]
+    ) -> list[PydanticTool[Any]]:
+        """The tools of a toolkit, empty for other toolsets."""
+        if not isinstance(toolset, GatedToolset):
+            return []
+        key = ref.prefix or ref.name
+        hides = None if spec.gate is None else spec.gate == "hide"
+        tools = list(toolset.gated_tools(ref.name, key, ref.prefix, hides=hides))
+        if key in machines or key == spec.name:
+            raise RunError(
+                f"agent {spec.name!r} has two state machines called {key!r}",
+                hint="Give one of the toolkits another `prefix:`.",
+                agent_path=spec.name,
+            )
+        for tool in tools:
+            traits = traits_of(tool.metadata)
+            if traits is not None and traits.gate is not None:
+                machines[key] = traits.gate
+        return tools
 
     def _toolset(self, spec: AgentSpec, item: Any) -> tuple[ToolsetRef, AbstractToolset[Any] | FixedTool]:
         """One line of an agent's `toolsets`: how its tools are shown, and the toolset or the one tool itself."""
         if isinstance(item, str):
             item = ToolsetRef(item)
         if isinstance(item, ToolsetRef):
-            return item, self._named(spec, item)
+            return item, self._named(spec, item) if item.value is None else _instance(item.name, item.value)
         if isinstance(item, AgentSpec):
             return ToolsetRef(item.name), _agent_tool(item)
+        if isinstance(item, FlowSpec):
+            return ToolsetRef(item.name), flow_tool(Registered(item.name, "flow", item), self.registry)
         name = (
             getattr(item, "name", None) or getattr(item, "id", None) or getattr(item, "__name__", type(item).__name__)
         )
@@ -166,8 +257,10 @@ class AgentBuilder:
         found = self.registry.get(ref.name)
         if found is not None and found.kind == "agent":
             return _agent_tool(found.value)
+        if found is not None and found.kind == "flow":
+            return flow_tool(found, self.registry)
         if found is not None and found.kind == "tool":
-            return FunctionToolset([make_tool(found.value, ref.name)])
+            return FunctionToolset([self.tool(found.value, ref.name)])
         item = found.value if found is not None and found.kind == "toolset" else builtin(ref.name)
         if item is None:
             raise self._unknown(spec, "toolset", ref.name)
@@ -177,8 +270,7 @@ class AgentBuilder:
         options = {**item.config, **ref.options}
         key = f"{ref.name} {sorted((name, repr(value)) for name, value in options.items())}"
         if key not in self._builtins:
-            project = self.project
-            made = item.load()(BuiltinContext(ref.name, project.root, Path.cwd(), project.python_files, options))
+            made = item.load()(BuiltinContext(ref.name, self._root, Path.cwd(), self._python_files, options))
             self._builtins[key] = _instance(ref.name, made)
         return self._builtins[key]
 
@@ -265,15 +357,10 @@ def _output_type(spec: AgentSpec) -> Any:
 
 def _schema_check(schema: dict[str, Any]) -> Callable[[Any], Any]:
     """PydanticAI shows a JSON Schema to the model but doesn't check by it."""
-    validator: Validator = jsonschema.Draft202012Validator(schema)
 
     def check(output: Any) -> Any:
-        faults: Sequence[Any] = list(validator.iter_errors(output))[:5]
-        if faults:
-            said = "; ".join(
-                f"{'.'.join(map(str, fault.absolute_path)) or 'output'}: {fault.message}" for fault in faults
-            )
-            raise ModelRetry(f"the output doesn't fit its schema: {said}")
+        if faults := schema_faults(schema, output):
+            raise ModelRetry(f"the output doesn't fit its schema: {'; '.join(faults)}")
         return output
 
     return check

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from llm_do.errors import RunError, Status
+from llm_do.errors import LlmDoError, Status
 from llm_do.runtime.events import CallFinishedEvent, CallStartedEvent
+from llm_do.runtime.gates import Gating
 from llm_do.runtime.hooks import HookAbort, Hooks
 from llm_do.runtime.limits import LoopGuard, Reservation
 from llm_do.runtime.results import CallRecord, ErrorRecord, Usage, to_json_data
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
     from llm_do.project.agents import AgentSpec
+    from llm_do.runtime.compacting import Compaction
     from llm_do.runtime.context import CallContext
+    from llm_do.runtime.handoffs import Handoff
 
 __all__ = ["CallConfig", "CallFrame", "CallScope", "OpenToolCall", "elapsed", "names_of", "status_of"]
 
@@ -74,6 +77,8 @@ class CallFrame:
         input: The validated input.
         prompt: What the model was asked, as text or parts.
         messages: The history so far.
+        live: The history while the agent runs, where its steps are recorded.
+        compaction: Shortens what its model is sent.
     """
 
     config: CallConfig
@@ -85,11 +90,15 @@ class CallFrame:
     usage: Usage = field(default_factory=Usage)
     hooks: Hooks = field(default_factory=Hooks)
     loops: LoopGuard = field(default_factory=lambda: LoopGuard(3))
+    gating: Gating = field(default_factory=Gating)
     open_calls: dict[str, OpenToolCall] = field(default_factory=dict[str, OpenToolCall])
     held: Reservation | None = None
     children: int = 0
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
     text: str = ""
+    handoff: Handoff | None = None
+    live: list[ModelMessage] | None = None
+    compaction: Compaction | None = None
 
 
 class CallScope:
@@ -148,7 +157,7 @@ def status_of(error: BaseException | None) -> Status:
         return "completed"
     if isinstance(error, HookAbort):
         return status_of(error.error)
-    if isinstance(error, RunError):
+    if isinstance(error, LlmDoError):
         return error.status
     if isinstance(error, asyncio.CancelledError | KeyboardInterrupt):
         return "interrupted"

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from llm_do.project.project import RuntimeSettings
 from llm_do.runtime.approvals import RunApprovalPolicy
+from llm_do.runtime.questions import AskUser
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
     from llm_do.project.project import Project
+    from llm_do.threads.store import ThreadStore
 
 __all__ = ["RuntimeConfig", "silent"]
 
@@ -33,7 +35,10 @@ class RuntimeConfig:
         allow: Patterns of calls that are allowed when policy asks.
         deny: Patterns of calls that are denied.
         max_steps: Model requests in one agent run, for every agent; None leaves it to them.
+        record: Whether runs are recorded; None records those that have a thread or a user. False never writes to disk.
+        store: Where threads and records are kept; None is the project's own store.
         retry_delay: Seconds before the first retry of a model request; it doubles from there.
+        ask_user: Puts an agent's question to a person; None when there is nobody to ask.
         notice: Told what a person should know, such as the local model's quality.
     """
 
@@ -44,7 +49,10 @@ class RuntimeConfig:
     allow: Sequence[str] = ()
     deny: Sequence[str] = ()
     max_steps: int | None = None
+    record: bool | None = None
+    store: ThreadStore | None = None
     retry_delay: float = 0.5
+    ask_user: AskUser | None = None
     notice: Callable[[str], None] = silent
 
     @property
@@ -62,6 +70,7 @@ class RuntimeConfig:
             changes: Fields of this class, or of `RuntimeSettings`.
         """
         given = {name: value for name, value in changes.items() if value is not None}
-        own = {name: given.pop(name) for name in list(given) if name in RuntimeSettings.__dataclass_fields__}
+        settings = set(RuntimeSettings.__dataclass_fields__) - set(cls.__dataclass_fields__)
+        own = {name: given.pop(name) for name in list(given) if name in settings}
         approvals = RunApprovalPolicy.of(given.pop("approvals", None) or project.settings.approval_mode)
         return cls(approvals=approvals, settings=replace(project.settings, **own), **given)

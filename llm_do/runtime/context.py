@@ -17,6 +17,7 @@ from llm_do.runtime.hooks import Hooks
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
+    from llm_do.runtime.recording import ThreadView, UserView
     from llm_do.runtime.runtime import Runtime
     from llm_do.runtime.state import RunState
 
@@ -71,6 +72,19 @@ class CallContext:
     def user_id(self) -> str | None:
         """Whose run it is."""
         return self.run.user_id
+
+    @property
+    def thread(self) -> ThreadView:
+        """The run's thread: its `state` is any JSON, changed in place or replaced, and saved with the run.
+
+        Without a thread the state lives as long as the run, so that the same code works in both.
+        """
+        return self.run.thread
+
+    @property
+    def user(self) -> UserView:
+        """The run's user; `state` belongs to the user over all their threads."""
+        return self.run.user
 
     @property
     def depth(self) -> int:

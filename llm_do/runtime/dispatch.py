@@ -1,32 +1,39 @@
 """One calling convention: an agent, a flow or a function by its name, from Python or from a model.
 
-Every nested call passes `_enter`, which checks depth and budget and makes the call's context.
+Every nested call passes `llm_do.runtime.calls.enter`, which checks depth and budget.
 """
 
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict
-from pydantic_ai import RunContext
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic_ai import Agent, RunContext, Tool
 from pydantic_ai.usage import RunUsage
 
-from llm_do.errors import DepthLimitError, InputError, LlmDoError, RunError
+from llm_do.errors import InputError, LlmDoError, RunError
 from llm_do.project.agents import AgentSpec
+from llm_do.project.functions import input_annotation, takes_context
 from llm_do.project.inputs import PromptInput, to_input
-from llm_do.runtime.call import CallConfig, CallFrame, CallScope
+from llm_do.project.registry import Registered
+from llm_do.runtime.call import CallFrame, CallScope
+from llm_do.runtime.calls import NULL_MODEL, enter
+from llm_do.runtime.chains import Chain
 from llm_do.runtime.context import CURRENT_CALL, CallContext
-from llm_do.runtime.limits import LoopGuard
-from llm_do.runtime.null_model import NullModel
+from llm_do.runtime.flow_turn import FlowTurn, run_flow
 from llm_do.runtime.results import output_text
-from llm_do.runtime.start import run_agent
-from llm_do.runtime.tools import make_tool
+from llm_do.runtime.schemas import check_schema
+from llm_do.runtime.threads import WORKERS
+from llm_do.runtime.traits import traits_of
 
-__all__ = ["NULL_MODEL", "agent_context", "call_agent_tool", "call_by_name"]
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage
 
-NULL_MODEL = NullModel()
-"""The model of everything that has none."""
+    from llm_do.project.flows import FlowSpec
+
+__all__ = ["call_agent_tool", "call_by_name", "call_found"]
 
 
 class CallArguments(BaseModel):
@@ -56,15 +63,49 @@ async def call_by_name(ctx: CallContext, name: str, value: object) -> Any:
         hint = f"Did you mean {near!r}?" if near else "Known names: " + ", ".join(ctx.runtime.registry)
         raise RunError(f"nothing is registered under the name {name!r}", hint=hint, agent_path=ctx.path)
     ctx.frame.children += 1
-    call_id = f"{ctx.call_id}.{ctx.frame.children}"
+    return await call_found(ctx, found, value, f"{ctx.call_id}.{ctx.frame.children}")
+
+
+async def call_found(
+    ctx: CallContext,
+    found: Registered,
+    value: object,
+    call_id: str,
+    *,
+    position: str = "",
+    history: Sequence[ModelMessage] = (),
+    messages: list[ModelMessage] | None = None,
+) -> Any:
+    """Call an agent, a flow or a function, as a child of `ctx`.
+
+    Args:
+        ctx: The caller.
+        found: What is called.
+        value: The input.
+        call_id: The call's id, derived from the caller's.
+        position: Where in a flow the call stands, such as `2/`.
+        history: The conversation so far, for an agent or a flow that continues one.
+        messages: Where the history of an agent or a flow is put when it ends, however it ends.
+
+    Returns:
+        The output.
+
+    Raises:
+        RunError: The call is too deep, is of a toolset, or what was called ended early.
+        InputError: The input doesn't fit.
+    """
+    messages = [] if messages is None else messages
     if found.kind == "agent":
-        return await _call_agent(ctx, found.value, value, call_id)
+        spec: AgentSpec = found.value
+        given = _input(ctx, spec.name, spec.input_model or PromptInput, value)
+        return await Chain(ctx, call_id, position, messages=messages).run(spec, given, history)
+    if found.kind == "flow":
+        return await _call_flow(ctx, found, value, call_id, position, history, messages)
     if found.kind == "tool":
-        return await _call_function(ctx, name, found.value, value, call_id)
-    if hasattr(found.value, "run"):
-        return await found.value.run(value, ctx)
+        call = _call_context_function if takes_context(found.value) else _call_function
+        return await call(ctx, found.name, found.value, value, call_id, position)
     raise RunError(
-        f"{name!r} is a {found.kind}, which can't be called by itself",
+        f"{found.name!r} is a {found.kind}, which can't be called by itself",
         hint="Call an agent, a flow or an exported function; list a toolset in an agent.",
         agent_path=ctx.path,
     )
@@ -76,111 +117,101 @@ async def call_agent_tool(ctx: CallContext, spec: AgentSpec, args: dict[str, Any
     Returns:
         Text verbatim, other outputs as JSON.
     """
-    output = await _call_agent(ctx, spec, args, f"{ctx.call_id}.{tool_call_id}")
+    output = await call_found(ctx, Registered(spec.name, "agent", spec), args, f"{ctx.call_id}.{tool_call_id}")
     return output_text(output)
 
 
-async def _call_agent(ctx: CallContext, spec: AgentSpec, value: object, call_id: str) -> Any:
-    given = _input(ctx, spec.name, spec.input_model or PromptInput, value)
-    child = agent_context(ctx, spec, given, call_id=call_id)
-    return await run_agent(child, ctx.runtime.builder.built(spec), nested=True)
-
-
-def agent_context(ctx: CallContext, spec: AgentSpec, given: BaseModel, *, call_id: str) -> CallContext:
-    """The context of one call of an agent; nothing of the caller's is inherited but the run.
-
-    Args:
-        ctx: The caller.
-        spec: The agent.
-        given: The validated input.
-        call_id: The call's id, derived from the caller's.
-
-    Returns:
-        The child's context.
-
-    Raises:
-        DepthLimitError: It would be too deep.
-        BudgetError: The run may make no more calls.
-        ModelUnavailableError: Its model can't be had.
-    """
-    config = _enter(ctx, spec.name, call_id)
-    runtime = ctx.runtime
-    built = runtime.builder.built(spec)
-    settings = runtime.config.settings
-    frame = CallFrame(
-        CallConfig(
-            name=spec.name,
-            path=config.path,
-            depth=config.depth,
-            call_id=config.call_id,
-            parent_call_id=config.parent_call_id,
-            model=runtime.model_for(built),
-            active_toolsets=built.toolsets,
-            agent=spec,
-            max_steps=runtime.config.max_steps or spec.max_steps or settings.max_steps,
-            tool_timeout=spec.tool_timeout if spec.tool_timeout is not None else settings.tool_timeout,
-        ),
-        given,
-        hooks=built.hooks,
-        loops=LoopGuard(settings.loop_threshold if spec.loop_threshold is None else spec.loop_threshold),
-    )
-    return CallContext(runtime, ctx.run, frame, ctx)
-
-
-def _enter(ctx: CallContext, name: str, call_id: str) -> CallConfig:
-    """The configuration of a nested call, once it is known that the call may be made."""
-    limit = ctx.runtime.config.settings.max_depth
-    parent = ctx.frame.config
-    path = f"{parent.path}/{name}" if parent.path else name
-    if parent.depth + 1 > limit:
-        raise DepthLimitError(
-            f"calling {name!r} would be deeper than {limit} calls",
-            hint="Raise `runtime.max_depth` or --max-depth, or end the recursion earlier.",
-            agent_path=path,
-        )
-    # What an entry agent does is the run itself; everything below is a descendant.
-    if parent.path:
-        ctx.run.budget.descendant()
-    return CallConfig(
-        name=name,
-        path=path,
-        depth=parent.depth + 1,
-        call_id=ctx.run.unique_call_id(call_id),
-        parent_call_id=parent.call_id,
-        model=NULL_MODEL,
-    )
-
-
-async def _call_function(ctx: CallContext, name: str, item: Any, value: object, call_id: str) -> Any:
-    """Call an exported function with arguments that are validated as a model's would be; it is trusted code."""
-    tool = make_tool(item, name)
-    data = value.model_dump() if isinstance(value, BaseModel) else value
-    if isinstance(data, str):
-        fields = list(tool.function_schema.json_schema.get("properties", {}))
-        data = {fields[0] if len(fields) == 1 else "input": data}
-    try:
-        args: dict[str, Any] = tool.function_schema.validator.validate_python(data)
-    except ValueError as error:
-        raise InputError(f"input does not fit {name}: {_one_line(error)}", agent_path=ctx.path) from error
-    frame = CallFrame(_enter(ctx, name, call_id), CallArguments.model_validate(_shown(data)))
-    child = CallContext(ctx.runtime, ctx.run, frame, ctx)
-    run_context = RunContext(deps=child, model=NULL_MODEL, usage=RunUsage(), tool_name=name, tool_call_id=child.call_id)
+async def _call_flow(
+    ctx: CallContext,
+    found: Registered,
+    value: object,
+    call_id: str,
+    position: str,
+    history: Sequence[ModelMessage],
+    messages: list[ModelMessage],
+) -> Any:
+    flow: FlowSpec = found.value
+    given = _input(ctx, found.name, flow.input_model(ctx.runtime.registry), value)
+    child = CallContext(ctx.runtime, ctx.run, CallFrame(enter(ctx, found.name, call_id, position), given), ctx)
     token = CURRENT_CALL.set(child)
     try:
         async with CallScope(child, nested=True) as scope:
-            schema = tool.function_schema
-            if inspect.iscoroutinefunction(schema.function):
-                scope.output = await schema.call(args, run_context)
-            else:
-                scope.output = await ctx.runtime.in_thread(_call_sync, schema, args, run_context)
+            turn = FlowTurn(child, history, messages)
+            try:
+                scope.output = await run_flow(flow, given, turn)
+            finally:
+                if position:
+                    ctx.frame.text = child.frame.text
             return scope.output
     finally:
         CURRENT_CALL.reset(token)
 
 
-def _call_sync(schema: Any, args: dict[str, Any], run_context: RunContext[CallContext]) -> Any:
-    positional = [run_context] if schema.takes_ctx else []
-    return schema.function(*positional, **args)
+async def _call_context_function(
+    ctx: CallContext, name: str, function: Any, value: object, call_id: str, position: str = ""
+) -> Any:
+    """Call a function of the form `(input, ctx)` with the input it says it takes."""
+    annotation = input_annotation(function)
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        given: Any = _input(ctx, name, annotation, value)
+    elif annotation is str:
+        given = value.input if isinstance(value, PromptInput) else output_text(value)
+    else:
+        try:
+            given = TypeAdapter[Any](annotation).validate_python(value)
+        except ValueError as error:
+            raise InputError(f"input does not fit {name}: {_one_line(error)}", agent_path=ctx.path) from error
+    shown = given if isinstance(given, BaseModel) else CallArguments.model_validate({"input": given})
+    child = CallContext(ctx.runtime, ctx.run, CallFrame(enter(ctx, name, call_id, position), shown), ctx)
+    token = CURRENT_CALL.set(child)
+    try:
+        async with CallScope(child, nested=True) as scope:
+            if inspect.iscoroutinefunction(function):
+                scope.output = await function(given, child)
+            else:
+                scope.output = await ctx.runtime.in_thread(function, given, child)
+                if inspect.isawaitable(scope.output):
+                    scope.output = await scope.output
+            return scope.output
+    finally:
+        CURRENT_CALL.reset(token)
+
+
+async def _call_function(
+    ctx: CallContext, name: str, item: Any, value: object, call_id: str, position: str = ""
+) -> Any:
+    """Call an exported function with arguments that are validated as a model's would be; it is trusted code."""
+    tool = ctx.runtime.builder.tool(item, name)
+    data = value.model_dump() if isinstance(value, BaseModel) else value
+    if isinstance(data, str):
+        fields = list(tool.function_schema.json_schema.get("properties", {}))
+        data = {fields[0] if len(fields) == 1 else "input": data}
+    args = _arguments(ctx, name, tool, data)
+    frame = CallFrame(enter(ctx, name, call_id, position), CallArguments.model_validate(_shown(data)))
+    child = CallContext(ctx.runtime, ctx.run, frame, ctx)
+    run_context = RunContext(deps=child, model=NULL_MODEL, usage=RunUsage(), tool_name=name, tool_call_id=child.call_id)
+    token = CURRENT_CALL.set(child)
+    try:
+        async with CallScope(child, nested=True) as scope:
+            with Agent.using_thread_executor(WORKERS):
+                scope.output = await tool.function_schema.call(args, run_context)
+            return scope.output
+    finally:
+        CURRENT_CALL.reset(token)
+
+
+def _arguments(ctx: CallContext, name: str, tool: Tool[Any], data: object) -> dict[str, Any]:
+    """Arguments from Python, validated as a model's would be."""
+    try:
+        args: dict[str, Any] = tool.function_schema.validator.validate_python(data)
+        traits = traits_of(tool.metadata)
+        fault = check_schema(tool.function_schema.json_schema, args) if traits is None or traits.unchecked else None
+    except ValueError as error:
+        fault = _one_line(error)
+        raise InputError(f"input does not fit {name}: {fault}", agent_path=ctx.path) from error
+    if fault is not None:
+        raise InputError(f"input does not fit {name}: {fault}", agent_path=ctx.path)
+    return args
 
 
 def _input(ctx: CallContext, name: str, model: type[BaseModel], value: object) -> BaseModel:

@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import inspect
-import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from llm_do.errors import EntryError, LlmDoError
 from llm_do.project.agents import AgentSpec
-from llm_do.project.inputs import AgentArgs, PromptInput
+from llm_do.project.inputs import AnyInput, PromptInput
 from llm_do.runtime.call import CallScope
+from llm_do.runtime.chains import Chain, find_target
 from llm_do.runtime.context import CURRENT_CALL, CallContext
-from llm_do.runtime.dispatch import agent_context
+from llm_do.runtime.flow_turn import FlowTurn, run_flow
 from llm_do.runtime.hooks import HookAbort
-from llm_do.runtime.start import run_agent
+from llm_do.runtime.places import project_place
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
-__all__ = ["AgentEntry", "Entry", "FunctionEntry", "NamedEntry"]
+    from llm_do.project.flows import FlowSpec
+    from llm_do.project.registry import Registry
 
-
-class AnyInput(AgentArgs):
-    """Input whose shape is checked elsewhere."""
-
-    model_config = ConfigDict(extra="allow")
+__all__ = ["AgentEntry", "Entry", "FlowEntry", "FunctionEntry", "NamedEntry", "raised_by"]
 
 
 class Entry(Protocol):
@@ -50,19 +46,21 @@ class Entry(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class AgentEntry:
     """Runs an agent at depth 1, with the session's history.
 
     Args:
         spec: The agent.
         history: The conversation so far.
-        messages: Where the agent's own history is put when it ends.
+        messages: Where the conversation is put when it ends.
+        active: The agent that control was handed over to: in the last run when it begins, in this one when it ends.
     """
 
     spec: AgentSpec
     history: Sequence[ModelMessage] = ()
     messages: list[ModelMessage] = field(default_factory=list["ModelMessage"])
+    active: str | None = None
 
     @property
     def name(self) -> str:
@@ -82,15 +80,63 @@ class AgentEntry:
             ctx: The entry's context.
 
         Returns:
-            The agent's output.
+            The agent's output, or that of the agent it handed over to.
         """
-        child = agent_context(ctx, self.spec, input, call_id=f"{ctx.call_id}.1")
+        in_control = find_target(ctx, self.active, self.spec) if self.active is not None else None
+        chain = Chain(ctx, f"{ctx.call_id}.1", nested=False, messages=self.messages, toolkits=ctx.run.toolkits)
         try:
-            return await run_agent(child, ctx.runtime.builder.built(self.spec), nested=False, history=self.history)
+            return await chain.run(in_control or self.spec, input, self.history)
         finally:
-            self.messages[:] = child.frame.messages
-            ctx.frame.usage += child.frame.usage
-            ctx.frame.text = child.frame.text
+            self.active = chain.agent if chain.agent != self.spec.name else None
+
+
+@dataclass(eq=False)
+class FlowEntry:
+    """Runs a flow, its steps at depth 1, with the session's history.
+
+    Args:
+        flow: The flow.
+        registry: Every name that it may refer to.
+        history: The conversation so far.
+        messages: Where the histories of the steps are put when it ends, one after the other.
+        active: The agent in control: of the last run when it begins, of this one when it ends.
+    """
+
+    flow: FlowSpec
+    registry: Registry
+    history: Sequence[ModelMessage] = ()
+    messages: list[ModelMessage] = field(default_factory=list["ModelMessage"])
+    active: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The flow's name."""
+        return self.flow.name
+
+    @property
+    def input_model(self) -> type[BaseModel]:
+        """What the flow takes."""
+        return self.flow.input_model(self.registry)
+
+    async def run(self, input: BaseModel, ctx: CallContext) -> Any:
+        """Run the flow.
+
+        Args:
+            input: The validated input.
+            ctx: The entry's context.
+
+        Returns:
+            The flow's output.
+        """
+        token = CURRENT_CALL.set(ctx)
+        turn = FlowTurn(ctx, self.history, self.messages, self.active)
+        try:
+            async with CallScope(ctx, nested=False) as scope:
+                scope.output = await run_flow(self.flow, input, turn)
+                return scope.output
+        finally:
+            self.active = turn.active
+            CURRENT_CALL.reset(token)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,15 +187,8 @@ class FunctionEntry:
                             scope.output = await scope.output
                 except (LlmDoError, HookAbort):
                     raise
-                except Exception as error:
-                    file, line = _place(error, ctx.project.root)
-                    raise EntryError(
-                        f"{self.name} raised {type(error).__name__}: {error}",
-                        hint="--debug shows the traceback.",
-                        file=file,
-                        line=line,
-                        agent_path=ctx.path,
-                    ) from error
+                except (Exception, SystemExit) as error:
+                    raise raised_by(self.name, error, ctx) from error
                 return scope.output
         finally:
             CURRENT_CALL.reset(token)
@@ -179,14 +218,31 @@ class NamedEntry:
 
         Returns:
             What it returns.
+
+        Raises:
+            EntryError: It raised.
         """
-        return await ctx.call(self.name, input.model_dump())
+        try:
+            return await ctx.call(self.name, input.model_dump())
+        except (LlmDoError, HookAbort):
+            raise
+        except (Exception, SystemExit) as error:
+            raise raised_by(self.name, error, ctx) from error
 
 
-def _place(error: BaseException, root: Path) -> tuple[str | None, int | None]:
-    """The deepest line of the project's own files that an exception came through."""
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        path = Path(frame.filename)
-        if path.is_relative_to(root):
-            return path.relative_to(root).as_posix(), frame.lineno
-    return None, None
+def raised_by(name: str, error: BaseException, ctx: CallContext) -> EntryError:
+    """What an exception of the project's own code is called.
+
+    Args:
+        name: What raised it.
+        error: The exception.
+        ctx: The call it came out of.
+    """
+    file, line = project_place(error, ctx.project.root)
+    return EntryError(
+        f"{name} raised {type(error).__name__}: {error}",
+        hint="--debug shows the traceback.",
+        file=file,
+        line=line,
+        agent_path=ctx.path or name,
+    )

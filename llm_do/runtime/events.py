@@ -27,6 +27,7 @@ __all__ = [
     "RunFailedEvent",
     "RunFinishedEvent",
     "RunStartedEvent",
+    "RuntimeEvent",
     "StateChangedEvent",
     "TextDoneEvent",
     "TextEvent",
@@ -205,12 +206,17 @@ class StateChangedEvent(EventBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandoffEvent(EventBase):
-    """One agent handed control to another."""
+    """One agent handed control to another; as JSON data the two are `from` and `to`."""
 
     type: ClassVar[str] = "handoff"
     source: str
     target: str
     reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The event as JSON data; `from` can't be an attribute's name."""
+        data = EventBase.to_dict(self)
+        return {{"source": "from", "target": "to"}.get(name, name): value for name, value in data.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,7 +277,7 @@ FIELDS: dict[type, tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Subscription:
     """One subscriber of run events and what it wants to hear."""
 
@@ -280,14 +286,15 @@ class Subscription:
     agent: str | None = None
     thread: str | None = None
     text: bool = False
+    closed: bool = False
 
     def wants_text(self) -> bool:
         """Whether it hears of text as it comes, so that providers are asked to stream."""
-        return self.text or self.type == "text"
+        return not self.closed and (self.text or self.type == "text")
 
-    def deliver(self, event: Event, thread_id: str | None) -> None:
+    def deliver(self, event: Event, thread_id: str | None, user_id: str | None = None) -> None:
         """Call it if the filter says so; its exception is logged and stays here."""
-        if self.type is not None and event.type != self.type:
+        if self.closed or (self.type is not None and event.type != self.type):
             return
         if self.agent is not None and event.agent_name != self.agent:
             return
@@ -297,6 +304,25 @@ class Subscription:
             self.callback(event)
         except Exception:
             log.exception("an event subscriber failed on %s", event.type)
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeEvent:
+    """An event with its origin, as code written for version 0.3 makes and passes on; ours are `EventBase`s.
+
+    Args:
+        agent: Name of the agent it comes from.
+        depth: That agent's depth.
+        event: What happened.
+
+    Example:
+        >>> RuntimeEvent(agent="main", depth=0, event="started").agent
+        'main'
+    """
+
+    agent: str
+    depth: int
+    event: Any
 
 
 class EventBus:

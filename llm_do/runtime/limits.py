@@ -1,10 +1,11 @@
 """What a run may use: the budget over the whole tree, and the guard against loops of one agent.
 
-Nothing here waits, so that a check and what it reserves are one step even among parallel calls.
+A check and what it reserves are one step, without waiting in between, so that parallel calls can't both pass it.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,12 +39,27 @@ class BudgetMeter:
         self._held_input = 0
         self._held_output = 0
         self._requests_begun = 0
+        self._waiting: list[asyncio.Future[None]] = []
 
     @property
     def counts_tokens(self) -> bool:
         """Whether a request's tokens have to be estimated beforehand."""
         budget = self.budget
         return any(limit is not None for limit in (budget.input_tokens, budget.output_tokens, budget.total_tokens))
+
+    @property
+    def holds_tokens(self) -> bool:
+        """Whether requests in flight hold tokens that may come back."""
+        return self._held_input > 0 or self._held_output > 0
+
+    async def something_settled(self) -> None:
+        """Wait until some request has given back what it held."""
+        settled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(settled)
+        try:
+            await settled
+        finally:
+            self._waiting.remove(settled)
 
     def output_left(self, input_tokens: int) -> int | None:
         """Output tokens that a request with that much input may still produce; None is no limit."""
@@ -87,6 +103,9 @@ class BudgetMeter:
         self._held_input -= held.input_tokens
         self._held_output -= held.output_tokens
         self.used += usage
+        for waiting in self._waiting:
+            if not waiting.done():
+                waiting.set_result(None)
 
     def tool_call(self) -> None:
         """Count one tool call that is about to run.
@@ -151,6 +170,6 @@ def _canonical(args: object) -> str:
     if isinstance(args, str):
         try:
             args = json.loads(args or "{}")
-        except ValueError:
+        except (ValueError, RecursionError):
             return str(args)
     return json.dumps(args if args is not None else {}, sort_keys=True, default=str)

@@ -23,10 +23,12 @@ from llm_do.errors import LoopError
 from llm_do.runtime.context import current_call
 from llm_do.runtime.requests import arguments_of
 from llm_do.runtime.results import Usage
-from llm_do.runtime.toolcall import check_schema, refuse, run_tool_call, validation_text
-from llm_do.runtime.traits import TRAITS_KEY, ToolTraits
+from llm_do.runtime.schemas import check_schema, validation_text
+from llm_do.runtime.toolcall import refuse, run_tool_call
+from llm_do.runtime.tools import StampedToolset
+from llm_do.runtime.traits import TRAITS_KEY, ToolTraits, traits_of
 
-__all__ = ["Pipeline"]
+__all__ = ["AdoptingPipeline", "Pipeline"]
 
 _ANY_ARGUMENTS: Any = TypeAdapter(dict[str, Any]).validator
 _NOWHERE: FunctionToolset[Any] = FunctionToolset()
@@ -70,6 +72,9 @@ class Pipeline(AbstractCapability[Any]):
         if not response.tool_calls:
             return response
         response = _distinct_ids(response)
+        if call.frame.live is not None and call.run.recording is not None:
+            call.run.recording.step([*ctx.messages, response])
+        call.frame.gating.order.begin()
         tools = ctx.tool_manager.tools if ctx.tool_manager is not None else None
         if tools is not None:
             for part in response.tool_calls:
@@ -80,8 +85,13 @@ class Pipeline(AbstractCapability[Any]):
     async def before_tool_validate(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: str | dict[str, Any]
     ) -> str | dict[str, Any]:
-        """Note that the call was asked for."""
-        current_call().open_tool(call.tool_call_id, call.tool_name, arguments_of(args))
+        """Note that the call was asked for, and give it its place among those of its toolkit."""
+        mine = current_call()
+        mine.open_tool(call.tool_call_id, call.tool_name, arguments_of(args))
+        traits = traits_of(tool_def.metadata)
+        gates = mine.frame.gating.gates(call.tool_name, traits.gate if traits is not None else None)
+        if gates:
+            mine.frame.gating.order.take(call.tool_call_id, [gate.key for gate in gates])
         return args
 
     async def on_tool_validate_error(
@@ -96,6 +106,7 @@ class Pipeline(AbstractCapability[Any]):
         """Turn invalid arguments into one failed result that says what is wrong."""
         if _is_unknown(tool_def):
             return {}
+        _check_enabled(call)
         raise refuse(current_call(), call, validation_text(call.tool_name, error))
 
     async def after_tool_validate(
@@ -107,6 +118,7 @@ class Pipeline(AbstractCapability[Any]):
             raise refuse(
                 current_call(), call, f"unknown tool {call.tool_name!r}; available: {', '.join(known) or 'none'}"
             )
+        _check_enabled(call)
         traits: ToolTraits | None = (tool_def.metadata or {}).get(TRAITS_KEY)
         if traits is None or traits.unchecked:
             args = arguments_of(args)
@@ -125,6 +137,22 @@ class Pipeline(AbstractCapability[Any]):
     ) -> Any:
         """Hooks, approval, the tool itself, hooks, record."""
         return await run_tool_call(current_call(), call, tool_def, args, handler)
+
+
+@dataclass
+class AdoptingPipeline(Pipeline):
+    """The same for an agent that somebody else has built: its tools get their traits when its run begins."""
+
+    def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any] | None:
+        """The agent's tools, with traits."""
+        return StampedToolset(toolset, "agent")
+
+
+def _check_enabled(call: ToolCallPart) -> None:
+    """Refuse a call of a tool that isn't enabled on the run's thread."""
+    ctx = current_call()
+    if not ctx.run.thread.config.is_tool_enabled(call.tool_name):
+        raise refuse(ctx, call, f"tool {call.tool_name!r} is not enabled on this thread")
 
 
 def _distinct_ids(response: ModelResponse) -> ModelResponse:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+from dataclasses import replace
 from typing import Any, cast
 
 from pydantic_ai import exceptions
@@ -24,9 +25,13 @@ from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings, merge_model_settings
 
-from llm_do.errors import LlmDoError, ProviderError, StepLimitError
+from llm_do.errors import BudgetError, LlmDoError, StepLimitError
+from llm_do.models.failures import explain_failure, is_passing
+from llm_do.project.threads import ThreadConfig
 from llm_do.runtime.context import CallContext, current_call
 from llm_do.runtime.events import RetryEvent, TextDoneEvent, TextEvent, ThinkingEvent, UsageEvent
+from llm_do.runtime.gates import shown
+from llm_do.runtime.handoffs import HandedOver
 from llm_do.runtime.hooks import HookPoint
 from llm_do.runtime.limits import Reservation
 from llm_do.runtime.results import Usage
@@ -35,6 +40,10 @@ __all__ = ["EngineModel", "passing"]
 
 MAX_DELAY = 30.0
 """Longest pause between two tries, in seconds, when the provider names none."""
+
+UNSAID_OUTPUT = 16_384
+"""Output tokens that a request is held to under a budget where its agent sets no `max_tokens`: large models refuse
+numbers far above what they can produce, and parallel requests have to share what is left."""
 
 COALESCE = 0.03
 """Seconds of a text stream that go into one event: a person sees no difference, and events cost less than chunks."""
@@ -56,6 +65,8 @@ class EngineModel(WrapperModel):
         ctx = current_call()
         frame, run = ctx.frame, ctx.run
         config = frame.config
+        if frame.handoff is not None:
+            raise HandedOver
         if frame.requests >= config.max_steps:
             raise StepLimitError(
                 f"agent {config.name!r} used all its {config.max_steps} model requests",
@@ -66,13 +77,29 @@ class EngineModel(WrapperModel):
         hooks = ctx.hooks
         if hooks:
             await hooks.call(HookPoint.PRE_LLM_CALL, agent=config.agent, messages=messages)
-        response = await _attempts(ctx, self.wrapped, messages, model_settings, model_request_parameters)
+        recording = run.recording
+        if recording is not None and frame.live is not None:
+            recording.step(frame.live)
+        sent = enabled(run.thread.config, shown(frame.gating, model_request_parameters))
+        if frame.compaction is not None:
+            messages = await frame.compaction.shortened(ctx, self.wrapped, messages, sent)
+        response = await _attempts(ctx, self.wrapped, messages, model_settings, sent)
+        if recording is not None:
+            await recording.written()
         frame.steps += 1
         run.steps += 1
         _tell(ctx, response)
         if hooks:
             await hooks.call(HookPoint.POST_LLM_CALL, agent=config.agent, response=response)
         return response
+
+
+def enabled(thread: ThreadConfig, parameters: ModelRequestParameters) -> ModelRequestParameters:
+    """What a model is sent of an agent's tools: those that are enabled on the run's thread."""
+    if thread.enabled_tools is None:
+        return parameters
+    tools = [tool for tool in parameters.function_tools if thread.is_tool_enabled(tool.name)]
+    return replace(parameters, function_tools=tools)
 
 
 async def _attempts(
@@ -87,12 +114,12 @@ async def _attempts(
     retries = ctx.runtime.config.settings.max_retries
     attempt = 0
     while True:
-        settings, held = _reserve(ctx, messages, settings)
+        allowed, held = await _reserve(ctx, messages, settings)
         frame.held = held
         used = Usage(requests=1)
         try:
             async with ctx.runtime.request_slot():
-                response = await _send(ctx, model, messages, settings, parameters)
+                response = await _send(ctx, model, messages, allowed, parameters)
             used = Usage(
                 requests=1, input_tokens=response.usage.input_tokens, output_tokens=response.usage.output_tokens
             )
@@ -104,7 +131,7 @@ async def _attempts(
                 raise _provider_error(error, model, ctx) from error
             if attempt > retries:
                 raise _provider_error(error, model, ctx) from error
-            delay = _delay(attempt, getattr(error, "retry_after", None), ctx.runtime.config.retry_delay)
+            delay = _delay(attempt, _asked_delay(error), ctx.runtime.config.retry_delay)
             failure = error
         else:
             return response
@@ -129,46 +156,66 @@ async def _send(
     loop = asyncio.get_running_loop()
     pending: list[str] = []
     last = loop.time()
+    before, ctx.frame.text = ctx.frame.text, ""
     async with model.request_stream(messages, settings, parameters) as stream:
         async for event in stream:
-            text = ""
-            if isinstance(event, PartDeltaEvent):
-                if isinstance(event.delta, TextPartDelta):
-                    text = event.delta.content_delta
-            elif isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
-                text = event.part.content
-            if not text:
+            if not (text := _text_of(event)):
                 continue
             pending.append(text)
             now = loop.time()
             if now - last >= COALESCE:
-                ctx.emit(TextEvent, text="".join(pending))
-                pending.clear()
+                _say_text(ctx, pending)
                 last = now
         response = stream.get()
-    if pending:
-        ctx.emit(TextEvent, text="".join(pending))
+    _say_text(ctx, pending)
+    ctx.frame.text = ctx.frame.text or before
     if response.finish_reason is None and response.provider_name not in NO_FINISH_REASON and model.base_url:
         raise exceptions.ModelConnectionError(model.model_name, "the stream ended before the response was complete")
     return response
 
 
-def _reserve(
+def _text_of(event: object) -> str:
+    """The text that a stream's event brings."""
+    if isinstance(event, PartDeltaEvent):
+        return event.delta.content_delta if isinstance(event.delta, TextPartDelta) else ""
+    return event.part.content if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart) else ""
+
+
+def _say_text(ctx: CallContext, pending: list[str]) -> None:
+    """Tell of the text that has come; should the run end now, it is what it has to show."""
+    if pending:
+        text = "".join(pending)
+        pending.clear()
+        ctx.frame.text += text
+        ctx.emit(TextEvent, text=text)
+
+
+async def _reserve(
     ctx: CallContext, messages: list[ModelMessage], settings: ModelSettings | None
 ) -> tuple[ModelSettings | None, Reservation]:
-    """Hold the request's worst case, with `max_tokens` lowered to what the budget leaves."""
+    """Hold the request's worst case, with `max_tokens` lowered to what the budget leaves.
+
+    Tokens that other requests hold may come back: this one waits for them, rather than fail or be cut short.
+    """
     budget = ctx.run.budget
     if not budget.counts_tokens:
         return settings, budget.reserve()
     sent = _estimate_tokens(messages)
     wanted = (settings or {}).get("max_tokens")
-    left = budget.output_left(sent)
-    if left is None:
-        return settings, budget.reserve(sent, wanted or 0)
-    allowed = max(left, 0) if wanted is None else max(min(wanted, left), 0)
-    held = budget.reserve(sent, allowed)
-    lowered = ModelSettings(max_tokens=allowed)
-    return merge_model_settings(settings, lowered), held
+    while True:
+        left = budget.output_left(sent)
+        most = wanted or UNSAID_OUTPUT
+        try:
+            if left is None:
+                return settings, budget.reserve(sent, wanted or 0)
+            if left >= most or not budget.holds_tokens:
+                allowed = max(min(most, left), 0)
+                held = budget.reserve(sent, allowed)
+                return merge_model_settings(settings, ModelSettings(max_tokens=allowed)), held
+        except BudgetError:
+            if not budget.holds_tokens:
+                raise
+        await budget.something_settled()
 
 
 def _estimate_tokens(messages: list[ModelMessage]) -> int:
@@ -186,18 +233,22 @@ def passing(error: BaseException) -> bool:
         True for rate limits, overload, server errors, timeouts and broken connections; False for bad requests,
         missing keys, used-up quotas and everything that isn't the provider's.
     """
-    if isinstance(error, exceptions.ModelHTTPError):
-        return error.status_code in (408, 425, 429) or error.status_code >= 500
-    if isinstance(
-        error, exceptions.ModelRateLimitError | exceptions.ModelServerError | exceptions.ModelConnectionError
-    ):
+    if is_passing(error):
         return True
-    if isinstance(error, exceptions.ModelAPIError):
-        return isinstance(error, exceptions.ModelUnavailableError)
-    if isinstance(error, LlmDoError):
-        return False
     # A stream that breaks may raise the HTTP client's own error; both clients in use name theirs alike.
     return any(base.__name__ in ("TransportError", "APIConnectionError") for base in type(error).__mro__)
+
+
+def _asked_delay(error: Exception) -> float | None:
+    """Seconds that the provider asks to wait; fractions too, which the standard lacks and servers send."""
+    if not isinstance(error, exceptions.ModelAPIError) or error.retry_after is not None:
+        return getattr(error, "retry_after", None)
+    headers = error.headers if isinstance(error, exceptions.ModelHTTPError) else None
+    try:
+        seconds = float((headers or {}).get("retry-after", "nan"))
+    except ValueError:
+        return None
+    return seconds if 0 <= seconds < float("inf") else None
 
 
 def _delay(attempt: int, retry_after: float | None, first: float) -> float:
@@ -209,24 +260,12 @@ def _delay(attempt: int, retry_after: float | None, first: float) -> float:
 
 
 def _provider_error(error: Exception, model: Model, ctx: CallContext) -> Exception:
-    """What a request's failure is called here; an error that isn't the provider's stays what it is."""
-    if not isinstance(error, exceptions.ModelAPIError) and not passing(error):
+    """What a request's failure is called here; what PydanticAI says of a response itself stays what it is."""
+    if isinstance(error, exceptions.UserError | exceptions.UnexpectedModelBehavior):
         return error
-    status = getattr(error, "status_code", None)
-    return ProviderError(
-        f"model {model.model_name!r} failed: {_say(error)}",
-        hint=_advice(error),
-        agent_path=ctx.path,
-        status_code=status,
-    )
-
-
-def _advice(error: Exception) -> str:
-    if isinstance(error, exceptions.ModelAuthenticationError):
-        return "Check the provider's key in the environment."
-    if isinstance(error, exceptions.ModelNotFoundError):
-        return "Check the model's name; `llm-do models` lists what could be used."
-    return "Try again later, or name another model with --model."
+    told = explain_failure(error, model.model_name, agent=ctx.frame.config.name)
+    told.agent_path = ctx.path
+    return told
 
 
 def _say(error: Exception) -> str:
@@ -271,6 +310,6 @@ def arguments_of(args: object) -> object:
     if isinstance(args, str):
         try:
             return json.loads(args or "{}")
-        except ValueError:
+        except (ValueError, RecursionError):
             return args
     return args if args is not None else {}

@@ -16,6 +16,8 @@ from llm_do.errors import EXIT_CODES, LlmDoError, RunError, Status
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
+    from llm_do.runtime.gates import GateState
+
 __all__ = ["ApprovalRecord", "CallRecord", "ErrorRecord", "ExecutionContext", "RunResult", "Usage", "to_json_data"]
 
 
@@ -147,13 +149,21 @@ class ExecutionContext:
 
     Args:
         messages: The conversation.
+        active_agent: The agent that control was handed over to; None leaves it to the entry.
+        toolkits: Context and states of every toolkit of the entry agent, and of its own `states:` under its name.
     """
 
     messages: tuple[ModelMessage, ...] = field(default=(), repr=False)
+    active_agent: str | None = None
+    toolkits: Mapping[str, GateState] = field(default_factory=dict[str, "GateState"])
 
     def to_dict(self) -> dict[str, Any]:
         """The context as JSON data."""
-        return {"messages": messages_data(self.messages)}
+        return {
+            "messages": messages_data(self.messages),
+            "active_agent": self.active_agent,
+            "toolkits": {name: state.to_dict() for name, state in self.toolkits.items()},
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +199,11 @@ class RunResult:
     approvals: list[ApprovalRecord] = field(default_factory=list[ApprovalRecord])
     execution_context: ExecutionContext = field(default_factory=ExecutionContext, repr=False)
     error: BaseException | None = field(default=None, repr=False)
+
+    @property
+    def toolkits(self) -> Mapping[str, GateState]:
+        """The states of the entry agent's toolkits at the end, by their prefix or name."""
+        return self.execution_context.toolkits
 
     @property
     def exit_code(self) -> int:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from pydantic_ai import Agent
 from pydantic_ai.models import Model, infer_model
 from pydantic_ai.providers import Provider
 
 from llm_do.errors import UsageError
 from llm_do.project.agents import AgentSpec
+from llm_do.project.flows import FlowSpec, member_of
 from llm_do.project.project import EntrySpec, Project
 from llm_do.project.registry import Registered, Registry
 from llm_do.runtime.approvals import ApprovalCallback, ApprovalMode, RunApprovalPolicy
@@ -24,12 +26,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Runnable", "Runner", "run"]
 
-Runnable: TypeAlias = Project | AgentSpec | str | Path
-"""What can be run: a project, a path of one, or an agent's declaration."""
+Runnable: TypeAlias = "Project | AgentSpec | FlowSpec | Agent[Any, Any] | str | Path"
+"""What can be run: a project, a path of one, an agent's or a flow's declaration, or a PydanticAI agent."""
 
 
 class Runner:
-    """Runs a project, a path of one, or an agent's declaration.
+    """Runs a project, a path of one, an agent's or a flow's declaration, or a PydanticAI agent.
 
     Example:
         >>> result = run.sync(AgentSpec("echo", model="test"), "Hello")
@@ -138,12 +140,16 @@ class Runner:
             An async iterable of events, with the `result` once it has ended.
         """
         runtime = _runtime(target, model, provider, approvals, max_retries, loop_threshold, max_steps)
-        return runtime.stream(
-            input,
-            messages=messages,
-            execution_context=execution_context,
-            thread_id=thread_id,
-            user_id=user_id,
+        return RunStream(
+            lambda subscription: runtime.execute(
+                input,
+                messages=messages,
+                execution_context=execution_context,
+                thread_id=thread_id,
+                user_id=user_id,
+                subscription=subscription,
+            ),
+            runtime.aclose,
         )
 
 
@@ -156,23 +162,41 @@ def _runtime(
     loop_threshold: int | None,
     max_steps: int | None,
 ) -> Runtime:
-    return Runtime(
-        _project(target),
+    spec = _declared(target)
+    if spec is not None:
+        registry = Registry({spec.name: Registered(spec.name, "agent", spec)})
+        project = Project(Path.cwd(), EntrySpec("agent", spec.name), registry)
+    elif isinstance(target, FlowSpec):
+        registry = Registry({target.name: Registered(target.name, "flow", target), **_agents_of(target)})
+        project = Project(Path.cwd(), EntrySpec("flow", target.name), registry)
+    else:
+        project = target if isinstance(target, Project) else Project.load(cast("str | Path", target))
+    runtime = Runtime(
+        project,
         approvals=approvals,
         model=_model(model, provider),
         max_retries=max_retries,
         loop_threshold=loop_threshold,
         max_steps=max_steps,
     )
+    if spec is not None and isinstance(target, Agent):
+        runtime.builder.adopt(spec, target)
+    return runtime
 
 
-def _project(target: Runnable) -> Project:
-    if isinstance(target, Project):
-        return target
+def _agents_of(flow: FlowSpec) -> dict[str, Registered]:
+    """The members of a flow by name, so that they find each other when one lists another's."""
+    members = {name: member_of(flow, name, {}) for name in flow.members if name != flow.name}
+    return {name: member for name, member in members.items() if member is not None}
+
+
+def _declared(target: Runnable) -> AgentSpec | None:
+    """The declaration of an agent that is run by itself."""
     if isinstance(target, AgentSpec):
-        registry = Registry({target.name: Registered(target.name, "agent", target)})
-        return Project(Path.cwd(), EntrySpec("agent", target.name), registry)
-    return Project.load(target)
+        return target
+    if isinstance(target, Agent):
+        return AgentSpec(target.name or "agent", model=target.model, output_type=target.output_type)
+    return None
 
 
 def _model(
@@ -189,4 +213,7 @@ def _model(
 
 
 run = Runner()
-"""Run a project, a path of one, or an agent's declaration: `await run(...)`, `run.sync(...)`, `run.stream(...)`."""
+"""Run a project, a path of one, an agent's or a flow's declaration, or a PydanticAI agent.
+
+`await run(...)`, or `run.sync(...)`, or `run.stream(...)`.
+"""

@@ -7,30 +7,37 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from pydantic_ai.models import Model
 
-from llm_do.errors import InputError, RunError, RunTimeoutError, UsageError
+from llm_do.errors import InputError, RunError, RunTimeoutError, StoreError, ThreadConflict, ToolError, UsageError
+from llm_do.models.listing import local_at_hand
 from llm_do.models.names import ModelOverride, choose
 from llm_do.models.pool import ModelPool
 from llm_do.project.agents import AgentSpec
 from llm_do.project.inputs import describe_input, to_input
 from llm_do.project.registry import Registered
+from llm_do.runtime.answers import Answers
+from llm_do.runtime.answers import load as load_answers
 from llm_do.runtime.approvals import ApprovalCallback, ApprovalMode, Broker, RunApprovalPolicy
 from llm_do.runtime.build import AgentBuilder, BuiltAgent
 from llm_do.runtime.call import CallConfig, CallFrame, status_of
+from llm_do.runtime.calls import NULL_MODEL
 from llm_do.runtime.config import RuntimeConfig
 from llm_do.runtime.context import CallContext
-from llm_do.runtime.dispatch import NULL_MODEL, call_by_name
-from llm_do.runtime.entries import AgentEntry, Entry, FunctionEntry, NamedEntry
+from llm_do.runtime.dispatch import call_by_name
+from llm_do.runtime.entries import AgentEntry, Entry, FlowEntry, FunctionEntry, NamedEntry
 from llm_do.runtime.events import (
     Event,
     EventBus,
+    RetryEvent,
     RunFailedEvent,
     RunFinishedEvent,
     RunStartedEvent,
@@ -38,21 +45,41 @@ from llm_do.runtime.events import (
 )
 from llm_do.runtime.hooks import HookAbort
 from llm_do.runtime.limits import BudgetMeter
+from llm_do.runtime.questions import AskUser
+from llm_do.runtime.recording import Recorder, recorder_of, toolkit_states
 from llm_do.runtime.requests import EngineModel
+from llm_do.runtime.resources import Resources
 from llm_do.runtime.results import ErrorRecord, ExecutionContext, RunResult, Usage, to_json_data
 from llm_do.runtime.state import RunState
 from llm_do.runtime.stream import RunStream
-from llm_do.runtime.support import builder_of, in_worker, local_at_hand, patterns_of, policy_of, run_blocking
+from llm_do.runtime.support import builder_of, end_task, patterns_of, policy_of, run_blocking
+from llm_do.runtime.threads import in_worker
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
+    from llm_do.policy.rules import Rule
     from llm_do.policy.values import ToolCallInfo
     from llm_do.project.project import Project
+    from llm_do.threads.store import ThreadStore
 
 __all__ = ["Runtime"]
 
+CONFLICT_RETRIES = 10
+"""How often a run that lost against another one on its thread begins again."""
+
 T = TypeVar("T")
+
+THREAD_MEMORIES = 1000
+"""Threads whose tools' memories a session keeps; those that were used longest ago go first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a run was started with: its entry, and its history where that isn't the thread's."""
+
+    entry: str | Entry | None
+    history: list[ModelMessage] | None
 
 
 class Runtime:
@@ -74,6 +101,9 @@ class Runtime:
         max_retries: Retries of a model request that failed for a passing reason.
         loop_threshold: Identical batches of tool calls that end an agent's run; 0 is off.
         run_timeout: Seconds a run may take.
+        record: Whether runs are recorded; None records those that have a thread or a user.
+        store: Where threads and records are kept; None is the project's own store.
+        ask_user: Async callback that puts an agent's question (`ask_user`) to a person and returns the answer.
         config: Everything at once, instead of the arguments above.
 
     Raises:
@@ -101,6 +131,9 @@ class Runtime:
         max_retries: int | None = None,
         loop_threshold: int | None = None,
         run_timeout: float | None = None,
+        record: bool | None = None,
+        store: ThreadStore | None = None,
+        ask_user: AskUser | None = None,
         config: RuntimeConfig | None = None,
     ) -> None:
         self.project = project
@@ -116,6 +149,9 @@ class Runtime:
             max_retries=max_retries,
             loop_threshold=loop_threshold,
             run_timeout=run_timeout,
+            record=record,
+            store=store,
+            ask_user=ask_user,
         )
         self.registry = project.registry
         self.builder = builder_of(project)
@@ -124,8 +160,15 @@ class Runtime:
         self.usage = Usage()
         self.events = EventBus()
         self.remembered: set[str] = set()
+        self.remembered_rules: list[Rule] = []
+        self.answers: Answers = load_answers(project.root)
+        for fault in self.answers.faults:
+            self.config.notice(f"{fault}; it allows nothing")
         self.pool = ModelPool(self.config.notice)
+        self.resources = Resources()
+        self._recorder: Recorder | None = None
         self._lock = threading.Lock()
+        self._memories: dict[tuple[str | None, str], dict[Any, Any]] = {}
         self._subscriptions: list[Subscription] = []
         self._brokers: WeakKeyDictionary[asyncio.AbstractEventLoop, Broker] = WeakKeyDictionary()
         self._slots: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
@@ -170,10 +213,21 @@ class Runtime:
         Returns:
             A function that ends the subscription.
         """
-        subscription = Subscription(callback, type, agent, thread)
+        return self.subscribe(Subscription(callback, type, agent, thread))
+
+    def subscribe(self, subscription: Subscription) -> Callable[[], None]:
+        """The same for a subscription of one's own making.
+
+        Args:
+            subscription: Hears the events of all runs from now on.
+
+        Returns:
+            A function that ends it.
+        """
         self._subscriptions.append(subscription)
 
         def unsubscribe() -> None:
+            subscription.closed = True
             if subscription in self._subscriptions:
                 self._subscriptions.remove(subscription)
 
@@ -233,6 +287,7 @@ class Runtime:
             try:
                 return await self.run(input, **options)
             finally:
+                await self.resources.aclose()
                 await self.pool.aclose()
 
         return run_blocking(once)
@@ -287,7 +342,7 @@ class Runtime:
             InputError: The input doesn't fit; nothing has run.
         """
         history = list(messages or (execution_context.messages if execution_context else ()))
-        chosen = self._entry(entry, history)
+        chosen = self._entry(entry, history, execution_context.active_agent if execution_context else None)
         value = self._input(chosen, input, default=entry is None)
         run = RunState(
             run_id=uuid.uuid4().hex,
@@ -295,39 +350,89 @@ class Runtime:
             subscriptions=[*self._subscriptions, *([subscription] if subscription else [])],
             thread_id=thread_id,
             user_id=user_id,
+            toolkits=dict(execution_context.toolkits if execution_context else {}),
+            records_steps=isinstance(chosen, AgentEntry),
         )
+        given = Given(entry, history if messages is not None or execution_context is not None else None)
+        fault: StoreError | None = None
+        try:
+            chosen = await self._open(run, chosen, given)
+        except StoreError as error:
+            fault = error
         depth0 = CallConfig(
             name=chosen.name,
-            path="" if isinstance(chosen, AgentEntry) else chosen.name,
+            path="" if isinstance(chosen, AgentEntry | NamedEntry) else chosen.name,
             depth=0,
             call_id=run.unique_call_id(run.run_id),
             parent_call_id=None,
             model=NULL_MODEL,
         )
         ctx = CallContext(self, run, CallFrame(depth0, value))
-        return await self._carry_out(ctx, chosen, value)
+        if fault is not None:
+            ctx.emit(RunStartedEvent, entry=chosen.name, input=to_json_data(value))
+            return await self._close(ctx, chosen, None, fault)
+        return await self._carry_out(ctx, chosen, value, given)
 
-    async def _carry_out(self, ctx: CallContext, entry: Entry, value: Any) -> RunResult:
-        """Run the entry in a task of its own, so that `interrupt` can tell itself from an outer cancellation."""
+    async def _open(self, run: RunState, entry: Entry, given: Given) -> Entry:
+        """Begin the run's record where it has one; the entry then, with the thread's conversation."""
+        keeps = run.thread_id is not None or run.user_id is not None
+        record = self.config.record
+        if not self.project.record and self.config.store is None and self.project.threads.store != "memory":
+            record = False
+        if record is False and run.thread_id is not None:
+            raise UsageError(
+                "a thread can't be kept where nothing is recorded",
+                hint="Leave out --no-record or `record: false`, or set `threads.store` to `memory`.",
+            )
+        if record is False or not (record or keeps):
+            return entry
+        if self._recorder is None:
+            self._recorder = recorder_of(self.project, self.config.store, self.config.notice)
+        run.recording = recording = await self._recorder.begin(run, entry.name)
+        if recording is None or not isinstance(entry, AgentEntry | FlowEntry) or given.history is not None:
+            return entry
+        run.toolkits = toolkit_states(recording.toolkits)
+        return self._entry(given.entry, list(recording.history), recording.active)
+
+    async def _carry_out(self, ctx: CallContext, entry: Entry, value: Any, given: Given) -> RunResult:
+        """Run the entry, again where another run has continued the thread before anything with effects has run."""
         ctx.emit(RunStartedEvent, entry=entry.name, input=to_json_data(value))
+        attempt = 0
+        while True:
+            output, error = await self._attempt(ctx, entry, value)
+            try:
+                return await self._close(ctx, entry, output, error)
+            except ThreadConflict as clash:
+                attempt += 1
+                if _has_effects(ctx.run, entry) or error is not None or attempt > CONFLICT_RETRIES:
+                    return await self._close(ctx, entry, None, clash)
+                delay = random.random() * 0.05 * attempt
+                ctx.emit(RetryEvent, attempt=attempt, delay=round(delay, 3), error=clash.message)
+                await asyncio.sleep(delay)
+                entry = await self._open(ctx.run, entry, given)
+
+    async def _attempt(self, ctx: CallContext, entry: Entry, value: Any) -> tuple[Any, BaseException | None]:
+        """Run the entry in a task of its own, so that `interrupt` can tell itself from an outer cancellation."""
         task = asyncio.ensure_future(self._timed(entry, value, ctx))
         mark = (asyncio.get_running_loop(), task)
         self._running.add(mark)
-        output, error = None, None
         try:
             await asyncio.wait([task])
         except asyncio.CancelledError as cancelled:
-            task.cancel()
-            await asyncio.wait([task])
-            self._finish(ctx, entry, None, cancelled)
+            try:
+                await end_task(task)
+            finally:
+                try:
+                    await self._close(ctx, entry, None, cancelled)
+                except ThreadConflict as clash:
+                    await self._close(ctx, entry, None, clash)
             raise
         finally:
             self._running.discard(mark)
         try:
-            output = task.result()
+            return task.result(), None
         except (Exception, asyncio.CancelledError) as raised:  # noqa: BLE001 (however a run ends, it has a result)
-            error = raised.error if isinstance(raised, HookAbort) else raised
-        return self._finish(ctx, entry, output, error)
+            return None, raised.error if isinstance(raised, HookAbort) else raised
 
     async def _timed(self, entry: Entry, value: Any, ctx: CallContext) -> Any:
         limit = self.config.settings.run_timeout
@@ -344,14 +449,50 @@ class Runtime:
                 f"the run took longer than {limit:g} s", hint="Raise `runtime.run_timeout` or --timeout."
             ) from error
 
-    def _finish(self, ctx: CallContext, entry: Entry, output: Any, error: BaseException | None) -> RunResult:
+    async def _close(self, ctx: CallContext, entry: Entry, output: Any, error: BaseException | None) -> RunResult:
+        """Make the result, save it, and tell of it: in this order, so that what is told is what is kept.
+
+        Raises:
+            ThreadConflict: Another run has continued the thread; nothing has been told of this end.
+        """
+        run = ctx.run
+        result, event = self._ending(ctx, entry, output, error)
+        if run.recording is not None:
+            try:
+                await run.recording.finish(
+                    event,
+                    run.conversation if isinstance(entry, AgentEntry | FlowEntry) else (),
+                    toolkits=run.toolkits,
+                    active=entry.active if isinstance(entry, AgentEntry | FlowEntry) else None,
+                    effects=_has_effects(run, entry) or error is not None,
+                )
+            except ThreadConflict:
+                run.seq = event.seq
+                raise
+            except (StoreError, ToolError) as fault:
+                run.seq, run.recording = event.seq, None
+                if error is None:
+                    result, event = self._ending(ctx, entry, None, fault)
+                else:
+                    run.note_error(fault, ctx.path)
+                    run.seq += 1
+        run.deliver(event)
+        with self._lock:
+            self.usage += result.usage
+        return result
+
+    def _ending(
+        self, ctx: CallContext, entry: Entry, output: Any, error: BaseException | None
+    ) -> tuple[RunResult, Event]:
+        """The result of a run, and its last event, which nobody has heard yet."""
         run = ctx.run
         status = status_of(error)
         if run.nobody_to_ask and status in ("completed", "limited"):
             status = "denied"
         if error is not None:
             run.note_error(error, ctx.path)
-        messages = list(entry.messages) if isinstance(entry, AgentEntry) else []
+        goes_on = isinstance(entry, AgentEntry | FlowEntry)
+        messages = list(entry.messages) if goes_on else []
         if isinstance(error, RunError):
             error.messages = messages
         result = RunResult(
@@ -366,16 +507,13 @@ class Runtime:
             errors=run.errors,
             denials=run.denials,
             approvals=run.approvals,
-            execution_context=ExecutionContext(tuple(messages)),
+            execution_context=ExecutionContext(tuple(messages), entry.active if goes_on else None, dict(run.toolkits)),
             error=error,
         )
-        with self._lock:
-            self.usage += result.usage
+        config = ctx.frame.config
         if error is None:
-            ctx.emit(RunFinishedEvent, status=status, output=to_json_data(output))
-        else:
-            ctx.emit(RunFailedEvent, status=status, error=ErrorRecord.of(error, ctx.path).to_dict())
-        return result
+            return result, run.make(RunFinishedEvent, config, status=status, output=to_json_data(output))
+        return result, run.make(RunFailedEvent, config, status=status, error=ErrorRecord.of(error, ctx.path).to_dict())
 
     def interrupt(self) -> None:
         """End every run that goes on now, as a signal does: tools clean up, results say `interrupted`."""
@@ -384,7 +522,11 @@ class Runtime:
 
     async def aclose(self) -> None:
         """Close what the session holds open in this event loop."""
+        await self.resources.aclose()
         await self.pool.aclose()
+        if self._recorder is not None:
+            await self._recorder.aclose()
+            self._recorder = None
 
     # -- what calls need
 
@@ -392,14 +534,19 @@ class Runtime:
         """Call `name` as a child of `ctx`; `CallContext.call` is this."""
         return await call_by_name(ctx, name, input)
 
-    def model_for(self, built: BuiltAgent) -> Model:
+    def model_for(self, built: BuiltAgent, of_thread: str | Sequence[str] | None = None) -> Model:
         """The model an agent asks, wrapped so that its requests pass through the run.
+
+        Args:
+            built: The agent.
+            of_thread: What its thread says, which goes before what the agent's file says.
 
         Raises:
             ModelUnavailableError: It can't be had.
         """
         spec, config = built.spec, self.config
-        model = config.model if isinstance(config.model, Model) and spec.name not in config.models else spec.model
+        own = spec.model if of_thread is None else of_thread
+        model = config.model if isinstance(config.model, Model) and spec.name not in config.models else own
         if isinstance(model, Model):
             return EngineModel(model)
         default = self.project.model
@@ -452,11 +599,28 @@ class Runtime:
             slots = self._slots[loop] = asyncio.Semaphore(self.config.settings.max_concurrency)
         return slots
 
+    def thread_memory(self, user_id: str | None, thread_id: str) -> dict[Any, Any]:
+        """What tools' decorators keep for the runs of one user's thread, as long as the session and the latest threads.
+
+        Args:
+            user_id: Whose thread it is.
+            thread_id: The thread.
+        """
+        with self._lock:
+            memory = self._memories.pop((user_id, thread_id), None) or {}
+            self._memories[user_id, thread_id] = memory
+            while len(self._memories) > THREAD_MEMORIES:
+                del self._memories[next(iter(self._memories))]
+            return memory
+
     async def in_thread(self, function: Callable[..., T], *args: Any) -> T:
         """Run synchronous code in a worker thread, with this call's context variables."""
         return await in_worker(function, *args)
 
-    def _entry(self, entry: str | Entry | None, history: list[ModelMessage]) -> Entry:
+    def _entry(self, entry: str | Entry | None, history: list[ModelMessage], active: str | None) -> Entry:
+        if isinstance(entry, AgentEntry):
+            # One of this run's own: it takes the run's history and keeps what comes of it.
+            return AgentEntry(entry.spec, history or entry.history, active=active or entry.active)
         if entry is not None and not isinstance(entry, str):
             return entry
         declared = self.project.entry
@@ -465,10 +629,10 @@ class Runtime:
         name = entry or declared.name
         spec = self.registry.agent(name)
         if spec is not None:
-            return AgentEntry(spec, history)
+            return AgentEntry(spec, history, active=active)
         found = self.registry.get(name)
         if found is not None and found.kind == "flow":
-            return found.value
+            return FlowEntry(found.value, self.registry, history, active=active)
         if found is not None and found.kind == "tool":
             return NamedEntry(name)
         near = self.registry.nearest(name)
@@ -486,6 +650,11 @@ class Runtime:
                 raise InputError(f"{entry.name} needs an input", hint=f"It takes {describe_input(entry.input_model)}.")
             value = {}
         return to_input(entry.input_model, value)
+
+
+def _has_effects(run: RunState, entry: Entry) -> bool:
+    """Whether anything has run that can't simply be done again: the project's code, or a tool."""
+    return not isinstance(entry, AgentEntry) or run.budget.used.tool_calls > 0 or bool(run.calls)
 
 
 def _names(model: str | Sequence[str]) -> str | tuple[str, ...]:

@@ -7,20 +7,28 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pydantic_ai import Agent, BinaryContent, capture_run_messages, exceptions
-from pydantic_ai.messages import ModelMessage, UserContent, repair_messages
+from pydantic_ai.messages import ModelMessage, UserContent
 from pydantic_ai.usage import UsageLimits
 
 from llm_do.errors import EntryError, InputError, LlmDoError, ModelBehaviourError, RunError
 from llm_do.files.root import Root
+from llm_do.models.pool import CONNECTION_SETTINGS
 from llm_do.project.inputs import AgentArgs, Attachment
 from llm_do.runtime.call import CallScope
 from llm_do.runtime.context import CURRENT_CALL, CallContext
+from llm_do.runtime.events import HandoffEvent
+from llm_do.runtime.handoffs import HandedOver, handoff_of
+from llm_do.runtime.histories import closed
 from llm_do.runtime.hooks import HookAbort, HookPoint
+from llm_do.runtime.places import project_place
+from llm_do.runtime.providers import said_besides
 from llm_do.runtime.threads import WORKERS
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+    from pydantic_ai.settings import ModelSettings
 
+    from llm_do.project.threads import ThreadConfig
     from llm_do.runtime.build import BuiltAgent
 
 __all__ = ["ATTACHMENT_LIMIT", "run_agent"]
@@ -32,7 +40,14 @@ NO_LIMITS = UsageLimits(request_limit=None)
 """The library's own limits check before they count, which parallel calls pass; ours are in `limits`."""
 
 
-async def run_agent(ctx: CallContext, built: BuiltAgent, *, nested: bool, history: Sequence[ModelMessage] = ()) -> Any:
+async def run_agent(
+    ctx: CallContext,
+    built: BuiltAgent,
+    *,
+    nested: bool,
+    history: Sequence[ModelMessage] = (),
+    resumes: bool = False,
+) -> Any:
     """Run an agent in its call's context.
 
     Args:
@@ -40,9 +55,10 @@ async def run_agent(ctx: CallContext, built: BuiltAgent, *, nested: bool, histor
         built: The agent.
         nested: Whether `RunResult.calls` tells of it.
         history: The conversation so far.
+        resumes: It answers the end of that conversation, not its own input: control was handed over to it.
 
     Returns:
-        Its output.
+        Its output; what `ctx.frame.handoff` says goes before it.
 
     Raises:
         RunError: It ended early; the error carries the history so far.
@@ -56,16 +72,29 @@ async def run_agent(ctx: CallContext, built: BuiltAgent, *, nested: bool, histor
                 try:
                     if hooks:
                         await hooks.call(HookPoint.START, agent=spec)
-                    frame.prompt = await _prompt(ctx, frame.input)
-                    result = await built.agent.run(
-                        frame.prompt,
-                        model=frame.config.model,
-                        deps=ctx,
-                        message_history=list(history) or None,
-                        usage_limits=NO_LIMITS,
-                        infer_name=False,
-                    )
-                    frame.messages = result.all_messages()
+                    frame.prompt = None if resumes else await _prompt(ctx, frame.input)
+                    if ctx.run.records_steps and ctx.depth == 1 and ctx.run.recording is not None:
+                        frame.live = captured
+                        ctx.run.recording.attach(frame.gating.result)
+                    thread = ctx.run.thread.config if ctx.depth == 1 else None
+                    said = await said_besides(ctx, built.spec, thread)
+                    try:
+                        result = await built.agent.run(
+                            frame.prompt,
+                            model=frame.config.model,
+                            deps=ctx,
+                            message_history=list(history) or None,
+                            usage_limits=NO_LIMITS,
+                            infer_name=False,
+                            capabilities=built.capabilities or None,
+                            instructions=said,
+                            model_settings=_settings(thread),
+                        )
+                        output, frame.messages = result.output, result.all_messages()
+                    except HandedOver:
+                        output, frame.messages = None, closed(captured)
+                    if handoff := handoff_of(ctx, spec, output):
+                        ctx.emit(HandoffEvent, source=spec.name, target=handoff.target, reason=handoff.reason)
                     if hooks:
                         await hooks.call(HookPoint.FINISHED, agent=spec)
                 except BaseException as error:
@@ -73,7 +102,7 @@ async def run_agent(ctx: CallContext, built: BuiltAgent, *, nested: bool, histor
                     seen: Sequence[ModelMessage] = captured or list(history)
                     if isinstance(told, RunError):
                         seen = told.messages or seen
-                    frame.messages = repair_messages(seen)
+                    frame.messages = closed(seen)
                     if isinstance(told, RunError):
                         told.messages = list(frame.messages)
                     if hooks and isinstance(told, Exception):
@@ -81,10 +110,18 @@ async def run_agent(ctx: CallContext, built: BuiltAgent, *, nested: bool, histor
                     if told is error:
                         raise
                     raise told from error
-            scope.output = result.output
-            return result.output
+            scope.output = output
+            return output
     finally:
         CURRENT_CALL.reset(token)
+
+
+def _settings(thread: ThreadConfig | None) -> ModelSettings | None:
+    """A thread's model settings, which go over the agent's."""
+    if thread is None or not thread.model_settings:
+        return None
+    sent: Any = {key: value for key, value in thread.model_settings.items() if key not in CONNECTION_SETTINGS}
+    return sent
 
 
 def _bare(error: Exception) -> Exception:
@@ -93,8 +130,10 @@ def _bare(error: Exception) -> Exception:
 
 def _translated(error: BaseException, ctx: CallContext) -> BaseException:
     """What an agent run's failure is called here."""
-    if isinstance(error, RunError):
+    if isinstance(error, LlmDoError):
         error.agent_path = error.agent_path or ctx.path
+        return error
+    if isinstance(error, HookAbort) or not isinstance(error, Exception | SystemExit):
         return error
     name = ctx.frame.config.name
     if isinstance(error, exceptions.UnexpectedModelBehavior):
@@ -105,7 +144,14 @@ def _translated(error: BaseException, ctx: CallContext) -> BaseException:
         )
     if isinstance(error, exceptions.UserError):
         return EntryError(f"agent {name!r} can't run: {error.message}", agent_path=ctx.path)
-    return error
+    file, line = project_place(error, ctx.project.root)
+    return EntryError(
+        f"agent {name!r} can't run: {type(error).__name__}: {error}",
+        hint="--debug shows the traceback.",
+        file=file,
+        line=line,
+        agent_path=ctx.path,
+    )
 
 
 async def _prompt(ctx: CallContext, value: BaseModel) -> str | list[UserContent]:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from llm_do.runtime.events import Event, EventBase, Subscription, now
 from llm_do.runtime.hooks import HookAbort
 from llm_do.runtime.limits import BudgetMeter
+from llm_do.runtime.recording import ThreadView, UserView
 from llm_do.runtime.results import ApprovalRecord, CallRecord, ErrorRecord, Usage
 
 if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage
+
     from llm_do.runtime.call import CallConfig
+    from llm_do.runtime.gates import GateState
+    from llm_do.runtime.recording import Recording
 
 __all__ = ["RunState"]
 
@@ -30,6 +35,13 @@ class RunState:
         subscriptions: Who hears its events.
         thread_id: The thread it belongs to.
         user_id: Whose it is.
+        toolkits: The states of the entry agent's toolkits, with which the run begins and when it has ended.
+        thread: What code sees of the thread.
+        user: What code sees of the user.
+        recording: What writes the run down while it goes on.
+        records_steps: Whether the entry's own agent is recorded step by step.
+        conversation: The history of the agent that spoke last, of those that the entry called itself.
+        memory: What tools' decorators keep for as long as the run.
     """
 
     run_id: str
@@ -37,6 +49,13 @@ class RunState:
     subscriptions: list[Subscription]
     thread_id: str | None = None
     user_id: str | None = None
+    toolkits: dict[str, GateState] = field(default_factory=dict[str, "GateState"])
+    thread: ThreadView = field(default_factory=ThreadView)
+    user: UserView = field(default_factory=UserView)
+    recording: Recording | None = None
+    records_steps: bool = False
+    conversation: Sequence[ModelMessage] = ()
+    memory: dict[Any, Any] = field(default_factory=dict[Any, Any])
     usage: Usage = field(default_factory=Usage)
     steps: int = 0
     calls: list[CallRecord] = field(default_factory=list[CallRecord])
@@ -54,11 +73,19 @@ class RunState:
 
     def emit(self, kind: Callable[..., EventBase], config: CallConfig, **data: Any) -> None:
         """Write one event of a call and hand it to who wants it."""
+        if not self.subscriptions and self.recording is None:
+            self.seq += 1
+            return
+        event = self.make(kind, config, **data)
+        if self.recording is not None:
+            self.recording.heard(event)
+        self.deliver(event)
+
+    def make(self, kind: Callable[..., EventBase], config: CallConfig, **data: Any) -> Any:
+        """The next event of the run, which nobody has heard yet."""
         seq = self.seq
         self.seq += 1
-        if not self.subscriptions:
-            return
-        event: Any = kind(
+        return kind(
             seq=seq,
             time=now(),
             run_id=self.run_id,
@@ -69,12 +96,11 @@ class RunState:
             depth=config.depth,
             **data,
         )
-        self.deliver(event)
 
     def deliver(self, event: Event) -> None:
         """Hand one event to every subscriber whose filter lets it through."""
         for subscription in list(self.subscriptions):
-            subscription.deliver(event, self.thread_id)
+            subscription.deliver(event, self.thread_id, self.user_id)
 
     def note_error(self, error: BaseException, agent_path: str) -> None:
         """Remember a failure once, however many calls it passes through."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from typing import Any
 
 from llm_do.runtime.events import Event, Subscription
 from llm_do.runtime.results import RunResult
+from llm_do.runtime.support import end_task
 
 __all__ = ["RunStream"]
 
@@ -19,10 +21,16 @@ class RunStream:
 
     Args:
         begin: Starts the run with a subscription to its events.
+        end: Called once the run has ended.
     """
 
-    def __init__(self, begin: Callable[[Subscription], Awaitable[RunResult]]) -> None:
+    def __init__(
+        self,
+        begin: Callable[[Subscription], Coroutine[Any, Any, RunResult]],
+        end: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
         self._begin = begin
+        self._end = end
         self.result: RunResult | None = None
 
     async def __aiter__(self) -> AsyncIterator[Event]:
@@ -35,6 +43,8 @@ class RunStream:
             self.result = task.result()
             self.result.raise_for_status()
         finally:
-            if not task.done():
-                task.cancel()
-                await asyncio.wait([task])
+            try:
+                await end_task(task)
+            finally:
+                if self._end is not None:
+                    await self._end()

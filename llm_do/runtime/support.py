@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
@@ -12,15 +11,14 @@ from weakref import WeakKeyDictionary
 
 from llm_do.errors import UsageError
 from llm_do.policy.pattern import Pattern, PatternError, parse_pattern
-from llm_do.policy.rules import Policy, build_policy, option_rules
+from llm_do.policy.rules import Policy, option_rules
 from llm_do.runtime.build import AgentBuilder
-from llm_do.runtime.threads import WORKERS
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
     from llm_do.runtime.config import RuntimeConfig
 
-__all__ = ["builder_of", "in_worker", "local_at_hand", "patterns_of", "policy_of", "run_blocking"]
+__all__ = ["builder_of", "end_task", "patterns_of", "policy_of", "run_blocking"]
 
 T = TypeVar("T")
 
@@ -55,26 +53,23 @@ def policy_of(project: Project, config: RuntimeConfig) -> tuple[Policy, Callable
     Raises:
         UsageError: A `deny` pattern is no pattern.
     """
-    def place_of(path: tuple[str | int, ...]) -> str | None:
-        place = project.approval_places.get((str(path[1]), int(path[2]))) if len(path) > 2 else None
-        return f"{place.file}:{place.line}" if place is not None else None
-
-    policy, _ = build_policy(project.approvals, place_of)
     patterns_of(config.deny, "--deny")
-    return policy.plus(option_rules("deny", config.deny)), project.policy_function
+    return project.policy.plus(option_rules("deny", config.deny)), project.policy_function
 
 
-def local_at_hand() -> bool:
-    """Whether the local model could be used now."""
-    from llm_do.models import weights
-
-    return weights.find() is not None
-
-
-async def in_worker(function: Callable[..., T], *args: Any) -> T:
-    """Run synchronous code in a worker thread, in a copy of this task's context."""
-    context = contextvars.copy_context()
-    return await asyncio.get_running_loop().run_in_executor(WORKERS, lambda: context.run(function, *args))
+async def end_task(task: asyncio.Task[Any]) -> None:
+    """Cancel a task and wait until it has ended, however often the waiting itself is cancelled."""
+    again = False
+    while not task.done():
+        task.cancel()
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            again = True
+    if not task.cancelled():
+        task.exception()
+    if again:
+        raise asyncio.CancelledError
 
 
 def run_blocking(begin: Callable[[], Coroutine[Any, Any, T]]) -> T:

@@ -6,13 +6,15 @@ result discarded.
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
 import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any, ParamSpec, TypeVar
 
-__all__ = ["WorkerThreads"]
+__all__ = ["WORKERS", "WorkerThreads", "in_worker"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -42,6 +44,9 @@ class WorkerThreads(Executor):
                 return
             try:
                 result = fn(*args, **kwargs)
+            except StopIteration as error:
+                # Python forbids it to cross an await: a future never takes it, and its waiter would wait for ever.
+                future.set_exception(RuntimeError(f"StopIteration: {error}"))
             except BaseException as error:  # noqa: BLE001 (the future carries it to who waits)
                 future.set_exception(error)
             else:
@@ -83,3 +88,9 @@ class WorkerThreads(Executor):
 
 WORKERS: Any = WorkerThreads()
 """The process's worker threads."""
+
+
+async def in_worker(function: Callable[..., T], *args: Any) -> T:
+    """Run synchronous code in a worker thread, in a copy of this task's context."""
+    context = contextvars.copy_context()
+    return await asyncio.get_running_loop().run_in_executor(WORKERS, lambda: context.run(function, *args))

@@ -15,12 +15,12 @@ from typing import Any, Self, cast
 from pydantic_ai import RunContext
 from pydantic_ai import Tool as PydanticTool
 from pydantic_ai.messages import InstructionPart
-from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
+from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.toolsets.abstract import ToolsetTool
 
 from llm_do.errors import RunError
 
-__all__ = ["FixedTool", "Toolbox", "clash", "fixed_tools", "function_tool"]
+__all__ = ["FixedTool", "Toolbox", "clash", "function_tool"]
 
 
 @dataclass(kw_only=True)
@@ -158,26 +158,6 @@ def function_tool(tool: PydanticTool[Any], owner: AbstractToolset[Any], name: st
         args_validator_func=tool.args_validator,
         call=tool.function_schema.call,
     )
-
-
-def fixed_tools(toolset: AbstractToolset[Any]) -> list[PydanticTool[Any]] | None:
-    """The tools of a toolset that can't change from step to step, None for one that can.
-
-    Args:
-        toolset: Any toolset.
-
-    Returns:
-        Its tools, where it is a `FunctionToolset` that overrides nothing of what this shortcut passes by, and none of
-        its tools is prepared anew for each step.
-    """
-    kind = type(toolset)
-    if not isinstance(toolset, FunctionToolset) or toolset.timeout is not None:
-        return None
-    same = ("get_tools", "call_tool", "for_run", "for_run_step", "__aenter__", "__aexit__")
-    if any(getattr(kind, name) is not getattr(FunctionToolset, name) for name in same):
-        return None
-    tools = list(toolset.tools.values())
-    return None if any(tool.prepare is not None or tool.defer_loading for tool in tools) else tools
 
 
 def clash(agent: str, name: str, one: AbstractToolset[Any], other: AbstractToolset[Any]) -> RunError:

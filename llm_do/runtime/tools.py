@@ -1,26 +1,24 @@
 """From functions and toolsets of any origin to tools that the runtime knows: each built once, with its traits.
 
-PydanticAI makes the schemas; nothing here runs a tool.
+Schemas are made in `llm_do.project.tools`; nothing here runs a tool.
 """
 
 from __future__ import annotations
 
 import copy
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
-from typing import Any, cast
-from weakref import WeakKeyDictionary
+from typing import Any
 
 from pydantic_ai import RunContext, ToolDefinition
 from pydantic_ai import Tool as PydanticTool
 from pydantic_ai.toolsets import AbstractToolset, WrapperToolset
 from pydantic_ai.toolsets.abstract import ToolsetTool
 
-from llm_do.policy.values import Effect, Verdict
+from llm_do.policy.values import Verdict
+from llm_do.project.tools import APPROVAL_KEY, UNCHECKED, approval_config, kept, make_schema, static_approval
 from llm_do.runtime.traits import TRAITS_KEY, ToolTraits
-from llm_do.tools import Tool, ToolOptions
+from llm_do.tools import Tool
 
 __all__ = [
     "SelectedToolset",
@@ -32,81 +30,34 @@ __all__ = [
     "stamped_tool",
 ]
 
-UNCHECKED = frozenset({"any", "dict[str,any]"})
-"""Titles of validators that check no more than "some JSON": the tool's JSON Schema has to be checked besides."""
-
-_CONFIG = "__llm_do_approval__"
-
-_built: WeakKeyDictionary[Any, PydanticTool[Any]] = WeakKeyDictionary()
-
 
 def make_tool(item: Callable[..., Any] | PydanticTool[Any] | Tool, name: str | None = None) -> PydanticTool[Any]:
-    """The PydanticAI tool of a function or a tool object, built once however often it is asked for.
+    """Make the PydanticAI tool of a function or a tool object.
 
     Args:
         item: A function, a PydanticAI `Tool`, or an object of our own `Tool`.
         name: The name it is registered under; None takes its own.
 
     Returns:
-        The tool, its traits in its metadata.
+        A new tool, its traits in its metadata.
     """
-    try:
-        known = _built.get(item)
-    except TypeError:
-        known = None
-    if known is None or (name is not None and known.name != name):
-        known = _build_tool(item, name)
-        try:
-            _built[item] = known
-        except TypeError:
-            return known
-    return known
-
-
-def _build_tool(item: Callable[..., Any] | PydanticTool[Any] | Tool, name: str | None) -> PydanticTool[Any]:
-    if isinstance(item, PydanticTool):
-        made: PydanticTool[Any] = copy.copy(cast("PydanticTool[Any]", item))
-        metadata = dict(made.metadata or {})
-        approval: Effect | None = metadata.get("approval") or ("ask" if made.requires_approval else None)
-        options = ToolOptions(approval=approval, primary=metadata.get("primary"))
-        # The runtime asks inline; PydanticAI must not end the run to defer the call.
-        made.requires_approval = False
-        unchecked = made.function_schema.validator.title in UNCHECKED  # pyright: ignore[reportAttributeAccessIssue]
-    elif isinstance(item, Tool):
-        metadata = {}
-        options = ToolOptions(approval=item.approval, primary=item.primary, timeout=item.timeout)
-        made = PydanticTool.from_schema(item.execute, item.name, item.description, dict(item.parameters))
-        unchecked = True
-    else:
-        metadata = {}
-        options = getattr(item, "__llm_do_tool__", None) or ToolOptions()
-        made = PydanticTool(item, name=options.name or name, description=options.description)
-        if options.examples:
-            shown = "\n".join(json.dumps(dict(example), ensure_ascii=False) for example in options.examples)
-            made.description = f"{made.description or ''}\n\nExamples:\n{shown}".strip()
-        unchecked = False
-    if name is not None:
-        made.name = name
+    schema = make_schema(item, name)
+    made, options = schema.tool, schema.options
     traits = ToolTraits(
         kind="function",
         tool=made.name,
         approval=options.approval,
         primary=options.primary,
         timeout=options.timeout,
-        unchecked=unchecked,
+        unchecked=schema.unchecked,
     )
-    made.metadata = {**metadata, TRAITS_KEY: traits}
+    made.metadata = {**schema.metadata, TRAITS_KEY: traits}
     return made
 
 
 def set_approval_config(toolset: AbstractToolset[Any], config: Mapping[str, Mapping[str, Any]]) -> None:
     """Say for tools of a toolset whether they are pre-approved: `{"tool": {"pre_approved": True}}`."""
-    object.__setattr__(toolset, _CONFIG, {name: dict(entry) for name, entry in config.items()})
-
-
-def approval_config(toolset: AbstractToolset[Any]) -> Mapping[str, Mapping[str, Any]]:
-    """What was said with `set_approval_config`; empty when nothing was."""
-    return getattr(toolset, _CONFIG, {})
+    object.__setattr__(toolset, APPROVAL_KEY, {name: dict(entry) for name, entry in config.items()})
 
 
 @dataclass
@@ -153,17 +104,6 @@ def stamped_tool(toolset_name: str, owner: AbstractToolset[Any], tool: PydanticT
 def _traits_for(
     toolset_name: str, tool_name: str, owner: Any, tool_def: ToolDefinition, validator: object
 ) -> ToolTraits:
-    config = approval_config(owner).get(tool_name, {})
-    metadata = tool_def.metadata or {}
-    approval: Effect | None = metadata.get("approval")
-    if approval is None and tool_def.kind == "unapproved":
-        approval = "ask"
-    if config.get("pre_approved"):
-        approval = "allow"
-    elif config.get("blocked"):
-        approval = "deny"
-    elif config.get("approval_required"):
-        approval = "ask"
     asks: Any = getattr(owner, "needs_approval", None)
     describe: Any = getattr(owner, "get_approval_description", None)
     diff: Any = getattr(owner, "diff", None)
@@ -171,13 +111,17 @@ def _traits_for(
         kind="toolset",
         toolset=toolset_name,
         tool=tool_name,
-        approval=approval,
+        approval=static_approval(owner, tool_def),
         verdict=(lambda call: _verdict(asks(call.tool, dict(call.args)))) if callable(asks) else None,
-        primary=metadata.get("primary"),
-        describe=(lambda args: describe(tool_name, dict(args))) if callable(describe) else None,
-        diff=(lambda args: diff(tool_name, dict(args))) if callable(diff) else None,
+        primary=(tool_def.metadata or {}).get("primary"),
+        describe=(lambda args: str(describe(tool_name, dict(args)))) if callable(describe) else None,
+        diff=(lambda args: _text(diff(tool_name, dict(args)))) if callable(diff) else None,
         unchecked=getattr(validator, "title", None) in UNCHECKED,
     )
+
+
+def _text(said: object) -> str | None:
+    return None if said is None else str(said)
 
 
 def _verdict(said: object) -> Verdict | None:
@@ -203,15 +147,3 @@ class SelectedToolset(WrapperToolset[Any]):
     def keeps(self, name: str) -> bool:
         """Whether a tool of that name is kept."""
         return kept(name, self.include, self.exclude)
-
-
-def kept(name: str, include: Sequence[str], exclude: Sequence[str]) -> bool:
-    """Whether globs keep a tool: one of `include` matches, where there are any, and none of `exclude`.
-
-    Example:
-        >>> kept("search_issues", ["search_*"], []), kept("search_code", [], ["*_code"])
-        (True, False)
-    """
-    if include and not any(fnmatchcase(name, glob) for glob in include):
-        return False
-    return not any(fnmatchcase(name, glob) for glob in exclude)

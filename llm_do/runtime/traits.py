@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from llm_do.policy.values import Effect, Resolved, ToolCallInfo, ToolKind, Verdict
+    from llm_do.runtime.gates import ToolGate
 
 __all__ = ["TRAITS_KEY", "BuiltinContext", "ToolTraits", "traits_of"]
 
@@ -35,6 +36,9 @@ class ToolTraits:
         diff: A unified diff of what the call would change, None when it changes no existing file.
         timeout: Seconds a call may take, None takes the agent's.
         unchecked: Its validator checks nothing, so its JSON Schema has to be.
+        gate: Its place in its toolkit's state machine.
+        succeeded: Whether a result counts as success for state machines; None counts every result. A command that
+            ended with an error code has a result, and has not succeeded.
     """
 
     kind: ToolKind = "function"
@@ -48,6 +52,8 @@ class ToolTraits:
     diff: Callable[[Mapping[str, Any]], str | None] | None = None
     timeout: float | None = None
     unchecked: bool = False
+    gate: ToolGate | None = None
+    succeeded: Callable[[Any], bool] | None = None
 
 
 def traits_of(metadata: Mapping[str, Any] | None) -> ToolTraits | None:

@@ -14,6 +14,7 @@ from pydantic_ai import RunContext, ToolDenied
 from pydantic_ai.toolsets import AbstractToolset, WrapperToolset
 from pydantic_ai.toolsets.abstract import ToolsetTool
 
+from llm_do.errors import AbortedError
 from llm_do.policy.decide import answer, decide, nobody_to_ask
 from llm_do.policy.digest import call_digest
 from llm_do.policy.rules import Policy, build_policy
@@ -25,6 +26,7 @@ from llm_do.runtime.approvals import (
     Broker,
     RunApprovalPolicy,
 )
+from llm_do.runtime.judging import judged, resolved, told
 from llm_do.runtime.results import as_mapping
 from llm_do.runtime.tools import StampedToolset
 from llm_do.runtime.tools import approval_config as get_toolset_approval_config
@@ -71,31 +73,19 @@ class ApprovalToolset(WrapperToolset[Any]):
     ) -> Any:
         """Call the tool if policy or a person allows it; else the model is told of the denial."""
         traits = traits_of(tool.tool_def.metadata) or ToolTraits()
-        data = as_mapping(tool_args)
-        info = ToolCallInfo(
-            tool_name=name,
-            args=data,
-            agent=(ctx.agent.name if ctx.agent is not None else None) or "agent",
-            path=(ctx.agent.name if ctx.agent is not None else None) or "agent",
-            toolset=traits.toolset,
-            tool=traits.tool or name,
-            kind=traits.kind,
-            primary=traits.primary,
-            resolved=traits.resolve(data) if traits.resolve is not None else {},
-        )
-        decision = decide(
-            info,
-            self._policy,
-            metadata=traits.approval,
-            toolset=traits.verdict(info) if traits.verdict is not None else None,
-        )
+        info = _info(name, tool_args, ctx, traits)
+        decision = decide(info, self._policy, metadata=traits.approval, toolset=judged(traits, info))
         if decision.effect == "ask":
-            decision = await self._answer(info, decision, ctx)
+            decision = await self._answer(info, decision, ctx, traits)
+            if call_digest(_info(name, tool_args, ctx, traits)) != call_digest(info):
+                decision = Decision("deny", "blocked", f"the arguments of {name} changed while it was asked about")
         if decision.effect != "allow":
             return ToolDenied(f"{decision.reason}. Do not retry this call.")
         return await super().call_tool(name, tool_args, ctx, tool)
 
-    async def _answer(self, info: ToolCallInfo, decision: Decision, ctx: RunContext[Any]) -> Decision:
+    async def _answer(
+        self, info: ToolCallInfo, decision: Decision, ctx: RunContext[Any], traits: ToolTraits
+    ) -> Decision:
         bound = call_digest(info)
         given = answer(decision, remembered=bound in self._remembered, options=(), mode=self._who.mode, call=info)
         if given is not None:
@@ -118,11 +108,32 @@ class ApprovalToolset(WrapperToolset[Any]):
                 args=info.args,
                 reason=decision.reason,
                 rule=decision.rule,
+                description=await told(traits.describe, info.args) or "",
+                diff=await told(traits.diff, info.args),
                 digest=bound,
             )
         )
+        if said.answer == "abort":
+            raise AbortedError(f"a person ended the run at {info.tool_name}", agent_path=info.path)
         if said.answer == "session":
             self._remembered.add(bound)
         if said.answer in ("once", "session"):
             return Decision("allow", "person", "a person allowed it")
         return Decision("deny", "person", f"a person denied {info.tool_name}" + (f": {said.note}" if said.note else ""))
+
+
+def _info(name: str, tool_args: Mapping[str, Any], ctx: RunContext[Any], traits: ToolTraits) -> ToolCallInfo:
+    """The call as rules see it; its arguments are a copy."""
+    data = dict(as_mapping(tool_args))
+    agent = (ctx.agent.name if ctx.agent is not None else None) or "agent"
+    return ToolCallInfo(
+        tool_name=name,
+        args=data,
+        agent=agent,
+        path=agent,
+        toolset=traits.toolset,
+        tool=traits.tool or name,
+        kind=traits.kind,
+        primary=traits.primary,
+        resolved=resolved(traits, data),
+    )

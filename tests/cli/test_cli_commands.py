@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cli_processes import Ended, environment, run, run_many
+from tests.cli.cli_processes import Ended, environment, run, run_many
 
 BROKEN = "---\nname: main\ntols: [send]\n---\nx"
 UNUSED = "---\nname: idle\nmodel: test\n---\nx"

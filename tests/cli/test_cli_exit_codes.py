@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from cli_processes import Ended, run_many, write_project
+from tests.cli.cli_processes import Ended, run_many, write_project
 
 from llm_do.runtime.results import RunResult
 

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from cli_processes import LLM_DO, environment, run, run_many
+from tests.cli.cli_processes import LLM_DO, environment, run, run_many
 
 SHOUT = '- {tools: [{name: shout}], expect: "Zürich"}\n- text: "{tool} €"'
 ALLOW = ("--approve-all",)

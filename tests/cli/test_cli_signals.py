@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cli_processes import LLM_DO, environment, write_project
+from tests.cli.cli_processes import LLM_DO, environment, write_project
 
 MODEL = "- {text: late, delay: 60}"
 TOOL = "- tools: [{name: NAME, args: {ARGS}}]\n- text: never"

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from cli_processes import LLM_DO, REPOSITORY, environment, run
+from tests.cli.cli_processes import LLM_DO, REPOSITORY, environment, run
 
 from llm_do.cli.app import COMMANDS
 from llm_do.cli.failure import asked_output

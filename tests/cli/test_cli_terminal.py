@@ -10,7 +10,7 @@ from pathlib import Path
 import pexpect
 import pyte
 import pytest
-from cli_processes import LLM_DO, environment
+from tests.cli.cli_processes import LLM_DO, environment
 
 CHOICES = "abort the run: "
 ASK = "- tools: [{name: send, args: {to: ann}}]\n- text: 'told: {tool}'"

@@ -1,0 +1,46 @@
+"""What a tool's traits say of one call. They are somebody else's code: where it fails, nothing is allowed by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from llm_do.policy.values import Resolved, ToolCallInfo, Verdict
+from llm_do.runtime.threads import in_worker
+from llm_do.runtime.traits import ToolTraits
+
+__all__ = ["judged", "resolved", "told"]
+
+
+def resolved(traits: ToolTraits, data: Mapping[str, Any]) -> Mapping[str, Resolved]:
+    """What the arguments stand for; arguments that can't be resolved are None, which no rule allows."""
+    if traits.resolve is None:
+        return {}
+    try:
+        return traits.resolve(data)
+    except Exception:  # noqa: BLE001 (a toolset that fails must not widen what is allowed)
+        return dict.fromkeys(data)
+
+
+def judged(traits: ToolTraits, info: ToolCallInfo) -> Verdict | None:
+    """The toolset's verdict, None where it has none; one that fails is a denial."""
+    if traits.verdict is None:
+        return None
+    try:
+        return traits.verdict(info)
+    except Exception as error:  # noqa: BLE001 (what fails must fail closed)
+        return Verdict("deny", f"its toolset failed to judge the call, {type(error).__name__}: {error}")
+
+
+async def told(function: Callable[[Mapping[str, Any]], str | None] | None, data: Mapping[str, Any]) -> str | None:
+    """A toolset's text for a question, from a worker thread: a diff reads files.
+
+    A toolset that can't say it doesn't stop the question.
+    """
+    if function is None:
+        return None
+    try:
+        text = await in_worker(function, data)
+    except Exception as error:  # noqa: BLE001
+        return f"({type(error).__name__}: {error})"
+    return text if text is None else str(text)

@@ -1,0 +1,25 @@
+"""Where in a project's own files an exception came from."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+
+__all__ = ["project_place"]
+
+
+def project_place(error: BaseException, root: Path) -> tuple[str | None, int | None]:
+    """The deepest line of the project's own files that an exception came through.
+
+    Args:
+        error: The exception.
+        root: The project's folder.
+
+    Returns:
+        The file, relative to the folder, and the line; None twice where it came through none.
+    """
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        path = Path(frame.filename)
+        if path.is_relative_to(root):
+            return path.relative_to(root).as_posix(), frame.lineno
+    return None, None

@@ -1,0 +1,68 @@
+"""Arguments against schemas: what a model is told of those that don't fit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from itertools import islice
+from typing import Any, cast
+
+import jsonschema
+from jsonschema.protocols import Validator
+from pydantic import ValidationError
+from pydantic_ai.exceptions import ModelRetry
+from referencing import Registry
+
+__all__ = ["check_schema", "schema_faults", "validation_text"]
+
+
+def validation_text(tool_name: str, error: ValidationError | ModelRetry) -> str:
+    """What a model is told of arguments that don't validate."""
+    if isinstance(error, ModelRetry):
+        return error.message
+    faults = "; ".join(
+        f"{'.'.join(str(part) for part in fault['loc']) or 'arguments'}: {fault['msg']}"
+        for fault in error.errors(include_url=False, include_input=False)[:10]
+    )
+    return f"invalid arguments for {tool_name}: {faults}"
+
+
+def check_schema(schema: Mapping[str, Any], args: object) -> str | None:
+    """The first fault of arguments against a JSON Schema, None when there is none."""
+    if not isinstance(args, dict):
+        return "arguments must be a JSON object"
+    return next(iter(schema_faults(schema, cast("dict[str, Any]", args), most=1)), None)
+
+
+def schema_faults(schema: Mapping[str, Any], value: Any, *, most: int = 5) -> list[str]:
+    """What is wrong with a value by a JSON Schema.
+
+    Args:
+        schema: The schema.
+        value: JSON data.
+        most: How many faults to tell of.
+
+    Returns:
+        A sentence a fault, none when the value fits. A schema that can't be used is a fault of every value.
+
+    Example:
+        >>> schema_faults({"properties": {"n": {"type": "integer"}}}, {"n": "one"})
+        ["n: 'one' is not of type 'integer'"]
+    """
+    try:
+        found = list(islice(_validator(json.dumps(schema, sort_keys=True)).iter_errors(value), most))
+    except Exception as error:  # noqa: BLE001 (a schema of somebody else's: what can't be checked isn't run)
+        return [f"its schema can't be checked: {type(error).__name__}: {error}"]
+    return [_told(fault) for fault in found]
+
+
+def _told(fault: Any) -> str:
+    where = ".".join(str(part) for part in fault.absolute_path)
+    return f"{where}: {fault.message}" if where else fault.message
+
+
+@lru_cache(maxsize=1024)
+def _validator(schema: str) -> Validator:
+    # An empty registry: a `$ref` to somewhere else is a fault, never a request.
+    return jsonschema.Draft202012Validator(json.loads(schema), registry=Registry())

@@ -1,0 +1,54 @@
+"""A question to the person who runs the agent. How it is put is up to whoever made the runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field
+from pydantic_ai import FunctionToolset, RunContext, Tool
+
+from llm_do.errors import ToolError
+from llm_do.runtime.context import CallContext
+from llm_do.runtime.questions import UserQuestion, put_question
+from llm_do.runtime.traits import TRAITS_KEY, BuiltinContext, ToolTraits
+
+__all__ = ["ask_user"]
+
+Question = Annotated[str, Field(min_length=1, max_length=4000)]
+Choices = Annotated[list[Annotated[str, Field(min_length=1, max_length=200)]], Field(max_length=20)]
+
+
+def ask_user(ctx: BuiltinContext) -> FunctionToolset[Any]:
+    """The tool `ask_user`.
+
+    Example:
+        >>> from pathlib import Path
+        >>> list(ask_user(BuiltinContext("ask_user", Path("."), Path("."))).tools)
+        ['ask_user']
+    """
+    traits = ToolTraits(kind="builtin", toolset=ctx.name, tool="ask_user", describe=_describe)
+    tool: Tool[Any] = Tool(_ask, name="ask_user", metadata={TRAITS_KEY: traits}, require_parameter_descriptions=True)
+    return FunctionToolset([tool], id=ctx.name)
+
+
+async def _ask(ctx: RunContext[CallContext], question: Question, choices: Choices | None = None) -> str:
+    """Ask the person a question and wait for the answer.
+
+    Args:
+        question: The question, in full: the person sees nothing else.
+        choices: Answers to choose from, if only these make sense.
+    """
+    call = ctx.deps
+    callback = call.runtime.config.ask_user
+    if callback is None:
+        raise ToolError("there is nobody to ask: go on with what you know, and say what you assumed")
+    asked = UserQuestion(question, tuple(choices or ()), call.frame.config.name, call.path, call.run_id)
+    answer = await put_question(callback, asked)
+    if choices and answer not in choices:
+        return f"{answer} (none of the choices)"
+    return answer
+
+
+def _describe(args: Mapping[str, Any]) -> str:
+    return f"Ask you: {args.get('question', '')}"

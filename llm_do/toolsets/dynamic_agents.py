@@ -1,0 +1,213 @@
+"""Agents that an agent makes: `agent_create` writes and links an `.agent` file, `agent_call` calls what was made.
+
+What is made can have no more than its maker: the same tools and toolsets, shown in the same way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import yaml
+from pydantic_ai import FunctionToolset, RunContext, Tool
+
+from llm_do.errors import LinkError, ToolError
+from llm_do.files.paths import shown
+from llm_do.files.root import Root
+from llm_do.project.agents import AgentSpec, ToolsetRef
+from llm_do.project.builtins import BUILTINS
+from llm_do.project.late import link_agent
+from llm_do.project.registry import NAME_PATTERN
+from llm_do.runtime.context import CallContext
+from llm_do.runtime.results import output_text
+from llm_do.runtime.traits import TRAITS_KEY, BuiltinContext, ToolTraits
+
+__all__ = ["agent_file_text", "dynamic_agents"]
+
+
+def dynamic_agents(ctx: BuiltinContext) -> FunctionToolset[Any]:
+    """The tools `agent_create` and `agent_call`.
+
+    Example:
+        >>> from pathlib import Path
+        >>> list(dynamic_agents(BuiltinContext("dynamic_agents", Path("."), Path("."))).tools)
+        ['agent_create', 'agent_call']
+    """
+    create = ToolTraits(kind="toolset", toolset=ctx.name, tool="agent_create", primary="name", describe=_describe)
+    call = ToolTraits(kind="agent", toolset=ctx.name, tool="agent_call", primary="name")
+    return FunctionToolset(
+        [
+            Tool(agent_create, metadata={TRAITS_KEY: create}, require_parameter_descriptions=True),
+            Tool(agent_call, metadata={TRAITS_KEY: call}, require_parameter_descriptions=True),
+        ],
+        id=ctx.name,
+    )
+
+
+async def agent_create(
+    ctx: RunContext[CallContext],
+    name: str,
+    instructions: str,
+    description: str | None = None,
+    model: str | None = None,
+    tools: list[str] | None = None,
+    toolsets: list[str] | None = None,
+) -> str:
+    """Make an agent that agent_call can call from now on; the same name again replaces it.
+
+    Args:
+        name: Its name: letters, digits, _ and -.
+        instructions: What it is told to do, whatever it is called with.
+        description: What it does, in a sentence.
+        model: The model it asks; the usual one if left out.
+        tools: Names of your own tools that it may use.
+        toolsets: Names of your own toolsets and agents that it may use.
+    """
+    call = ctx.deps
+    runtime, project, maker = call.runtime, call.project, _maker(call)
+    folder = project.generated_agents_dir
+    if folder is None:
+        raise ToolError("agents can't be made here: the project has no `generated_agents_dir`")
+    if re.fullmatch(NAME_PATTERN, name) is None:
+        raise ToolError(f"{name!r} can't be an agent's name: it needs 1 to 64 letters, digits, _ and -")
+    if name in BUILTINS:
+        raise ToolError(f"{name!r} is the name of a built-in toolset; choose another name")
+    taken = runtime.registry.get(name)
+    if taken is not None and not (taken.kind == "agent" and _is_made(taken.value, call)):
+        raise ToolError(f"{name!r} is already the name of the project's own {taken.kind}; choose another name")
+    if maker.states and (tools or toolsets):
+        raise ToolError("your tools depend on states of yours, so no other agent can be given them")
+    refs = [_own_toolset(maker, each) for each in toolsets or ()]
+    for tool in tools or ():
+        if tool not in maker.tools:
+            raise ToolError(f"you have no tool {tool!r} to give. {_own('tools', [*map(str, maker.tools)])}")
+    text = agent_file_text(name, instructions, description, model, tools or (), refs)
+    path = folder / f"{name}.agent"
+    try:
+        spec = link_agent(text, path, project.root, runtime.registry)
+    except LinkError as error:
+        raise ToolError(f"the agent can't be made: {error.message}") from error
+    where = path.relative_to(project.root).as_posix()
+    await runtime.in_thread(Root(project.root).write, where, text.encode())
+    runtime.register_agents({name: spec})
+    return f"{'Replaced' if taken is not None else 'Made'} the agent {name}; it is in {where}"
+
+
+async def agent_call(ctx: RunContext[CallContext], name: str, input: str) -> str:
+    """Call an agent that agent_create has made, and get its answer.
+
+    Args:
+        name: Its name.
+        input: What it is asked.
+    """
+    call = ctx.deps
+    spec = call.runtime.registry.agent(name)
+    if spec is None or not _is_made(spec, call):
+        made = sorted(each.name for each in call.runtime.registry.agents() if _is_made(each, call))
+        known = f"Agents that were made: {', '.join(made)}." if made else "Make it with agent_create first."
+        raise ToolError(f"there is no made agent called {name!r}. {known}")
+    _check_within(spec, _maker(call))
+    return output_text(await call.call(name, {"input": input}))
+
+
+def agent_file_text(
+    name: str,
+    instructions: str,
+    description: str | None,
+    model: str | None,
+    tools: Sequence[str],
+    toolsets: Sequence[ToolsetRef],
+) -> str:
+    """The text of an `.agent` file.
+
+    Args:
+        name: The agent's name.
+        instructions: Its instructions.
+        description: Its description.
+        model: Its model.
+        tools: Names of tools.
+        toolsets: Toolsets and how they are shown.
+
+    Returns:
+        The text; it parses back to these values.
+
+    Example:
+        >>> print(agent_file_text("critic", "Judge.", "Judges: well.", None, [], [ToolsetRef("docs", "d")]), end="")
+        ---
+        name: critic
+        description: 'Judges: well.'
+        toolsets:
+          docs:
+            prefix: d
+        ---
+        Judge.
+    """
+    head: dict[str, object] = {"name": name}
+    if description is not None:
+        head["description"] = description
+    if model is not None:
+        head["model"] = model
+    if tools:
+        head["tools"] = list(tools)
+    if toolsets:
+        head["toolsets"] = {ref.name: _uses(ref) for ref in toolsets}
+    written = yaml.safe_dump(head, sort_keys=False, allow_unicode=True, width=10_000)
+    return f"---\n{written}---\n{instructions.rstrip()}\n"
+
+
+def _uses(ref: ToolsetRef) -> dict[str, object]:
+    given = {"prefix": ref.prefix, "include": list(ref.include), "exclude": list(ref.exclude), **ref.options}
+    return {key: value for key, value in given.items() if value not in (None, [])}
+
+
+def _maker(call: CallContext) -> AgentSpec:
+    maker = call.frame.config.agent
+    if maker is None:
+        raise ToolError("only an agent can make and call agents so")
+    return maker
+
+
+def _toolsets(spec: AgentSpec) -> dict[str, ToolsetRef]:
+    """What an agent lists by name, with how it is shown; what it was given as an object has no name to pass on."""
+    found: dict[str, ToolsetRef] = {}
+    for item in spec.toolsets:
+        if isinstance(item, str):
+            found[item] = ToolsetRef(item)
+        elif isinstance(item, ToolsetRef) and item.value is None:
+            found.setdefault(item.name, item)
+    return found
+
+
+def _own_toolset(maker: AgentSpec, name: str) -> ToolsetRef:
+    own = _toolsets(maker)
+    if name not in own:
+        raise ToolError(f"you have no toolset {name!r} to give. {_own('toolsets', list(own))}")
+    return own[name]
+
+
+def _own(what: str, names: Sequence[str]) -> str:
+    return f"Your {what}: {', '.join(names)}." if names else f"You have no {what}."
+
+
+def _is_made(spec: AgentSpec, call: CallContext) -> bool:
+    """Whether an agent's file is one that `agent_create` writes."""
+    folder = call.project.generated_agents_dir
+    if folder is None or spec.place is None:
+        return False
+    return (call.project.root / spec.place.file).parent == folder
+
+
+def _check_within(spec: AgentSpec, caller: AgentSpec) -> None:
+    """See that an agent has nothing that its caller hasn't; it may have been made by another one."""
+    own = {name: _uses(ref) for name, ref in _toolsets(caller).items()}
+    tools = [each for each in spec.tools if each not in caller.tools]
+    toolsets = [name for name, ref in _toolsets(spec).items() if own.get(name) != _uses(ref)]
+    if tools or toolsets:
+        lacking = ", ".join(map(str, [*tools, *toolsets]))
+        raise ToolError(f"{spec.name} was made with what you don't have yourself: {lacking}")
+
+
+def _describe(args: Mapping[str, Any]) -> str:
+    given = [f"{key} {', '.join(map(str, args[key]))}" for key in ("tools", "toolsets") if args.get(key)]
+    return f"Make the agent {shown(str(args.get('name', '')))}" + (f", with {' and '.join(given)}" if given else "")

@@ -1,0 +1,94 @@
+"""Commands as a tool, run without a shell: the built-in toolsets, those a manifest configures, and that of 0.3.
+
+A command line is parsed into argument vectors of literal words, and these are judged, shown and run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from pydantic_ai import FunctionToolset
+
+from llm_do.errors import UsageError
+from llm_do.files.root import Root
+from llm_do.policy.pattern import Pattern, PatternError, parse_pattern
+from llm_do.runtime.traits import BuiltinContext
+from llm_do.toolsets.filesystem.protection import Protection
+from llm_do.toolsets.shell.classic import ShellConfig, ShellRule, ShellToolset
+from llm_do.toolsets.shell.environment import is_secret
+from llm_do.toolsets.shell.toolset import Shell, shell_toolset
+from llm_do.toolsets.shell.verdicts import file_operations, patterns, read_only
+
+__all__ = ["ShellConfig", "ShellRule", "ShellToolset", "configured", "shell_file_ops", "shell_readonly"]
+
+_OPTIONS = ("type", "allow", "cwd", "env")
+
+
+def shell_readonly(ctx: BuiltinContext) -> FunctionToolset[Any]:
+    """Commands that only read, below the project's folder: `ls cat head tail wc grep find sort uniq` and some of git.
+
+    Example:
+        >>> from pathlib import Path
+        >>> list(shell_readonly(BuiltinContext("shell_readonly", Path("."), Path("."))).tools)
+        ['shell']
+    """
+    protection = _protection(ctx)
+    return shell_toolset(Shell(protection.root, read_only(protection), reads_only=True), name=ctx.name)
+
+
+def shell_file_ops(ctx: BuiltinContext) -> FunctionToolset[Any]:
+    """`ls`, and `mv` after a question, below the project's folder."""
+    protection = _protection(ctx)
+    return shell_toolset(Shell(protection.root, file_operations(protection)), name=ctx.name)
+
+
+def configured(ctx: BuiltinContext) -> FunctionToolset[Any]:
+    """The toolset that a manifest's `{"type": "shell", ...}` describes.
+
+    Args:
+        ctx: Its options are `allow` (patterns of commands that run unasked), `cwd` (where they run, relative to the
+            project) and `env` (names of environment variables that they may see).
+
+    Returns:
+        A toolset without state; runs may share it.
+
+    Raises:
+        UsageError: An option is unknown or wrong.
+    """
+    for key in ctx.options:
+        if key not in _OPTIONS:
+            raise UsageError(f"the toolset {ctx.name} has an unknown option {key!r}")
+    protection = _protection(ctx)
+    cwd = ctx.options.get("cwd", ".")
+    names = _texts(ctx, "env")
+    if not isinstance(cwd, str):
+        raise UsageError(f"the toolset {ctx.name} needs a text as `cwd`")
+    for name in names:
+        if is_secret(name):
+            raise UsageError(
+                f"the toolset {ctx.name} would show commands the variable {name}, which looks like a secret",
+                hint="Take it out of `env`; secrets never reach a command.",
+            )
+    allowed = [_pattern(ctx, text) for text in _texts(ctx, "allow")]
+    return shell_toolset(Shell(protection.root, patterns(protection, allowed), cwd, names), name=ctx.name)
+
+
+def _protection(ctx: BuiltinContext) -> Protection:
+    return Protection(Root(ctx.project_root), ctx.python_files)
+
+
+def _pattern(ctx: BuiltinContext, text: str) -> Pattern:
+    try:
+        return parse_pattern(f"shell({text})")
+    except PatternError as error:
+        raise UsageError(f"the toolset {ctx.name} can't read {text!r} in `allow`: {error}") from error
+
+
+def _texts(ctx: BuiltinContext, key: str) -> tuple[str, ...]:
+    value: object = ctx.options.get(key, ())
+    items = cast("Sequence[object]", value) if isinstance(value, list | tuple) else [value]
+    texts = tuple(item for item in items if isinstance(item, str))
+    if isinstance(value, list | tuple) and len(texts) == len(items):
+        return texts
+    raise UsageError(f"the toolset {ctx.name} needs a list of texts as `{key}`")

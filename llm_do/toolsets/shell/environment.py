@@ -1,0 +1,106 @@
+"""What a command sees of ours: a short list of environment variables, none that looks like a secret, and where its
+program is looked up.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from llm_do.errors import ToolError
+
+__all__ = ["find_program", "is_secret", "shell_environment", "trusted_path"]
+
+_KEPT = ("LANG", "LANGUAGE", "TZ", "LC_ALL", "LC_CTYPE", "LC_COLLATE", "LC_MESSAGES", "LC_NUMERIC", "LC_TIME")
+_ON_WINDOWS = ("SYSTEMROOT", "PATHEXT", "COMSPEC")
+_SECRET_NAME = re.compile(
+    r"KEY|TOKEN|SECRET|PASS(WORD|WD|PHRASE|_|$)|PWD_|CREDENTIAL|AUTH|COOKIE|SESSION|PRIVATE|SIGNATURE|WEBHOOK|DSN"
+    r"|(^|_)(PAT|PW)($|_)",
+    re.IGNORECASE,
+)
+_SECRET_VALUE = re.compile(
+    r"://[^/\s:@]*:[^/\s@]+@"
+    r"|\b(sk|pk|rk|ghp|gho|ghs|ghu|glpat|xox[abprs]|hf|npm|pypi)[-_][A-Za-z0-9_-]{12,}"
+    r"|\bgithub_pat_|\bAKIA[0-9A-Z]{12,}|\bAIza[0-9A-Za-z_-]{20,}|\beyJ[\w-]{8,}\.[\w-]{8,}\.|-----BEGIN "
+)
+
+
+def is_secret(name: str, value: str = "") -> bool:
+    """Whether an environment variable looks like a secret, by its name or its value.
+
+    Example:
+        >>> is_secret("OPENAI_API_KEY"), is_secret("PAGER"), is_secret("DB", "pg://me:pw@host/x")
+        (True, False, True)
+    """
+    return _SECRET_NAME.search(name) is not None or _SECRET_VALUE.search(value) is not None
+
+
+def trusted_path(root: Path, environ: Mapping[str, str] | None = None) -> str:
+    """The search path without what the project could have put there.
+
+    Args:
+        root: The project's folder.
+        environ: The environment, the process's own if left out.
+
+    Returns:
+        The absolute folders of `PATH` that are neither in the project nor above it.
+    """
+    given = (os.environ if environ is None else environ).get("PATH") or os.defpath
+    inside = [root.absolute(), root.resolve()]
+    kept: list[str] = []
+    for entry in given.split(os.pathsep):
+        if not Path(entry).is_absolute():
+            continue
+        spellings = (Path(os.path.normpath(entry)), Path(entry).resolve())
+        if not any(one.is_relative_to(folder) for one in spellings for folder in inside):
+            kept.append(entry)
+    return os.pathsep.join(kept)
+
+
+def shell_environment(path: str, names: Iterable[str] = (), environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment of a command.
+
+    Args:
+        path: Its `PATH`, unless `names` has it.
+        names: Variables that it may see besides the usual ones.
+        environ: The environment, the process's own if left out.
+
+    Returns:
+        Language, time zone, `PATH`, `TERM=dumb`, and what was named; nothing that looks like a secret.
+
+    Example:
+        >>> shell_environment("/bin", ["A", "A_TOKEN"], {"A": "1", "A_TOKEN": "x", "B": "2", "LANG": "C"})
+        {'TERM': 'dumb', 'PATH': '/bin', 'LANG': 'C', 'A': '1'}
+    """
+    ours = os.environ if environ is None else environ
+    kept = {"TERM": "dumb", "PATH": path}
+    for name in (*_KEPT, *(_ON_WINDOWS if os.name == "nt" else ()), *names):
+        if name in ours and not is_secret(name, ours[name]):
+            kept[name] = ours[name]
+    return kept
+
+
+def find_program(name: str, path: str, cwd: Path) -> str:
+    """The absolute path of a program.
+
+    Args:
+        name: The first word of a command; with a slash in it, it is taken from `cwd`.
+        path: The search path.
+        cwd: The directory the command runs in.
+
+    Returns:
+        The path.
+
+    Raises:
+        ToolError: There is no such program.
+    """
+    if "/" in name or os.sep in name:
+        found = shutil.which(str(cwd / name))
+    else:
+        found = shutil.which(name, path=path) if path else None
+    if found is None:
+        raise ToolError(f"there is no program {name!r}: name one that is installed, or do without")
+    return found

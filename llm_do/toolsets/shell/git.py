@@ -1,0 +1,170 @@
+"""Git without what a repository's own configuration could make it run, for the subcommands that only read.
+
+A cloned or unpacked folder may configure pagers, file monitors, filters, diff programs, hooks and helpers. Each key
+whose value is a program is overridden, subrepositories are left alone, and no remote is asked. User's and system's
+configuration are not read either.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from llm_do.errors import ToolError
+
+__all__ = ["Capture", "SafeGit", "safe_git"]
+
+Capture = Callable[[Sequence[str], Mapping[str, str]], Awaitable[tuple[int, bytes]]]
+"""Runs a command in the directory meant and returns its exit code and output."""
+
+_ENVIRONMENT = {
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_ASKPASS": "false",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+_OVERRIDES = {
+    "core.fsmonitor": "false",
+    "core.hooksPath": "/dev/null",
+    "core.pager": "cat",
+    "core.sshCommand": "false",
+    "diff.ignoreSubmodules": "all",
+    "diff.submodule": "short",
+    "gpg.openpgp.program": "false",
+    "gpg.program": "false",
+    "gpg.ssh.program": "false",
+    "gpg.x509.program": "false",
+    "log.diffMerges": "separate",
+    "log.showSignature": "false",
+    "protocol.allow": "never",
+    "safe.bareRepository": "explicit",
+    "status.submoduleSummary": "false",
+    "submodule.recurse": "false",
+}
+_RUNS_A_PROGRAM = re.compile(
+    r"filter\..*\.(?:clean|smudge|process)|diff\..*\.(?:command|textconv)|diff\.external|merge\..*\.driver"
+    r"|gpg\.ssh\.defaultkeycommand|core\.(?:editor|gitproxy|askpass|alternaterefscommand)"
+    r"|remote\..*\.(?:uploadpack|receivepack|vcs)|uploadpack\.packobjectshook|credential\..*|pager\..*",
+    re.IGNORECASE | re.DOTALL,
+)
+_REQUIRED_FILTER = re.compile(r"filter\..*\.required", re.IGNORECASE | re.DOTALL)
+_NO_PROGRAMS = ("--no-ext-diff", "--no-textconv")
+_FORCED: Mapping[str, tuple[str, ...]] = {
+    "status": ("--ignore-submodules=all",),
+    "diff": (*_NO_PROGRAMS, "--ignore-submodules=all"),
+    "log": (*_NO_PROGRAMS, "--no-show-signature"),
+    "show": (*_NO_PROGRAMS, "--no-show-signature"),
+}
+_OLDEST = (2, 31)
+"""The first version that takes configuration from numbered environment variables."""
+
+
+@dataclass(frozen=True, slots=True)
+class SafeGit:
+    """A git command as it is run.
+
+    Args:
+        argv: The argument vector.
+        environment: The environment.
+        visible: The folders that the repository is made of.
+    """
+
+    argv: Sequence[str]
+    environment: Mapping[str, str]
+    visible: Sequence[Path]
+
+
+async def safe_git(
+    argv: Sequence[str], subcommand: str, environment: Mapping[str, str], root: Path, capture: Capture
+) -> SafeGit:
+    """A git command that only reads, made safe for a repository of anybody's.
+
+    Args:
+        argv: The argument vector, its program an absolute path.
+        subcommand: Which reading subcommand it is.
+        environment: The environment of the command.
+        root: The folder that commands are confined to.
+        capture: Runs the questions to git.
+
+    Returns:
+        What to run.
+
+    Raises:
+        ToolError: Git is too old, or the repository lies somewhere else.
+    """
+    program = argv[0]
+    plain = {**environment, **_ENVIRONMENT, **_config(_OVERRIDES)}
+    await _check_version(program, plain, capture)
+    code, listed = await capture([program, "config", "--list", "-z", "--includes"], plain)
+    entries = listed.split(b"\0") if code == 0 else []
+    keys = {entry.partition(b"\n")[0].decode(errors="surrogateescape") for entry in entries}
+    found = {key: "" for key in keys if _RUNS_A_PROGRAM.fullmatch(key)}
+    found |= {key: "false" for key in keys if _REQUIRED_FILTER.fullmatch(key)}
+    places = await _find_repository(program, plain, capture)
+    visible = _check_place(*places, root, configured="core.worktree" in keys) if places is not None else ()
+    at = list(argv).index(subcommand, 1)
+    vector = [program, "--no-pager", "--no-optional-locks", subcommand, *_FORCED[subcommand], *argv[at + 1 :]]
+    return SafeGit(vector, {**environment, **_ENVIRONMENT, **_config({**found, **_OVERRIDES})}, visible)
+
+
+def _config(values: Mapping[str, str]) -> dict[str, str]:
+    """Configuration as environment variables; it outweighs every file."""
+    numbered = {"GIT_CONFIG_COUNT": str(len(values))}
+    for number, (key, value) in enumerate(values.items()):
+        numbered[f"GIT_CONFIG_KEY_{number}"] = key
+        numbered[f"GIT_CONFIG_VALUE_{number}"] = value
+    return numbered
+
+
+async def _check_version(program: str, environment: Mapping[str, str], capture: Capture) -> None:
+    _, said = await capture([program, "version"], environment)
+    found = re.search(rb"(\d+)\.(\d+)", said)
+    if found is None or (int(found[1]), int(found[2])) < _OLDEST:
+        raise ToolError("this git is too old to be run safely: it needs to be 2.31 or newer")
+
+
+async def _find_repository(
+    program: str, environment: Mapping[str, str], capture: Capture
+) -> tuple[Path, Path, Path] | None:
+    asked = ["--path-format=absolute", "--show-toplevel", "--git-dir", "--git-common-dir"]
+    code, said = await capture([program, "rev-parse", *asked], environment)
+    lines = said.decode(errors="surrogateescape").splitlines()
+    if code or len(lines) != 3:
+        return None
+    return Path(lines[0]), Path(lines[1]), Path(lines[2])
+
+
+def _check_place(top: Path, data: Path, common: Path, root: Path, *, configured: bool) -> tuple[Path, ...]:
+    """See that a repository is the project's: below the root or around it, its data its own.
+
+    Args:
+        top: Its work tree.
+        data: Where its data is.
+        common: Where the data is that it shares with its other work trees.
+        root: The folder that commands are confined to.
+        configured: Whether the data's own configuration names the work tree, as a submodule's does.
+    """
+    top, data, common, real = top.resolve(), data.resolve(), common.resolve(), root.resolve()
+    mutual = data == top / ".git" or _points_back(data, top)
+    if top.is_relative_to(real):
+        own = mutual or configured or data.is_relative_to(real)
+    else:
+        own = real.is_relative_to(top) and mutual
+    if not (own and data.is_relative_to(common)):
+        raise ToolError("the repository's files are not in the project's folder nor around it: do without git here")
+    return top, common
+
+
+def _points_back(data: Path, top: Path) -> bool:
+    """Whether a linked work tree is one that its repository knows of."""
+    try:
+        return Path((data / "gitdir").read_text(encoding="utf-8").strip()).resolve() == top / ".git"
+    except OSError:
+        return False

@@ -1,0 +1,138 @@
+"""The options of a program that may be used, and reading a command by them.
+
+What a table doesn't name is refused, abbreviations of long options included: a program may understand more than the
+table knows, never something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+__all__ = ["Options", "UnknownOptionError", "read_words"]
+
+Role = Literal["operand", "value", "path"]
+"""What a word of a command is: an operand, an option's value, or an option's value that is a path."""
+
+
+class UnknownOptionError(Exception):
+    """A command has an option that its table doesn't name, or one that lacks its value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of one program.
+
+    Args:
+        flags: Letters that take no value.
+        valued: Letters that take one, in the same word or the next.
+        attached: Letters that may have one, in the same word only.
+        long: Long options without a value, without their dashes.
+        long_valued: Long options with one, after `=` or in the next word.
+        long_optional: Long options with a value after `=` or none.
+        paths: Names among them whose value is a path.
+        digits: Whether `-3` is an option.
+    """
+
+    flags: str = ""
+    valued: str = ""
+    attached: str = ""
+    long: frozenset[str] = frozenset()
+    long_valued: frozenset[str] = frozenset()
+    long_optional: frozenset[str] = frozenset()
+    paths: frozenset[str] = field(default_factory=frozenset[str])
+    digits: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        flags: str = "",
+        valued: str = "",
+        long: str = "",
+        long_valued: str = "",
+        long_optional: str = "",
+        paths: str = "",
+        *,
+        attached: str = "",
+        digits: bool = False,
+    ) -> Options:
+        """A table from texts: letters as they are, names divided by blanks."""
+        return cls(
+            flags,
+            valued,
+            attached,
+            frozenset(long.split()),
+            frozenset(long_valued.split()),
+            frozenset(long_optional.split()),
+            frozenset(paths.split()),
+            digits,
+        )
+
+
+def read_words(words: Sequence[str], options: Options) -> Iterator[tuple[Role, str, str]]:
+    """Read a command's words as its program will.
+
+    Args:
+        words: The words after the program.
+        options: The program's options.
+
+    Yields:
+        What a word or a part of it is, the option it is the value of (empty for an operand), and its text.
+
+    Raises:
+        UnknownOptionError: An option is not in the table.
+
+    Example:
+        >>> list(read_words(["-rn", "-e", "x", "src"], Options.of("rn", "e")))
+        [('value', 'e', 'x'), ('operand', '', 'src')]
+    """
+    rest = list(reversed(words))
+    while rest:
+        word = rest.pop()
+        if word == "--":
+            for each in reversed(rest):
+                yield "operand", "", each
+            return
+        if word == "-" or not word.startswith("-"):
+            yield "operand", "", word
+        elif word.startswith("--"):
+            yield from _long(word, options, rest)
+        elif not (options.digits and word[1:].isascii() and word[1:].isdigit()):
+            yield from _short(word, options, rest)
+
+
+def _long(word: str, options: Options, rest: list[str]) -> Iterator[tuple[Role, str, str]]:
+    name, equals, value = word[2:].partition("=")
+    if (not equals and name in options.long) or (not equals and name in options.long_optional):
+        return
+    if equals and (name in options.long_optional or name in options.long_valued):
+        yield _role(name, options), name, value
+    elif name in options.long_valued and rest:
+        yield _role(name, options), name, _next(word, rest)
+    else:
+        raise UnknownOptionError(word)
+
+
+def _short(word: str, options: Options, rest: list[str]) -> Iterator[tuple[Role, str, str]]:
+    for place, letter in enumerate(word[1:], start=2):
+        if letter in options.flags:
+            continue
+        if letter in options.attached:
+            return
+        if letter not in options.valued or not (word[place:] or rest):
+            raise UnknownOptionError(f"-{letter}" if len(word) == 2 else f"-{letter} in {word}")
+        yield _role(letter, options), letter, word[place:] or _next(word, rest)
+        return
+
+
+def _next(option: str, rest: list[str]) -> str:
+    """A value in a word of its own. It is never what could be an option: programs differ in who takes a value."""
+    value = rest.pop()
+    if value.startswith("-") and value != "-" and not value[1:].isdecimal():
+        raise UnknownOptionError(f"{option} {value}")
+    return value
+
+
+def _role(name: str, options: Options) -> Role:
+    return "path" if name in options.paths else "value"

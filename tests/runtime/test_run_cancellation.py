@@ -1,0 +1,404 @@
+"""However a run is ended from outside: nothing goes on, nothing stays open, and the history is strict."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic_ai import RunContext
+from pydantic_ai import Tool as PydanticTool
+from pydantic_ai.toolsets import FunctionToolset
+
+from llm_do import CallContext, Runtime
+from tests.support.history import results_of, strict
+from tests.support.runs import Answers, agent, heard, runtime_of
+from tests.support.scripted import call, script
+
+
+def add(a: int, b: int) -> int:
+    """Add."""
+    return a + b
+
+
+class Site:
+    """A run that can be caught in the middle of a tool, a model request, an approval or a child."""
+
+    def __init__(self, where: str) -> None:
+        self.reached = asyncio.Event()
+        self.cancelled_tools = 0
+        self.entered = self.exited = 0
+        self.contexts: list[CallContext] = []
+
+        async def hang(ctx: RunContext[CallContext]) -> str:
+            self.contexts.append(ctx.deps)
+            self.reached.set()
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                self.cancelled_tools += 1
+                raise
+            return "never"
+
+        async def hanging(messages: Any, info: Any) -> Any:
+            self.reached.set()
+            await asyncio.Event().wait()
+
+        async def asked(request: Any) -> Any:
+            self.reached.set()
+            await asyncio.Event().wait()
+
+        class Counted(FunctionToolset[Any]):
+            async def __aenter__(toolset) -> Any:  # noqa: N805
+                self.entered += 1
+                return toolset
+
+            async def __aexit__(toolset, *exception: Any) -> None:  # noqa: N805
+                self.exited += 1
+
+        def counted(ctx: RunContext[Any]) -> FunctionToolset[Any]:
+            return Counted([add])
+
+        first = [call("add", {"a": 1, "b": 2}, "done-1"), call("hang", {}, "open-1")]
+        inner = agent("inner", script(first, "x"), tools=[hang], toolsets=[counted])
+        self.main = {
+            "tool": agent("main", script(first, "fin"), tools=[hang], toolsets=[counted]),
+            "model": agent("main", script([call("add", {"a": 1, "b": 2}, "done-1")], hanging), toolsets=[counted]),
+            "approval": agent("main", script([call("add", {"a": 1, "b": 2}, "open-1")], "fin"), toolsets=[counted]),
+            "child": agent(
+                "main",
+                script([call("inner", {"input": "a"}, "open-1"), call("inner", {"input": "b"}, "open-2")], "fin"),
+                toolsets=[inner, counted],
+            ),
+        }[where]
+        self.runtime: Runtime = runtime_of(
+            [self.main, inner], approvals=asked if where == "approval" else "approve_all"
+        )
+        self.ear = heard(self.runtime)
+
+    def check(self) -> None:
+        """Nothing is open: each tool_call has its result, each call its end, each toolset its exit."""
+        calls = [(event.call_id, event.tool_call_id) for event in self.ear.of("tool_call")]
+        results = [(event.call_id, event.tool_call_id) for event in self.ear.of("tool_result")]
+        assert sorted(calls) == sorted(results)
+        assert len(self.ear.of("call_started")) == len(self.ear.of("call_finished"))
+        assert [event.seq for event in self.ear.events] == list(range(len(self.ear.events)))
+        assert self.ear.types[-1] == "run_failed"
+        assert self.ear.events[-1].status == "interrupted"
+        assert self.entered == self.exited > 0
+        assert all(ctx.cancelled for ctx in self.contexts)
+        assert self.cancelled_tools == len(self.contexts)
+
+
+def within_time(scenario: Callable[[], Awaitable[None]]) -> None:
+    async def bounded() -> None:
+        async with asyncio.timeout(10):
+            await scenario()
+
+    asyncio.run(bounded())
+
+
+WHERE = ["tool", "model", "approval", "child"]
+
+
+async def nothing_left_running() -> None:
+    # A run cancelled while PydanticAI prepares it leaves one task of the library's parked, which then does nothing.
+    left = [task for task in asyncio.all_tasks() if "ScopedTask" not in repr(task.get_coro())]
+    assert left == [asyncio.current_task()]
+
+
+@pytest.mark.parametrize("where", WHERE)
+def test_cancelling_from_outside_closes_everything(where: str) -> None:
+    async def scenario() -> None:
+        site = Site(where)
+        task = asyncio.ensure_future(site.runtime.run("go"))
+        await site.reached.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        site.check()
+        await nothing_left_running()
+
+    within_time(scenario)
+
+
+@pytest.mark.parametrize("where", WHERE)
+def test_an_interrupted_run_has_a_result_to_continue_from(where: str) -> None:
+    async def scenario() -> None:
+        site = Site(where)
+        task = asyncio.ensure_future(site.runtime.execute("go"))
+        await site.reached.wait()
+        await asyncio.sleep(0.01)
+        site.runtime.interrupt()
+        result = await task
+        site.check()
+        await nothing_left_running()
+
+        assert (result.status, result.exit_code) == ("interrupted", 130)
+        strict(result.messages)
+        for record in result.calls:
+            strict(record.messages)
+            assert record.status == "interrupted"
+        outcomes = {one: outcome for one, outcome, _ in results_of(result.messages)}
+        assert {one: outcome for one, outcome in outcomes.items() if one.startswith("open")} == dict.fromkeys(
+            [one for one in outcomes if one.startswith("open")], "interrupted"
+        )
+        if where == "tool":
+            assert outcomes == {"done-1": "success", "open-1": "interrupted"}
+
+        site.main.model = script("continued")
+        site.runtime.registry.agents()
+        again = await site.runtime.run("go on", messages=result.messages)
+        assert again.output == "continued"
+        strict(again.messages)
+
+    within_time(scenario)
+
+
+@pytest.mark.parametrize("where", WHERE)
+def test_leaving_a_stream_early_cancels_the_run(where: str) -> None:
+    async def scenario() -> None:
+        site = Site(where)
+        events: AsyncIterator[Any] = site.runtime.stream("go").__aiter__()
+        async for event in events:
+            if site.reached.is_set() or event.type == "approval_requested":
+                break
+            if where == "model" and event.type == "tool_result":
+                break
+        await events.aclose()  # type: ignore[attr-defined]
+        site.check()
+        await nothing_left_running()
+
+    within_time(scenario)
+
+
+def test_interrupting_ends_every_run_that_goes_on() -> None:
+    async def scenario() -> None:
+        site = Site("tool")
+        tasks = [asyncio.ensure_future(site.runtime.execute("go")) for _ in range(5)]
+        while len(site.contexts) < 5:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        threading.Thread(target=site.runtime.interrupt).start()
+        assert [result.status for result in await asyncio.gather(*tasks)] == ["interrupted"] * 5
+        await nothing_left_running()
+
+    within_time(scenario)
+
+
+def test_cancelling_twice_still_waits_for_the_tools_cleaning_up() -> None:
+    async def scenario() -> None:
+        started, cleaned = asyncio.Event(), asyncio.Event()
+
+        async def careful() -> str:
+            started.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                with suppress(asyncio.CancelledError):
+                    await asyncio.sleep(0.02)
+                cleaned.set()
+            return ""
+
+        runtime = runtime_of([agent("main", script(call("careful")), tools=[careful])])
+        task = asyncio.ensure_future(runtime.run("go"))
+        await started.wait()
+        task.cancel()
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert cleaned.is_set()
+        await nothing_left_running()
+
+    within_time(scenario)
+
+
+def test_a_synchronous_tool_is_abandoned_and_told() -> None:
+    async def scenario() -> None:
+        started, gave_up = threading.Event(), threading.Event()
+
+        def slow(ctx: RunContext[CallContext]) -> str:
+            started.set()
+            for _ in range(2000):
+                if ctx.deps.cancelled:
+                    gave_up.set()
+                    return "late"
+                threading.Event().wait(0.001)
+            return "late"
+
+        runtime = runtime_of([agent("main", script(call("slow")), tools=[slow])])
+        ear = heard(runtime, "tool_result")
+        task = asyncio.ensure_future(runtime.run("go"))
+        await asyncio.to_thread(started.wait, 5)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert [event.status for event in ear.events] == ["cancelled"]
+        assert await asyncio.to_thread(gave_up.wait, 2)
+
+    within_time(scenario)
+
+
+def test_cancellation_gives_back_what_the_budget_held() -> None:
+    async def scenario() -> None:
+        started = asyncio.Event()
+
+        async def hanging(messages: Any, info: Any) -> Any:
+            started.set()
+            await asyncio.Event().wait()
+
+        slow = agent("slow", script(hanging), max_tokens=90)
+        quick = agent("quick", script("quick"), max_tokens=90)
+
+        async def main(input: Any, ctx: CallContext) -> str:
+            task = asyncio.ensure_future(ctx.call("slow", "x"))
+            await started.wait()
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+            return await ctx.call("quick", "y")
+
+        runtime = runtime_of([slow, quick], main, budget={"output_tokens": 100})
+        result = await runtime.run("go")
+        assert result.output == "quick"
+        assert [record.status for record in result.calls] == ["interrupted", "completed"]
+
+    within_time(scenario)
+
+
+async def _after(steps: int, task: asyncio.Task[Any]) -> None:
+    for _ in range(steps):
+        if task.done():
+            return
+        await asyncio.sleep(0)
+    task.cancel()
+
+
+def _hops(hops: int, meters: list[Any] | None = None) -> Callable[..., Awaitable[str]]:
+    async def hop(ctx: RunContext[CallContext], n: int) -> str:
+        if meters is not None:
+            meters.append(ctx.deps.run.budget)
+        for _ in range(hops):
+            await asyncio.sleep(0)
+        return f"hopped {n}"
+
+    return hop
+
+
+@given(st.integers(0, 120), st.integers(0, 4), st.sampled_from(["approve_all", "ask"]), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_a_run_cancelled_at_any_moment_leaves_nothing_open(steps: int, hops: int, mode: str, streamed: bool) -> None:
+    async def scenario() -> None:
+        meters: list[Any] = []
+        hop = _hops(hops, meters)
+        worker = agent("worker", script([call("hop", n=1), call("nope")], "w"), tools=[hop], max_tokens=10)
+        main = agent(
+            "main",
+            script([call("worker", input="a"), call("hop", n=0), call("worker", input="b")], call("hop", n=2), "fin"),
+            tools=[hop],
+            toolsets=[worker],
+            max_tokens=10,
+        )
+        runtime = runtime_of(
+            [main, worker], approvals=Answers() if mode == "ask" else mode, budget={"output_tokens": 100_000}
+        )
+        ear = heard(runtime)
+        if streamed:
+            runtime.on("text", lambda event: None)
+        task = asyncio.ensure_future(runtime.execute("go"))
+        await _after(steps, task)
+        with suppress(asyncio.CancelledError):
+            result = await task
+            strict(result.messages)
+        assert not any(meter.holds_tokens for meter in meters)
+        await nothing_left_running()
+        for event_type, end in (
+            ("tool_call", "tool_result"),
+            ("call_started", "call_finished"),
+            ("approval_requested", "approval_resolved"),
+        ):
+            assert len(ear.of(event_type)) == len(ear.of(end))
+        if ear.events:
+            assert ear.types[-1] in ("run_failed", "run_finished")
+
+    within_time(scenario)
+
+
+@given(st.integers(1, 60))
+@settings(max_examples=30, deadline=None)
+def test_a_run_interrupted_at_any_moment_can_be_continued(steps: int) -> None:
+    async def scenario() -> None:
+        main = agent(
+            "main",
+            script([call("hop", n=1), call("hop", n=2), call("nope")], call("hop", n=3), "fin"),
+            tools=[_hops(2)],
+        )
+        runtime = runtime_of([main])
+        task = asyncio.ensure_future(runtime.execute("go"))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        runtime.interrupt()
+        result = await task
+        strict(result.messages)
+        main.model = script("continued")
+        assert (await runtime.run("go on", messages=result.messages)).output == "continued"
+
+    within_time(scenario)
+
+
+def test_calls_that_never_began_have_a_result_too() -> None:
+    def alone() -> str:
+        raise AssertionError("never asked")
+
+    spec = agent(
+        "main",
+        script([call("alone", {}, "first"), call("add", {"a": 1, "b": 2}, "second")], "fin"),
+        tools=[PydanticTool(alone, sequential=True), add],
+    )
+    runtime = runtime_of([spec], approvals=Answers(["abort"]))
+    ear = heard(runtime, "tool_result")
+    result = asyncio.run(runtime.execute("go"))
+
+    assert [(event.tool_call_id, event.status) for event in ear.events] == [
+        ("first", "failed"),
+        ("second", "cancelled"),
+    ]
+    assert [(one, outcome) for one, outcome, _ in results_of(result.messages)] == [
+        ("first", "interrupted"),
+        ("second", "interrupted"),
+    ]
+    strict(result.messages)
+
+
+@pytest.mark.parametrize("ending", ["completed", "failed", "limited"])
+def test_a_factorys_toolset_lives_as_long_as_its_call(ending: str) -> None:
+    life: list[str] = []
+
+    class Living(FunctionToolset[Any]):
+        async def __aenter__(self) -> Any:
+            life.append("enter")
+            return self
+
+        async def __aexit__(self, *exception: Any) -> None:
+            life.append("exit")
+
+    def factory(ctx: RunContext[CallContext]) -> Any:
+        life.append(f"made for {ctx.deps.path}")
+        return Living([add])
+
+    turns: Any = {
+        "completed": [call("add", a=1, b=1), "x"],
+        "failed": [call("add", a=1, b=1), ValueError("x")],
+        "limited": [call("add", a=1, b=1)],
+    }
+    worker = agent("worker", script(*turns[ending]), toolsets=[factory])
+    main = agent("main", script([call("worker", input="a")], [call("worker", input="b")], "fin"), toolsets=[worker])
+    result = asyncio.run(runtime_of([main, worker]).run("go"))
+
+    assert result.output == "fin"
+    assert life == ["made for main/worker", "enter", "exit"] * 2

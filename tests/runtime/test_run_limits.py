@@ -1,0 +1,515 @@
+"""What ends a run: steps, loops, depth, budgets, time. Each is a typed error with a history the next run accepts."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel
+from pydantic_ai import RunContext
+from pydantic_ai.messages import ModelResponse, TextPart
+from pydantic_ai.usage import RequestUsage
+
+from llm_do import (
+    BudgetError,
+    CallContext,
+    DepthLimitError,
+    LimitError,
+    LoopError,
+    ModelBehaviourError,
+    RunError,
+    RunTimeoutError,
+    StepLimitError,
+    ToolError,
+)
+from tests.support.history import results_of, strict
+from tests.support.runs import Answers, agent, carry_out, heard, runtime_of
+from tests.support.scripted import call, script
+
+
+def add(a: int, b: int) -> int:
+    """Add."""
+    return a + b
+
+
+def counting(*, n: int = 10**6) -> Any:
+    """A model that asks for another sum each time, `n` times."""
+
+    def turn(messages: Any, info: Any) -> Any:
+        done = sum(message.kind == "response" for message in messages)
+        return [call("add", a=done, b=1)] if done < n else "counted"
+
+    return script(turn)
+
+
+def assert_continues(runtime: Any, error: RunError, *, model: Any = None) -> None:
+    """The history that an error carries is strict, and a next run accepts it."""
+    strict(error.messages)
+    runtime.registry.agents()[0].model = model or script("continued")
+    result = asyncio.run(runtime.run("go on", messages=error.messages))
+    assert result.output == "continued"
+    strict(result.messages)
+    assert len(result.messages) > len(error.messages)
+
+
+# -- steps
+
+
+def test_the_model_is_asked_max_steps_times_and_no_more() -> None:
+    model = counting()
+    runtime = runtime_of([agent("main", model, tools=[add], max_steps=4)])
+
+    result = carry_out(runtime)
+
+    assert isinstance(result.error, StepLimitError)
+    assert len(model.asked) == result.steps == 4
+    assert (result.status, result.exit_code) == ("limited", 6)
+    assert result.error.agent_path == "main"
+    assert len(results_of(result.messages)) == 4
+    assert result.error.messages == result.messages
+    assert_continues(runtime, result.error)
+
+
+def test_ten_steps_are_the_default_and_enough_when_the_tenth_answers() -> None:
+    assert isinstance(carry_out(runtime_of([agent("main", counting(), tools=[add])])).error, StepLimitError)
+    result = carry_out(runtime_of([agent("main", counting(n=9), tools=[add])]))
+    assert (result.output, result.steps) == ("counted", 10)
+
+
+@pytest.mark.parametrize(
+    ("declared", "project", "caller", "steps"), [(3, 5, None, 3), (None, 5, None, 5), (3, 5, 2, 2)]
+)
+def test_the_caller_goes_before_the_agent_before_the_project(
+    declared: Any, project: int, caller: Any, steps: int
+) -> None:
+    model = counting()
+    runtime = runtime_of(
+        [agent("main", model, tools=[add], max_steps=declared)], max_steps=project, options={"max_steps": caller}
+    )
+
+    assert carry_out(runtime).steps == steps
+
+
+def test_steps_are_not_accumulated_over_a_conversation() -> None:
+    model = script(call("add", a=1, b=1), call("add", a=2, b=2), "said")
+    runtime = runtime_of([agent("main", model, tools=[add], max_steps=3)])
+    context = None
+    for _ in range(4):
+        result = asyncio.run(runtime.run("more", execution_context=context))
+        before = context.messages if context else ()
+        assert result.messages[: len(before)] == list(before)
+        context = result.execution_context
+        assert result.steps == 3
+    assert sum(message.kind == "response" for message in context.messages) == 12
+
+
+def test_a_childs_steps_are_its_own() -> None:
+    inner = agent("inner", counting(n=3), tools=[add], max_steps=4)
+    main = agent(
+        "main", script(call("inner", input="a"), call("inner", input="b"), "done"), toolsets=[inner], max_steps=3
+    )
+
+    result = carry_out(runtime_of([main, inner]))
+
+    assert (result.output, result.steps) == ("done", 11)
+
+
+# -- loops
+
+
+def test_the_same_batch_does_not_run_a_third_time() -> None:
+    ran: list[int] = []
+
+    def note(n: int) -> str:
+        ran.append(n)
+        return "noted"
+
+    runtime = runtime_of([agent("main", script([call("note", n=1), call("note", n=2)]), tools=[note])])
+    ear = heard(runtime, "tool_call")
+
+    result = carry_out(runtime)
+
+    assert isinstance(result.error, LoopError)
+    assert sorted(ran) == [1, 1, 2, 2]
+    assert len(ear.events) == 4
+    assert result.steps == 3
+    assert result.status == "limited"
+    assert [outcome for _, outcome, _ in results_of(result.messages)] == ["success"] * 4 + ["interrupted"] * 2
+    assert_continues(runtime, result.error)
+
+
+def test_spacing_and_order_do_not_hide_a_loop() -> None:
+    turns = [
+        [call("add", '{"a": 1, "b": 2}'), call("add", '{"a": 3, "b": 4}')],
+        [call("add", '{"b":4,"a":3}'), call("add", {"b": 2, "a": 1})],
+        [call("add", '{ "a" : 1 , "b" : 2 }'), call("add", '{"a": 3, "b": 4}')],
+    ]
+    result = carry_out(runtime_of([agent("main", script(*turns, "never"), tools=[add])]))
+
+    assert isinstance(result.error, LoopError)
+    assert result.steps == 3
+
+
+@pytest.mark.parametrize(("threshold", "steps"), [(1, 1), (2, 2), (5, 5), (0, 10)])
+def test_the_threshold_can_be_set_and_zero_is_off(threshold: int, steps: int) -> None:
+    result = carry_out(
+        runtime_of([agent("main", script(call("add", a=1, b=1)), tools=[add])], loop_threshold=threshold)
+    )
+
+    assert result.steps == steps
+    assert isinstance(result.error, LoopError if threshold else StepLimitError)
+
+
+def test_a_different_batch_in_between_is_no_loop() -> None:
+    one, two = call("add", a=1, b=1), call("add", a=2, b=2)
+    result = carry_out(runtime_of([agent("main", script(one, one, two, one, one, "fin"), tools=[add])]))
+
+    assert result.output == "fin"
+
+
+def test_a_denied_call_counts_too() -> None:
+    answers = Answers(["deny"])
+    result = carry_out(runtime_of([agent("main", script(call("add", a=1, b=1)), tools=[add])], approvals=answers))
+
+    assert isinstance(result.error, LoopError)
+    assert len(answers.asked) == 2
+
+
+@pytest.mark.parametrize(
+    "asked", [call("nope"), call("add", '{"a":'), call("add", a="x", b=1), call("add", "[" * 3000)]
+)
+def test_refused_and_malformed_calls_count_too(asked: Any) -> None:
+    result = carry_out(runtime_of([agent("main", script(asked), tools=[add])]))
+
+    assert isinstance(result.error, LoopError)
+    strict(result.messages)
+
+
+def test_a_loop_in_a_continued_conversation_starts_anew() -> None:
+    runtime = runtime_of([agent("main", script(call("add", a=1, b=1), call("add", a=1, b=1), "fin"), tools=[add])])
+    first = asyncio.run(runtime.run("go"))
+    second = asyncio.run(runtime.run("go", messages=first.messages))
+
+    assert second.output == "fin"
+
+
+# -- depth
+
+
+def recursive() -> Any:
+    """An agent that calls itself until it is told it can't, and says what it was told."""
+
+    def turn(messages: Any, info: Any) -> Any:
+        told = results_of(messages)
+        return told[-1][2] if told else [call("deep", input="down")]
+
+    spec = agent("deep", script(turn))
+    spec.toolsets = [spec]
+    return spec
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5])
+def test_calls_deeper_than_max_depth_are_failed_results(limit: int) -> None:
+    runtime = runtime_of([recursive()], options={"max_depth": limit})
+    ear = heard(runtime)
+
+    result = carry_out(runtime)
+
+    assert result.status == "completed"
+    assert max(event.depth for event in ear.events) == limit
+    assert len(result.calls) == limit - 1
+    assert [error.type for error in result.errors] == ["DepthLimitError"]
+    assert f"deeper than {limit} calls" in result.output
+    strict(result.messages)
+
+
+def test_from_python_a_call_too_deep_is_a_typed_error() -> None:
+    caught: list[Exception] = []
+
+    async def down(input: Any, ctx: CallContext) -> str:
+        try:
+            return await ctx.call("step", {"n": 0})
+        except DepthLimitError as error:
+            caught.append(error)
+            return "too deep"
+
+    async def step(ctx: RunContext[CallContext], n: int) -> str:
+        return await ctx.deps.call("step", {"n": n + 1})
+
+    result = carry_out(runtime_of([], down, tools={"step": step}))
+
+    assert result.output == "too deep"
+    assert isinstance(caught[0], DepthLimitError)
+    assert caught[0].status == "limited"
+    assert len(result.calls) == 5
+
+
+def test_a_depth_error_that_nobody_catches_ends_the_run_as_limited() -> None:
+    spec = recursive()
+
+    async def main(input: Any, ctx: CallContext) -> str:
+        return await ctx.call("deep", "x")
+
+    result = carry_out(runtime_of([spec], main, max_depth=0))
+
+    assert isinstance(result.error, DepthLimitError)
+    assert result.status == "limited"
+
+
+# -- budgets
+
+
+def tree(children: int, requests: int, model_for: Any = None) -> list[Any]:
+    """main calls `children` workers at once; each makes `requests` requests."""
+    workers = [
+        agent(f"w{n}", (model_for or (lambda: counting(n=requests - 1)))(), tools=[add]) for n in range(children)
+    ]
+    main = agent("main", script([call(worker.name, input="go") for worker in workers], "done"), toolsets=workers)
+    return [main, *workers]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 5, 7, 11, 16, 17, 20])
+def test_parallel_children_never_send_one_request_too_many(limit: int) -> None:
+    specs = tree(5, 3)
+    runtime = runtime_of(specs, budget={"requests": limit})
+
+    result = carry_out(runtime)
+
+    sent = sum(len(spec.model.asked) for spec in specs)
+    assert sent == min(limit, 17) == result.usage.requests
+    if limit < 17:
+        assert isinstance(result.error, BudgetError)
+        assert_continues(runtime_of([specs[0]]), result.error)
+    else:
+        assert result.output == "done"
+    for record in result.calls:
+        strict(record.messages)
+
+
+@pytest.mark.parametrize("limit", [1, 4, 9, 15, 40])
+def test_parallel_children_never_run_one_tool_too_many(limit: int) -> None:
+    ran = 0
+
+    def work(n: int) -> int:
+        nonlocal ran
+        ran += 1
+        return n
+
+    workers = [agent(f"w{n}", script([call("work", n=k) for k in range(3)], "x"), tools=[work]) for n in range(5)]
+    main = agent("main", script([call(worker.name, input="go") for worker in workers], "done"), toolsets=workers)
+
+    result = carry_out(runtime_of([main, *workers], budget={"tool_calls": limit}))
+
+    assert ran + len(result.calls) <= result.usage.tool_calls <= limit
+    assert (result.usage.tool_calls == 20) == (limit == 40)
+    strict(result.messages)
+
+
+@pytest.mark.parametrize("limit", [0, 1, 3, 5])
+def test_descendants_are_counted_over_all_branches(limit: int) -> None:
+    specs = tree(5, 1)
+
+    result = carry_out(runtime_of(specs, budget={"descendants": limit}))
+
+    assert len(result.calls) == limit
+    assert result.output == "done"
+    assert [outcome for _, outcome, _ in results_of(result.messages)].count("success") == limit
+
+
+def spender(used: list[int], inputs: int, outputs: int) -> Any:
+    """A model that uses what it is allowed: `inputs` tokens in, the smaller of `outputs` and `max_tokens` out."""
+
+    async def turn(messages: Any, info: Any) -> Any:
+        await asyncio.sleep(0)
+        spent = min(outputs, (info.model_settings or {}).get("max_tokens", outputs))
+        used.append(spent)
+        done = sum(message.kind == "response" for message in messages)
+        parts = [call("add", a=done, b=0)] if done < 2 else [TextPart("x")]
+        return ModelResponse(parts, usage=RequestUsage(input_tokens=inputs, output_tokens=spent))
+
+    return script(turn)
+
+
+@pytest.mark.parametrize("limit", [50, 300, 1000, 2500, 100_000])
+def test_parallel_children_never_use_one_output_token_too_many(limit: int) -> None:
+    used: list[int] = []
+    specs = tree(4, 3, lambda: spender(used, 1, 100))
+    specs[0].model = script([call(f"w{n}", input="go") for n in range(4)], "ok")
+
+    result = carry_out(runtime_of(specs, budget={"output_tokens": limit}))
+
+    assert result.usage.output_tokens <= limit
+    if limit == 100_000:
+        assert result.output == "ok"
+        assert used == [100] * 12
+    strict(result.messages)
+
+
+def test_max_tokens_is_lowered_to_what_is_left_and_left_alone_without_a_budget() -> None:
+    model = script(
+        lambda messages, info: ModelResponse([call("add", a=len(messages), b=0)], usage=RequestUsage(output_tokens=40))
+    )
+    runtime = runtime_of([agent("main", model, tools=[add], max_tokens=100)], budget={"output_tokens": 120})
+    result = carry_out(runtime)
+
+    assert [asked.settings["max_tokens"] for asked in model.asked] == [100, 80, 40]
+    assert isinstance(result.error, BudgetError)
+    assert result.usage.output_tokens == 120
+
+    free = script("x")
+    carry_out(runtime_of([agent("main", free)], budget={"requests": 5}))
+    assert free.asked[0].settings == {}
+
+
+def test_without_a_setting_a_large_budget_asks_for_no_more_than_models_give() -> None:
+    model = script("x")
+    carry_out(runtime_of([agent("main", model)], budget={"total_tokens": 10_000_000}))
+
+    assert model.asked[0].settings == {"max_tokens": 16_384}
+
+
+def test_a_request_waits_for_tokens_that_others_only_hold() -> None:
+    used: list[int] = []
+    specs = tree(3, 3, lambda: spender(used, 1, 100))
+
+    result = carry_out(runtime_of(specs, budget={"output_tokens": 17_000}))
+
+    assert result.output == "done"
+    assert used == [100] * 9
+
+
+def test_a_prompt_that_alone_passes_the_budget_is_not_sent() -> None:
+    model = script("x")
+    result = carry_out(runtime_of([agent("main", model)], budget={"input_tokens": 50}), "word " * 1000)
+
+    assert isinstance(result.error, BudgetError)
+    assert model.asked == []
+
+
+def test_what_failed_requests_held_is_given_back() -> None:
+    model = script(ValueError("broken"))
+    worker = agent("worker", model, max_tokens=90)
+    main = agent("main", script([call("worker", input="x")], "ok"), toolsets=[worker], max_tokens=90)
+
+    result = carry_out(runtime_of([main, worker], budget={"output_tokens": 100}))
+
+    assert result.output == "ok"
+
+
+# -- time
+
+
+async def forever() -> str:
+    await asyncio.Event().wait()
+    return ""
+
+
+@pytest.mark.parametrize("where", ["tool", "model", "nested"])
+def test_a_run_that_takes_too_long_ends_as_limited(where: str) -> None:
+    async def hanging(messages: Any, info: Any) -> Any:
+        await asyncio.Event().wait()
+
+    inner = agent("inner", script(call("forever")), tools=[forever])
+    main = {
+        "tool": agent("main", script([call("forever"), call("add", a=1, b=1)]), tools=[forever, add]),
+        "model": agent("main", script([call("add", a=1, b=1)], hanging), tools=[add]),
+        "nested": agent("main", script([call("inner", input="x")]), toolsets=[inner]),
+    }[where]
+    runtime = runtime_of([main, inner], options={"run_timeout": 0.05})
+
+    result = carry_out(runtime)
+
+    assert isinstance(result.error, RunTimeoutError)
+    assert (result.status, result.exit_code) == ("limited", 6)
+    runtime = runtime_of([main])
+    assert_continues(runtime, result.error)
+
+
+def test_a_run_within_its_time_is_not_touched() -> None:
+    assert carry_out(runtime_of([agent("main", script("x"))], options={"run_timeout": 60})).output == "x"
+
+
+# -- what the model says
+
+
+class Answer(BaseModel):
+    number: int
+
+
+@pytest.mark.parametrize("retries", [None, 0, 2])
+def test_empty_replies_beyond_retries_are_the_models_fault(retries: int | None) -> None:
+    model = script("")
+    runtime = runtime_of([agent("main", model, retries=retries)])
+
+    result = carry_out(runtime)
+
+    assert isinstance(result.error, ModelBehaviourError)
+    assert (result.status, result.exit_code) == ("provider_failed", 7)
+    assert len(model.asked) == (1 if retries is None else retries) + 1
+    assert_continues(runtime, result.error)
+
+
+def test_an_empty_reply_followed_by_an_answer_is_fine() -> None:
+    replies = iter(["", "there"])
+
+    assert carry_out(runtime_of([agent("main", script(lambda messages, info: next(replies)))])).output == "there"
+
+
+@pytest.mark.parametrize(
+    "output_type",
+    [
+        Answer,
+        {"type": "object", "title": "Answer", "properties": {"number": {"type": "integer"}}, "required": ["number"]},
+    ],
+)
+def test_invalid_structured_output_beyond_retries_is_the_models_fault(output_type: Any) -> None:
+    def turn(messages: Any, info: Any) -> Any:
+        return [call(info.output_tools[0].name, number="none")]
+
+    model = script(turn)
+    runtime = runtime_of([agent("main", model, output_type=output_type, retries=2)])
+
+    result = carry_out(runtime)
+
+    assert isinstance(result.error, ModelBehaviourError)
+    assert len(model.asked) == 3
+    strict(result.messages)
+
+
+# -- in general
+
+
+@given(
+    st.lists(st.sampled_from(["add", "nope", "fail", "inner", "bad"]), min_size=1, max_size=5),
+    st.sampled_from(["steps", "loop", "budget", "tools"]),
+)
+@settings(max_examples=30, deadline=None)
+def test_however_a_limit_ends_a_run_its_history_is_strict(names: list[str], kind: str) -> None:
+    def fail() -> str:
+        raise ToolError("no")
+
+    asks = {
+        "add": call("add", a=1, b=1),
+        "nope": call("nope"),
+        "fail": call("fail"),
+        "inner": call("inner", input="x"),
+        "bad": call("add", "{"),
+    }
+
+    def turn(messages: Any, info: Any) -> Any:
+        extra = [] if kind == "loop" else [call("add", a=len(messages), b=0)]
+        return [call(asks[name].tool_name, asks[name].args) for name in names] + extra
+
+    inner = agent("inner", script([call("add", a=1, b=1)], "ok"), tools=[add])
+    main = agent("main", script(turn), tools=[add, fail], toolsets=[inner], max_steps=3)
+    limits = {"budget": {"budget": {"requests": 2}}, "tools": {"budget": {"tool_calls": 4}}}.get(kind, {})
+
+    result = carry_out(runtime_of([main, inner], **limits))
+
+    assert isinstance(result.error, LimitError)
+    strict(result.messages)
+    for record in result.calls:
+        strict(record.messages)

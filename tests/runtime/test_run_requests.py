@@ -1,0 +1,257 @@
+"""Model requests over real connections: retries for passing reasons, typed errors for others."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import pytest
+from pydantic_ai.exceptions import ModelHTTPError
+from pydantic_ai.messages import TextPart
+
+from llm_do import AgentSpec, HookPoint, ModelError, ProviderError, RunResult, Runtime, RuntimeConfig
+from llm_do.errors import ModelUnavailableError
+from tests.support.history import strict
+from tests.support.openai_server import Request, serve
+from tests.support.runs import Heard, agent, carry_out, heard, project_of, runtime_of
+from tests.support.scripted import call, script
+
+
+def add(a: int, b: int) -> int:
+    """Add."""
+    return a + b
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+
+
+def over_http(
+    turns: list[dict[str, Any]],
+    *,
+    streaming: bool,
+    retry_delay: float = 0.0,
+    model: str = "openai-chat:m",
+    **fields: Any,
+) -> tuple[RunResult, list[Request], Heard]:
+    """Run one agent against these turns over loopback."""
+    with serve({"m": turns}) as (url, log):
+        spec = AgentSpec("main", model=model, tools=[add], model_settings={"base_url": url})
+        project = project_of([spec], **fields)
+        runtime = Runtime(project, config=RuntimeConfig.of(project, approvals="approve_all", retry_delay=retry_delay))
+        ear = heard(runtime)
+
+        async def once() -> RunResult:
+            stop = runtime.on("text", lambda event: None) if streaming else lambda: None
+            try:
+                return await runtime.execute("go")
+            finally:
+                stop()
+                await runtime.aclose()
+
+        return asyncio.run(once()), log, ear
+
+
+both = pytest.mark.parametrize("streaming", [False, True], ids=["whole", "streamed"])
+
+
+@both
+def test_passing_failures_are_retried_until_the_answer_comes(streaming: bool) -> None:
+    turns = [
+        {"status": 429, "times": 1},
+        {"tools": [{"name": "add", "args": {"a": 1, "b": 2}}]},
+        {"status": 503, "times": 1},
+        {"status": 500, "times": 1},
+        {"cut": True, "times": 1},
+        {"text": "all the words of it", "chunks": 4, "usage": [7, 5]},
+    ]
+    result, log, ear = over_http(turns, streaming=streaming)
+
+    assert (result.status, result.output) == ("completed", "all the words of it")
+    assert len(log) == result.usage.requests == 6
+    assert result.steps == 2
+    assert [event.attempt for event in ear.of("retry")] == [1, 1, 2, 3]
+    assert ear.types.count("usage") == 2
+    assert all(request.body["stream"] is streaming for request in log)
+    assert "".join(event.text for event in ear.of("text_done")) == "all the words of it"
+    strict(result.messages)
+
+
+@both
+def test_a_cut_answer_is_retried_and_never_taken_for_a_whole_one(streaming: bool) -> None:
+    result, log, _ = over_http([{"cut": True, "times": 2}, {"text": "whole", "chunks": 3}], streaming=streaming)
+
+    assert result.output == "whole"
+    assert len(log) == 3
+
+
+@both
+def test_the_provider_says_how_long_to_wait(streaming: bool) -> None:
+    started = time.perf_counter()
+    result, _, ear = over_http(
+        [{"status": 429, "times": 1, "retry_after": 0.2}, {"text": "x"}], streaming=streaming, retry_delay=30
+    )
+
+    assert result.output == "x"
+    assert [event.delay for event in ear.of("retry")] == [0.2]
+    assert 0.2 <= time.perf_counter() - started < 10
+
+
+@both
+@pytest.mark.parametrize("status", [429, 503])
+def test_retries_come_to_an_end_with_the_providers_error(status: int, streaming: bool) -> None:
+    result, log, ear = over_http([{"status": status, "times": 99}], streaming=streaming, max_retries=2)
+
+    assert isinstance(result.error, ProviderError)
+    assert result.error.status_code == status
+    assert (result.status, result.exit_code) == ("provider_failed", 7)
+    assert result.error.agent_path == "main"
+    assert len(log) == result.usage.requests == 3
+    assert result.steps == 0
+    assert ear.types.count("retry") == 2
+    strict(result.error.messages)
+
+
+@both
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
+def test_a_bad_request_is_never_retried(status: int, streaming: bool) -> None:
+    result, log, ear = over_http([{"status": status, "times": 99}], streaming=streaming)
+
+    assert isinstance(result.error, ModelError)
+    assert result.status == "provider_failed"
+    assert len(log) == 1
+    assert "retry" not in ear.types
+    if status in (401, 404):
+        assert isinstance(result.error, ModelUnavailableError)
+
+
+def test_no_retries_can_be_asked_for() -> None:
+    _, log, _ = over_http([{"status": 503, "times": 99}], streaming=False, max_retries=0)
+
+    assert len(log) == 1
+
+
+def test_a_refused_connection_is_retried() -> None:
+    with serve({"m": []}) as (url, _):
+        pass
+    spec = AgentSpec("main", model="openai-chat:m", model_settings={"base_url": url})
+    project = project_of([spec], max_retries=2)
+    runtime = Runtime(project, config=RuntimeConfig.of(project, retry_delay=0.0))
+    ear = heard(runtime)
+    result = carry_out(runtime)
+
+    assert isinstance(result.error, ProviderError)
+    assert ear.types.count("retry") == 2
+    assert result.usage.requests == 3
+
+
+@both
+def test_each_attempt_is_counted_against_the_budget(streaming: bool) -> None:
+    result, log, _ = over_http([{"status": 503, "times": 99}], streaming=streaming, budget={"requests": 2})
+
+    assert result.status == "limited"
+    assert len(log) == 2
+
+
+@both
+def test_nothing_is_sent_that_is_not_set(streaming: bool) -> None:
+    _, log, _ = over_http([{"text": "x"}], streaming=streaming)
+
+    sent = set(log[0].body) - {"model", "messages", "tools", "stream", "stream_options", "tool_choice"}
+    assert sent == set()
+
+
+def test_what_is_set_is_sent() -> None:
+    with serve({"m": [{"text": "x"}]}) as (url, log):
+        spec = AgentSpec(
+            "main", model="openai-chat:m", model_settings={"base_url": url, "top_p": 0.5}, temperature=0.0, max_tokens=7
+        )
+        runtime = Runtime(project_of([spec], model_settings={"seed": 3, "top_p": 0.9}))
+        carry_out(runtime)
+
+    body = log[0].body
+    assert (body["temperature"], body["top_p"], body["seed"]) == (0.0, 0.5, 3)
+    assert 7 in (body.get("max_tokens"), body.get("max_completion_tokens"))
+    assert "base_url" not in body
+
+
+def test_a_history_that_ended_early_goes_to_a_real_provider_as_it_should() -> None:
+    turns = [
+        {"tools": [{"name": "add", "args": {"a": 1, "b": 2}}, {"name": "add", "args": {"a": 3, "b": 4}}]},
+        {"text": "after"},
+    ]
+    with serve({"m": turns}) as (url, log):
+        spec = AgentSpec("main", model="openai-chat:m", tools=[add], model_settings={"base_url": url}, max_steps=1)
+        runtime = Runtime(project_of([spec]), approvals="approve_all")
+        first = carry_out(runtime)
+        spec.max_steps = None
+        second = carry_out(runtime, "and now?", messages=first.error.messages)
+
+    assert first.status == "limited"
+    assert second.output == "after"
+    roles = [message["role"] for message in log[-1].body["messages"]]
+    assert roles == ["user", "assistant", "tool", "tool", "user"]
+
+
+def test_a_hook_that_fails_before_a_request_is_not_retried() -> None:
+    calls: list[int] = []
+
+    def broken(agent: Any, messages: Any) -> None:
+        calls.append(1)
+        raise ModelHTTPError(503, "mine", None)
+
+    model = script("x")
+    result = carry_out(runtime_of([agent("main", model, hooks=[(HookPoint.PRE_LLM_CALL, broken)])]))
+
+    assert isinstance(result.error, ModelHTTPError)
+    assert calls == [1]
+    assert model.asked == []
+
+
+def test_a_model_that_breaks_is_a_providers_failure() -> None:
+    result = carry_out(
+        runtime_of([agent("main", script(call("add", a=1, b=1), RuntimeError("gpu on fire")), tools=[add])])
+    )
+
+    assert isinstance(result.error, ProviderError)
+    assert "gpu on fire" in result.error.message
+    assert isinstance(result.error.__cause__, RuntimeError)
+    strict(result.error.messages)
+
+
+def test_the_text_said_so_far_is_the_output_of_a_run_that_ended_early() -> None:
+    model = script([TextPart("thinking aloud"), call("add", a=1, b=1)], RuntimeError("gone"))
+    result = carry_out(runtime_of([agent("main", model, tools=[add])]))
+
+    assert result.output == "thinking aloud"
+
+
+def test_a_missing_key_says_so_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    result = carry_out(Runtime(project_of([AgentSpec("main", model="openai-chat:m")])))
+
+    assert isinstance(result.error, ModelUnavailableError)
+    assert "OPENAI_API_KEY" in f"{result.error.message} {result.error.hint}"
+    assert result.status == "provider_failed"
+
+
+def test_no_more_requests_are_in_flight_than_the_project_allows() -> None:
+    flying = most = 0
+
+    async def turn(messages: Any, info: Any) -> str:
+        nonlocal flying, most
+        flying += 1
+        most = max(most, flying)
+        for _ in range(3):
+            await asyncio.sleep(0)
+        flying -= 1
+        return "x"
+
+    workers = [agent(f"w{n}", script(turn)) for n in range(8)]
+    main = agent("main", script([call(worker.name, input="go") for worker in workers], "done"), toolsets=workers)
+    result = carry_out(runtime_of([main, *workers], max_concurrency=2))
+
+    assert result.output == "done"
+    assert most == 2

@@ -1,0 +1,361 @@
+"""A runtime as a session: late names, many runs at once, loops and threads, and agents that are built once."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic_ai import Agent, RunContext
+from pydantic_ai import Tool as PydanticTool
+from pydantic_ai.models.test import TestModel
+from pydantic_ai.providers.openai import OpenAIProvider
+from pydantic_ai.toolsets import FunctionToolset
+
+from llm_do import AgentSpec, CallContext, Project, ProviderError, Runtime, UsageError, run
+from tests.support.history import results_of, strict
+from tests.support.runs import Answers, agent, carry_out, heard, project_of, runtime_of
+from tests.support.scripted import call, script
+
+
+def add(a: int, b: int) -> int:
+    """Add."""
+    return a + b
+
+
+# -- late names
+
+
+def test_names_can_be_registered_late() -> None:
+    runtime = runtime_of([agent("main", script([call("later", input="x")], "fin"), toolsets=["later"])])
+    first = carry_out(runtime)
+    assert first.status == "failed"
+    assert "later" in str(first.error)
+
+    runtime.register_agents(
+        {
+            "later": agent(
+                "later", script([call("add", a=1, b=2), call("mul", a=2, b=3)], "late"), tools=["add"], toolsets=["kit"]
+            )
+        }
+    )
+    runtime.register_tools({"add": add})
+    runtime.register_toolsets({"kit": FunctionToolset([_mul()])})
+    result = carry_out(runtime)
+
+    assert result.output == "fin"
+    assert [text for _, _, text in results_of(result.calls[0].messages)] == ["3", "6"]
+
+
+def _mul() -> Any:
+    def mul(a: int, b: int) -> int:
+        return a * b
+
+    return mul
+
+
+def test_a_name_registered_during_a_run_can_be_called_from_then_on() -> None:
+    async def main(input: Any, ctx: CallContext) -> str:
+        ctx.runtime.register_agents({"fresh": agent("fresh", script("made"))})
+        return await ctx.call("fresh", "x")
+
+    assert carry_out(runtime_of([], main)).output == "made"
+
+
+def test_registering_in_one_runtime_changes_no_other() -> None:
+    project = project_of([agent("main", script("x"))])
+    first, second = Runtime(project), Runtime(project)
+    first.register_agents({"late": agent("late", script("late"))})
+
+    assert carry_out(first, entry="late").output == "late"
+    with pytest.raises(UsageError):
+        carry_out(second, entry="late")
+
+
+def test_a_toolset_instance_is_shared_and_a_factory_is_not() -> None:
+    made: list[Any] = []
+
+    def factory(ctx: RunContext[CallContext]) -> FunctionToolset[Any]:
+        made.append(ctx.deps.path)
+        return FunctionToolset([_counter()])
+
+    shared: FunctionToolset[Any] = FunctionToolset([_counter("shared")])
+    turns = [call("count"), call("shared")], "fin"
+    runtime = runtime_of([agent("main", script(*turns), toolsets=[factory, shared])])
+    first, second = carry_out(runtime), carry_out(runtime)
+
+    assert [text for _, _, text in results_of(first.messages)] == ["1", "1"]
+    assert [text for _, _, text in results_of(second.messages)] == ["1", "2"]
+    assert made == ["main", "main"]
+
+
+def _counter(name: str = "count") -> Any:
+    total = 0
+
+    def count() -> int:
+        nonlocal total
+        total += 1
+        return total
+
+    count.__name__ = name
+    return count
+
+
+# -- many at once
+
+
+def test_two_hundred_runs_at_once_do_not_see_each_other() -> None:
+    async def tag(ctx: RunContext[CallContext], text: str) -> str:
+        return f"{text} {ctx.deps.run_id} {ctx.deps.user_id}"
+
+    def turn(messages: Any, info: Any) -> Any:
+        told = results_of(messages)
+        return told[0][2] if told else [call("tag", text=str(messages[0].parts[-1].content))]
+
+    inner = agent("inner", script(turn), tools=[tag])
+    main = agent(
+        "main",
+        script(
+            lambda messages, info: (
+                results_of(messages)[0][2]
+                if results_of(messages)
+                else [call("inner", input=messages[0].parts[-1].content)]
+            )
+        ),
+        toolsets=[inner],
+    )
+    runtime = runtime_of([main, inner])
+    ear = heard(runtime)
+
+    async def all_of_them() -> list[Any]:
+        return await asyncio.gather(*(runtime.run(f"n{n}", user_id=f"u{n}") for n in range(200)))
+
+    results = asyncio.run(all_of_them())
+
+    for n, result in enumerate(results):
+        assert result.output == f"n{n} {result.run_id} u{n}"
+        assert (result.usage.requests, result.usage.tool_calls, len(result.calls), len(result.approvals)) == (
+            4,
+            2,
+            1,
+            1,
+        )
+        strict(result.messages)
+    assert len({result.run_id for result in results}) == 200
+    for result in results[::50]:
+        own = [event.seq for event in ear.events if event.run_id == result.run_id]
+        assert own == list(range(len(own)))
+    assert runtime.usage.requests == 800
+
+
+def test_budgets_and_loops_of_concurrent_runs_are_their_own() -> None:
+    runtime = runtime_of(
+        [agent("main", script(call("add", a=1, b=1), call("add", a=1, b=1), "fin"), tools=[add])],
+        budget={"requests": 3},
+    )
+
+    async def all_of_them() -> list[Any]:
+        return await asyncio.gather(*(runtime.run("go") for _ in range(10)))
+
+    assert [result.output for result in asyncio.run(all_of_them())] == ["fin"] * 10
+
+
+# -- loops and threads
+
+
+def test_run_sync_works_inside_a_running_loop() -> None:
+    runtime = runtime_of([agent("main", script([call("add", a=1, b=2)], "fin"), tools=[add])])
+
+    async def notebook() -> Any:
+        return runtime.run_sync("go"), run.sync(runtime.project, "go", approvals="approve_all")
+
+    first, second = asyncio.run(notebook())
+    assert (first.output, second.output) == ("fin", "fin")
+    assert runtime.run_sync("go").output == "fin"
+
+
+def test_run_sync_raises_what_run_raises() -> None:
+    runtime = runtime_of([agent("main", script(ValueError("x")))])
+
+    async def inside() -> None:
+        with pytest.raises(Exception, match="x") as inner:
+            runtime.run_sync("go")
+        with pytest.raises(Exception, match="x") as outer:
+            await runtime.run("go")
+        assert type(inner.value) is type(outer.value)
+
+    asyncio.run(inside())
+
+
+def test_one_runtime_is_used_from_many_threads() -> None:
+    person = Answers(["once"])
+    runtime = runtime_of([agent("main", script([call("add", a=1, b=2)], "fin"), tools=[add])], approvals=person)
+    results: list[Any] = []
+    gate = threading.Barrier(8)
+
+    def work() -> None:
+        gate.wait()
+        results.append(runtime.run_sync("go"))
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+
+    assert [result.output for result in results] == ["fin"] * 8
+    assert runtime.usage.requests == 16
+    assert len(person.asked) == 8
+
+
+# -- one-liners
+
+
+def test_one_liners_run_projects_specs_and_agents() -> None:
+    spec = AgentSpec("main", model=script("from a spec"))
+    project = project_of([agent("main", script("from a project"))])
+    own = Agent(script([call("add", a=1, b=2)], "from an agent"), tools=[add], name="own")
+
+    assert asyncio.run(run(spec, "x")).output == "from a spec"
+    assert asyncio.run(run(project, "x")).output == "from a project"
+    assert run.sync(own, "x", approvals="approve_all").output == "from an agent"
+
+
+def test_a_path_is_linked_first(tmp_path: Path) -> None:
+    (tmp_path / "main.agent").write_text("---\nname: main\n---\nGreet.\n")
+
+    for target in (tmp_path, str(tmp_path), tmp_path / "main.agent"):
+        assert run.sync(target, "x", model=TestModel(custom_output_text="hello")).output == "hello"
+    assert Project.load(tmp_path).entry.name == "main"
+
+
+def test_a_streams_events_and_result() -> None:
+    async def watch() -> tuple[list[str], Any]:
+        stream = run.stream(AgentSpec("main", model=script("hello there")), "x")
+        return [event.type async for event in stream], stream.result
+
+    types, result = asyncio.run(watch())
+    assert types[0] == "run_started"
+    assert types[-1] == "run_finished"
+    assert "text" in types
+    assert result.output == "hello there"
+
+
+def test_a_stream_raises_what_run_raises_after_its_last_event() -> None:
+    async def watch() -> list[str]:
+        types: list[str] = []
+        stream = run.stream(AgentSpec("main", model=script(ValueError("gone"))), "x")
+
+        async def listen() -> None:
+            async for event in stream:
+                types.append(event.type)  # noqa: PERF401 (what came before the error is kept)
+
+        with pytest.raises(ProviderError, match="gone"):
+            await listen()
+        assert stream.result is not None
+        assert stream.result.status == "provider_failed"
+        return types
+
+    assert asyncio.run(watch())[-1] == "run_failed"
+
+
+def test_options_of_the_one_liners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    looping = AgentSpec("main", model=script(call("add", a=1, b=1)), tools=[add])
+    limits = {"max_steps": 2, "loop_threshold": 0}
+    with pytest.raises(Exception, match="all its 2 model requests"):
+        run.sync(looping, "x", approvals="approve_all", **limits)
+    with pytest.raises(Exception, match="2 times in a row"):
+        run.sync(looping, "x", approvals="approve_all", loop_threshold=2)
+    first = run.sync(AgentSpec("main", model=script("a")), "x", thread_id="t", user_id="u")
+    assert first.thread_id == "t"
+    second = run.sync(AgentSpec("main", model=script("b")), "y", messages=first.messages)
+    assert len(second.messages) == 4
+    third = run.sync(AgentSpec("main"), "z", provider=script("c"), execution_context=second.execution_context)
+    assert (third.output, len(third.messages)) == ("c", 6)
+    with pytest.raises(UsageError, match="provider"):
+        run.sync(AgentSpec("main"), "x", provider=OpenAIProvider(api_key="k"))
+
+
+def test_a_pydantic_ai_agents_tools_pass_the_same_steps() -> None:
+    def send(to: str) -> str:
+        """Send."""
+        return f"sent to {to}"
+
+    own = Agent(
+        script([call("send", to="ann"), call("pay", n=1), call("nope")], "fin"),
+        tools=[send, PydanticTool(_pay, name="pay", requires_approval=True)],
+        instructions="Be kind.",
+    )
+    person = Answers(["once", "deny"])
+    result = run.sync(own, "x", approvals=person)
+
+    assert result.output == "fin"
+    assert [request.tool_name for request in person.asked] == ["send", "pay"]
+    assert [outcome for _, outcome, _ in results_of(result.messages)] == ["success", "denied", "failed"]
+    assert result.messages[0].instructions == "Be kind."
+    strict(result.messages)
+
+
+def _pay(n: int) -> str:
+    return "paid"
+
+
+# -- built once
+
+
+@pytest.fixture
+def builds(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Notes every agent and tool that is built."""
+    made: list[str] = []
+    for kind in (Agent, PydanticTool):
+        original = kind.__init__
+
+        def noting(self: Any, *args: Any, _original: Any = original, _name: str = kind.__name__, **kwargs: Any) -> None:
+            made.append(_name)
+            _original(self, *args, **kwargs)
+
+        monkeypatch.setattr(kind, "__init__", noting)
+    return made
+
+
+def test_nothing_is_built_after_the_first_run(builds: list[str]) -> None:
+    async def main(input: Any, ctx: CallContext) -> Any:
+        return [
+            await ctx.call("lead", "x"),
+            await ctx.call("add", {"a": 1, "b": 2}),
+            await ctx.call("plus", {"a": 1, "b": 2}),
+        ]
+
+    inner = agent("inner", script([call("add", a=1, b=2)], "in"), tools=["add", add])
+    inner.tools = ["add"]
+    lead = agent("lead", script([call("inner", input="x")], "led"), toolsets=[inner], output_type=str)
+    project = project_of([lead, inner], main, tools={"add": add, "plus": add})
+    assert carry_out(Runtime(project, approvals="approve_all")).output == ["led", 3, 3]
+    assert builds.count("Agent") == 2
+    builds.clear()
+
+    carry_out(Runtime(project, approvals="approve_all"))
+    runtime = Runtime(project, approvals="approve_all")
+    carry_out(runtime)
+    carry_out(runtime)
+
+    assert builds == []
+
+
+def test_a_project_that_is_no_longer_used_is_forgotten() -> None:
+    def tool() -> str:
+        return "x"
+
+    project = project_of([agent("main", script([call("tool")], "fin"), tools=[tool])])
+    carry_out(Runtime(project, approvals="approve_all"))
+    gone = [weakref.ref(project), weakref.ref(tool)]
+    del project, tool
+    gc.collect()
+
+    assert [ref() for ref in gone] == [None, None]

@@ -1,0 +1,128 @@
+"""Running projects made in a test: one line each for the project, the run, and what was heard of it."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from llm_do import AgentSpec, ApprovalDecision, ApprovalRequest, Project, RunResult, Runtime
+from llm_do.project.project import Budget, EntrySpec, RuntimeSettings
+from llm_do.project.registry import Registered, Registry
+
+_FOLDER = tempfile.TemporaryDirectory(prefix="llm-do-tests-")
+EMPTY = Path(_FOLDER.name)
+"""The root of projects that need none of their own."""
+
+__all__ = ["Answers", "Heard", "agent", "carry_out", "heard", "project_of", "run_spec", "runtime_of"]
+
+
+def agent(name: str, model: Any, **fields: Any) -> AgentSpec:
+    """An agent's declaration."""
+    return AgentSpec(name, model=model, **fields)
+
+
+def project_of(
+    specs: Sequence[AgentSpec] = (),
+    entry: str | Callable[..., Any] | None = None,
+    *,
+    root: Path | None = None,
+    tools: dict[str, Any] | None = None,
+    toolsets: dict[str, Any] | None = None,
+    budget: dict[str, Any] | None = None,
+    input_model: Any = None,
+    **fields: Any,
+) -> Project:
+    """A project of these agents; fields of the settings and of the project may be given as keywords."""
+    names = {spec.name: Registered(spec.name, "agent", spec) for spec in specs}
+    names |= {name: Registered(name, "tool", item) for name, item in (tools or {}).items()}
+    names |= {name: Registered(name, "toolset", item) for name, item in (toolsets or {}).items()}
+    settings = {key: fields.pop(key) for key in list(fields) if key in RuntimeSettings.__dataclass_fields__}
+    if budget is not None:
+        settings["budget"] = Budget(**budget)
+    declared = (
+        EntrySpec("function", getattr(entry, "__name__", "main"), entry, input_model)
+        if callable(entry)
+        else EntrySpec("agent", entry or specs[0].name)
+    )
+    return Project(root or EMPTY, declared, Registry(names), settings=RuntimeSettings(**settings), **fields)
+
+
+def runtime_of(
+    specs: Sequence[AgentSpec] = (),
+    entry: Any = None,
+    *,
+    approvals: Any = "approve_all",
+    options: Any = None,
+    **fields: Any,
+) -> Runtime:
+    """A runtime over a project of these agents that allows what is asked."""
+    return Runtime(project_of(specs, entry, **fields), approvals=approvals, **(options or {}))
+
+
+@dataclass
+class Heard:
+    """The events of a runtime's runs."""
+
+    events: list[Any] = field(default_factory=list)
+
+    def of(self, *types: str) -> list[Any]:
+        return [event for event in self.events if event.type in types]
+
+    @property
+    def types(self) -> list[str]:
+        return [event.type for event in self.events]
+
+    @property
+    def outline(self) -> list[str]:
+        """Type and path of each event, and what tells it from its neighbours."""
+        return [_line(event) for event in self.events]
+
+
+def heard(runtime: Runtime, type: str | None = None, **filters: Any) -> Heard:
+    """Hear a runtime's events."""
+    ear = Heard()
+    runtime.on(type, ear.events.append, **filters)
+    return ear
+
+
+def carry_out(runtime: Runtime, input: Any = "go", **options: Any) -> RunResult:
+    """Run to the end and give the result however it ended."""
+
+    async def once() -> RunResult:
+        try:
+            return await runtime.execute(input, **options)
+        finally:
+            await runtime.aclose()
+
+    return asyncio.run(once())
+
+
+def run_spec(spec: AgentSpec, input: Any = "go", **fields: Any) -> RunResult:
+    """Run a project of this one agent."""
+    return carry_out(runtime_of([spec], **fields), input)
+
+
+@dataclass
+class Answers:
+    """A person who answers in this order, the last answer for ever; keeps what was asked."""
+
+    answers: list[Any] = field(default_factory=lambda: ["once"])
+    asked: list[ApprovalRequest] = field(default_factory=list)
+
+    async def __call__(self, request: ApprovalRequest) -> ApprovalDecision:
+        self.asked.append(request)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        await asyncio.sleep(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer if not isinstance(answer, str) else ApprovalDecision(answer)  # type: ignore[arg-type]
+
+
+def _line(event: Any) -> str:
+    told = [event.type, event.path]
+    told += [str(getattr(event, name)) for name in ("tool_name", "status", "decision", "text") if hasattr(event, name)]
+    return " ".join(told)

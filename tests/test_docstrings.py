@@ -1,0 +1,34 @@
+"""Every example in a docstring of the package runs and says what it promises."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+from pathlib import Path
+
+import pytest
+
+import llm_do
+
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def modules() -> list[str]:
+    names = ["llm_do", *(info.name for info in pkgutil.walk_packages(llm_do.__path__, "llm_do."))]
+    return sorted(name for name in names if not name.endswith("__main__"))
+
+
+@pytest.mark.parametrize("name", modules())
+def test_examples_run(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    module = importlib.import_module(name)
+    (tmp_path / "examples" / "greeter").mkdir(parents=True)
+    (tmp_path / "examples" / "greeter" / "main.agent").write_text("---\nname: main\n---\nGreet the person.\n")
+    monkeypatch.chdir(tmp_path)
+    public = {each: getattr(llm_do, each) for each in llm_do.__all__}
+    runner = doctest.DocTestRunner(optionflags=OPTIONS, verbose=False)
+    said: list[str] = []
+    for test in doctest.DocTestFinder(exclude_empty=True).find(module, name, globs={**public, **vars(module)}):
+        runner.run(test, compileflags=0, out=said.append)  # as in a shell: without the module's own `__future__`
+
+    assert "".join(said) == ""

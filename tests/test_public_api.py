@@ -1,0 +1,111 @@
+"""What `import llm_do` offers: every name, sorted, loaded when asked for, and nothing heavy before."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+
+import llm_do
+
+HEAVY = (
+    "pydantic",
+    "pydantic_ai",
+    "pydantic_core",
+    "typer",
+    "rich",
+    "yaml",
+    "jsonschema",
+    "openai",
+    "anthropic",
+    "httpx",
+    "immutables",
+    "asyncio",
+)
+
+NAMED_BY_THE_CONTRACT = {
+    "AgentArgs",
+    "AgentEntry",
+    "AgentSpec",
+    "AgentToolset",
+    "ApprovalDecision",
+    "ApprovalRequest",
+    "ApprovalToolset",
+    "Attachment",
+    "CallContext",
+    "EventBus",
+    "FunctionEntry",
+    "HookPoint",
+    "NullModel",
+    "Project",
+    "PromptInput",
+    "Runtime",
+    "Tool",
+    "ToolError",
+    "ToolsetDef",
+    "ToolsetFunc",
+    "register_model_factory",
+    "run",
+    "tool",
+    "BudgetError",
+    "DepthLimitError",
+    "LinkError",
+    "LoopError",
+    "ModelBehaviourError",
+    "RunTimeoutError",
+    "StepLimitError",
+}
+
+
+def imported_by(code: str) -> list[str]:
+    """The heavy modules that are loaded after some code, in a fresh interpreter."""
+    script = f"{code}\nimport json, sys\nprint(json.dumps([name for name in {HEAVY!r} if name in sys.modules]))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_the_list_of_names_is_sorted_and_complete() -> None:
+    assert llm_do.__all__ == sorted(set(llm_do.__all__))
+    assert set(llm_do.__all__) >= NAMED_BY_THE_CONTRACT
+    assert dir(llm_do) == sorted(dir(llm_do))
+    assert set(dir(llm_do)) >= set(llm_do.__all__)
+
+
+@pytest.mark.parametrize("name", llm_do.__all__)
+def test_every_name_can_be_had(name: str) -> None:
+    assert getattr(llm_do, name) is not None
+
+
+def test_a_name_that_does_not_exist_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="Runtimes"):
+        llm_do.Runtimes  # noqa: B018
+
+
+def test_importing_the_package_imports_nothing_heavy() -> None:
+    assert imported_by("import llm_do") == []
+
+
+def test_errors_import_nothing_heavy() -> None:
+    assert imported_by("import llm_do.errors, llm_do.tools, llm_do.spec.diagnostics, llm_do.policy.values") == []
+
+
+def modules() -> list[str]:
+    return sorted(
+        info.name for info in pkgutil.walk_packages(llm_do.__path__, "llm_do.") if not info.name.endswith("__main__")
+    )
+
+
+@pytest.mark.parametrize("name", [name for name in modules() if ".cli" not in name])
+def test_the_names_of_every_module_are_sorted_and_exist(name: str) -> None:
+    module = importlib.import_module(name)
+    public = getattr(module, "__all__", None)
+    if public is None:
+        return
+    constants = [each for each in public if each.isupper()]
+    assert list(public) in (sorted(public), constants + [each for each in sorted(public) if each not in constants])
+    for each in public:
+        assert hasattr(module, each)

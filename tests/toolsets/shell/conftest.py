@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.toolsets.shell.support import git
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A repository with a few files, secrets beside it, and links that lead there."""
+    root = tmp_path / "project"
+    (root / "src").mkdir(parents=True)
+    (root / "src" / "main.py").write_text("import os  # TODO tidy\nprint('hello')\n")
+    (root / "notes.txt").write_text("pear\napple\npear\n")
+    (root / "-n").write_text("a name like an option\n")
+    (root / "tools.py").write_text("x = 1\n")
+    (root / ".env").write_text("KEY=secret-of-env\n")
+    (root / ".gitignore").write_text(".env\nleak\nleakdir\n")
+    (tmp_path / "secret.txt").write_text("secret-outside\n")
+    (root / "leak").symlink_to(tmp_path / "secret.txt")
+    (root / "leakdir").symlink_to(tmp_path)
+    git(root, "init", "-q", "-b", "main")
+    git(root, "add", ".")
+    git(root, "commit", "-q", "-m", "First words")
+    (root / "notes.txt").write_text("pear\napple\nplum\n")
+    os.utime(root / "notes.txt", (1, 1))
+    return root

@@ -1,0 +1,67 @@
+"""A folder to run commands in, and calls to a shell toolset as the runtime makes them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from pydantic_ai import FunctionToolset, RunContext
+from pydantic_ai.models.test import TestModel
+from pydantic_ai.usage import RunUsage
+
+from llm_do.policy.values import ToolCallInfo, Verdict
+from llm_do.runtime.traits import TRAITS_KEY, BuiltinContext, ToolTraits
+
+__all__ = ["arun", "context", "git", "run", "traits", "verdict"]
+
+
+def context(root: Path, name: str = "shell", **options: object) -> BuiltinContext:
+    """What a shell toolset is made from."""
+    return BuiltinContext(name, root, root, [root / "tools.py"], options)
+
+
+def traits(toolset: FunctionToolset[Any]) -> ToolTraits:
+    """What the runtime knows of the tool."""
+    found = (toolset.tools["shell"].metadata or {})[TRAITS_KEY]
+    assert isinstance(found, ToolTraits)
+    return found
+
+
+def verdict(toolset: FunctionToolset[Any], command: str, **args: object) -> Verdict:
+    """What the toolset says of a command."""
+    decide = traits(toolset).verdict
+    assert decide is not None
+    found = decide(ToolCallInfo("shell", {"command": command, **args}))
+    assert found is not None
+    return found
+
+
+def run(toolset: FunctionToolset[Any], command: str, **args: object) -> dict[str, Any]:
+    """Run a command, allowed or not."""
+    return asyncio.run(arun(toolset, command, **args))
+
+
+async def arun(toolset: FunctionToolset[Any], command: str, **args: object) -> dict[str, Any]:
+    """The same inside a loop."""
+    tool = toolset.tools["shell"]
+    validated = tool.function_schema.validator.validate_python({"command": command, **args})
+    ctx: RunContext[Any] = RunContext(deps=None, model=TestModel(), usage=RunUsage(), tool_call_id="call")
+    return await tool.function_schema.call(validated, ctx)
+
+
+def git(folder: Path, *words: str) -> str:
+    """Run git for a test's own purposes."""
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_AUTHOR_NAME": "Ann",
+        "GIT_AUTHOR_EMAIL": "ann@example.org",
+        "GIT_COMMITTER_NAME": "Ann",
+        "GIT_COMMITTER_EMAIL": "ann@example.org",
+    }
+    done = subprocess.run(["git", *words], cwd=folder, env=environment, capture_output=True, text=True, check=True)
+    return done.stdout

@@ -1,0 +1,135 @@
+"""A command line is literal words and pipes, or it is refused by name."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm_do.toolsets.shell.commandline import CommandRefusedError, parse_command
+
+WORDS = st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8), min_size=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("ls", [("ls",)]),
+        ("  ls -la src\n", [("ls", "-la", "src")]),
+        ("ls 'a b' \"c d\" e\\ f x'y'\"z\"", [("ls", "a b", "c d", "e f", "xyz")]),
+        ("grep -E 'a|b' x | wc -l", [("grep", "-E", "a|b", "x"), ("wc", "-l")]),
+        ("find . -name '*.py'", [("find", ".", "-name", "*.py")]),
+        ("ls \\*", [("ls", "*")]),
+        ("git diff HEAD@{1}", [("git", "diff", "HEAD@{1}")]),
+        ("git show HEAD^{commit} HEAD~2", [("git", "show", "HEAD^{commit}", "HEAD~2")]),
+        ('echo "a\\"b" "c\\d" "\\$x" "a$"', [("echo", 'a"b', "c\\d", "$x", "a$")]),
+        ("echo '' \"\"", [("echo", "", "")]),
+        ("sort -t, -k2 a", [("sort", "-t,", "-k2", "a")]),
+        ("head -3 é.txt", [("head", "-3", "é.txt")]),
+        ("git commit -m 'one\n\ntwo'", [("git", "commit", "-m", "one\n\ntwo")]),
+        ("echo a#b a=b !x %y ^z @ : =x", [("echo", "a#b", "a=b", "!x", "%y", "^z", "@", ":", "=x")]),
+    ],
+)
+def test_literal_words_and_pipes_are_read_as_a_shell_would(text: str, words: list[tuple[str, ...]]) -> None:
+    assert parse_command(text) == tuple(words)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("ls; rm x", "`;`"),
+        ("ls;", "`;`"),
+        ("ls && rm x", "`&&`"),
+        ("ls || rm x", "`||`"),
+        ("ls & rm x", "background"),
+        ("ls &", "background"),
+        ("ls |& rm", "`|&`"),
+        ("ls\nrm x", "line breaks"),
+        ("ls\\\n-l", "line breaks"),
+        ("ls\rrm", "line breaks"),
+        ("ls\x0brm", "line breaks"),
+        ("echo $(rm x)", "substitution"),
+        ("echo `rm x`", "substitution"),
+        ('echo "$(rm x)"', "substitution"),
+        ('echo "`rm x`"', "substitution"),
+        ("ls <(rm x)", "process substitution"),
+        ("echo $((1+1))", "arithmetic"),
+        ("ls $HOME", "variables"),
+        ("ls ${HOME}", "variables"),
+        ('ls "$HOME"', "variables"),
+        ("ls $'x'", "$'...'"),
+        ('ls $"x"', "`$`"),
+        ("ls > x", "redirections"),
+        ("ls >> x", "redirections"),
+        ("ls 2>&1", "redirections"),
+        ("cat < x", "redirections"),
+        ("ls &> x", "redirections"),
+        ("cat << E\nx\nE", "here-documents"),
+        ("cat <<< x", "here-strings"),
+        ("A=1 ls", "variables"),
+        ("A=1", "variables"),
+        ("export A=1", "variables"),
+        ("(ls)", "subshells"),
+        ("{ ls; }", "`{ ... }`"),
+        ("f() { ls; }", "functions"),
+        ("! ls", "`!`"),
+        ("if ls; then rm x; fi", "`if`"),
+        ("for i in a; do rm x; done", "loops"),
+        ("while ls; do rm x; done", "loops"),
+        ("case x in x) rm x;; esac", "`case`"),
+        ("[ -f x ]", "`[`"),
+        ("[[ -f x ]]", "`[`"),
+        ("ls # comment", "comments"),
+        ("ls *.py", "file patterns"),
+        ("ls a?", "file patterns"),
+        ("ls [ab]", "file patterns"),
+        ("ls {a,b}", "brace"),
+        ("ls {1..3}", "brace"),
+        ("ls {a,'b'}", "brace"),
+        ("ls ~", "`~`"),
+        ("ls ~root/x", "`~`"),
+        ("ls 'x", "quote"),
+        ("ls \\", "quote"),
+        ("ls |", "read"),
+        ("| ls", "read"),
+        ("", "empty"),
+        (" \n ", "empty"),
+        ("''", "no program"),
+        ("ls \0", "NUL"),
+        ("ls \udc80", "encoded"),
+        ("ls " + "a" * 20_000, "longer"),
+        ("ls" + "|ls" * 500, "longer"),
+    ],
+)
+def test_everything_else_of_a_shell_is_refused_with_a_reason(text: str, why: str) -> None:
+    with pytest.raises(CommandRefusedError, match=r".") as caught:
+        parse_command(text)
+    assert why in caught.value.message
+
+
+@given(WORDS)
+def test_quoted_words_come_out_as_they_went_in(words: list[str]) -> None:
+    words = ["run", *words]
+    assert parse_command(shlex.join(words)) == (tuple(words),)
+
+
+@given(st.lists(WORDS, min_size=1, max_size=4))
+def test_quoted_pipelines_come_out_as_they_went_in(stages: list[list[str]]) -> None:
+    text = " | ".join(shlex.join(["run", *words]) for words in stages)
+    assert parse_command(text) == tuple(("run", *words) for words in stages)
+
+
+@given(st.text(st.sampled_from("ab -=/.'\"\\|;&<>$`(){}[]*?~!#\n\t\r é"), max_size=30))
+def test_whatever_is_accepted_means_the_same_to_a_shell(text: str) -> None:
+    try:
+        pipeline = parse_command(text)
+    except CommandRefusedError:
+        return
+    # An independent reader agrees on the words, once escapes that it reads differently are set aside.
+    if "\\" not in text and "#" not in text:
+        lexer = shlex.shlex(text.strip(), posix=True, punctuation_chars="|")
+        lexer.whitespace_split = True
+        lexer.commenters = ""
+        assert [word for argv in pipeline for word in (*argv, "|")][:-1] == list(lexer)

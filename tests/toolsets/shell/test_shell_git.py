@@ -1,0 +1,195 @@
+"""What a repository's own configuration would run doesn't run, and a repository somewhere else isn't read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from llm_do.errors import ToolError
+from llm_do.toolsets.shell import configured, sandbox, shell_readonly
+from tests.toolsets.shell.support import context, git, run, verdict
+
+COMMANDS = [
+    "git status",
+    "git status -s",
+    "git diff",
+    "git diff HEAD",
+    "git log -p",
+    "git log -p -m --format=%GG%GS",
+    "git log -G hello -p",
+    "git log -1 --stat",
+    "git show",
+    "git show HEAD:notes.txt",
+    "git diff --stat",
+]
+
+
+@pytest.fixture
+def marker(project: Path) -> Path:
+    """A repository whose configuration runs a program wherever it can; gives the file that the program makes."""
+    marker = project.parent / "marker"
+    evil = project.parent / "evil"
+    evil.write_text(f"#!/bin/sh\ntouch {marker}\ncat\n")
+    evil.chmod(0o755)
+    for hook in ("post-index-change", "pre-commit", "post-checkout", "reference-transaction", "fsmonitor-watchman"):
+        (project / ".git" / "hooks" / hook).write_text(evil.read_text())
+        (project / ".git" / "hooks" / hook).chmod(0o755)
+    for key, value in {
+        "alias.status": f"!{evil}",
+        "core.editor": str(evil),
+        "core.fsmonitor": str(evil),
+        "core.pager": str(evil),
+        "pager.log": str(evil),
+        "pager.status": str(evil),
+        "core.sshCommand": str(evil),
+        "diff.external": str(evil),
+        "diff.evil.command": str(evil),
+        "diff.evil.textconv": str(evil),
+        "diff.evil.cachetextconv": "false",
+        "filter.evil.clean": str(evil),
+        "filter.evil.smudge": str(evil),
+        "filter.evil.required": "true",
+        "filter.Two Words.process": str(evil),
+        "merge.evil.driver": str(evil),
+        "gpg.program": str(evil),
+        "gpg.ssh.program": str(evil),
+        "log.showSignature": "true",
+        "log.diffMerges": "remerge",
+        "status.submoduleSummary": "true",
+        "diff.submodule": "diff",
+        "submodule.recurse": "true",
+        "credential.helper": str(evil),
+        "uploadpack.packObjectsHook": str(evil),
+    }.items():
+        git(project, "config", key, value)
+    (project / ".gitattributes").write_text("*.txt diff=evil filter=evil merge=evil\n*.py filter=two\n")
+    return marker
+
+
+@pytest.fixture(params=["kernel", "arguments alone"])
+def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With whatever the kernel enforces here, and without."""
+    if request.param != "kernel":
+        off = sandbox.SandboxStatus(active=False, program=None, reason="off in this test")
+        monkeypatch.setattr("llm_do.toolsets.shell.sandbox.status", lambda: off)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.usefixtures("kernel")
+def test_nothing_that_a_repository_configures_runs(project: Path, marker: Path, command: str) -> None:
+    shell = shell_readonly(context(project))
+    assert verdict(shell, command).effect == "allow"
+    result = run(shell, command)
+    assert result["exit_code"] == 0, result
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize("command", ["git status", "git diff", "git log -p", "git show"])
+def test_nor_does_it_in_a_toolset_with_patterns(project: Path, marker: Path, command: str) -> None:
+    shell = configured(context(project, "git", allow=["git status", "git log *", "git diff *", "git show *"]))
+    assert run(shell, command)["exit_code"] == 0
+    assert not marker.exists()
+
+
+def test_the_hostile_repository_is_hostile(project: Path, marker: Path) -> None:
+    git(project, "diff")
+    assert marker.exists()
+
+
+@pytest.mark.usefixtures("kernel")
+def test_subrepositories_are_left_alone(project: Path, marker: Path) -> None:
+    sub = project / "sub"
+    sub.mkdir()
+    git(sub, "init", "-q")
+    (sub / "a").write_text("a")
+    git(sub, "add", ".")
+    git(sub, "commit", "-q", "-m", "a")
+    git(project, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "add", "sub")
+    git(sub, "config", "core.fsmonitor", str(project.parent / "evil"))
+    (sub / "a").write_text("b")
+    marker.unlink(missing_ok=True)
+    shell = shell_readonly(context(project))
+    for command in ("git status", "git diff", "git diff HEAD"):
+        run(shell, command)
+    assert not marker.exists()
+
+
+@pytest.mark.usefixtures("kernel")
+def test_a_bare_repository_in_a_folder_is_not_entered(project: Path, marker: Path) -> None:
+    bare = project / "data"
+    bare.mkdir()
+    git(bare, "init", "-q", "--bare", ".")
+    git(bare, "config", "core.fsmonitor", str(project.parent / "evil"))
+    git(bare, "config", "core.bare", "false")
+    git(bare, "config", "core.worktree", "..")
+    run(shell_readonly(context(project)), "git status", cwd="data")
+    assert not marker.exists()
+
+
+def test_reading_changes_nothing_in_the_repository(project: Path) -> None:
+    before = (project / ".git" / "index").read_bytes()
+    shell = shell_readonly(context(project))
+    run(shell, "git status")
+    run(shell, "git diff")
+    assert (project / ".git" / "index").read_bytes() == before
+
+
+def other_repository(project: Path) -> Path:
+    other = project.parent / "other"
+    other.mkdir()
+    git(other, "init", "-q", "-b", "main")
+    (other / "private.txt").write_text("private words\n")
+    git(other, "add", ".")
+    git(other, "commit", "-q", "-m", "private words")
+    return other
+
+
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize("how", ["file", "link", "commondir", "worktree", "everything"])
+def test_a_repository_somewhere_else_is_not_read(project: Path, how: str) -> None:
+    other = other_repository(project)
+    folder = project / "vendored"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    if how in ("file", "link"):
+        (folder / ".git").rename(project.parent / "unused")
+    if how == "file":
+        (folder / ".git").write_text(f"gitdir: {other / '.git'}\n")
+    elif how == "link":
+        (folder / ".git").symlink_to(other / ".git")
+    elif how == "commondir":
+        (folder / ".git" / "commondir").write_text(f"{other / '.git'}\n")
+    elif how == "worktree":
+        git(folder, "config", "core.worktree", str(other))
+    else:
+        git(folder, "config", "core.worktree", "/")
+    shell = shell_readonly(context(project))
+    for command in ("git log -p", "git status", "git status -uall"):
+        try:
+            result = run(shell, command, cwd="vendored")
+        except ToolError as error:
+            result = {"exit_code": 1, "stderr": error.message}
+        assert "private" not in str(result), result
+        assert result["exit_code"] != 0
+
+
+@pytest.mark.usefixtures("kernel")
+def test_a_project_inside_a_repository_can_read_its_history(project: Path) -> None:
+    shell = shell_readonly(context(project / "src"))
+    assert "First words" in run(shell, "git log")["stdout"]
+    assert "print" in run(shell, "git show HEAD:./main.py")["stdout"]
+
+
+@pytest.mark.usefixtures("kernel")
+def test_a_linked_work_tree_can_read_its_history(project: Path) -> None:
+    tree = project.parent / "tree"
+    git(project, "worktree", "add", "-q", str(tree), "HEAD")
+    assert "First words" in run(shell_readonly(context(tree)), "git log")["stdout"]
+
+
+def test_no_repository_is_gits_own_failure(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    result = run(shell_readonly(context(tmp_path / "empty")), "git status")
+    assert result["exit_code"] == 128
+    assert "not a git repository" in result["stderr"]

@@ -1,0 +1,402 @@
+"""`shell_readonly` really is read-only: what runs unasked only reads, and only below the project's folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic_ai import FunctionToolset
+
+from llm_do.policy.risks import INTERPRETERS, WRAPPERS, is_risky
+from llm_do.toolsets.shell import sandbox, shell_readonly
+from llm_do.toolsets.shell.commandline import CommandRefusedError, parse_command
+from llm_do.toolsets.shell.reading import READING_PROGRAMS
+from tests.toolsets.shell.support import context, run, verdict
+
+ORDINARY = [
+    ("ls", r"notes\.txt"),
+    ("ls -la src", r"main\.py"),
+    ("ls -lhtR --color=never", r"main\.py"),
+    ("cat notes.txt", r"plum"),
+    ("cat -n src/main.py", r"1\s+import os"),
+    ("cat -- -n", r"a name like"),
+    ("cat ./-n", r"a name like"),
+    ("head -n 1 notes.txt", r"^pear\n$"),
+    ("head -1 notes.txt", r"^pear\n$"),
+    ("head -n -1 notes.txt", r"^pear\napple\n$"),
+    ("tail -n 1 notes.txt", r"^plum\n$"),
+    ("tail -c 3 notes.txt", r"^um\n$"),
+    ("wc -l notes.txt", r"^3 notes"),
+    ("grep -n TODO src/main.py", r"^1:"),
+    ("grep -rn --include='*.py' TODO .", r"main\.py:1:"),
+    ("grep -e TODO -e hello -c src/main.py", r"^2$"),
+    ("grep -E 'apple|plum' notes.txt", r"apple\nplum"),
+    ("grep -A1 -i PEAR notes.txt", r"apple"),
+    ("grep '../x' notes.txt", r"^$"),
+    ("find . -name '*.py'", r"\./src/main\.py"),
+    ("find src -type f -size -100k -newermt 2000-01-01 -print", r"main\.py"),
+    ("find . -maxdepth 1 '(' -name '*.txt' -o -name '*.md' ')' -not -empty", r"\./notes\.txt"),
+    ("sort notes.txt", r"^apple\npear\nplum\n$"),
+    ("sort -k1,1 -t : -u -r notes.txt", r"^plum"),
+    ("cat notes.txt | sort | uniq -c | sort -rn | head -n 1", r"1 "),
+    ("uniq -c notes.txt", r"1 pear"),
+    ("git status", r"modified: +notes\.txt"),
+    ("git status --short --branch", r" M notes\.txt"),
+    ("git log --oneline -n 5", r"First words"),
+    ("git log -1 --format='%an: %s' -- src", r"^Ann: First words\n$"),
+    ("git log --since 2000-01-01 --author=Ann --stat", r"main\.py"),
+    ("git log -p -S hello", r"\+print"),
+    ("git diff", r"\+plum"),
+    ("git diff --stat HEAD -- notes.txt", r"1 file changed"),
+    ("git diff --name-only", r"^notes\.txt\n$"),
+    ("git show --stat HEAD", r"First words"),
+    ("git show HEAD:notes.txt | tail -n 1", r"^pear\n$"),
+    ("git --no-pager log -1", r"Ann"),
+]
+
+WRITES_OR_RUNS = [
+    "rm notes.txt",
+    "touch marker",
+    "mv notes.txt marker",
+    "cp notes.txt marker",
+    "tee marker",
+    "dd of=marker",
+    "sed -i s/a/b/ notes.txt",
+    "sed -n 'w marker' notes.txt",
+    "awk 'BEGIN{system(\"touch marker\")}'",
+    "python3 -c \"open('marker', 'w')\"",
+    "perl -e 'open F, \">marker\"'",
+    "vim -c ':w marker' notes.txt",
+    "make marker",
+    # chains and everything that starts a second command
+    "ls; touch marker",
+    "ls && touch marker",
+    "ls || touch marker",
+    "ls & touch marker",
+    "ls | tee marker",
+    "ls | sh -c 'touch marker'",
+    "ls\ntouch marker",
+    "ls\r\ntouch marker",
+    "ls \\\n; touch marker",
+    "cat notes.txt | xargs touch marker",
+    "ls | python3 -c \"open('marker', 'w')\"",
+    # redirections and substitutions
+    "ls > marker",
+    "ls >> marker",
+    "ls >| marker",
+    "ls &> marker",
+    "ls 2> marker",
+    "cat <> marker",
+    "cat << E > marker\nx\nE",
+    "echo $(touch marker)",
+    "ls `touch marker`",
+    'ls "$(touch marker)"',
+    "ls <(touch marker)",
+    "ls >(touch marker)",
+    "ls ${X:=$(touch marker)}",
+    "ls $((a[$(touch marker)]))",
+    # wrappers and other names for programs
+    "env touch marker",
+    "env -S 'touch marker'",
+    "nice touch marker",
+    "timeout 5 touch marker",
+    "nohup touch marker",
+    "xargs touch marker",
+    "sh -c 'touch marker'",
+    "bash -c 'touch marker'",
+    "sudo touch marker",
+    "command touch marker",
+    "exec touch marker",
+    "eval touch marker",
+    "busybox touch marker",
+    "time touch marker",
+    "setsid touch marker",
+    "./ls",
+    "./git status",
+    "src/ls",
+    "/bin/sh -c 'touch marker'",
+    "/usr/bin/env touch marker",
+    "../bin/ls",
+    "PATH=. ls",
+    "LD_PRELOAD=./x.so ls",
+    "GIT_EXTERNAL_DIFF=./evil git diff",
+    "GIT_PAGER='touch marker' git log",
+    "PAGER='touch marker' git log",
+    # look-alikes
+    "ｌｓ",
+    "lѕ",
+    "ls\u00a0marker",
+    "ls\u200b",
+    "\u202els",
+    "LS",
+    "Git status",
+    # options that write or execute
+    "find . -exec touch marker ';'",
+    "find . -exec touch marker {} +",
+    "find . -execdir touch marker ';'",
+    "find . -ok touch marker ';'",
+    "find . -okdir touch marker ';'",
+    "find . -name notes.txt -delete",
+    "find . -fprint marker",
+    "find . -fprint0 marker",
+    "find . -fprintf marker %p",
+    "find . -fls marker",
+    "find . -files0-from notes.txt",
+    "sort -o marker notes.txt",
+    "sort -omarker notes.txt",
+    "sort notes.txt -uo marker",
+    "sort --output=marker notes.txt",
+    "sort --output marker notes.txt",
+    "sort --outp=marker notes.txt",
+    "sort --compress-program=./evil notes.txt",
+    "sort --compress-prog ./evil notes.txt",
+    "sort -T src notes.txt",
+    "sort --files0-from=notes.txt",
+    "sort -k -omarker notes.txt",
+    "uniq notes.txt marker",
+    "uniq -- notes.txt marker",
+    "tail -f notes.txt",
+    "tail --follow=name notes.txt",
+    "tail -F notes.txt",
+    "wc --files0-from=notes.txt",
+    "grep -R TODO .",
+    "grep --dereference-recursive TODO .",
+    "ls -L leak",
+    "cat --unknown notes.txt",
+    # git
+    "git",
+    "git log --output=marker",
+    "git log --output marker",
+    "git log --outpu=marker",
+    "git diff --output=marker",
+    "git show --output=marker HEAD",
+    "git -c core.pager='touch marker' log",
+    "git -c alias.x='!touch marker' x",
+    "git -c core.fsmonitor='touch marker' status",
+    "git --exec-path=. status",
+    "git --git-dir=/tmp/x log",
+    "git --work-tree=/ status",
+    "git -C / log",
+    "git -p log",
+    "git --paginate log",
+    "git --config-env=core.pager=X log",
+    "git log --ext-diff -p",
+    "git diff --ext-diff",
+    "git diff --textconv",
+    "git diff --no-index notes.txt src/main.py",
+    "git log --textconv -p",
+    "git log --show-signature",
+    "git log --remerge-diff",
+    "git log -M --output=marker",
+    "git log -n --output=marker",
+    "git log --grep --output=marker",
+    "git diff -U --output=marker",
+    "git log -Onotes.txt",
+    "git status --ignore-submodules=none",
+    "git diff --submodule=diff",
+    "git commit -m x",
+    "git add .",
+    "git checkout -- .",
+    "git reset --hard",
+    "git stash",
+    "git clean -fdx",
+    "git push",
+    "git fetch",
+    "git pull",
+    "git config user.name x",
+    "git grep -O'touch marker' hello",
+    "git blame notes.txt",
+    "git archive --remote=x HEAD",
+    "git ls-remote --upload-pack='touch marker' .",
+    "git upload-pack .",
+    "git bisect run touch marker",
+    "git submodule foreach touch marker",
+    "git rebase -x 'touch marker' HEAD",
+    "git help log",
+    "git log --help",
+    "git x",
+]
+
+READS_ELSEWHERE = [
+    "cat /etc/hostname",
+    "cat ../secret.txt",
+    "cat src/../../secret.txt",
+    "cat leak",
+    "cat ./leak",
+    "cat leakdir/secret.txt",
+    "cat src/../leakdir/secret.txt",
+    "cat /proc/self/root/etc/hostname",
+    "cat /proc/self/environ",
+    "cat /dev/stdin",
+    "head -n 5 leak",
+    "head -n5 ../secret.txt",
+    "tail -- ../secret.txt",
+    "wc -c leak",
+    "ls ..",
+    "ls /",
+    "ls leakdir",
+    "ls leakdir/",
+    "ls -la -- ..",
+    "grep secret ../secret.txt",
+    "grep -f ../secret.txt notes.txt",
+    "grep -f../secret.txt notes.txt",
+    "grep --file=../secret.txt notes.txt",
+    "grep --exclude-from=../secret.txt x notes.txt",
+    "grep -r secret leakdir",
+    "grep -e x -- ../secret.txt",
+    "find .. -name secret.txt",
+    "find leakdir/ -name secret.txt",
+    "find src .. -name secret.txt",
+    "find . -newer ../secret.txt",
+    "find . -samefile ../secret.txt",
+    "sort ../secret.txt",
+    "uniq ../secret.txt",
+    "cat notes.txt | cat - ../secret.txt",
+    "git diff notes.txt ../secret.txt",
+    "git diff -- ../secret.txt",
+    "git log -- ../secret.txt",
+    "git show HEAD:../secret.txt",
+    "git log -L1,2:../secret.txt",
+    "git log -U ../secret.txt",
+    "cat .env",
+    "grep KEY .env",
+    "cat src/../.env",
+    "cat notes.txt '\u202e.txt'",
+]
+
+
+def told(result: dict[str, Any] | None) -> str:
+    return json.dumps(result)
+
+
+def unasked(toolset: FunctionToolset[Any], command: str, **args: object) -> dict[str, Any] | None:
+    """What happens without a person: an allowed command runs, any other doesn't."""
+    return run(toolset, command, **args) if verdict(toolset, command, **args).effect == "allow" else None
+
+
+@pytest.fixture
+def shell(project: Path) -> FunctionToolset[Any]:
+    return shell_readonly(context(project, "shell_readonly"))
+
+
+@pytest.mark.parametrize(("command", "expected"), ORDINARY)
+def test_ordinary_commands_run_unasked(shell: FunctionToolset[Any], command: str, expected: str) -> None:
+    assert verdict(shell, command).effect == "allow", verdict(shell, command).reason
+    result = run(shell, command)
+    assert re.search(expected, result["stdout"], re.MULTILINE), result
+    assert result["stderr"] == ""
+
+
+def test_ordinary_commands_run_without_the_kernels_help_too(
+    shell: FunctionToolset[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    off = sandbox.SandboxStatus(active=False, program=None, reason="off in this test")
+    monkeypatch.setattr(sandbox, "status", lambda: off)
+    for command, expected in ORDINARY:
+        assert re.search(expected, run(shell, command)["stdout"], re.MULTILINE), command
+
+
+@pytest.mark.parametrize("command", WRITES_OR_RUNS)
+def test_what_may_write_or_run_something_else_is_blocked(
+    shell: FunctionToolset[Any], project: Path, command: str
+) -> None:
+    (project / "evil").write_text("#!/bin/sh\ntouch marker\n")
+    (project / "evil").chmod(0o755)
+    for name in ("ls", "git", "src/ls"):
+        (project / name).write_text("#!/bin/sh\ntouch marker\n")
+        (project / name).chmod(0o755)
+    before = (project / "notes.txt").read_text()
+    assert unasked(shell, command) is None
+    assert verdict(shell, command).effect == "deny"
+    assert verdict(shell, command).reason
+    assert not (project / "marker").exists()
+    assert (project / "notes.txt").read_text() == before
+
+
+@pytest.mark.parametrize("command", READS_ELSEWHERE)
+def test_reading_elsewhere_is_asked_about(shell: FunctionToolset[Any], command: str) -> None:
+    assert "secret" not in told(unasked(shell, command))
+    assert verdict(shell, command).effect == "ask"
+
+
+@pytest.mark.parametrize("cwd", ["..", "/", "leakdir", "missing", "notes.txt", "~", "src/../.."])
+def test_a_directory_that_is_outside_or_none_is_refused(shell: FunctionToolset[Any], cwd: str) -> None:
+    assert verdict(shell, "ls", cwd=cwd).effect == "deny"
+
+
+def test_paths_are_looked_up_from_the_directory_a_command_runs_in(shell: FunctionToolset[Any], project: Path) -> None:
+    assert run(shell, "cat ../notes.txt", cwd="src")["stdout"] == "pear\napple\nplum\n"
+    assert verdict(shell, "cat ../notes.txt", cwd="src").effect == "allow"
+    assert verdict(shell, "cat ../../secret.txt", cwd="src").effect == "ask"
+    assert verdict(shell, f"cat {project}/notes.txt", cwd="src").effect == "allow"
+
+
+def test_programs_come_from_outside_the_project(
+    shell: FunctionToolset[Any], project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "bin").mkdir()
+    for name in ("ls", "git", "cat"):
+        (project / "bin" / name).write_text("#!/bin/sh\ntouch marker\n")
+        (project / "bin" / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{project / 'bin'}:.:bin::{os.environ['PATH']}")
+    monkeypatch.chdir(project)
+    assert "notes.txt" in run(shell, "ls")["stdout"]
+    assert "First words" in run(shell, "git log")["stdout"]
+    assert not (project / "marker").exists()
+
+
+FRAGMENTS = [
+    *READING_PROGRAMS,
+    *("status", "log", "diff", "show", "rm", "sh", "touch", "env", "marker", "notes.txt", ".", "..", "/", "leak", "~"),
+    *(
+        "-o",
+        "-exec",
+        "-delete",
+        "--output=marker",
+        "-c",
+        "-C",
+        "-n",
+        "-r",
+        "-O",
+        "-i",
+        "--",
+        "-",
+        "-fprint",
+        "-M",
+        "-U",
+    ),
+    *(";", "&&", "|", "||", "&", ">", "<", "$(", ")", "`", "'", '"', "\\", "\n", "$X", "*", "{a,b}", "#", "{}", "x"),
+]
+
+
+@given(st.lists(st.sampled_from(FRAGMENTS), max_size=7), st.sampled_from([" ", ""]))
+def test_whatever_is_not_a_literal_command_of_the_list_is_never_unasked(words: list[str], gap: str) -> None:
+    text = gap.join(words)
+    toolset = shell_readonly(context(Path(__file__).parent, "shell_readonly"))
+    if verdict(toolset, text).effect != "allow":
+        return
+    for argv in parse_command(text):
+        assert argv[0] in READING_PROGRAMS
+        assert argv[0] not in WRAPPERS | (INTERPRETERS - {"git"})
+        assert argv[0] != "git" or argv[1] in ("status", "log", "diff", "show")
+        options = argv[1 : argv.index("--")] if "--" in argv else argv[1:]
+        assert not any(is_risky([argv[0]], word) for word in options), argv
+        assert not any(word.startswith(("/", "..")) for word in argv[1:] if argv[0] not in ("grep",)), argv
+
+
+@given(st.text(max_size=40))
+def test_any_text_gets_a_verdict(text: str) -> None:
+    toolset = shell_readonly(context(Path(__file__).parent, "shell_readonly"))
+    found = verdict(toolset, text)
+    try:
+        parse_command(text)
+    except CommandRefusedError:
+        assert found.effect == "deny"
+    else:
+        assert found.effect in ("allow", "ask", "deny")

@@ -1,0 +1,278 @@
+"""The other shell toolsets: file operations, a manifest's patterns, the rules of 0.3; and the project's own rules."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic_ai import FunctionToolset
+
+from llm_do import Project, Runtime
+from llm_do.errors import UsageError
+from llm_do.policy.rules import build_policy
+from llm_do.toolsets.shell import ShellToolset, configured, sandbox, shell_file_ops, shell_readonly
+from tests.support.runs import Answers, agent, carry_out, project_of
+from tests.support.scripted import call, script
+from tests.toolsets.shell.support import context, run, traits, verdict
+
+
+def summary(toolset: FunctionToolset[Any], command: str) -> str:
+    found = verdict(toolset, command)
+    return "person" if found.person_only else found.effect
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("ls -la", "allow"),
+        ("ls src | ls", "allow"),
+        ("ls ..", "ask"),
+        ("mv notes.txt src", "ask"),
+        ("mv -n -v notes.txt src/x.txt", "ask"),
+        ("mv notes.txt ../out.txt", "ask"),
+        ("mv notes.txt leakdir/x", "ask"),
+        ("mv ../secret.txt .", "ask"),
+        ("mv notes.txt project.json", "person"),
+        ("mv notes.txt main.agent", "person"),
+        ("mv tools.py old.py", "person"),
+        ("mv src/tools.py .", "person"),
+        ("mv notes.txt .git/hooks/pre-commit", "deny"),
+        ("mv notes.txt .git", "deny"),
+        ("mv notes.txt .llm-do/approvals.json", "deny"),
+        ("mv .env notes.txt", "deny"),
+        ("mv -t src notes.txt", "deny"),
+        ("mv --target-directory=.git notes.txt", "deny"),
+        ("mv --suffix=x -b a b", "deny"),
+        ("cat notes.txt", "deny"),
+        ("ls | cat", "deny"),
+        ("rm notes.txt", "deny"),
+        ("mv a b; rm c", "deny"),
+    ],
+)
+def test_file_operations_list_and_move_after_a_question(project: Path, command: str, expected: str) -> None:
+    assert summary(shell_file_ops(context(project)), command) == expected
+
+
+def test_moving_moves(project: Path) -> None:
+    run(shell_file_ops(context(project)), "mv notes.txt src/notes.txt")
+    assert (project / "src" / "notes.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("git status", "allow"),
+        ("git log -3 --oneline", "allow"),
+        ("git log -3 | head -n 2", "allow"),
+        ("git log -3 | tail", "ask"),
+        ("git status x", "ask"),
+        ("git log --output=x", "ask"),
+        ("git -C / log", "ask"),
+        ("./git status", "ask"),
+        ("env git status", "ask"),
+        ("head -n 2 ../secret.txt", "ask"),
+        ("head -n 2 leak", "ask"),
+        ("head -n 2 leakdir/secret.txt", "ask"),
+        ("pytest", "ask"),
+        ("rm notes.txt", "ask"),
+        ("rm main.agent", "person"),
+        ("cp notes.txt project.json", "person"),
+        ("cp notes.txt .git/config", "deny"),
+        ("tee .llm-do/x", "deny"),
+        ("git status; rm x", "deny"),
+        ("git log > x", "deny"),
+    ],
+)
+def test_patterns_are_allowed_and_everything_else_is_asked_about(project: Path, command: str, expected: str) -> None:
+    toolset = configured(context(project, "git", type="shell", allow=["git status", "git log *", "head -n *"]))
+    assert summary(toolset, command) == expected
+
+
+def test_a_configured_directory_is_where_commands_run(project: Path) -> None:
+    toolset = configured(context(project, "sh", allow=["ls *", "ls", "cat *"], cwd="src"))
+    assert run(toolset, "ls")["stdout"] == "main.py\n"
+    assert summary(toolset, "cat ../notes.txt") == "ask"
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"allow": "git"}, "a list of texts as `allow`"),
+        ({"allow": ["git 'log"]}, "can't read"),
+        ({"env": ["GITHUB_TOKEN"]}, "looks like a secret"),
+        ({"cwd": 3}, "a text as `cwd`"),
+        ({"shell": True}, "unknown option 'shell'"),
+    ],
+)
+def test_a_wrong_option_is_an_error(project: Path, options: dict[str, object], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        configured(context(project, "sh", **options))
+
+
+RULES: Any = {
+    "rules": [
+        {"pattern": "git log", "approval_required": False, "approval_required_if_args": ["--all"]},
+        {"pattern": "git"},
+        {"pattern": "ls", "approval_required": False},
+        {"pattern": "env", "approval_required": False},
+        {"pattern": "find", "approval_required": False},
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("git log -3", "allow"),
+        ("git log", "allow"),
+        ("git log --all", "ask"),
+        ("git log --output=x", "ask"),
+        ("git push", "ask"),
+        ("ls src | ls", "allow"),
+        ("ls ..", "ask"),
+        ("ls leakdir", "ask"),
+        ("env touch x", "ask"),
+        ("find . -delete", "ask"),
+        ("find . -name x", "allow"),
+        ("lsof", "deny"),
+        ("./ls", "deny"),
+        ("rm x", "deny"),
+        ("ls | rm x", "deny"),
+        ("ls; rm x", "deny"),
+        ("ls $(rm x)", "deny"),
+    ],
+)
+def test_the_rules_of_03_hold_with_our_refusals_on_top(project: Path, command: str, expected: str) -> None:
+    toolset = ShellToolset({**RULES, "base_path": project})
+    assert summary(toolset, command) == expected
+
+
+@pytest.mark.parametrize(
+    ("default", "expected"), [({"approval_required": True}, "ask"), ({"approval_required": False}, "allow")]
+)
+def test_the_default_of_03_holds_where_no_rule_does(project: Path, default: dict[str, bool], expected: str) -> None:
+    toolset = ShellToolset({**RULES, "default": default, "base_path": project})
+    assert summary(toolset, "wc -l notes.txt") == expected
+    assert summary(toolset, "rm project.json") == ("person" if expected == "ask" else "allow")
+    assert run(toolset, "wc -l notes.txt")["stdout"] == "3 notes.txt\n"
+
+
+@pytest.mark.parametrize(
+    "config", [{"rulez": []}, {"rules": [{"pattern": "a; b"}]}, {"rules": [{"patern": "a"}]}, {"rules": [{}]}]
+)
+def test_a_configuration_of_03_that_means_nothing_is_an_error(config: Any) -> None:
+    with pytest.raises(UsageError):
+        ShellToolset(config)
+
+
+def shell_run(
+    project: Path, command: str, approvals: Any = "prompt", rules: Any = None, **fields: Any
+) -> tuple[Any, Any]:
+    """Run an agent that calls `shell` once; gives the result and what its model was told."""
+    model = script(call("shell", command=command), "done")
+    spec = agent("main", model, toolsets=["shell_readonly"])
+    made = project_of([spec], root=project, policy=build_policy(rules or {})[0], **fields)
+    result = carry_out(Runtime(made, approvals=approvals))
+    told = next(part for part in model.asked[-1].messages[-1].parts if part.part_kind == "tool-return")
+    return result, told
+
+
+def test_an_agent_runs_what_only_reads_without_a_question(project: Path) -> None:
+    result, told = shell_run(project, "cat notes.txt | sort | head -n 1")
+    assert told.content == {"exit_code": 0, "stdout": "apple\n", "stderr": "", "truncated": False}
+    assert (result.status, result.denials) == ("completed", [])
+
+
+def test_no_mode_and_no_rule_makes_it_write(project: Path) -> None:
+    for approvals in ("approve_all", Answers(["once"])):
+        result, told = shell_run(project, "touch marker", approvals, rules={"allow": ["shell(touch *)"]})
+        assert told.outcome == "denied"
+        assert "only read" in told.content
+        assert not (project / "marker").exists()
+        assert len(result.denials) == 1
+
+
+def test_reading_elsewhere_needs_a_person_who_sees_what_will_run(project: Path) -> None:
+    person = Answers(["once"])
+    result, told = shell_run(project, "cat ../secret.txt | head -n 1", person)
+    assert told.content["stdout"] == "secret-outside\n"
+    assert person.asked[0].description == f"Run ['cat', '../secret.txt'] | ['head', '-n', '1'] in {project}"
+    assert "../secret.txt is outside" in person.asked[0].reason
+    denied, told = shell_run(project, "cat ../secret.txt")
+    assert (denied.status, told.outcome) == ("denied", "denied")
+    assert result.status == "completed"
+
+
+def test_a_rule_reaches_no_file_through_a_link(project: Path) -> None:
+    rules = {"allow": ["shell(cat *)"]}
+    _, told = shell_run(project, "cat leak", rules=rules)
+    assert (told.outcome, "secret" in told.content) == ("denied", False)
+    _, told = shell_run(project, "cat ../secret.txt", rules={"allow": ["shell(cat ../secret.txt)"]})
+    assert told.content["stdout"] == "secret-outside\n"
+
+
+def test_rules_see_the_parsed_words(project: Path) -> None:
+    resolve = traits(shell_readonly(context(project))).resolve
+    assert resolve is not None
+    assert resolve({"command": "git log -3 | head"}) == {"command": (("git", "log", "-3"), ("head",))}
+    assert resolve({"command": "git log; rm x"}) == {"command": None}
+    assert resolve({"command": "cat leak"}) == {"command": None}
+    assert resolve({"command": "cat ../secret.txt"}) == {"command": (("cat", "../secret.txt"),)}
+    assert resolve({"command": 3}) == {"command": None}
+
+
+def test_long_output_is_kept_in_a_file_that_the_model_can_read(project: Path) -> None:
+    lines = "".join(f"line {number}\n" for number in range(20_000))
+    (project / "long.txt").write_text(lines)
+    _, told = shell_run(project, "cat long.txt")
+    assert told.content["truncated"]
+    path = told.content["stdout_file"]
+    assert path.startswith(".llm-do/artifacts/")
+    assert (project / path).read_text() == lines
+    assert (project / ".llm-do/artifacts/.gitignore").read_text() == "*\n"
+    assert told.content["stdout"].startswith("line 0\n")
+    assert told.content["stdout"].endswith("line 19999\n")
+
+
+def test_a_project_that_records_nothing_keeps_no_output(project: Path) -> None:
+    (project / "long.txt").write_text("x" * 200_000)
+    _, told = shell_run(project, "cat long.txt", record=False)
+    assert told.content["truncated"]
+    assert "stdout_file" not in told.content
+    assert not (project / ".llm-do").exists()
+
+
+def test_a_manifest_configures_a_shell(tmp_path: Path) -> None:
+    (tmp_path / "main.agent").write_text(
+        "---\nname: main\nmodel: test\ntoolsets: [git, shell_readonly: {prefix: ro}]\n---\nGo.\n"
+    )
+    (tmp_path / "project.json").write_text(
+        '{"version": 1, "entry": {"agent": "main"}, "agent_files": ["*.agent"],'
+        ' "toolsets": {"git": {"type": "shell", "allow": ["git log *"], "env": ["PATH", "HOME"]}}}'
+    )
+    result = carry_out(Runtime(Project.load(tmp_path), approvals="reject_all"))
+    assert result.status == "completed"
+    assert [record.tool for record in result.denials] == ["shell", "ro_shell"]
+
+
+def test_the_kernels_part_is_reported_and_does_what_it_says(project: Path) -> None:
+    found = sandbox.status()
+    assert found.reason
+    if not found.active:
+        assert sandbox.sandboxed(["/bin/true"], project, project) == ["/bin/true"]
+        return
+
+    def inside(*argv: str, outside: bool = False) -> str:
+        command = sandbox.sandboxed(argv, project, project, outside=outside)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
+        return done.stdout + done.stderr
+
+    assert "Read-only file system" in inside("/usr/bin/touch", "marker")
+    assert "Read-only file system" in inside("/usr/bin/touch", "/etc/marker")
+    assert not (project / "marker").exists()
+    assert "plum" in inside("/bin/cat", "notes.txt")
+    assert "secret-outside" not in inside("/bin/cat", str(project.parent / "secret.txt"))
+    assert "secret-outside" in inside("/bin/cat", str(project.parent / "secret.txt"), outside=True)
+    assert [line.split(":")[0].strip() for line in inside("/bin/cat", "/proc/net/dev").splitlines()[2:]] == ["lo"]

@@ -1,0 +1,254 @@
+"""Commands run without a shell, wait for nobody, keep memory bounded, and leave nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+from pydantic_ai import FunctionToolset
+
+from llm_do.errors import ToolError
+from llm_do.toolsets.shell import configured
+from llm_do.toolsets.shell.environment import is_secret, shell_environment, trusted_path
+from llm_do.toolsets.shell.output import Capture
+from tests.toolsets.shell.support import arun, context, run
+
+PYTHON = sys.executable
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> FunctionToolset[Any]:
+    return configured(context(tmp_path, "shell", type="shell", allow=["*"]))
+
+
+def python(code: str) -> str:
+    return f"{PYTHON} -c '{code}'"
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process has ended, given a moment to be cleaned up by its new parent."""
+    for _ in range(200):
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_a_result_has_exit_code_and_both_streams(shell: FunctionToolset[Any]) -> None:
+    code = 'import sys; print("out"); print("err", file=sys.stderr); sys.exit(3)'
+    assert run(shell, python(code)) == {"exit_code": 3, "stdout": "out\n", "stderr": "err\n", "truncated": False}
+
+
+def test_a_word_reaches_the_program_as_it_is(shell: FunctionToolset[Any]) -> None:
+    code = "import sys; print(sys.argv[1:])"
+    result = run(shell, f"{python(code)} '; ls' 'a  b' '*'")
+    assert result["stdout"] == "['; ls', 'a  b', '*']\n"
+
+
+def test_a_pipeline_connects_its_processes_and_tells_of_all_that_failed(shell: FunctionToolset[Any]) -> None:
+    shout = python("import sys; print(sys.stdin.read().upper(), end=str())")
+    assert run(shell, f"echo hello | {shout} | cat")["stdout"] == "HELLO\n"
+    failed = run(shell, f"{python('import sys; sys.exit(4)')} | cat")
+    assert (failed["exit_code"], failed["exit_codes"]) == (0, [4, 0])
+
+
+def test_a_reader_that_stops_early_ends_the_writer(shell: FunctionToolset[Any]) -> None:
+    result = run(shell, "yes | head -n 2", timeout=20)
+    assert (result["exit_code"], result["stdout"]) == (0, "y\ny\n")
+
+
+def test_commands_get_no_input(shell: FunctionToolset[Any]) -> None:
+    assert run(shell, "cat", timeout=20)["stdout"] == ""
+
+
+def test_a_missing_program_is_a_failed_result(shell: FunctionToolset[Any]) -> None:
+    with pytest.raises(ToolError, match="there is no program 'no-such-program'"):
+        run(shell, "no-such-program")
+    with pytest.raises(ToolError, match="there is no program 'no-such-program'"):
+        run(shell, "echo x | no-such-program")
+
+
+def test_a_file_that_is_no_program_is_a_failed_result(shell: FunctionToolset[Any], tmp_path: Path) -> None:
+    (tmp_path / "odd").write_bytes(b"\x00\x01")
+    (tmp_path / "odd").chmod(0o755)
+    with pytest.raises(ToolError, match="odd could not be started"):
+        run(shell, "./odd")
+
+
+def test_bytes_that_are_no_text_are_replaced(shell: FunctionToolset[Any]) -> None:
+    code = 'import sys; sys.stdout.buffer.write(b"a\\xffb")'
+    assert run(shell, python(code))["stdout"] == "a\ufffdb"
+
+
+def test_much_output_is_cut_in_the_middle_with_bounded_memory(shell: FunctionToolset[Any]) -> None:
+    line = "x" * 1000
+    code = f'import sys; [sys.stdout.write("{line}") for _ in range(40000)]; print("end")'
+    tracemalloc.start()
+    try:
+        result = run(shell, python(code))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert result["truncated"]
+    assert result["stdout"].startswith("xxx")
+    assert result["stdout"].endswith("xend\n")
+    assert "of 40000004 bytes left out" in result["stdout"]
+    assert len(result["stdout"]) < 70_000
+    assert peak < 8_000_000
+
+
+def test_endless_output_ends_the_command(shell: FunctionToolset[Any]) -> None:
+    with pytest.raises(ToolError, match="printed more than 64 MiB and was ended") as caught:
+        run(shell, "yes 0123456789012345678901234567890123456789")
+    assert len(caught.value.message) < 70_000
+
+
+def test_a_timeout_ends_the_command_and_tells_what_it_said(shell: FunctionToolset[Any], tmp_path: Path) -> None:
+    code = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
+    started = time.monotonic()
+    with pytest.raises(ToolError, match=r"the command timed out after 0\.5 s and was ended") as caught:
+        run(shell, python(code), timeout=0.5)
+    assert time.monotonic() - started < 5
+    assert is_gone(int(caught.value.message.split("stdout:")[1].split()[0]))
+
+
+STUBBORN = """
+import os, signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+stay = [sys.executable, "-c", "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(60)"]
+child = subprocess.Popen(stay)
+away = subprocess.Popen(stay, start_new_session=True)
+print(os.getpid(), child.pid, away.pid, flush=True)
+open(sys.argv[1], "w").close()
+time.sleep(60)
+"""
+
+
+def test_a_timeout_leaves_no_process_behind_whatever_it_ignores(shell: FunctionToolset[Any], tmp_path: Path) -> None:
+    (tmp_path / "stubborn.py").write_text(STUBBORN)
+    with pytest.raises(ToolError) as caught:
+        run(shell, f"{PYTHON} stubborn.py ready", timeout=3)
+    pids = [int(pid) for pid in caught.value.message.split("stdout:")[1].split()[:3]]
+    assert len(pids) == 3
+    assert all(is_gone(pid) for pid in pids)
+
+
+def test_a_cancelled_call_leaves_no_process_behind(shell: FunctionToolset[Any], tmp_path: Path) -> None:
+    (tmp_path / "stubborn.py").write_text(
+        STUBBORN.replace("print(", "print(file=open('pids', 'w'), *(").replace("flush=True)", ")); sys.stdout.flush()")
+    )
+
+    async def cancel_it() -> None:
+        task = asyncio.ensure_future(arun(shell, f"{PYTHON} stubborn.py ready", timeout=60))
+        while not (tmp_path / "ready").exists():  # noqa: ASYNC110 (another process says when)
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancel_it())
+    pids = [int(pid) for pid in (tmp_path / "pids").read_text().replace(",", " ").split()]
+    assert len(pids) == 3
+    assert all(is_gone(pid) for pid in pids)
+
+
+def test_what_a_command_leaves_running_holds_nobody_up_and_is_ended(shell: FunctionToolset[Any]) -> None:
+    code = 'import subprocess; print(subprocess.Popen(["sleep", "60"]).pid)'
+    started = time.monotonic()
+    result = run(shell, python(code), timeout=30)
+    assert time.monotonic() - started < 10
+    assert is_gone(int(result["stdout"]))
+
+
+def test_commands_run_side_by_side(shell: FunctionToolset[Any]) -> None:
+    async def both() -> float:
+        started = time.monotonic()
+        await asyncio.gather(*(arun(shell, "sleep 0.6") for _ in range(4)))
+        return time.monotonic() - started
+
+    assert asyncio.run(both()) < 2.2
+
+
+@pytest.mark.parametrize("seconds", [0, -1, 1e9, "inf", "nan"])
+def test_a_timeout_is_a_number_of_seconds_that_makes_sense(shell: FunctionToolset[Any], seconds: object) -> None:
+    with pytest.raises(ValidationError):
+        run(shell, "ls", timeout=seconds)
+
+
+def test_commands_see_a_short_list_of_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    monkeypatch.setenv("FAVOURITE", "green")
+    monkeypatch.setenv("SITE", "https://ann:secret@example.org")
+    toolset = configured(context(tmp_path, "shell", allow=["*"], env=["FAVOURITE", "SITE"]))
+    names = {line.partition("=")[0] for line in run(toolset, "env")["stdout"].splitlines()}
+    assert "FAVOURITE" in names
+    assert not names & {"OPENAI_API_KEY", "SITE", "HOME", "USER"}
+    assert names <= {"PATH", "TERM", "LANG", "LANGUAGE", "TZ", "FAVOURITE", "LLM_DO_COMMAND"} | {
+        name for name in names if name.startswith("LC_")
+    }
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "AWS_SECRET_ACCESS_KEY",
+        "GH_TOKEN",
+        "DB_PASSWORD",
+        "PGPASS",
+        "SSH_AUTH_SOCK",
+        "MY_PAT",
+        "session_id",
+        "SENTRY_DSN",
+    ],
+)
+def test_names_of_secrets_are_known(name: str) -> None:
+    assert is_secret(name)
+    assert shell_environment("/bin", [name], {name: "x"}) == {"TERM": "dumb", "PATH": "/bin"}
+
+
+@pytest.mark.parametrize(
+    "value", ["sk-proj-abcdefghijkl", "ghp_abcdefghijklmnop", "AKIAABCDEFGHIJKLMNOP", "-----BEGIN KEY", "pg://a:b@c"]
+)
+def test_values_of_secrets_are_known(value: str) -> None:
+    assert shell_environment("/bin", ["PLAIN"], {"PLAIN": value}) == {"TERM": "dumb", "PATH": "/bin"}
+
+
+def test_the_search_path_has_nothing_of_the_projects_own(tmp_path: Path) -> None:
+    (tmp_path / "project" / "bin").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "project" / "bin")
+    given = os.pathsep.join([".", "", "bin", str(tmp_path / "project/bin"), str(tmp_path / "link"), "/usr/bin"])
+    assert trusted_path(tmp_path / "project", {"PATH": given}) == "/usr/bin"
+
+
+def test_what_is_kept_of_a_stream_is_cut_between_characters() -> None:
+    capture = Capture(limit=8, most=10_000)
+    for piece in ("äöü" * 5, "x", "äöü" * 5):
+        capture.feed(piece.encode())
+    assert capture.text() == "äö\n[... 53 of 61 bytes left out ...]\nöü"
+    assert "\ufffd" not in "".join(_cut(text, limit) for text in ("aé€😀" * 9,) for limit in range(2, 40))
+
+
+def _cut(text: str, limit: int) -> str:
+    capture = Capture(limit=limit, most=10_000)
+    for byte in text.encode():
+        capture.feed(bytes([byte]))
+    return capture.text()
+
+
+def test_a_stream_that_fits_is_kept_whole() -> None:
+    for size in range(9):
+        capture = Capture(limit=8, most=100)
+        for _ in range(size):
+            capture.feed(b"a")
+        assert (capture.text(), capture.truncated) == ("a" * size, False)

@@ -1,0 +1,112 @@
+"""The policy around one toolset, used in an agent of one's own outside a Runtime."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from pydantic_ai import Agent
+from pydantic_ai.toolsets import FunctionToolset
+
+from llm_do import AbortedError, ApprovalDecision, ApprovalToolset
+from llm_do.toolsets.approval import get_toolset_approval_config, set_toolset_approval_config
+from tests.support.history import results_of, strict
+from tests.support.runs import Answers
+from tests.support.scripted import call, script
+
+RAN: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def _nothing_ran() -> None:
+    RAN.clear()
+
+
+def send(to: str) -> str:
+    RAN.append(to)
+    return "sent"
+
+
+def outcomes(toolset: Any, *calls: Any) -> list[str]:
+    """Run an ordinary agent with this toolset; how each call ended."""
+    agent = Agent(script(list(calls), "fin"), toolsets=[toolset])
+    result = asyncio.run(agent.run("go"))
+    assert result.output == "fin"
+    strict(result.all_messages())
+    return [outcome for _, outcome, _ in results_of(result.all_messages())]
+
+
+def test_without_anybody_to_ask_calls_are_denied() -> None:
+    assert outcomes(ApprovalToolset(FunctionToolset([send])), call("send", to="ann")) == ["denied"]
+    assert RAN == []
+
+
+def test_modes_and_rules_decide() -> None:
+    assert outcomes(ApprovalToolset(FunctionToolset([send]), "approve_all"), call("send", to="ann")) == ["success"]
+    guarded = ApprovalToolset(
+        FunctionToolset([send]), "reject_all", {"allow": ["send(to=a*)"], "deny": ["send(to=ann)"]}
+    )
+    assert outcomes(guarded, call("send", to="ann"), call("send", to="abe"), call("send", to="bob")) == [
+        "denied",
+        "success",
+        "denied",
+    ]
+    assert RAN == ["ann", "abe"]
+
+
+def test_a_person_is_asked_and_remembered_for_the_session() -> None:
+    person = Answers(["session", "deny"])
+    guarded = ApprovalToolset(FunctionToolset([send]), person)
+    assert outcomes(guarded, call("send", to="ann")) == ["success"]
+    assert outcomes(guarded, call("send", to="ann"), call("send", to="bob")) == ["success", "denied"]
+    assert [dict(request.args) for request in person.asked] == [{"to": "ann"}, {"to": "bob"}]
+
+
+def test_a_note_reaches_the_model() -> None:
+    agent = Agent(
+        script([call("send", to="x")], "fin"),
+        toolsets=[ApprovalToolset(FunctionToolset([send]), Answers([ApprovalDecision("deny", "not now")]))],
+    )
+    result = asyncio.run(agent.run("go"))
+    [(_, _, text)] = results_of(result.all_messages())
+    assert "not now" in text
+    assert "Do not retry" in text
+
+
+def test_abort_ends_the_agents_run() -> None:
+    agent = Agent(
+        script([call("send", to="x")], "fin"), toolsets=[ApprovalToolset(FunctionToolset([send]), Answers(["abort"]))]
+    )
+    with pytest.raises(AbortedError):
+        asyncio.run(agent.run("go"))
+    assert RAN == []
+
+
+def test_a_toolsets_own_judgement_counts_and_fails_closed() -> None:
+    class Judging(FunctionToolset[Any]):
+        def needs_approval(self, name: str, args: dict[str, Any]) -> bool:
+            if args["to"] == "broken":
+                raise RuntimeError("can't judge")
+            return args["to"] != "friend"
+
+    guarded = ApprovalToolset(Judging([send]), "reject_all")
+    assert outcomes(guarded, call("send", to="friend"), call("send", to="x"), call("send", to="broken")) == [
+        "success",
+        "denied",
+        "denied",
+    ]
+
+
+def test_a_pre_approval_is_kept_with_the_toolset() -> None:
+    toolset: FunctionToolset[Any] = FunctionToolset([send])
+    assert get_toolset_approval_config(toolset) == {}
+    set_toolset_approval_config(toolset, {"send": {"pre_approved": True}})
+
+    assert get_toolset_approval_config(toolset) == {"send": {"pre_approved": True}}
+    assert outcomes(ApprovalToolset(toolset, "reject_all"), call("send", to="ann")) == ["success"]
+
+
+def test_wrong_rules_are_an_error_at_once() -> None:
+    with pytest.raises(ValueError, match="send"):
+        ApprovalToolset(FunctionToolset([send]), rules={"allow": ["send(("]})

@@ -1,0 +1,213 @@
+"""An agent makes agents: files that link by the project's own checks, with no more than their maker has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm_do import AgentSpec, Project, Runtime
+from llm_do.project.agents import ToolsetRef
+from llm_do.spec.agent_file import parse_agent
+from llm_do.toolsets.dynamic_agents import agent_file_text
+from tests.support.history import results_of, strict
+from tests.support.runs import Answers, agent, carry_out, project_of
+from tests.support.scripted import call, script
+
+
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+def delete_everything() -> str:
+    """Delete everything."""
+    return "deleted"
+
+
+def runtime(root: Path, *turns: Any, approvals: Any = "approve_all", **fields: Any) -> Runtime:
+    spec = agent(
+        "main",
+        script(*turns, "done"),
+        tools=["add"],
+        toolsets=["dynamic_agents", "todo", ToolsetRef("filesystem_project", "files", include=("read_*",)), "helper"],
+        **fields,
+    )
+    helper = agent("helper", script("helped"))
+    (root / "made").mkdir()
+    project = project_of(
+        [spec, helper],
+        root=root,
+        tools={"add": add, "delete_everything": delete_everything},
+        generated_agents_dir=root / "made",
+    )
+    return Runtime(project, approvals=approvals, models={"critic": "test"})
+
+
+CRITIC: dict[str, Any] = {"name": "critic", "instructions": "Judge the text.", "model": "test"}
+
+
+def results(runtime: Runtime) -> list[tuple[str, str]]:
+    result = carry_out(runtime)
+    assert result.status == "completed", result.error
+    strict(result.messages)
+    return [(outcome, text) for _, outcome, text in results_of(result.messages)]
+
+
+def test_a_made_agent_is_a_file_and_can_be_called(tmp_path: Path) -> None:
+    made = call(
+        "agent_create", CRITIC | {"description": "Judges: well.", "tools": ["add"], "toolsets": ["files", "todo"][1:]}
+    )
+    said = results(runtime(tmp_path, made, call("agent_call", name="critic", input="A text.")))
+    assert said[0] == ("success", "Made the agent critic; it is in made/critic.agent")
+    assert said[1][0] == "success"
+    assert "add" in said[1][1]
+    parsed = parse_agent((tmp_path / "made/critic.agent").read_text(), "critic.agent")
+    assert not parsed.diagnostics
+    assert parsed.value.description == "Judges: well."
+    assert parsed.body == "Judge the text."
+
+
+def test_making_is_asked_about_and_says_what_is_made(tmp_path: Path) -> None:
+    person = Answers(["deny"])
+    said = results(runtime(tmp_path, call("agent_create", CRITIC | {"tools": ["add"]}), approvals=person))
+    assert person.asked[0].description == "Make the agent critic, with tools add"
+    assert said[0][0] == "denied"
+    assert list((tmp_path / "made").iterdir()) == []
+
+
+def test_calling_is_allowed_without_a_question(tmp_path: Path) -> None:
+    person = Answers(["once"])
+    said = results(
+        runtime(tmp_path, call("agent_create", CRITIC), call("agent_call", name="critic", input="x"), approvals=person)
+    )
+    assert [asked.tool_name for asked in person.asked] == ["agent_create"]
+    assert said[1][0] == "success"
+
+
+def test_making_the_same_name_again_replaces_it(tmp_path: Path) -> None:
+    said = results(
+        runtime(
+            tmp_path,
+            call("agent_create", CRITIC),
+            call("agent_create", CRITIC | {"instructions": "Judge harder."}),
+            call("agent_call", name="critic", input="x"),
+        )
+    )
+    assert said[1] == ("success", "Replaced the agent critic; it is in made/critic.agent")
+    assert (tmp_path / "made/critic.agent").read_text().endswith("Judge harder.\n")
+    assert said[2][0] == "success"
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"tools": ["delete_everything"]}, "you have no tool 'delete_everything' to give. Your tools: add."),
+        ({"tools": ["missing"]}, "you have no tool 'missing'"),
+        ({"toolsets": ["shell_readonly"]}, "you have no toolset 'shell_readonly' to give"),
+        ({"toolsets": ["filesystem_project_ro"]}, "you have no toolset"),
+        ({"toolsets": ["main"]}, "you have no toolset 'main'"),
+        ({"name": "main"}, "already the name of the project's own agent"),
+        ({"name": "helper"}, "already the name of the project's own agent"),
+        ({"name": "add"}, "already the name of the project's own tool"),
+        ({"name": "todo"}, "todo"),
+        ({"name": "../evil"}, "can't be an agent's name"),
+        ({"name": "a b"}, "can't be an agent's name"),
+        ({"name": ""}, "can't be an agent's name"),
+        ({"name": "x" * 65}, "can't be an agent's name"),
+        ({"model": "no such model"}, "not a model's name"),
+        ({"model": "a: b\ntools: [delete_everything]"}, "not a model's name"),
+    ],
+)
+def test_what_may_not_be_made_is_not(tmp_path: Path, change: dict[str, Any], why: str) -> None:
+    ((outcome, text),) = results(runtime(tmp_path, call("agent_create", CRITIC | change)))
+    assert outcome == "failed"
+    assert why in text
+    assert list((tmp_path / "made").iterdir()) == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["made"]
+
+
+def test_a_toolset_is_given_as_narrow_as_the_maker_has_it(tmp_path: Path) -> None:
+    session = runtime(tmp_path, call("agent_create", CRITIC | {"toolsets": ["filesystem_project"]}))
+    assert results(session)[0][0] == "success"
+    made = session.registry.agent("critic")
+    assert made is not None
+    assert [(ref.name, ref.prefix, ref.include) for ref in made.toolsets] == [
+        ("filesystem_project", "files", ("read_*",))
+    ]
+
+
+@pytest.mark.parametrize("name", ["helper", "main", "nobody", "add"])
+def test_only_made_agents_are_called_so(tmp_path: Path, name: str) -> None:
+    ((outcome, text),) = results(runtime(tmp_path, call("agent_call", name=name, input="x")))
+    assert outcome == "failed"
+    assert "there is no made agent called" in text
+
+
+def test_an_agent_with_less_cannot_use_what_another_has_made(tmp_path: Path) -> None:
+    session = runtime(tmp_path, call("agent_create", CRITIC | {"tools": ["add"]}))
+    assert results(session)[0][0] == "success"
+    poor = AgentSpec(
+        "poor", model=script(call("agent_call", name="critic", input="x"), "done"), toolsets=["dynamic_agents"]
+    )
+    session.register_agents({"poor": poor})
+    result = carry_out(session, entry="poor")
+    ((_, outcome, text),) = results_of(result.messages)
+    assert (outcome, "what you don't have yourself: add" in text) == ("failed", True)
+
+
+def test_an_agent_whose_tools_depend_on_states_gives_none_away(tmp_path: Path) -> None:
+    from llm_do.project.gates import Gate
+
+    session = runtime(tmp_path, call("agent_create", CRITIC | {"tools": ["add"]}), states={"add": Gate()})
+    assert "depend on states" in results(session)[0][1]
+
+
+def test_without_a_folder_for_them_no_agents_are_made(tmp_path: Path) -> None:
+    spec = agent("main", script(call("agent_create", CRITIC), "done"), toolsets=["dynamic_agents"])
+    said = results(Runtime(project_of([spec], root=tmp_path), approvals="approve_all"))
+    assert "no `generated_agents_dir`" in said[0][1]
+
+
+def test_a_link_in_the_folder_leads_nowhere_else(tmp_path: Path) -> None:
+    outside = tmp_path / "outside.txt"
+    outside.write_text("kept")
+    root = tmp_path / "project"
+    root.mkdir()
+    session = runtime(root, call("agent_create", CRITIC))
+    (root / "made" / "critic.agent").symlink_to(outside)
+    results(session)
+    assert outside.read_text() == "kept"
+
+
+def test_what_was_made_is_there_in_the_next_session(tmp_path: Path) -> None:
+    (tmp_path / "main.agent").write_text("---\nname: main\nmodel: test\ntoolsets: [dynamic_agents, todo]\n---\nGo.\n")
+    (tmp_path / "made").mkdir()
+    (tmp_path / "project.json").write_text(
+        '{"version": 1, "entry": {"agent": "main"}, "agent_files": ["main.agent", "made/*.agent"],'
+        ' "generated_agents_dir": "made"}'
+    )
+    (tmp_path / "made" / "critic.agent").write_text(agent_file_text("critic", "Judge.", None, "test", [], []))
+    project = Project.load(tmp_path)
+    spec = agent("again", script(call("agent_call", name="critic", input="x"), "done"), toolsets=["dynamic_agents"])
+    session = Runtime(project, approvals="prompt")
+    session.register_agents({"again": spec})
+    result = carry_out(session, entry="again")
+    assert results_of(result.messages)[0][1] == "success"
+
+
+@given(
+    st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=60),
+    st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=60),
+)
+def test_the_text_of_a_file_means_what_was_said(description: str, instructions: str) -> None:
+    text = agent_file_text("a", instructions, description, None, ["x", "no"], [ToolsetRef("t", "on", ("a*",))])
+    parsed = parse_agent(text, "a.agent")
+    assert not parsed.diagnostics, text
+    assert parsed.value.description == description
+    assert parsed.body == instructions.rstrip()
+    assert parsed.value.tools == ["x", "no"]
+    assert parsed.value.toolset_uses()[0][1].include == ["a*"]

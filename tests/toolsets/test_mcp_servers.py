@@ -1,0 +1,304 @@
+"""MCP servers as toolsets, against real server processes; whatever a server does, a run ends and says why."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llm_do import LinkError, Project, RunResult, Runtime
+from llm_do.project.agents import ToolsetRef
+from llm_do.project.builtins import BuiltinToolset
+from llm_do.project.linker import check
+from tests.support.history import results_of, strict
+from tests.support.runs import Answers, agent, carry_out, heard, project_of
+from tests.support.scripted import call, script
+
+SERVERS = Path(__file__).parent / "mcp_servers"
+TARGET = "llm_do.toolsets.mcp:configured"
+
+
+def command(*words: str) -> list[str]:
+    return [sys.executable, str(SERVERS / "stdio_server.py"), *words]
+
+
+def toolset(**config: Any) -> BuiltinToolset:
+    given = {"command": command()} if "url" not in config and "command" not in config else {}
+    return BuiltinToolset("small", TARGET, {"type": "mcp", **given, **config})
+
+
+def runtime(root: Path, *turns: Any, ref: Any = "small", approvals: Any = "approve_all", **config: Any) -> Runtime:
+    spec = agent("main", script(*turns, "done"), toolsets=[ref])
+    return Runtime(project_of([spec], root=root, toolsets={"small": toolset(**config)}), approvals=approvals)
+
+
+def results(result: RunResult) -> list[tuple[str, str]]:
+    assert result.status == "completed", result.error
+    strict(result.messages)
+    return [(outcome, text) for _, outcome, text in results_of(result.messages)]
+
+
+def tools_of(runtime: Runtime) -> list[str]:
+    spec = runtime.registry.agent("main")
+    assert spec is not None
+    carry_out(runtime)
+    return spec.model.asked[0].tools  # type: ignore[union-attr]
+
+
+def is_gone(pid: int) -> bool:
+    for _ in range(300):
+        if not Path(f"/proc/{pid}").exists():
+            return True
+        time.sleep(0.01)
+    return False
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    process = subprocess.Popen(
+        [sys.executable, str(SERVERS / "http_server.py")], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    assert process.stdout is not None
+    try:
+        yield f"http://127.0.0.1:{process.stdout.readline().strip()}/mcp"
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def test_a_servers_tools_are_called_by_prefixed_names(tmp_path: Path) -> None:
+    session = runtime(tmp_path, [call("small_add", a=1, b=2), call("small_fail", why="not today")])
+    said = results(carry_out(session))
+    assert said[0] == ("success", "3")
+    assert said[1][0] == "failed"
+    assert "not today" in said[1][1]
+
+
+def test_a_server_over_http_gets_its_headers(tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KB_TOKEN", "abc")
+    session = runtime(
+        tmp_path,
+        [call("small_add", a=1, b=2), call("small_header", name="authorization")],
+        url=url,
+        headers={"Authorization": "Bearer ${KB_TOKEN}"},
+    )
+    assert [text for _, text in results(carry_out(session))] == ["3", "Bearer abc"]
+
+
+def test_include_and_exclude_speak_of_the_servers_own_names(tmp_path: Path) -> None:
+    assert tools_of(runtime(tmp_path, include=["add", "f*"], exclude=["flood"])) == ["small_add", "small_fail"]
+    ref = ToolsetRef("small", include=("add", "fail"), exclude=("fail",))
+    assert tools_of(runtime(tmp_path, ref=ref)) == ["small_add"]
+
+
+@pytest.mark.parametrize(
+    ("prefix", "ref", "expected"),
+    [
+        (None, "small", "small_add"),
+        ("", "small", "add"),
+        ("s", "small", "s_add"),
+        (None, ToolsetRef("small", "mine"), "mine_add"),
+    ],
+)
+def test_the_prefix_is_the_name_unless_something_else_is_said(
+    tmp_path: Path, prefix: str | None, ref: Any, expected: str
+) -> None:
+    assert tools_of(runtime(tmp_path, ref=ref, prefix=prefix, include=["add"])) == [expected]
+
+
+def test_names_that_providers_refuse_are_made_fit(tmp_path: Path) -> None:
+    session = runtime(tmp_path, call("small_odd_name_with_marks"), include=["odd*"])
+    assert results(carry_out(session)) == [("success", "odd")]
+
+
+def test_calls_are_asked_about(tmp_path: Path) -> None:
+    person = Answers(["once"])
+    results(carry_out(runtime(tmp_path, call("small_add", a=1, b=2), approvals=person)))
+    assert [(asked.tool_name, asked.args) for asked in person.asked] == [("small_add", {"a": 1, "b": 2})]
+
+
+def test_arguments_are_checked_before_the_server_sees_them(tmp_path: Path) -> None:
+    ((outcome, text),) = results(carry_out(runtime(tmp_path, call("small_add", a="x"))))
+    assert outcome == "failed"
+    assert "invalid arguments" in text
+
+
+def test_a_session_has_one_process_and_ends_it(tmp_path: Path) -> None:
+    session = runtime(tmp_path, [call("small_whoami", {}, "one"), call("small_whoami", {}, "two")])
+
+    async def twice() -> list[str]:
+        texts = [text for _ in range(2) for _, text in results(await session.execute("go"))]
+        pids = {int(text.split()[0]) for text in texts}
+        assert len(pids) == 1
+        assert not is_gone_now(pids)
+        await session.aclose()
+        return texts
+
+    def is_gone_now(pids: set[int]) -> bool:
+        return not all(Path(f"/proc/{pid}").exists() for pid in pids)
+
+    texts = asyncio.run(twice())
+    assert is_gone(int(texts[0].split()[0]))
+    assert texts[0].endswith(str(tmp_path))
+
+
+def test_a_server_of_one_call_ends_with_it(tmp_path: Path) -> None:
+    session = runtime(tmp_path, [call("small_whoami", {}, "one"), call("small_whoami", {}, "two")], scope="call")
+
+    async def twice() -> list[int]:
+        pids = [int(text.split()[0]) for _ in range(2) for _, text in results(await session.execute("go"))]
+        assert all(is_gone(pid) for pid in pids)
+        return pids
+
+    pids = asyncio.run(twice())
+    assert (pids[0], pids[2]) == (pids[1], pids[3])
+    assert pids[0] != pids[2]
+
+
+def test_run_sync_leaves_no_process_behind(tmp_path: Path) -> None:
+    result = runtime(tmp_path, call("small_whoami")).run_sync("go")
+    assert is_gone(int(results(result)[0][1].split()[0]))
+
+
+def test_a_loop_that_ends_without_closing_leaves_no_process_behind(tmp_path: Path) -> None:
+    result = asyncio.run(runtime(tmp_path, call("small_whoami")).execute("go"))
+    assert is_gone(int(results(result)[0][1].split()[0]))
+
+
+def test_a_server_sees_what_it_is_given_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_TOKEN", "abc")
+    monkeypatch.setenv("OTHER_SECRET", "hidden")
+    session = runtime(tmp_path, call("small_whoami"), env={"TOKEN": "x-${GITHUB_TOKEN}"})
+    assert results(carry_out(session))[0][1].split()[1:3] == ["x-abc", "none"]
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        ({"command": command("dies")}, ["did not start", "please configure me"]),
+        ({"command": command("hangs"), "timeout": 2}, ["did not start in 2 s", "waiting for a miracle"]),
+        ({"command": ["no-such-server"]}, ["did not start", "no-such-server"]),
+        ({"command": ["sleep", "60"], "timeout": 0.5}, ["did not start in 0.5 s"]),
+        ({"command": ["echo", "hello"], "timeout": 5}, ["did not start"]),
+        ({"url": "http://127.0.0.1:9/mcp", "timeout": 5}, ["did not start"]),
+        ({"env": {"TOKEN": "${NOT_SET_ANYWHERE}"}}, ["NOT_SET_ANYWHERE is not set"]),
+    ],
+)
+def test_a_required_server_that_does_not_start_ends_the_run_with_the_reason(
+    tmp_path: Path, config: dict[str, Any], says: list[str]
+) -> None:
+    started = time.monotonic()
+    result = carry_out(runtime(tmp_path, call("small_add", a=1, b=2), **config))
+    assert result.status == "failed"
+    assert "the MCP server small" in str(result.error)
+    assert all(each in str(result.error) for each in says), str(result.error)
+    assert time.monotonic() - started < 15
+
+
+def test_a_run_goes_on_without_a_server_it_does_not_require(tmp_path: Path) -> None:
+    session = runtime(tmp_path, call("small_add", a=1, b=2), command=command("dies"), required=False)
+    ear = heard(session, "warning")
+    said = results(carry_out(session))
+    assert "unknown tool" in said[0][1]
+    assert len(ear.events) == 1
+    assert "the MCP server small did not start" in ear.events[0].message
+    assert "please configure me" in ear.events[0].message
+
+
+def test_a_server_that_dies_is_a_failed_result_and_starts_anew(tmp_path: Path) -> None:
+    session = runtime(tmp_path, call("small_crash"), call("small_add", a=1, b=2))
+    said = results(carry_out(session))
+    assert said[0][0] == "failed"
+    assert "the MCP server small is gone" in said[0][1]
+    assert "crashing as asked" in said[0][1]
+    assert said[1] == ("success", "3")
+
+
+def test_a_call_that_hangs_ends_in_time(tmp_path: Path) -> None:
+    session = runtime(tmp_path, call("small_slow"), timeout=8)
+    ((outcome, text),) = results(carry_out(session))
+    assert outcome == "failed"
+    assert "did not answer slow in 8 s" in text
+    assert "thinking" in text
+
+
+def test_a_flood_on_standard_error_stops_nobody(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    session = runtime(tmp_path, call("small_flood"), command=command("floods"))
+    assert results(carry_out(session)) == [("success", "dry again")]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_server_that_babbles_on_its_output_is_borne(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    session = runtime(tmp_path, call("small_add", a=1, b=2), command=command("babbles"))
+    assert results(carry_out(session)) == [("success", "3")]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_parallel_calls_and_runs_share_a_server(tmp_path: Path) -> None:
+    session = runtime(tmp_path, [call("small_add", {"a": n, "b": 1}, f"c{n}") for n in range(5)])
+
+    async def many() -> list[RunResult]:
+        try:
+            return await asyncio.gather(*(session.execute("go") for _ in range(5)))
+        finally:
+            await session.aclose()
+
+    for result in asyncio.run(many()):
+        assert [text for _, text in results(result)] == [str(n + 1) for n in range(5)]
+
+
+def test_a_cancelled_run_leaves_the_server_to_the_others(tmp_path: Path) -> None:
+    session = runtime(tmp_path, call("small_add", a=1, b=2))
+    stuck = runtime(tmp_path, call("small_slow"))
+    stuck.resources = session.resources
+
+    async def cancel_one() -> RunResult:
+        results(await session.execute("go"))
+        task = asyncio.ensure_future(stuck.execute("go"))
+        await asyncio.sleep(0.3)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        try:
+            return await session.execute("go")
+        finally:
+            await session.aclose()
+
+    assert results(asyncio.run(cancel_one())) == [("success", "3")]
+
+
+def manifest(root: Path, server: dict[str, Any], listed: str = "small") -> Path:
+    (root / "main.agent").write_text(f"---\nname: main\nmodel: test\ntoolsets: [{listed}]\n---\nGo.\n")
+    config = {"version": 1, "entry": {"agent": "main"}, "agent_files": ["*.agent"], "toolsets": {"small": server}}
+    (root / "project.json").write_text(json.dumps(config))
+    return root
+
+
+def test_a_manifest_configures_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_TOKEN", "abc")
+    server = {"type": "mcp", "command": command(), "env": {"TOKEN": "${GITHUB_TOKEN}"}, "include": ["whoami"]}
+    project = Project.load(manifest(tmp_path, server))
+    assert list(project.warnings) == []
+    result = carry_out(Runtime(project, approvals="approve_all"))
+    assert result.status == "completed"
+    assert " abc none " in str(result.output)
+
+
+def test_a_variable_that_is_not_set_is_a_diagnostic(tmp_path: Path) -> None:
+    os.environ.pop("NOT_SET_ANYWHERE", None)
+    server = {"type": "mcp", "command": command(), "env": {"TOKEN": "${NOT_SET_ANYWHERE}"}}
+    report = check(manifest(tmp_path, server))
+    assert [(item.code, item.place.line) for item in report.diagnostics if "NOT_SET_ANYWHERE" in item.message] == [
+        ("LD702", 1)
+    ]
+    with pytest.raises(LinkError):
+        Project.load(tmp_path)
