@@ -1,0 +1,190 @@
+"""Plans: a planner writes a list of tasks, an executor works through it, a synthesiser answers.
+
+Each task's state is kept in the thread's state, so that the same request on the same thread goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias, TypedDict, cast
+
+from pydantic import BaseModel
+
+from llm_do.errors import LlmDoError, RunError
+from llm_do.project.flows import FlowSpec, member_of
+from llm_do.project.registry import Registered
+from llm_do.runtime.dispatch import call_found
+from llm_do.runtime.events import StateChangedEvent
+from llm_do.runtime.flow_turn import FlowTurn
+from llm_do.runtime.results import output_text, to_json_data
+
+__all__ = ["Plan", "Task", "run_plan", "tasks_of"]
+
+Status: TypeAlias = Literal["open", "running", "done", "failed"]
+
+KEY = "plans"
+"""Where plans stand in a thread's state, by the flow's name."""
+
+MAX_TASKS = 50
+"""Tasks of one plan."""
+
+_LINE = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?:\[[ xX]?\]\s*)?(?P<task>\S.*)$", re.MULTILINE)
+
+
+class Task(TypedDict):
+    """One task of a plan, as the thread's state has it."""
+
+    task: str
+    status: Status
+    result: str | None
+
+
+class Plan(TypedDict):
+    """A plan, as the thread's state has it."""
+
+    request: str
+    tasks: list[Task]
+
+
+async def run_plan(flow: FlowSpec, given: BaseModel, turn: FlowTurn) -> Any:
+    """Plan, execute, synthesise.
+
+    Args:
+        flow: The flow; its agents are planner, executor and synthesiser.
+        given: The request.
+        turn: What it is given, and leaves behind.
+
+    Returns:
+        What the synthesiser answers.
+
+    Raises:
+        RunError: The planner gave no list, or a step ended early; what was done before is in the thread's state.
+    """
+    planner, executor, synthesiser = (_member(flow, name, turn) for name in flow.agents)
+    request = str(getattr(given, "input", None) or given.model_dump_json())
+    plan = _unfinished(flow, request, turn)
+    if plan is None:
+        said = await _step(turn, planner, given, "1/")
+        plan = Plan(
+            request=request, tasks=[Task(task=each, status="open", result=None) for each in tasks_of(said, turn)]
+        )
+        _keep(flow, plan, turn)
+    for number, task in enumerate(plan["tasks"], 1):
+        if task["status"] == "done":
+            continue
+        _change(flow, plan, turn, number, "running", None)
+        try:
+            result = await _step(turn, executor, {"input": _order(plan, number)}, f"2/{number}/")
+        except LlmDoError as error:
+            _change(flow, plan, turn, number, "failed", error.message)
+            raise
+        _change(flow, plan, turn, number, "done", output_text(result))
+    answer = await _step(turn, synthesiser, {"input": _report(plan)}, "3/")
+    _plans(turn).pop(flow.name, None)
+    return answer
+
+
+def tasks_of(said: object, turn: FlowTurn | None = None) -> list[str]:
+    """The tasks that a planner's answer names.
+
+    Args:
+        said: `{"items": [...]}`, a list, or text with a list in it.
+        turn: The flow's run, for the error.
+
+    Raises:
+        RunError: There is no task in it, or there are too many.
+
+    Example:
+        >>> tasks_of("First:\\n- [ ] read\\n- [ ] write")
+        ['read', 'write']
+    """
+    data = to_json_data(said)
+    if isinstance(data, Mapping):
+        fields = cast("Mapping[str, Any]", data)
+        data = next((fields[key] for key in ("items", "tasks", "steps", "todos") if key in fields), None)
+    if isinstance(data, str):
+        data = [found["task"] for found in _LINE.finditer(data)]
+    tasks = [_task(item) for item in cast("list[object]", data)] if isinstance(data, list) else []
+    tasks = [task.strip() for task in tasks if task.strip()]
+    if not 0 < len(tasks) <= MAX_TASKS:
+        raise RunError(
+            f"the planner's answer has {len(tasks)} tasks",
+            hint=f"A plan has 1 to {MAX_TASKS}: an object with `items`, a list of texts, or a list in Markdown.",
+            agent_path=turn.ctx.path if turn is not None else None,
+        )
+    return tasks
+
+
+def _task(item: object) -> str:
+    if isinstance(item, Mapping):
+        fields = cast("Mapping[str, object]", item)
+        return str(next((fields[key] for key in ("task", "title", "text", "description") if key in fields), ""))
+    return str(item)
+
+
+async def _step(turn: FlowTurn, found: Registered, value: object, position: str) -> Any:
+    messages: list[Any] = []
+    call_id = f"{turn.ctx.call_id}.{position.replace('/', '.')}{found.name}"
+    history = turn.history if position == "1/" else ()
+    try:
+        return await call_found(turn.ctx, found, value, call_id, position=position, history=history, messages=messages)
+    finally:
+        turn.messages.extend(messages)
+
+
+def _member(flow: FlowSpec, name: str, turn: FlowTurn) -> Registered:
+    found = member_of(flow, name, turn.ctx.runtime.registry)
+    if found is None:
+        raise RunError(f"flow {flow.name!r} needs {name!r}, which doesn't exist", agent_path=turn.ctx.path)
+    return found
+
+
+def _plans(turn: FlowTurn) -> dict[str, Any]:
+    state: object = turn.ctx.thread.state
+    if not isinstance(state, dict):
+        raise RunError(
+            "a plan is kept in the thread's state, which isn't an object here",
+            hint="Keep the thread's state in an object.",
+            agent_path=turn.ctx.path,
+        )
+    return cast("dict[str, Any]", state).setdefault(KEY, {})
+
+
+def _unfinished(flow: FlowSpec, request: str, turn: FlowTurn) -> Plan | None:
+    """The plan for the same request that an earlier run has left."""
+    plan = _plans(turn).get(flow.name)
+    return cast("Plan", plan) if isinstance(plan, dict) and plan.get("request") == request else None  # pyright: ignore[reportUnknownMemberType]
+
+
+def _keep(flow: FlowSpec, plan: Plan, turn: FlowTurn) -> None:
+    _plans(turn)[flow.name] = plan
+    tasks = [task["task"] for task in plan["tasks"]]
+    turn.ctx.emit(StateChangedEvent, toolkit=flow.name, updates={"plan": tasks}, states=_states(plan))
+
+
+def _change(flow: FlowSpec, plan: Plan, turn: FlowTurn, number: int, status: Status, result: str | None) -> None:
+    task = plan["tasks"][number - 1]
+    task["status"], task["result"] = status, result
+    updates = {"task": number, "status": status}
+    turn.ctx.emit(StateChangedEvent, toolkit=flow.name, updates=updates, states=_states(plan))
+
+
+def _states(plan: Plan) -> list[Status]:
+    return [task["status"] for task in plan["tasks"]]
+
+
+def _order(plan: Plan, number: int) -> str:
+    listed = "\n".join(f"{at}. {task['task']}" for at, task in enumerate(plan["tasks"], 1))
+    done = "\n\n".join(
+        f"{at}. {task['result']}" for at, task in enumerate(plan["tasks"], 1) if task["status"] == "done"
+    )
+    return (
+        f"Request:\n{plan['request']}\n\nPlan:\n{listed}\n\nResults so far:\n{done or 'none'}\n\n"
+        f"Your task, number {number}:\n{plan['tasks'][number - 1]['task']}"
+    )
+
+
+def _report(plan: Plan) -> str:
+    done = "\n\n".join(f"{at}. {task['task']}\n{task['result']}" for at, task in enumerate(plan["tasks"], 1))
+    return f"Request:\n{plan['request']}\n\nTasks and their results:\n{done}"

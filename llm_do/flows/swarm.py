@@ -1,0 +1,230 @@
+"""Flows in code: `Swarm`, and groups that stand in one. All are declarations over the same small tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, Literal, TypeAlias
+
+from llm_do.errors import LinkError
+from llm_do.project.agents import AgentSpec
+from llm_do.project.exports import tool_name
+from llm_do.project.flow_checks import FlowFault, Spot, own_faults, spots_of
+from llm_do.project.flows import Aggregate, FlowMode, FlowSpec, handoff_names
+from llm_do.project.listing import nearest
+from llm_do.spec.codes import diagnostic
+from llm_do.spec.diagnostics import Place
+from llm_do.spec.flow_expression import FlowSyntaxError, FlowTree, Parallel, Reference, parse_flow
+
+__all__ = ["Member", "ParallelGroup", "SerialGroup", "Swarm", "SwarmNode"]
+
+Member: TypeAlias = "AgentSpec | FlowSpec | Callable[..., Any] | str"
+"""An agent, a flow or a group, a function, or the registered name of one."""
+
+OnError = Literal["cancel", "collect"]
+
+
+class Swarm(FlowSpec):
+    """Several agents under one name.
+
+    Args:
+        agents: The members. In modes `handoff` and `team` the first one starts, or leads.
+        flow: The steps of a workflow, such as `"a >> (b | c)"`; None takes the members one after the other.
+        mode: `workflow`, `handoff` or `team`.
+        max_handoffs: Most handoffs in one run.
+        name: The name it is called by.
+        description: Shown to models when it is a tool.
+        separator: Put between the outputs of parallel members.
+        aggregate: Makes one output of them instead.
+        on_error: `cancel` ends parallel members when one fails; `collect` lets them go on.
+        max_concurrency: Parallel members that run at once.
+
+    Raises:
+        LinkError: The expression can't be read, names a member that isn't there, or something stands in it twice.
+
+    Example:
+        >>> swarm = Swarm([AgentSpec("a"), AgentSpec("b")], flow="a >> b")
+        >>> swarm.names()
+        ('a', 'b')
+    """
+
+    def __init__(
+        self,
+        agents: Sequence[Member],
+        flow: str | None = None,
+        mode: Literal["workflow", "handoff", "team"] = "workflow",
+        max_handoffs: int = 10,
+        *,
+        name: str = "swarm",
+        description: str | None = None,
+        separator: str = "\n\n",
+        aggregate: Aggregate | None = None,
+        on_error: OnError = "cancel",
+        max_concurrency: int | None = None,
+    ) -> None:
+        listed = [_named(member) for member in agents]
+        super().__init__(
+            name=name,
+            mode=mode,
+            agents=tuple(known for known, _ in listed),
+            tree=_tree(name, flow, mode),
+            members=_bound(name, listed),
+            separator=separator,
+            aggregate=aggregate,
+            on_error=on_error,
+            max_concurrency=max_concurrency,
+            max_handoffs=max_handoffs,
+            description=description,
+        )
+        _check(self, flow or "")
+
+
+class ParallelGroup(FlowSpec):
+    """Members side by side: each gets the same input, their outputs are joined in declared order.
+
+    Args:
+        name: The name it is called by.
+        agents: The members.
+        separator: Put between their outputs.
+        aggregate: Makes one output of them instead.
+        on_error: `cancel` ends the others when one fails; `collect` lets them go on.
+        max_concurrency: Members that run at once.
+
+    Raises:
+        LinkError: It has no members, or one twice.
+
+    Example:
+        >>> ParallelGroup("reviews", [AgentSpec("facts"), AgentSpec("style")]).names()
+        ('facts', 'style')
+    """
+
+    def __init__(
+        self,
+        name: str,
+        agents: Sequence[Member],
+        separator: str = "\n\n",
+        aggregate: Aggregate | None = None,
+        *,
+        on_error: OnError = "cancel",
+        max_concurrency: int | None = None,
+        description: str | None = None,
+    ) -> None:
+        listed = [_named(member) for member in agents]
+        super().__init__(
+            name=name,
+            agents=tuple(known for known, _ in listed),
+            tree=Parallel(tuple(Reference(known) for known, _ in listed)) if listed else None,
+            members=_bound(name, listed),
+            separator=separator,
+            aggregate=aggregate,
+            on_error=on_error,
+            max_concurrency=max_concurrency,
+            description=description,
+        )
+        _check(self, "")
+
+
+class SerialGroup(FlowSpec):
+    """Members one after the other: the output of each is the input of the next.
+
+    Args:
+        name: The name it is called by.
+        agents: The members.
+
+    Raises:
+        LinkError: It has no members, or one twice.
+    """
+
+    def __init__(self, name: str, agents: Sequence[Member], *, description: str | None = None) -> None:
+        listed = [_named(member) for member in agents]
+        super().__init__(
+            name=name,
+            agents=tuple(known for known, _ in listed),
+            members=_bound(name, listed),
+            description=description,
+        )
+        _check(self, "")
+
+
+class SwarmNode(FlowSpec):
+    """A swarm under another name, to stand in a flow; it shares nothing with the flow around it.
+
+    Args:
+        swarm: The swarm.
+        name: The name it has there.
+    """
+
+    def __init__(self, swarm: FlowSpec, name: str) -> None:
+        same: dict[str, Any] = {item.name: getattr(swarm, item.name) for item in fields(FlowSpec)}
+        same["name"] = name
+        super().__init__(**same)
+
+
+def _named(member: Member) -> tuple[str, Any]:
+    """A member's name, and the object it stands for; None for a registered name."""
+    if isinstance(member, str):
+        return member, None
+    if isinstance(member, AgentSpec | FlowSpec):
+        return member.name, member
+    name = tool_name(member)
+    if name is None:
+        raise LinkError("a function without a name can't be a step", hint="Define it with `def`.")
+    return name, member
+
+
+def _bound(flow: str, listed: Sequence[tuple[str, Any]]) -> Mapping[str, Any]:
+    bound: dict[str, Any] = {}
+    for name, member in listed:
+        if member is None:
+            continue
+        if bound.get(name, member) is not member:
+            message = f"two different members of the flow {flow!r} are called {name!r}"
+            raise LinkError(message, [diagnostic("LD502", message, Place(flow))], hint="Rename one of them.")
+        bound[name] = member
+    return bound
+
+
+def _tree(name: str, flow: str | None, mode: FlowMode) -> FlowTree | None:
+    if mode not in ("workflow", "handoff", "team"):
+        raise LinkError(f"the flow {name!r} has the mode {mode!r}", hint="Take workflow, handoff or team.")
+    if flow is None:
+        return None
+    if mode != "workflow":
+        raise LinkError(f"the flow {name!r} has an expression, but its mode is {mode}", hint="Leave `flow` out.")
+    try:
+        return parse_flow(flow)
+    except FlowSyntaxError as error:
+        fault = FlowFault("LD501", error.message, Spot("flow", start=error.start, end=error.end), error.hint)
+        raise _refused(name, flow, [fault]) from error
+
+
+def _check(flow: FlowSpec, text: str) -> None:
+    faults = list(own_faults(flow))
+    for name, spot in spots_of(flow):
+        if name not in flow.agents:
+            hint = nearest(name, flow.agents) or "list it among the flow's agents"
+            faults.append(FlowFault("LD201", f"the flow has no member `{name}`", spot, hint))
+    if flow.mode == "handoff":
+        for member in flow.members.values():
+            for target in handoff_names(member) if isinstance(member, AgentSpec) else ():
+                if target not in flow.agents:
+                    message = f"`{member.name}` hands over to `{target}`, which is not in the flow"
+                    faults.append(FlowFault("LD506", message, Spot(), f"add `{target}` to the flow's agents"))
+    if faults:
+        raise _refused(flow.name, text, faults)
+
+
+def _refused(name: str, text: str, faults: Sequence[FlowFault]) -> LinkError:
+    """The error of a flow made in code: its diagnostics stand in its expression, which takes the place of a file."""
+    found = [diagnostic(fault.code, fault.message, _place(name, text, fault.spot), fault.hint) for fault in faults]
+    first = faults[0]
+    where = f" at column {first.spot.start + 1} of {text!r}" if first.spot.start >= 0 else ""
+    return LinkError(f"the flow {name!r}: {first.message}{where}", found, hint=first.hint)
+
+
+def _place(name: str, text: str, spot: Spot) -> Place:
+    if spot.start < 0:
+        return Place(name)
+    before = text[: spot.start]
+    line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
+    return Place(name, line, column, line, column + spot.end - spot.start)

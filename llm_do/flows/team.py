@@ -1,0 +1,104 @@
+"""Teams: the lead is an agent with one tool more for each worker, `delegate_to_NAME(task)`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, cast
+from weakref import WeakKeyDictionary
+
+from pydantic_ai import RunContext, Tool
+from pydantic_ai.toolsets import FunctionToolset
+
+from llm_do.errors import RunError
+from llm_do.flows.passing import passed
+from llm_do.project.agents import AgentSpec
+from llm_do.project.flow_checks import delegate_name
+from llm_do.project.flows import FlowSpec, member_of
+from llm_do.project.inputs import AnyInput, PromptInput
+from llm_do.project.registry import Registered, Registry
+from llm_do.runtime.context import CallContext
+from llm_do.runtime.dispatch import call_found
+from llm_do.runtime.results import output_text
+from llm_do.runtime.traits import TRAITS_KEY, ToolTraits
+
+__all__ = ["lead_of"]
+
+_Key = tuple[AgentSpec, tuple[object, ...]]
+_leads: WeakKeyDictionary[FlowSpec, tuple[_Key, AgentSpec]] = WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+def lead_of(flow: FlowSpec, lead: AgentSpec, registry: Registry) -> AgentSpec:
+    """A team's lead with its tools: the same declaration for all runs, so that its agent is built once.
+
+    Args:
+        flow: The team.
+        lead: Its lead, as declared.
+        registry: Every name of the project.
+
+    Returns:
+        The declaration with which it runs in this team.
+
+    Raises:
+        RunError: A worker doesn't exist.
+    """
+    workers = [_worker(flow, name, registry) for name in flow.agents[1:]]
+    key = (lead, tuple(worker.value for worker in workers))
+    with _lock:
+        known = _leads.get(flow)
+        if known is None or known[0] != key:
+            toolset: FunctionToolset[Any] = FunctionToolset([_delegate(each, registry) for each in workers], id="team")
+            known = _leads[flow] = key, replace(lead, toolsets=(*lead.toolsets, toolset))
+        return known[1]
+
+
+def _worker(flow: FlowSpec, name: str, registry: Registry) -> Registered:
+    found = member_of(flow, name, registry)
+    if found is None:
+        raise RunError(
+            f"team {flow.name!r} has a worker {name!r}, which doesn't exist",
+            hint="Register it, or list the object among the team's `agents`.",
+            agent_path=flow.name,
+        )
+    return found
+
+
+def _delegate(worker: Registered, registry: Registry) -> Tool[Any]:
+    async def delegate(ctx: RunContext[CallContext], task: Any) -> str:
+        """Call the worker as a child of the lead's call; the call's id comes from the tool call's."""
+        call = ctx.deps
+        call_id = f"{call.call_id}.{ctx.tool_call_id or worker.name}"
+        return output_text(await call_found(call, worker, passed(worker, task, call), call_id))
+
+    description = getattr(worker.value, "description", None)
+    said = f"Give a task to {worker.name} and get its result."
+    tool: Tool[Any] = Tool.from_schema(
+        delegate,
+        delegate_name(worker.name),
+        f"{said} {description}" if description else said,
+        _schema(worker, registry),
+        takes_ctx=True,
+    )
+    kind = "flow" if worker.kind == "flow" else "agent"
+    tool.metadata = {TRAITS_KEY: ToolTraits(kind=kind, tool=worker.name, primary="task", unchecked=True)}
+    return tool
+
+
+def _schema(worker: Registered, registry: Registry) -> dict[str, Any]:
+    """One argument, `task`: text for a worker that takes text, else what its input model says."""
+    model = None
+    if worker.kind == "agent":
+        model = worker.value.input_model
+    elif worker.kind == "flow":
+        model = worker.value.input_model(registry)
+    task: dict[str, Any] = {"type": "string", "description": "What to do, with everything it takes to do it."}
+    schema: dict[str, Any] = {"type": "object", "properties": {"task": task}, "required": ["task"]}
+    if model is not None and not issubclass(model, PromptInput | AnyInput):
+        task = dict(model.model_json_schema())
+        shared = cast("Mapping[str, Any]", task.pop("$defs", {}))
+        schema["properties"] = {"task": task}
+        if shared:
+            schema["$defs"] = dict(shared)
+    return {**schema, "additionalProperties": False}

@@ -1,0 +1,206 @@
+"""Workflows: steps one after the other, members side by side, the output of each step the input of the next."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from llm_do.errors import InputError, LlmDoError, RunError
+from llm_do.flows.passing import own_copy, passed
+from llm_do.flows.side_by_side import side_by_side
+from llm_do.project.flows import FlowSpec, member_of
+from llm_do.runtime.dispatch import call_found
+from llm_do.runtime.entries import raised_by
+from llm_do.runtime.flow_turn import FlowTurn
+from llm_do.runtime.hooks import HookAbort
+from llm_do.runtime.results import output_text
+from llm_do.runtime.toolcall import ENDS_RUN
+from llm_do.spec.flow_expression import FlowTree, Parallel, Reference, Serial, show_flow
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage
+
+__all__ = ["MemberFailure", "Workflow"]
+
+
+@dataclass(frozen=True, slots=True)
+class MemberFailure:
+    """Stands for the output of a parallel member that failed, where `on_error` is `collect`.
+
+    Args:
+        name: The member, or the expression that it is.
+        error: Why.
+    """
+
+    name: str
+    error: Exception
+
+    def __str__(self) -> str:
+        said = self.error.message if isinstance(self.error, LlmDoError) else str(self.error)
+        return f"{self.name} failed: {said}"
+
+
+class Workflow:
+    """One run of one workflow.
+
+    Args:
+        flow: The flow.
+        turn: What it is given, and leaves behind.
+    """
+
+    def __init__(self, flow: FlowSpec, turn: FlowTurn) -> None:
+        self.flow = flow
+        self.turn = turn
+        self.ctx = turn.ctx
+
+    async def run(self, given: BaseModel) -> Any:
+        """Run all steps.
+
+        Args:
+            given: The flow's input.
+
+        Returns:
+            The last step's output.
+        """
+        steps = self.flow.steps
+        whole = steps if isinstance(steps, Serial) else Serial((steps,))
+        return await self._serial(whole, given, "", self.turn.history, self.turn.messages)
+
+    async def _run(
+        self,
+        tree: FlowTree,
+        value: Any,
+        position: str,
+        history: Sequence[ModelMessage],
+        messages: list[ModelMessage],
+        *,
+        first: bool,
+    ) -> Any:
+        if isinstance(tree, Reference):
+            return await self._step(tree.name, value, position, history, messages, first=first)
+        if isinstance(tree, Serial):
+            return await self._serial(tree, value, position, history, messages, first=first)
+        return await self._parallel(tree, value, position, history, messages, first=first)
+
+    async def _serial(
+        self,
+        tree: Serial,
+        value: Any,
+        position: str,
+        history: Sequence[ModelMessage],
+        messages: list[ModelMessage],
+        *,
+        first: bool = True,
+    ) -> Any:
+        for number, step in enumerate(tree.steps, 1):
+            told: list[ModelMessage] = []
+            begins = first and number == 1
+            try:
+                value = await self._run(
+                    step, value, f"{position}{number}/", history if number == 1 else (), told, first=begins
+                )
+            finally:
+                messages.extend(told)
+        return value
+
+    async def _parallel(
+        self,
+        tree: Parallel,
+        value: Any,
+        position: str,
+        history: Sequence[ModelMessage],
+        messages: list[ModelMessage],
+        *,
+        first: bool,
+    ) -> Any:
+        """Members side by side, each with a copy of the input; joined in declared order."""
+        told: list[list[ModelMessage]] = [[] for _ in tree.members]
+
+        def work(index: int, member: FlowTree) -> Any:
+            return lambda: self._run(member, own_copy(value), position, history, told[index], first=first)
+
+        try:
+            outcomes = await side_by_side(
+                [work(index, member) for index, member in enumerate(tree.members)],
+                ends=self._ends,
+                at_once=self.flow.max_concurrency,
+            )
+        finally:
+            for index, each in enumerate(told):
+                # All of them had the conversation before; it is told once.
+                messages.extend(each if index == 0 else each[len(history) :])
+        failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+        if len(failures) == len(outcomes):
+            raise failures[0]
+        return await self._joined(tree, outcomes)
+
+    def _ends(self, error: BaseException) -> bool:
+        """Whether a member's failure ends the others: always where it ends the run, else as `on_error` says."""
+        return self.flow.on_error == "cancel" or isinstance(error, ENDS_RUN) or not isinstance(error, Exception)
+
+    async def _joined(self, tree: Parallel, outcomes: list[Any]) -> Any:
+        outputs = [
+            MemberFailure(show_flow(member), outcome) if isinstance(outcome, Exception) else outcome
+            for member, outcome in zip(tree.members, outcomes, strict=True)
+        ]
+        aggregate = self.flow.aggregate
+        if aggregate is None:
+            return self.flow.separator.join(
+                str(output) if isinstance(output, MemberFailure) else output_text(output) for output in outputs
+            )
+        try:
+            if inspect.iscoroutinefunction(aggregate):
+                return await aggregate(outputs)
+            joined = await self.ctx.runtime.in_thread(aggregate, outputs)
+            return await joined if inspect.isawaitable(joined) else joined
+        except (LlmDoError, HookAbort):
+            raise
+        except (Exception, SystemExit) as error:
+            raise raised_by(f"the aggregate of flow {self.flow.name!r}", error, self.ctx) from error
+
+    async def _step(
+        self,
+        name: str,
+        value: Any,
+        position: str,
+        history: Sequence[ModelMessage],
+        messages: list[ModelMessage],
+        *,
+        first: bool,
+    ) -> Any:
+        ctx = self.ctx
+        found = member_of(self.flow, name, ctx.runtime.registry)
+        if found is None:
+            raise RunError(
+                f"flow {self.flow.name!r} has a step {name!r}, which is no agent, function or flow",
+                hint="Register it, or list the object among the flow's `agents`.",
+                agent_path=ctx.path,
+            )
+        call_id = f"{ctx.call_id}.{position.replace('/', '.')}{name}"
+        try:
+            return await call_found(
+                ctx,
+                found,
+                passed(found, value, ctx),
+                call_id,
+                position=position,
+                history=history,
+                messages=messages,
+            )
+        except InputError as error:
+            if first:
+                raise
+            raise RunError(
+                f"{name} can't take what the step before it returned: {error.message}",
+                hint=error.hint,
+                agent_path=f"{ctx.path}/{position}{name}",
+            ) from error
+        except (LlmDoError, HookAbort, asyncio.CancelledError):
+            raise
+        except (Exception, SystemExit) as error:
+            raise raised_by(name, error, ctx) from error

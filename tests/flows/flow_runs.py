@@ -1,0 +1,85 @@
+"""Running flows made in a test: one line each for the runtime, the run, and what was heard of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from llm_do import AgentSpec, FlowSpec, Project, RunResult, Runtime
+from llm_do.project.project import Budget, EntrySpec, RuntimeSettings
+from llm_do.project.registry import Registered, Registry
+from tests.support.runs import Heard, heard
+
+__all__ = ["finish", "flow_project", "flow_runtime", "outline", "run_flow", "streamed", "text_of"]
+
+
+def flow_project(
+    flow: FlowSpec,
+    *others: AgentSpec | FlowSpec,
+    entry: Callable[..., Any] | str | None = None,
+    budget: dict[str, Any] | None = None,
+    hooks: Sequence[Any] = (),
+    **settings: Any,
+) -> Project:
+    """A project whose entry is the flow, or what `entry` says."""
+    names = {flow.name: Registered(flow.name, "flow", flow)}
+    for item in others:
+        names[item.name] = Registered(item.name, "agent" if isinstance(item, AgentSpec) else "flow", item)
+    if budget is not None:
+        settings["budget"] = Budget(**budget)
+    declared = EntrySpec("flow", flow.name)
+    if callable(entry):
+        declared = EntrySpec("function", "main", entry)
+    elif entry is not None:
+        declared = EntrySpec("agent", entry)
+    return Project(Path(__file__).parent, declared, Registry(names), settings=RuntimeSettings(**settings), hooks=hooks)
+
+
+def flow_runtime(
+    flow: FlowSpec, *others: AgentSpec | FlowSpec, approvals: Any = "approve_all", **fields: Any
+) -> Runtime:
+    """A runtime over such a project that allows what is asked."""
+    return Runtime(flow_project(flow, *others, **fields), approvals=approvals)
+
+
+def finish(runtime: Runtime, input: Any = "go", **options: Any) -> RunResult:
+    """Run to the end, within a minute, and give the result however it ended."""
+
+    async def within() -> RunResult:
+        return await asyncio.wait_for(runtime.execute(input, **options), 60)
+
+    return asyncio.run(within())
+
+
+def run_flow(flow: FlowSpec, input: Any = "go", *others: AgentSpec | FlowSpec, **fields: Any) -> RunResult:
+    """Run a flow and give the result however it ended."""
+    return finish(flow_runtime(flow, *others, **fields), input)
+
+
+def outline(runtime: Runtime, input: Any = "go") -> list[str]:
+    """What a whole run tells, one line an event."""
+    ear = heard(runtime)
+    finish(runtime, input)
+    assert [event.seq for event in ear.events] == list(range(len(ear.events)))
+    return ear.outline
+
+
+def streamed(runtime: Runtime, input: Any = "go") -> list[str]:
+    """What the same run tells when it is streamed, pieces of text left out."""
+    ear = Heard()
+
+    async def read() -> None:
+        async for event in runtime.stream(input):
+            ear.events.append(event)
+
+    asyncio.run(read())
+    assert [event.seq for event in ear.events] == list(range(len(ear.events)))
+    return [line for line in ear.outline if not line.startswith("text ")]
+
+
+def text_of(result: RunResult) -> Any:
+    """The output of a run that came to its end."""
+    assert result.error is None, result.error
+    return result.output

@@ -1,0 +1,121 @@
+"""Flows in code: what is refused when one is made, and what the seed's names are."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+import llm_do
+from llm_do import AgentSpec, FlowSpec, LinkError, ParallelGroup, SerialGroup, Swarm, SwarmNode, run
+from tests.support.runs import agent
+from tests.support.scripted import script
+
+
+def spec(name: str) -> AgentSpec:
+    return agent(name, script(name))
+
+
+@pytest.mark.parametrize(
+    ("make", "message", "column"),
+    [
+        (lambda: Swarm([spec("a")], flow="a >>"), "a name is missing after `>>` at column 5 of 'a >>'", 5),
+        (lambda: Swarm([spec("a")], flow="a >> b"), "the flow has no member `b` at column 6", 6),
+        (lambda: Swarm([spec("a")], flow="a >> a"), "`a` is a step of the flow twice at column 6", 6),
+        (lambda: Swarm([spec("a"), spec("b")], flow="a"), "its expression never names it", 1),
+        (lambda: Swarm([spec("a"), spec("a")]), "two different members of the flow 'swarm' are called 'a'", 1),
+        (lambda: Swarm(["a", "a"]), "`a` is listed twice", 1),
+        (lambda: Swarm([]), "has no members", 1),
+        (lambda: ParallelGroup("g", []), "has no members", 1),
+        (lambda: SerialGroup("g", []), "has no members", 1),
+    ],
+)
+def test_a_flow_that_cannot_run_is_refused_where_it_is_made(make: Any, message: str, column: int) -> None:
+    with pytest.raises(LinkError) as raised:
+        make()
+
+    assert message in raised.value.message
+    assert "\n" not in raised.value.message
+    assert raised.value.diagnostics[0].column == column
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Swarm([spec("a")], mode="ring"), "the mode 'ring'"),  # type: ignore[arg-type]
+        (lambda: Swarm([spec("a")], flow="a", mode="team"), "has an expression, but its mode is team"),
+        (lambda: Swarm([lambda text: text]), "a function without a name"),
+    ],
+)
+def test_what_makes_no_sense_together_is_refused(make: Any, message: str) -> None:
+    with pytest.raises(LinkError, match=message):
+        make()
+
+
+def test_the_seeds_signatures_hold() -> None:
+    pair = ParallelGroup(name="pair", agents=[spec("a"), spec("b")], separator=" + ")
+    line = SerialGroup(name="line", agents=[spec("c"), spec("d")])
+    inner = Swarm(agents=[spec("e")], flow="e")
+    node = SwarmNode(swarm=inner, name="inner")
+    outer = Swarm(agents=[pair, line, node], flow="pair >> line >> inner", mode="workflow", max_handoffs=10)
+
+    result = run.sync(outer, "go")
+
+    assert result.output == "e"
+    assert (result.steps, result.usage.requests) == (5, 5)
+    assert all(isinstance(flow, FlowSpec) for flow in (pair, line, node, outer))
+
+
+def test_a_swarm_runs_by_itself_in_every_way() -> None:
+    async def main() -> tuple[Any, Any, list[str]]:
+        flow = Swarm([spec("a"), spec("b")])
+        stream = run.stream(flow, "go")
+        types = [event.type async for event in stream]
+        return (await run(flow, "go")).output, stream.result.output if stream.result else None, types
+
+    import asyncio
+
+    output, streamed, types = asyncio.run(main())
+    assert output == streamed == "b"
+    assert (types[0], types[-1]) == ("run_started", "run_finished")
+
+
+def test_run_sync_works_inside_a_running_loop() -> None:
+    import asyncio
+
+    async def notebook() -> Any:
+        return run.sync(Swarm([spec("a")]), "go").output
+
+    assert asyncio.run(notebook()) == "a"
+
+
+def test_a_declaration_cannot_be_changed() -> None:
+    flow = Swarm([spec("a")])
+
+    with pytest.raises(AttributeError):
+        flow.name = "other"  # type: ignore[misc]
+
+
+def test_what_code_needs_is_exported() -> None:
+    names = {"Swarm", "SwarmNode", "ParallelGroup", "SerialGroup", "FlowSpec", "MemberFailure", "HandoffLimitError"}
+    names |= {"UserMessage", "SystemMessage", "AssistantMessage", "ToolCall", "ToolResult", "Message", "to_messages"}
+    names |= {"RunResult", "CallRecord", "ErrorRecord", "ExecutionContext", "Event", "RunStream", "Usage"}
+
+    assert names <= set(llm_do.__all__)
+    assert all(getattr(llm_do, name) is not None for name in names)
+
+
+def test_importing_the_names_alone_starts_nothing_heavy() -> None:
+    code = "import sys, llm_do; print([n for n in ('pydantic', 'pydantic_ai') if n in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_limit_error_survives_a_process_border() -> None:
+    error = llm_do.HandoffLimitError("too often", agent_path="desk")
+
+    assert str(pickle.loads(pickle.dumps(error))) == "too often"
