@@ -1,0 +1,142 @@
+"""Messages, events and states as the JSON text that stores keep; secrets are taken out here, before it is written."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from pydantic_ai.messages import ModelMessagesTypeAdapter
+from pydantic_core import to_json
+
+from llm_do.errors import StoreError, ToolError
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage
+
+__all__ = ["Redactor", "event_text", "message_of", "message_text", "redactor", "state_text"]
+
+_SECRET_NAME = re.compile(
+    r"(?:^|_)(?:KEY|APIKEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|CREDENTIALS|PAT)(?:$|_)|_DSN$"
+)
+_SHORTEST = 8
+"""Characters of a secret: shorter values stand in too many texts that have nothing to do with them."""
+
+_QUOTE = r"(?:\\*[\"'])?"
+_HEADER = re.compile(
+    rf"((?:proxy-)?authorization|x-api-key|api-key){_QUOTE}\s*[:=]\s*{_QUOTE}(?:(?:bearer|basic|token|digest|apikey)\s+)?"
+    r"(?!\[redacted)[A-Za-z0-9._~+/=:-]{4,}",
+    re.IGNORECASE,
+)
+"""A header and its value, in a header line, in JSON, or in JSON inside a JSON string."""
+
+_BETWEEN = re.compile(rf"({_QUOTE})\s*[:=]\s*({_QUOTE})")
+"""What stands between the two."""
+
+
+class Redactor:
+    """Takes secrets out of JSON text: values of variables that look like keys, and `Authorization` headers.
+
+    Args:
+        environ: The variables.
+
+    Example:
+        >>> hide = Redactor({"ACME_API_KEY": "sk-123456789"})
+        >>> hide('{"args": "curl -H sk-123456789"}')
+        '{"args": "curl -H [redacted ACME_API_KEY]"}'
+        >>> hide('"Authorization: Bearer abcdef"')
+        '"Authorization: [redacted]"'
+    """
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._names: dict[str, str] = {}
+        for name, value in environ.items():
+            if _SECRET_NAME.search(name.upper()) and len(value) >= _SHORTEST:
+                for form in (value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]):
+                    self._names.setdefault(form, name)
+        longest = sorted(self._names, key=len, reverse=True)
+        self._values = re.compile("|".join(map(re.escape, longest))) if longest else None
+
+    def __call__(self, text: str) -> str:
+        """The text without secrets; JSON stays JSON."""
+        if self._values is not None:
+            text = self._values.sub(lambda found: f"[redacted {self._names[found[0]]}]", text)
+        if "uthorization" in text or "AUTHORIZATION" in text or "pi-" in text or "PI-" in text:
+            text = _HEADER.sub(_without_value, text)
+        return text
+
+
+def _without_value(found: re.Match[str]) -> str:
+    whole, name = found[0], found[1]
+    between = _BETWEEN.match(whole[len(name) :])
+    if between is None or (between[1] and not between[2]):
+        # The key of a JSON object whose value is a number or a word of JSON's: that is no secret, and stays JSON.
+        return whole
+    return f"{name}{between[0]}[redacted]"
+
+
+@lru_cache(maxsize=4)
+def _redactor(items: tuple[tuple[str, str], ...]) -> Redactor:
+    return Redactor(dict(items))
+
+
+def redactor() -> Redactor:
+    """The redactor of the environment as it is now."""
+    return _redactor(tuple((name, value) for name, value in os.environ.items() if _SECRET_NAME.search(name.upper())))
+
+
+def event_text(data: Mapping[str, Any], hide: Redactor) -> str:
+    """An event as JSON text.
+
+    Args:
+        data: What the event's `to_dict` gave.
+        hide: Takes secrets out.
+    """
+    return hide(to_json(data, fallback=str, bytes_mode="base64", inf_nan_mode="null", serialize_unknown=True).decode())
+
+
+def message_text(message: ModelMessage, hide: Redactor | None = None) -> str:
+    """A message as JSON text that `message_of` reads back.
+
+    Args:
+        message: The message.
+        hide: Takes secrets out.
+    """
+    text = ModelMessagesTypeAdapter.dump_json([message])[1:-1].decode()
+    return text if hide is None else hide(text)
+
+
+def message_of(text: str) -> ModelMessage:
+    """The message that `message_text` wrote.
+
+    Raises:
+        StoreError: The text is no message.
+    """
+    try:
+        return ModelMessagesTypeAdapter.validate_json(f"[{text}]")[0]
+    except ValueError as error:
+        raise StoreError(
+            f"a stored message can't be read: {' '.join(str(error).split())[:200]}",
+            hint="It was written by another version, or damaged.",
+        ) from error
+
+
+def state_text(value: Any, whose: str) -> str:
+    """A state as JSON text.
+
+    Args:
+        value: The state.
+        whose: What it belongs to, for the message.
+
+    Raises:
+        ToolError: It isn't JSON data.
+    """
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ToolError(
+            f"the state of {whose} isn't JSON data: {error}", hint="Keep text, numbers, lists and objects in it."
+        ) from error

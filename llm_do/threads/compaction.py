@@ -1,0 +1,270 @@
+"""Shortening a history before it is sent, never what is stored: strategies in order until it fits.
+
+The first thing the user said and the latest messages stay; a tool call and its result are kept or go together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from pydantic_ai.messages import (
+    BinaryContent,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import Model, ModelRequestParameters
+
+from llm_do.errors import LlmDoError
+from llm_do.runtime.results import Usage
+
+if TYPE_CHECKING:
+    from llm_do.runtime.context import CallContext
+
+__all__ = ["CLEARED", "HistoryCompactor", "clear_results", "slide", "tokens_of"]
+
+CLEARED = "[this result was cleared to save space; call the tool again if you need it]"
+"""What stands where a tool's result was."""
+
+SUMMARY = "Summary of the conversation so far:"
+"""What a summary begins with."""
+
+MAX_TOKENS = 100_000
+"""Where nothing says how much is too much, and the model's context isn't known."""
+
+FRACTION = 0.8
+"""The part of a known context that a history may take where nothing else is said."""
+
+DEFAULT_STRATEGIES = ("tool_result_clearing", "sliding_window")
+
+_PROMPT = (
+    "Summarise the conversation below for the assistant that goes on with it: what the user wants, what was found and "
+    "decided, names, numbers and identifiers exactly as they were, and what is still open. Write the summary only.\n\n"
+)
+
+
+def tokens_of(messages: Sequence[ModelMessage]) -> int:
+    """Tokens of a history, by the rule of thumb that four characters of English are about one.
+
+    Args:
+        messages: The history.
+
+    Returns:
+        The estimate; a picture or another file counts as 1,000.
+    """
+    return sum(_characters(part) for message in messages for part in message.parts) // 4 + 4 * len(messages)
+
+
+def _characters(part: Any) -> int:
+    if isinstance(part, ToolCallPart):
+        return len(part.tool_name) + len(part.args_as_json_str())
+    content = getattr(part, "content", "")
+    if isinstance(content, str):
+        return len(content)
+    if isinstance(part, ToolReturnPart):
+        return len(part.model_response_str())
+    if isinstance(content, Sequence):
+        return sum(len(item) if isinstance(item, str) else 4000 for item in content)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    return 4000 if isinstance(content, BinaryContent) else len(str(content))
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """A history in three: what stays at the beginning, what may go, what stays at the end."""
+
+    first: list[ModelMessage]
+    middle: list[ModelMessage]
+    recent: list[ModelMessage]
+
+    def whole(self, middle: Sequence[ModelMessage]) -> list[ModelMessage]:
+        return [*self.first, *middle, *self.recent]
+
+
+def _split(messages: Sequence[ModelMessage], preserve_recent: int) -> _Split:
+    """Cut where no call is parted from its results; the request that is just being made always stays."""
+    start = next((at for at, message in enumerate(messages) if _is_prompt(message)), 0) + 1
+    end = max(len(messages) - max(preserve_recent, 1), start)
+    while end > start and _answers(messages[end]):
+        end -= 1
+    return _Split(list(messages[:start]), list(messages[start:end]), list(messages[end:]))
+
+
+def _is_prompt(message: ModelMessage) -> bool:
+    return isinstance(message, ModelRequest) and any(isinstance(part, UserPromptPart) for part in message.parts)
+
+
+def _answers(message: ModelMessage) -> bool:
+    return isinstance(message, ModelRequest) and any(
+        part.part_kind in ("tool-return", "retry-prompt") for part in message.parts
+    )
+
+
+def clear_results(messages: Sequence[ModelMessage], preserve_recent: int = 10) -> list[ModelMessage]:
+    """The history with the results of older tool calls taken out; each call still has its result.
+
+    Args:
+        messages: The history.
+        preserve_recent: Latest messages that stay as they are.
+    """
+    split = _split(messages, preserve_recent)
+    return split.whole([_cleared(message) for message in split.middle])
+
+
+def _cleared(message: ModelMessage) -> ModelMessage:
+    if not isinstance(message, ModelRequest):
+        return message
+    parts = [
+        replace(part, content=CLEARED)
+        if isinstance(part, ToolReturnPart) and _characters(part) > len(CLEARED)
+        else part
+        for part in message.parts
+    ]
+    return (
+        message
+        if all(new is old for new, old in zip(parts, message.parts, strict=True))
+        else replace(message, parts=parts)
+    )
+
+
+def slide(messages: Sequence[ModelMessage], limit: int, preserve_recent: int = 10) -> list[ModelMessage]:
+    """The history without as many of its older messages as have to go, the oldest first.
+
+    Args:
+        messages: The history.
+        limit: Tokens that it may have.
+        preserve_recent: Latest messages that stay.
+    """
+    split = _split(messages, preserve_recent)
+    middle, left = split.middle, tokens_of(messages)
+    at = 0
+    while at < len(middle) and (left > limit or _answers(middle[at])):
+        left -= tokens_of(middle[at : at + 1])
+        at += 1
+    return split.whole(middle[at:])
+
+
+class HistoryCompactor:
+    """Shortens the histories of one agent's call; a summary is made once and used for the following requests.
+
+    Args:
+        settings: `max_tokens` or `fraction`, `strategies`, `preserve_recent`, `summary_model`.
+    """
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self._max_tokens: int | None = settings.get("max_tokens")
+        self._fraction: float | None = settings.get("fraction")
+        self._strategies: Sequence[str] = settings.get("strategies") or DEFAULT_STRATEGIES
+        recent = settings.get("preserve_recent")
+        self._recent: int = 10 if recent is None else recent
+        self._summary_model: str | None = settings.get("summary_model")
+        self._summary: tuple[list[ModelMessage], str] | None = None
+
+    async def __call__(
+        self, ctx: CallContext, model: Model, messages: list[ModelMessage], tools: int
+    ) -> list[ModelMessage]:
+        """The history as it is sent.
+
+        Args:
+            ctx: The call.
+            model: The model it is sent to.
+            messages: The history.
+            tools: Tokens of what is sent besides.
+
+        Returns:
+            The same list where it fits.
+        """
+        limit = self._limit(model) - tools
+        history = self._with_summary(messages)
+        for strategy in self._strategies:
+            if tokens_of(history) <= limit:
+                break
+            if strategy == "tool_result_clearing":
+                history = clear_results(history, self._recent)
+            elif strategy == "sliding_window":
+                history = slide(history, limit, self._recent)
+            else:
+                history = await self._summarised(ctx, model, messages, history)
+        return history
+
+    def _limit(self, model: Model) -> int:
+        if self._max_tokens is not None:
+            return self._max_tokens
+        window = model.profile.get("context_window")
+        if not window:
+            return MAX_TOKENS
+        return int(window * (self._fraction or FRACTION))
+
+    def _with_summary(self, messages: list[ModelMessage]) -> list[ModelMessage]:
+        """The history with the summary made before in the place of what it sums up."""
+        if self._summary is None:
+            return messages
+        covered, text = self._summary
+        start = len(_split(messages, self._recent).first)
+        if messages[start : start + len(covered)] != covered:
+            self._summary = None
+            return messages
+        return [*messages[:start], _said(text), *messages[start + len(covered) :]]
+
+    async def _summarised(
+        self, ctx: CallContext, model: Model, messages: list[ModelMessage], shown: list[ModelMessage]
+    ) -> list[ModelMessage]:
+        """The history with its older part summed up; with its results cleared where that fails."""
+        split = _split(shown, self._recent)
+        whole = _split(messages, self._recent)
+        if not split.middle or not whole.middle:
+            return shown
+        try:
+            text = await self._ask(ctx, model, split)
+        except Exception as error:  # noqa: BLE001 (a summary is a help only, the run goes on without it)
+            said = error.message if isinstance(error, LlmDoError) else f"{type(error).__name__}: {error}"
+            ctx.warn(f"the conversation could not be summarised, old tool results are left out instead: {said}")
+            return clear_results(shown, self._recent)
+        self._summary = whole.middle, text
+        return split.whole([_said(text)])
+
+    async def _ask(self, ctx: CallContext, model: Model, split: _Split) -> str:
+        asked = model
+        if self._summary_model is not None:
+            asked = ctx.runtime.pool.get(self._summary_model, agent=ctx.frame.config.name)
+        prompt = _PROMPT + "\n".join(filter(None, map(_plain, [*split.first, *split.middle])))
+        budget = ctx.run.budget
+        held = budget.reserve(len(prompt) // 4, 0)
+        used = Usage(requests=1)
+        try:
+            async with ctx.runtime.request_slot():
+                response = await asked.request([ModelRequest.user_text_prompt(prompt)], None, ModelRequestParameters())
+            used = Usage(
+                requests=1, input_tokens=response.usage.input_tokens, output_tokens=response.usage.output_tokens
+            )
+        finally:
+            ctx.frame.usage += used
+            budget.settle(held, used)
+        text = "".join(part.content for part in response.parts if isinstance(part, TextPart)).strip()
+        if not text:
+            raise LlmDoError("the model gave no text")
+        return text
+
+
+def _said(summary: str) -> ModelMessage:
+    return ModelRequest([UserPromptPart(f"{SUMMARY}\n{summary}")])
+
+
+def _plain(message: ModelMessage) -> str:
+    """A message as a line of text for the one that sums up."""
+    lines: list[str] = []
+    for part in message.parts:
+        if isinstance(part, ToolCallPart):
+            lines.append(f"assistant calls {part.tool_name}({part.args_as_json_str()})")
+        elif isinstance(part, ToolReturnPart):
+            lines.append(f"result of {part.tool_name}: {part.model_response_str()[:2000]}")
+        elif isinstance(part, TextPart | UserPromptPart):
+            who = "assistant" if isinstance(message, ModelResponse) else "user"
+            content = part.content if isinstance(part.content, str) else " ".join(map(str, part.content))
+            lines.append(f"{who}: {content[:8000]}")
+    return "\n".join(lines)

@@ -1,0 +1,47 @@
+"""Which part of a stored history a model may be sent: never one that begins with a result nobody asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic_ai.messages import ModelMessage, ModelRequest, ToolCallPart, ToolReturnPart
+
+__all__ = ["is_valid", "usable"]
+
+
+def usable(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+    """The part of a window on a history that begins with something a person said.
+
+    Args:
+        messages: The window, in order.
+
+    Returns:
+        The window from the first request on that has a prompt and no tool result; empty when none has.
+    """
+    for index, message in enumerate(messages):
+        kinds = {part.part_kind for part in message.parts} if isinstance(message, ModelRequest) else set[str]()
+        if "user-prompt" in kinds and not kinds & _ANSWERS:
+            return list(messages[index:])
+    return []
+
+
+def is_valid(messages: Sequence[ModelMessage]) -> bool:
+    """Whether each tool call has exactly one result, in order in the request right after it, and each result a call.
+
+    The calls of the last message may still be open.
+
+    Args:
+        messages: A whole history.
+    """
+    asked: list[str] = []
+    for message in messages:
+        results = [part.tool_call_id for part in message.parts if isinstance(part, ToolReturnPart)]
+        if results != asked:
+            return False
+        asked = [part.tool_call_id for part in message.parts if isinstance(part, ToolCallPart)]
+        if len(set(asked)) != len(asked):
+            return False
+    return True
+
+
+_ANSWERS = {"tool-return", "retry-prompt"}

@@ -1,0 +1,88 @@
+"""The schema of the SQLite store as a list of small steps; a store of any age is brought to the newest one."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+
+from llm_do.errors import StoreError
+
+__all__ = ["MIGRATIONS", "migrate", "version_of"]
+
+Migration = Callable[[sqlite3.Connection], object]
+
+
+def _threads(db: sqlite3.Connection) -> None:
+    """Threads, and messages as a tree: each points at the one before it, so that forks share their past."""
+    db.execute(
+        "CREATE TABLE threads (user TEXT NOT NULL, id TEXT NOT NULL, config TEXT NOT NULL, state TEXT NOT NULL,"
+        " toolkits TEXT NOT NULL, head TEXT, branches TEXT NOT NULL, carried TEXT NOT NULL, revision TEXT NOT NULL,"
+        " turn TEXT NOT NULL, created REAL NOT NULL, updated REAL NOT NULL, PRIMARY KEY (user, id))"
+    )
+    db.execute(
+        "CREATE TABLE messages (id TEXT NOT NULL UNIQUE, parent TEXT, depth INTEGER NOT NULL, time REAL NOT NULL,"
+        " run TEXT, metadata TEXT, body TEXT NOT NULL)"
+    )
+    db.execute("CREATE INDEX messages_parent ON messages (parent) WHERE parent IS NOT NULL")
+
+
+def _users(db: sqlite3.Connection) -> None:
+    """What belongs to a user over all their threads."""
+    db.execute("CREATE TABLE users (id TEXT PRIMARY KEY, state TEXT NOT NULL, revision TEXT NOT NULL)")
+
+
+def _journal(db: sqlite3.Connection) -> None:
+    """Runs and their events; what a run has added to its thread is a draft until the run ends."""
+    db.execute(
+        "CREATE TABLE runs (id TEXT PRIMARY KEY, status TEXT NOT NULL, entry TEXT NOT NULL, thread TEXT, user TEXT,"
+        " started REAL NOT NULL, finished REAL, owner TEXT NOT NULL, turn TEXT, tip TEXT, state TEXT, user_state TEXT,"
+        " toolkits TEXT)"
+    )
+    db.execute("CREATE INDEX runs_started ON runs (started)")
+    db.execute("CREATE INDEX runs_thread ON runs (thread, started)")
+    db.execute("CREATE INDEX runs_open ON runs (status) WHERE status = 'running'")
+    db.execute(
+        "CREATE TABLE events (run TEXT NOT NULL, seq INTEGER NOT NULL, time REAL NOT NULL, type TEXT NOT NULL,"
+        " thread TEXT, user TEXT, data TEXT NOT NULL, PRIMARY KEY (run, seq)) WITHOUT ROWID"
+    )
+    db.execute("CREATE INDEX events_thread ON events (thread, time) WHERE thread IS NOT NULL")
+
+
+MIGRATIONS: Sequence[Migration] = (_threads, _users, _journal)
+"""Each brings a store of the version that is its index to the next one. Only ever added to."""
+
+
+def version_of(db: sqlite3.Connection) -> int:
+    """The schema version of a store; 0 for an empty file."""
+    return int(db.execute("PRAGMA user_version").fetchone()[0])
+
+
+def migrate(db: sqlite3.Connection, name: str, migrations: Sequence[Migration] = MIGRATIONS) -> None:
+    """Bring a store to the newest version, whole steps only; another process may do the same at the same time.
+
+    Args:
+        db: The connection, in autocommit mode.
+        name: What the store is called in messages.
+        migrations: The steps.
+
+    Raises:
+        StoreError: A newer llm-do has written the store.
+    """
+    version = version_of(db)
+    if version > len(migrations):
+        raise StoreError(
+            f"{name} was written by a newer llm-do (store version {version}, this one knows {len(migrations)})",
+            hint="Use that version, or another folder; nothing was changed.",
+        )
+    while version < len(migrations):
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            version = version_of(db)
+            if version < len(migrations):
+                migrations[version](db)
+                version += 1
+                db.execute(f"PRAGMA user_version = {version}")
+            db.execute("COMMIT")
+        except BaseException:
+            db.execute("ROLLBACK")
+            raise

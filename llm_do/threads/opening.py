@@ -1,0 +1,80 @@
+"""Finding a project's store: what the manifest names, in `.llm-do/state.db` below the project's root by default."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
+
+from llm_do.errors import StoreError, UsageError
+from llm_do.threads.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from llm_do.project.project import Project
+
+__all__ = ["FOLDER", "is_read_only", "memory_store", "open_store"]
+
+FOLDER = ".llm-do"
+"""The folder of local state in a project."""
+
+_stores: WeakValueDictionary[tuple[int, str], SqliteStore] = WeakValueDictionary()
+_lock = threading.Lock()
+
+
+def open_store(project: Project | Path | str) -> SqliteStore:
+    """The store of a project; all that ask for it in one process get the same.
+
+    Args:
+        project: A project, or its folder.
+
+    Returns:
+        The store; its file is made when it is first used.
+
+    Raises:
+        StoreError: The folder for it can't be made.
+        UsageError: The project names a kind of store that doesn't exist.
+    """
+    root, kind = (Path(project), "sqlite") if isinstance(project, str | Path) else (project.root, project.threads.store)
+    if kind == "memory":
+        return _shared((os.getpid(), f"memory {root.resolve()}"), None)
+    if kind != "sqlite":
+        raise UsageError(f"threads can't be kept in {kind!r}", hint="`threads.store` is `sqlite` or `memory`.")
+    folder = root.resolve() / FOLDER
+    try:
+        folder.mkdir(exist_ok=True)
+        with contextlib.suppress(FileExistsError), (folder / ".gitignore").open("x", encoding="utf-8") as file:
+            file.write("# What llm-do keeps here is of this machine.\n*\n")
+    except OSError as error:
+        raise StoreError(f"{folder} can't be made: {error.strerror or error}", hint=_HINT) from error
+    return _shared((os.getpid(), str(folder / "state.db")), folder / "state.db")
+
+
+def memory_store() -> SqliteStore:
+    """A store that keeps everything in memory, as long as the object lives."""
+    return SqliteStore(None)
+
+
+def is_read_only(project: Project) -> bool:
+    """Whether the project's folder can't be written, so that its runs go unrecorded."""
+    if project.threads.store != "sqlite":
+        return False
+    root = project.root.resolve()
+    folder = root / FOLDER
+    file = folder / "state.db"
+    if file.exists() and not os.access(file, os.W_OK):
+        return True
+    return not os.access(folder if folder.is_dir() else root, os.W_OK | os.X_OK)
+
+
+_HINT = "Is the project's folder read-only?"
+
+
+def _shared(key: tuple[int, str], path: Path | None) -> SqliteStore:
+    with _lock:
+        store = _stores.get(key)
+        if store is None:
+            store = _stores[key] = SqliteStore(path)
+        return store

@@ -1,0 +1,83 @@
+"""Which processes are alive: each that records holds a lock on a file of its own, which dies with it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import uuid
+from pathlib import Path
+
+__all__ = ["Owners"]
+
+
+def _lock(descriptor: int) -> bool:
+    """Take the lock of an open file if nobody has it."""
+    try:
+        import fcntl
+    except ImportError:
+        import msvcrt
+
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]  # pyright: ignore
+        except OSError:
+            return False
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+class Owners:
+    """The processes of one store.
+
+    Args:
+        folder: Where their files are; None for a store that only this process has.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._descriptor: int | None = None
+        self.own = uuid.uuid4().hex
+
+    def claim(self) -> str:
+        """This process's id; it counts as alive from now on.
+
+        Raises:
+            OSError: The file can't be written.
+        """
+        if self._folder is not None and self._descriptor is None:
+            self._folder.mkdir(exist_ok=True)
+            self._descriptor = os.open(self._folder / self.own, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            _lock(self._descriptor)
+        return self.own
+
+    def alive(self, owner: str) -> bool:
+        """Whether a process is alive; the file of one that isn't is removed."""
+        if owner == self.own:
+            return True
+        if self._folder is None or not owner.isalnum():
+            return False
+        path = self._folder / owner
+        try:
+            descriptor = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            if not _lock(descriptor):
+                return True
+            with contextlib.suppress(OSError):
+                path.unlink()
+            return False
+        finally:
+            os.close(descriptor)
+
+    def release(self) -> None:
+        """Count as alive no longer."""
+        if self._descriptor is not None and self._folder is not None:
+            with contextlib.suppress(OSError):
+                (self._folder / self.own).unlink()
+            os.close(self._descriptor)
+            self._descriptor = None
+            self.own = uuid.uuid4().hex

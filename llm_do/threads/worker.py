@@ -1,0 +1,113 @@
+"""One connection to SQLite on one thread: jobs are carried out in order, and the thread ends when it has been idle."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+__all__ = ["Worker"]
+
+T = TypeVar("T")
+
+
+class Worker:
+    """Carries out jobs on a connection that it opens for the first one.
+
+    Args:
+        connect: Opens the connection.
+        idle_seconds: How long the thread waits for another job.
+    """
+
+    def __init__(self, connect: Callable[[], sqlite3.Connection], idle_seconds: float = 10.0) -> None:
+        self._connect = connect
+        self._idle_seconds = idle_seconds
+        self._jobs: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._waiting = 0
+        self._running = False
+        self._thread: threading.Thread | None = None
+        self._db: sqlite3.Connection | None = None
+
+    def submit(self, job: Callable[[sqlite3.Connection], T]) -> Future[T]:
+        """Queue a job; jobs are carried out in the order they come."""
+        future: Future[T] = Future()
+
+        def work() -> None:
+            try:
+                if self._db is None:
+                    self._db = self._connect()
+                result = job(self._db)
+            except BaseException as error:  # noqa: BLE001 (the future carries it to who waits)
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+
+        self._queue(work)
+        return future
+
+    async def run(self, job: Callable[[sqlite3.Connection], T]) -> T:
+        """Carry out a job and wait for it; it is carried out even if the waiting is cancelled."""
+        return await asyncio.wrap_future(_unstoppable(self.submit(job)))
+
+    def close(self) -> None:
+        """Close the connection after the jobs that are queued, and wait for that."""
+        done = threading.Event()
+
+        def work() -> None:
+            if self._db is not None:
+                self._db.close()
+                self._db = None
+            done.set()
+
+        if threading.current_thread() is self._thread:  # the collector chose this thread to end a store's life in
+            work()
+            return
+        self._queue(work)
+        done.wait()
+
+    def _queue(self, work: Callable[[], None]) -> None:
+        with self._lock:
+            self._jobs.put(work)
+            self._waiting += 1
+            if not self._running:
+                self._running = True
+                self._thread = threading.Thread(target=self._serve, name="llm-do-store", daemon=True)
+                self._thread.start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                work = self._jobs.get(timeout=self._idle_seconds)
+            except queue.Empty:
+                with self._lock:
+                    if self._waiting == 0:
+                        self._running = False
+                        return
+                continue
+            work()
+            del work
+            with self._lock:
+                self._waiting -= 1
+
+
+def _unstoppable(future: Future[T]) -> Future[T]:
+    """A future of its own for one waiter: cancelling the waiter leaves the job alone."""
+    copy: Future[Any] = Future()
+
+    def settle(done: Future[T]) -> None:
+        if not copy.set_running_or_notify_cancel():
+            done.exception()
+            return
+        error = done.exception()
+        if error is not None:
+            copy.set_exception(error)
+        else:
+            copy.set_result(done.result())
+
+    future.add_done_callback(settle)
+    return copy

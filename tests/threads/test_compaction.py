@@ -1,0 +1,159 @@
+"""Shortening what is sent: what stays, what goes, and that a call and its result never part."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolReturnPart, UserPromptPart
+
+from llm_do import tool
+from llm_do.threads import memory_store
+from llm_do.threads.compaction import CLEARED, SUMMARY, clear_results, slide, tokens_of
+from tests.support.history import results_of, strict
+from tests.support.runs import agent, carry_out, heard, runtime_of
+from tests.support.scripted import call, script
+from tests.threads.thread_support import on_thread, whole
+
+LONG = "word " * 400
+
+
+@tool(approval="allow")
+def look(n: int) -> str:
+    """Look."""
+    return f"{n} {LONG}"
+
+
+def history_of(shape: list[int]) -> list[ModelMessage]:
+    """Turns with so many parallel calls each, 0 for a plain answer."""
+    made: list[ModelMessage] = []
+    for turn, calls in enumerate(shape):
+        made.append(ModelRequest([UserPromptPart(f"prompt {turn}")]))
+        if calls:
+            parts = [call("look", {"n": n}, f"{turn}-{n}") for n in range(calls)]
+            made.append(ModelResponse(parts))
+            made.append(ModelRequest([ToolReturnPart("look", LONG, tool_call_id=part.tool_call_id) for part in parts]))
+        made.append(ModelResponse([TextPart(f"answer {turn}")]))
+    return made
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=8), st.integers(0, 14), st.integers(1, 4000), st.integers(0, 3))
+def test_whatever_is_left_out_the_history_stays_valid(shape: list[int], recent: int, limit: int, cut: int) -> None:
+    history = history_of(shape)
+    history = history[: len(history) - cut] or history
+    if history[-1].kind == "response" and history[-1].tool_calls:  # type: ignore[union-attr]
+        history.pop()
+
+    for shortened in (clear_results(history, recent), slide(history, limit, recent), slide(clear_results(history, recent), limit, recent)):
+        strict(shortened)
+        assert shortened[0] == history[0]
+        kept = max(recent, 1)
+        assert shortened[-kept:] == history[-kept:] or len(shortened) < kept
+        assert tokens_of(shortened) <= tokens_of(history)
+
+
+def test_clearing_keeps_every_call_with_its_cleared_result() -> None:
+    history = history_of([2, 1, 0])
+
+    cleared = clear_results(history, 3)
+
+    assert [text for _, _, text in results_of(cleared)] == [CLEARED, CLEARED, CLEARED]
+    assert len(cleared) == len(history)
+    assert results_of(history)[0][2] == LONG
+
+
+def test_a_window_drops_the_oldest_first_and_no_more_than_it_must() -> None:
+    history = history_of([0, 1, 0, 0])
+
+    shortened = slide(history, tokens_of(history) - 1, 2)
+
+    assert shortened == [history[0], *history[2:]]
+
+
+def compacting(model: Any, store: Any = None, **compaction: Any) -> Any:
+    options = {"store": store} if store is not None else {}
+    return runtime_of([agent("main", model, tools=[look], compaction=compaction)], options=options)
+
+
+def test_strategies_are_tried_in_order_until_it_fits() -> None:
+    model = script(call("look", n=1), call("look", n=2), call("look", n=3), "done")
+
+    result = carry_out(compacting(model, max_tokens=1500, strategies=["tool_result_clearing", "sliding_window"], preserve_recent=2))
+
+    sent = model.asked[-1].messages
+    strict(sent)
+    assert [text == CLEARED for _, _, text in results_of(sent)] == [True, True, False]
+    assert all(LONG in text for _, _, text in results_of(result.messages))
+
+
+def test_a_history_that_fits_is_sent_as_it_is() -> None:
+    model = script(call("look", n=1), "done")
+
+    carry_out(compacting(model, max_tokens=100_000, strategies=["tool_result_clearing"], preserve_recent=1))
+
+    assert LONG in results_of(model.asked[-1].messages)[0][2]
+
+
+def test_a_summary_takes_the_place_of_older_messages_and_is_made_once() -> None:
+    from llm_do import register_model_factory
+
+    summariser = script("They looked twice.")
+    register_model_factory("summariser", lambda _: summariser)
+    answers = iter([*(call("look", n=n) for n in range(4)), "done"])
+    model = script(lambda messages, info: next(answers))
+    runtime = compacting(model, max_tokens=1800, strategies=["summarization"], preserve_recent=2, summary_model="summariser:x")
+
+    result = carry_out(runtime, "the task")
+
+    assert result.status == "completed"
+    sent = model.asked[-1].messages
+    strict(sent)
+    prompts = [part.content for message in sent for part in message.parts if isinstance(part, UserPromptPart)]
+    assert prompts == ["the task", f"{SUMMARY}\nThey looked twice."]
+    assert "0 word" in str(summariser.asked[0].prompt)
+    assert 1 <= len(summariser.asked) <= 2
+    assert result.usage.requests == 5 + len(summariser.asked)
+    assert len(results_of(result.messages)) == 4
+
+
+def test_a_summary_that_fails_falls_back_to_clearing_and_never_ends_the_run() -> None:
+    from llm_do import register_model_factory
+
+    register_model_factory("brokensummary", lambda _: script(ValueError("no")))
+    model = script(*(call("look", n=n) for n in range(3)), "done")
+    runtime = compacting(model, max_tokens=900, strategies=["summarization"], preserve_recent=2, summary_model="brokensummary:x")
+    ear = heard(runtime, "warning")
+
+    result = carry_out(runtime)
+
+    assert result.status == "completed"
+    assert [text == CLEARED for _, _, text in results_of(model.asked[-1].messages)] == [True, True, False]
+    assert "could not be summarised" in ear.events[0].message
+
+
+def test_the_store_keeps_what_is_not_sent() -> None:
+    store = memory_store()
+    model = script(call("look", n=1), "done")
+
+    on_thread(compacting(model, store, max_tokens=100, strategies=["sliding_window"], preserve_recent=1), *"abc")
+
+    assert len(whole(store)) == 12
+    assert all(LONG in text for _, _, text in results_of(whole(store)))
+    assert len(model.asked[-1].messages) < 6
+
+
+@pytest.mark.parametrize("strategies", [["tool_result_clearing"], ["sliding_window"], []])
+def test_a_thread_may_say_how_its_history_is_shortened(strategies: list[str]) -> None:
+    from llm_do import StateManager
+
+    store = memory_store()
+    asyncio.run(StateManager(store).set_thread_config("t", {"compaction": {"max_tokens": 60, "strategies": strategies, "preserve_recent": 1}}))
+    model = script(call("look", n=1), "done")
+
+    on_thread(runtime_of([agent("main", model, tools=[look])], options={"store": store}), *"ab")
+
+    assert tokens_of(model.asked[-2].messages) < 200

@@ -1,0 +1,166 @@
+"""A process may be killed at any moment: the store is consistent, nothing finished is missing, and the next turn works."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import sqlite3
+import threading
+from pathlib import Path
+
+import pytest
+from pydantic_ai.messages import ToolReturnPart, UserPromptPart
+
+from llm_do import tool
+from tests.support.history import results_of, strict
+from tests.support.runs import agent, runtime_of
+from tests.support.scripted import call, script
+from tests.threads.thread_support import child, on_thread, record_of, state_file, whole
+
+
+def kill_at_random(root: Path, seed: int) -> list[str]:
+    """Let the worker go on until a random line or a random moment, and kill it; what it had told by then."""
+    dice = random.Random(seed)
+    process = child("worker_process.py", root, "t", 1000, f"k{seed}", wait=False)
+    assert process.stdout is not None
+    lines: list[str] = []
+    until = dice.randrange(1, 30)
+    for line in process.stdout:
+        lines.append(line.strip())
+        if len(lines) >= until:
+            break
+    # Not at a line's end only: somewhere in what follows it.
+    pause = threading.Event()
+    pause.wait(dice.random() * 0.02)
+    os.kill(process.pid, signal.SIGKILL)
+    lines += [line.strip() for line in process.stdout]
+    process.wait()
+    process.stdout.close()
+    assert process.stderr is not None
+    process.stderr.close()
+    return lines
+
+
+def check_after_kill(root: Path, told: list[str], mark: str) -> None:
+    assert sqlite3.connect(root / ".llm-do" / "state.db").execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    runtime = runtime_of([agent("main", script("fine"))], root=root)
+    result = on_thread(runtime, "still there?")[0]
+    assert result.status == "completed", result.error
+    messages = whole(state_file(root))
+    strict(messages)
+    prompts = [p.content for m in messages for p in m.parts if isinstance(p, UserPromptPart)]
+    # Each turn that was told of is there, whole and in order.
+    turns = [line.split()[1] for line in told if line.startswith("turn")]
+    mine = [prompt for prompt in prompts if str(prompt).startswith(f"{mark}.")]
+    assert mine[: len(turns)] == turns
+    # Each step that was told of: a response, and the results of its calls.
+    steps = sum(line.startswith("step") for line in told)
+    responses = [m for m in messages if m.kind == "response" and _run_of(m, messages, mark)]
+    assert len(responses) >= steps - 1, (len(responses), steps)
+    results = [part for message in messages for part in message.parts if isinstance(part, ToolReturnPart)]
+    assert [part for part in results if part.outcome not in ("success", "interrupted")] == []
+    # What a call's result says has happened is in the state too.
+    done = record_of(state_file(root)).state.get("done", [])
+    worked = [str(part.content).removeprefix("worked on ") for part in results if part.outcome == "success"]
+    assert set(worked) <= set(done)
+    assert prompts[-1] == "still there?"
+
+
+def _run_of(response: object, messages: list, mark: str) -> bool:
+    prompt = ""
+    for message in messages:
+        for part in message.parts:
+            if isinstance(part, UserPromptPart):
+                prompt = str(part.content)
+        if message is response:
+            return prompt.startswith(f"{mark}.")
+    return False
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_process_killed_at_a_random_moment_loses_nothing_that_was_finished(tmp_path: Path, seed: int) -> None:
+    told = kill_at_random(tmp_path, seed)
+    check_after_kill(tmp_path, told, f"k{seed}")
+
+
+@pytest.mark.slow
+def test_one_thread_survives_hundreds_of_kills(tmp_path: Path) -> None:
+    for seed in range(int(os.environ.get("LLM_DO_KILLS", "200"))):
+        told = kill_at_random(tmp_path, 1000 + seed)
+        check_after_kill(tmp_path, told, f"k{1000 + seed}")
+
+
+def test_results_that_were_recorded_before_the_kill_are_kept_and_open_calls_are_interrupted(tmp_path: Path) -> None:
+    @tool(approval="allow")
+    async def quick() -> str:
+        """Be quick."""
+        return "done quickly"
+
+    @tool(approval="allow")
+    async def slow() -> str:
+        """Take for ever."""
+        await asyncio.Event().wait()
+        return "never"
+
+    runtime = runtime_of(
+        [agent("main", script([call("slow", {}, "s"), call("quick", {}, "q")]), tools=[quick, slow])], root=tmp_path
+    )
+
+    async def until_written() -> None:
+        """Run until the quick tool's result is on disk, then leave everything as a kill would."""
+        heard = asyncio.Event()
+        runtime.on("tool_result", lambda _: heard.set())
+        task = asyncio.ensure_future(runtime.execute("go", thread_id="t"))
+        await heard.wait()
+        store = state_file(tmp_path)
+        while not [run for run in await store.runs() if run.events >= 5]:
+            await asyncio.sleep(0)
+        await store.aclose()
+        _copy(tmp_path, tmp_path / "after")
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await runtime.aclose()
+
+    asyncio.run(until_written())
+    on_thread(runtime_of([agent("main", script("fine"))], root=tmp_path / "after"), "and now?")
+
+    messages = whole(state_file(tmp_path / "after"))
+    strict(messages)
+    assert [(call_id, outcome) for call_id, outcome, _ in results_of(messages)] == [
+        ("s", "interrupted"),
+        ("q", "success"),
+    ]
+    assert results_of(messages)[1][2] == "done quickly"
+
+
+def _copy(root: Path, target: Path) -> None:
+    """The store's file as it is now, without the lock of the process that writes it."""
+    (target / ".llm-do").mkdir(parents=True)
+    source = sqlite3.connect(root / ".llm-do" / "state.db")
+    copy = sqlite3.connect(target / ".llm-do" / "state.db")
+    source.backup(copy)
+    source.close()
+    copy.close()
+
+
+def test_a_killed_run_is_interrupted_in_the_journal(tmp_path: Path) -> None:
+    kill_at_random(tmp_path, 77)
+
+    async def look() -> tuple[list[str], list[str], list[str]]:
+        store = state_file(tmp_path)
+        recovered = await store.recover()
+        runs = await store.runs()
+        from llm_do.threads.values import Filter
+
+        ends = [(await store.observations(Filter(run_id=run.id), limit=1))[0].type for run in runs]
+        again = await store.recover()
+        await store.aclose()
+        assert again == []
+        return recovered, [run.status for run in runs], ends
+
+    recovered, statuses, ends = asyncio.run(look())
+    assert len(recovered) <= 1
+    assert "running" not in statuses
+    assert set(ends) <= {"run_finished", "run_failed"}

@@ -1,0 +1,57 @@
+"""Several processes on one store: nothing is lost, and who loses is told so."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+from pydantic_ai.messages import ModelMessage, UserPromptPart
+
+from tests.support.history import strict
+from tests.threads.thread_support import child, record_of, state_file, whole
+
+
+def prompts(messages: list[ModelMessage]) -> list[str]:
+    return [str(part.content) for message in messages for part in message.parts if isinstance(part, UserPromptPart)]
+
+
+@pytest.mark.parametrize(
+    ("processes", "threads", "turns"),
+    [(2, ["one"], 9), (8, ["one"], 3), (3, ["a", "b", "c", "d"], 3)],
+)
+def test_processes_on_the_same_threads_lose_nothing(tmp_path: Path, processes: int, threads: list[str], turns: int) -> None:
+    started = [child("turns_process.py", tmp_path, f"p{n}", turns, *threads, wait=False) for n in range(processes)]
+    ends: list[list[str]] = []
+    for process in started:
+        out, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+        ends += json.loads(out)
+
+    assert len(ends) == processes * turns * len(threads)
+    store = state_file(tmp_path)
+    for thread in threads:
+        messages = whole(store, thread)
+        strict(messages)
+        saved = [prompt for name, prompt, how in ends if name == thread and how == "saved"]
+        lost = [prompt for name, prompt, how in ends if name == thread and how == "conflict"]
+        assert sorted(prompts(messages)) == sorted(saved)
+        # Each process's own turns are in its own order.
+        for number in range(processes):
+            mine = [prompt for prompt in prompts(messages) if prompt.startswith(f"p{number}.")]
+            assert mine == sorted(mine, key=lambda text: int(text.split(".")[1]))
+        # What lost is kept beside the thread: nothing is gone.
+        kept: list[str] = []
+        for tip in record_of(store, thread).branches:
+            branch = [each.message for each in asyncio.run(store.history(tip))]
+            strict(branch)
+            kept += prompts(branch)[-1:]
+        assert sorted(kept) == sorted(lost)
+    statuses = {run.status for run in asyncio.run(store.runs())}
+    assert statuses <= {"completed", "failed"}
+    db = sqlite3.connect(tmp_path / ".llm-do" / "state.db")
+    assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    db.close()
+    asyncio.run(store.aclose())

@@ -1,0 +1,79 @@
+"""Secrets don't get into the store."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm_do import tool
+from llm_do.threads.codec import Redactor
+from tests.support.runs import agent, runtime_of
+from tests.support.scripted import call, script
+from tests.threads.thread_support import on_thread, state_file, whole
+
+SECRET = "sk-live-\"quoted\"-4711"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Authorization: Bearer abc.def-123",
+        "authorization: Basic dXNlcjpwYXNz",
+        'curl -H "Authorization: Bearer abc.def-123" https://example.org',
+        "{'Authorization': 'Bearer abc.def-123'}",
+        "Proxy-Authorization: abcdefgh",
+        "x-api-key: abc.def-123",
+    ],
+)
+def test_authorization_headers_are_redacted_in_lines_and_in_json_at_any_depth(line: str) -> None:
+    hide = Redactor({})
+    text = json.dumps({"a": [line, {"headers": {"Authorization": "Bearer abc.def-123"}}], "inner": json.dumps({"Authorization": "Bearer abc.def-123"})})
+
+    hidden = hide(text)
+
+    assert json.loads(hidden)["a"][1] == {"headers": {"Authorization": "[redacted]"}}
+    assert not any(secret in hidden for secret in ("abc.def-123", "dXNlcjpwYXNz", "abcdefgh"))
+    assert json.loads(json.loads(hidden)["inner"]) == {"Authorization": "[redacted]"}
+
+
+def test_what_only_speaks_of_authorization_stays() -> None:
+    text = '"The authorization of this call, and API-keys in general"'
+    assert Redactor({"HOME": "/home/me-and-you", "API_KEY": "short"})(text) == text
+
+
+PIECES = st.sampled_from(["Authorization", "authorization:", "x-api-key", "=", '"', "\\", ": ", "Bearer abcdef", "12345", "true"])
+TEXTS = st.text(max_size=20) | st.lists(PIECES, max_size=6).map("".join)
+
+
+@given(st.dictionaries(TEXTS, TEXTS | st.lists(TEXTS, max_size=3) | st.integers() | st.booleans() | st.none(), max_size=5))
+def test_json_stays_json(data: dict[str, object]) -> None:
+    hide = Redactor({"SOME_TOKEN": 'ab"cd\\efgh'})
+    text = json.dumps({**data, "said": 'it is ab"cd\\efgh'}, ensure_ascii=False)
+
+    assert json.loads(hide(text))["said"] == "it is [redacted SOME_TOKEN]"
+
+
+def test_no_value_of_a_variable_that_looks_like_a_key_gets_into_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ACME_API_KEY", SECRET)
+
+    @tool(approval="allow")
+    def show_environment() -> dict[str, str]:
+        """Show it."""
+        return {"ACME_API_KEY": SECRET}
+
+    model = script(call("show_environment"), f"it is {SECRET}")
+    on_thread(runtime_of([agent("main", model, tools=[show_environment])], root=tmp_path), f"what is {SECRET}?")
+
+    store = state_file(tmp_path)
+    assert "redacted ACME_API_KEY" in str(whole(store))
+    asyncio.run(store.aclose())
+    data = b"".join(path.read_bytes() for path in (tmp_path / ".llm-do").iterdir() if path.is_file())
+    assert b"sk-live" not in data
+    assert b"4711" not in data

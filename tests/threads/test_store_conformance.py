@@ -1,0 +1,400 @@
+"""What every store does: the same tests on each kind."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from llm_do import ThreadConflict, UsageError
+from llm_do.threads import (
+    ConversationManager,
+    ObservationManager,
+    StateManager,
+    ThreadConfig,
+    ThreadRecord,
+    ThreadStore,
+    memory_store,
+)
+from llm_do.threads.store import Batch, Ending, EventRow, MessageRow
+from llm_do.threads.values import Filter, RunRecord
+from tests.threads.thread_support import answered, said
+
+T = TypeVar("T")
+
+
+def done(work: Coroutine[Any, Any, T]) -> T:
+    return asyncio.run(work)
+
+
+async def talk(store: ThreadStore, turns: int, thread: str = "t", user: str | None = None) -> list[str]:
+    """A conversation of so many turns; the ids of its messages."""
+    messages = [each for number in range(turns) for each in (said(f"q{number}"), answered(f"a{number}"))]
+    return await ConversationManager(store, user).add_messages(thread, messages)
+
+
+def test_a_thread_that_was_never_saved_does_not_exist(store: ThreadStore) -> None:
+    assert done(store.thread("t")) is None
+    assert done(store.threads()) == []
+    assert done(store.delete_thread("t")) is False
+
+
+def test_what_was_saved_is_read_back(store: ThreadStore) -> None:
+    record = ThreadRecord("t", config=ThreadConfig(model="test", history_limit=3), state={"a": [1, None, "ü"]})
+
+    saved = done(store.save_thread(record, expected=None))
+
+    assert done(store.thread("t")) == saved
+    assert saved.config == record.config
+    assert saved.state == record.state
+    assert saved.revision
+    assert saved.turn
+
+
+def test_a_writer_with_an_old_revision_loses_and_changes_nothing(store: ThreadStore) -> None:
+    first = done(store.save_thread(ThreadRecord("t", state={"n": 1}), expected=None))
+    second = done(store.save_thread(replace(first, state={"n": 2}), expected=first.revision))
+
+    with pytest.raises(ThreadConflict):
+        done(store.save_thread(replace(first, state={"n": 3}), expected=first.revision, messages=[row("m")]))
+
+    assert done(store.thread("t")) == second
+    assert done(store.message("m")) is None
+
+
+def test_a_new_thread_does_not_take_the_place_of_another(store: ThreadStore) -> None:
+    done(store.save_thread(ThreadRecord("t", state=1), expected=None))
+
+    with pytest.raises(ThreadConflict):
+        done(store.save_thread(ThreadRecord("t", state=2), expected=None))
+
+
+def test_only_history_state_and_toolkits_make_a_new_turn(store: ThreadStore) -> None:
+    first = done(store.save_thread(ThreadRecord("t"), expected=None))
+    configured = done(store.save_thread(replace(first, config=ThreadConfig(model="x")), expected=first.revision))
+    changed = done(store.save_thread(replace(configured, state={"n": 1}), expected=configured.revision))
+
+    assert configured.turn == first.turn
+    assert configured.revision != first.revision
+    assert changed.turn != first.turn
+
+
+def test_another_users_thread_does_not_exist(store: ThreadStore) -> None:
+    done(talk(store, 2, user="ann"))
+    done(talk(store, 1, user="bob"))
+
+    assert done(store.thread("t")) is None
+    assert done(store.thread("t", "eve")) is None
+    assert (done(store.thread("t", "ann")) or pytest.fail()).length == 4
+    assert (done(store.thread("t", "bob")) or pytest.fail()).length == 2
+    assert [record.user_id for record in done(store.threads("ann"))] == ["ann"]
+    assert {record.user_id for record in done(store.threads(every_user=True))} == {"ann", "bob"}
+    assert done(store.delete_thread("t", "eve")) is False
+    assert len(done(ConversationManager(store, "bob").get_messages("t"))) == 2
+    assert done(ConversationManager(store, "eve").get_messages("t")) == []
+
+
+def test_messages_come_in_order_each_with_id_time_and_metadata(store: ThreadStore) -> None:
+    manager = ConversationManager(store)
+    ids = done(manager.add_messages("t", [said("one"), answered("two")], metadata={"rating": 5}))
+
+    stored = done(manager.get_messages("t"))
+
+    assert [each.id for each in stored] == ids
+    assert [each.message for each in stored] == [said("one"), answered("two")] or [
+        type(each.message).__name__ for each in stored
+    ] == ["ModelRequest", "ModelResponse"]
+    assert [each.parent for each in stored] == [None, ids[0]]
+    assert all(each.time > 0 and each.metadata == {"rating": 5} for each in stored)
+
+
+def test_a_window_has_the_latest_messages(store: ThreadStore) -> None:
+    ids = done(talk(store, 5))
+    manager = ConversationManager(store)
+
+    def window(**wanted: Any) -> list[int]:
+        return [ids.index(each.id) for each in done(manager.get_messages("t", **wanted))]
+
+    assert window(limit=3) == [7, 8, 9]
+    assert window(limit=3, before=ids[5]) == [2, 3, 4]
+    assert window(after=ids[6]) == [7, 8, 9]
+    assert window(after=ids[2], limit=2) == [3, 4]
+    assert window(after=ids[2], before=ids[6]) == [3, 4, 5]
+    assert window(limit=0) == []
+    assert window(before=0.0) == []
+    assert window(after=0.0, limit=1) == [0]
+    assert window(before="nothing") == []
+
+
+def test_a_deleted_thread_takes_its_own_messages_along_and_leaves_shared_ones(store: ThreadStore) -> None:
+    ids = done(talk(store, 2))
+    original = done(store.thread("t")) or pytest.fail()
+    done(store.save_thread(replace(original, id="fork", head=ids[1], revision=""), expected=None))
+
+    assert done(store.delete_thread("t"))
+
+    assert done(store.thread("t")) is None
+    assert [each.id for each in done(store.history(ids[1]))] == ids[:2]
+    assert done(store.message(ids[3])) is None
+
+
+def test_a_head_that_exists_nowhere_is_refused(store: ThreadStore) -> None:
+    with pytest.raises(ThreadConflict):
+        done(store.save_thread(ThreadRecord("t", head="nowhere"), expected=None))
+
+
+# -- users
+
+
+def test_a_users_state_has_a_revision_of_its_own(store: ThreadStore) -> None:
+    assert done(store.user_state("ann")) == ({}, None)
+    revision = done(store.save_user_state("ann", {"lang": "de"}, expected=None))
+
+    with pytest.raises(ThreadConflict):
+        done(store.save_user_state("ann", {"lang": "fr"}, expected=None))
+
+    assert done(store.user_state("ann")) == ({"lang": "de"}, revision)
+    assert done(store.user_state("bob")) == ({}, None)
+
+
+# -- runs
+
+
+def row(message_id: str, parent: str | None = None, depth: int = 0) -> MessageRow:
+    from llm_do.threads.codec import message_text
+
+    return MessageRow(message_id, parent, depth, 1.0, message_text(said(message_id)))
+
+
+def event(seq: int, type: str = "warning", time: float = 1.0) -> EventRow:
+    return EventRow(seq, time, type, f'{{"seq": {seq}, "type": "{type}"}}')
+
+
+def run(run_id: str, thread: str | None = "t", user: str | None = None) -> RunRecord:
+    return RunRecord(run_id, "running", "main", thread, user, 1.0)
+
+
+def test_two_runs_on_one_thread_the_second_to_end_loses_and_is_kept_as_a_branch(store: ThreadStore) -> None:
+    async def race() -> None:
+        one = await store.begin_run(run("r1"), ThreadConfig())
+        two = await store.begin_run(run("r2"), ThreadConfig())
+        assert one.thread is not None
+        assert two.thread is not None
+        await store.finish_run(
+            Ending(Batch("r1", [event(0)], [row("m1")]), "completed", 2.0, turn=one.thread.turn, head="m1", state='{"n":1}')
+        )
+        with pytest.raises(ThreadConflict):
+            await store.finish_run(
+                Ending(Batch("r2", [event(0)], [row("m2")]), "completed", 2.0, turn=two.thread.turn, head="m2")
+            )
+        await store.finish_run(Ending(Batch("r2", [event(1, "run_failed")]), "failed", 3.0))
+        thread = await store.thread("t")
+        assert thread is not None
+        assert (thread.head, thread.state, thread.branches) == ("m1", {"n": 1}, ("m2",))
+        assert await store.message("m2") is not None
+        assert {each.id: each.status for each in await store.runs()} == {"r1": "completed", "r2": "failed"}
+
+    done(race())
+
+
+def test_a_losing_run_that_will_be_done_again_leaves_nothing(store: ThreadStore) -> None:
+    async def race() -> None:
+        one = await store.begin_run(run("r1"), ThreadConfig())
+        two = await store.begin_run(run("r2"), ThreadConfig())
+        await store.finish_run(Ending(Batch("r1", (), [row("m1")]), "completed", 2.0, turn=one.thread.turn, head="m1"))  # type: ignore[union-attr]
+        await store.write(Batch("r2", [event(0)], [row("m2")]))
+        with pytest.raises(ThreadConflict):
+            await store.finish_run(Ending(Batch("r2"), "completed", 2.0, turn=two.thread.turn, head="m2", keep=False))  # type: ignore[union-attr]
+        again = await store.begin_run(run("r2"), ThreadConfig())
+        assert again.thread is not None
+        assert again.thread.branches == ()
+        assert again.thread.head == "m1"
+        assert await store.message("m2") is None
+
+    done(race())
+
+
+def test_a_users_state_takes_changes_of_different_keys_from_two_runs(store: ThreadStore) -> None:
+    async def race() -> Any:
+        await store.save_user_state("ann", {"a": 1, "b": 1}, expected=None)
+        text = (await store.begin_run(run("r1", None, "ann"), ThreadConfig())).user_text
+        await store.begin_run(run("r2", None, "ann"), ThreadConfig())
+        await store.begin_run(run("r3", None, "ann"), ThreadConfig())
+        await store.finish_run(Ending(Batch("r1"), "completed", 1.0, user_text=text, user_state='{"a":2,"b":1}'))
+        await store.finish_run(Ending(Batch("r2"), "completed", 1.0, user_text=text, user_state='{"a":1,"b":1,"c":3}'))
+        with pytest.raises(ThreadConflict):
+            await store.finish_run(Ending(Batch("r3"), "completed", 1.0, user_text=text, user_state='{"a":9,"b":1}'))
+        return (await store.user_state("ann"))[0]
+
+    assert done(race()) == {"a": 2, "b": 1, "c": 3}
+
+
+def test_the_journal_is_queried_by_thread_run_type_and_time(store: ThreadStore) -> None:
+    async def write() -> None:
+        for run_id, thread in (("r1", "t"), ("r2", "u")):
+            await store.begin_run(run(run_id, thread), ThreadConfig())
+            await store.write(Batch(run_id, [event(0, "tool_call", 1.0), event(1, "tool_result", 2.0)]))
+            await store.write(Batch(run_id, [event(1, "tool_result", 9.0), event(2, "warning", 3.0)]))
+
+    def found(**wanted: Any) -> list[tuple[str, int]]:
+        return [(each.run_id, each.seq) for each in done(store.observations(Filter(**wanted)))]
+
+    done(write())
+
+    assert found(thread_id="t") == [("r1", 0), ("r1", 1), ("r1", 2)]
+    assert found(run_id="r2", types=("warning", "tool_call")) == [("r2", 0), ("r2", 2)]
+    assert found(run_id="r1", since=2.0) == [("r1", 1), ("r1", 2)]
+    assert found(run_id="r1", since=2.0, until=3.0) == [("r1", 1)]
+    assert found(user_id="ann") == []
+    assert [each.seq for each in done(store.observations(Filter(run_id="r1"), limit=2))] == [1, 2]
+
+
+# -- managers
+
+
+def test_settings_are_found_by_their_dotted_names(store: ThreadStore) -> None:
+    manager = StateManager(store)
+    done(manager.set_thread_config("t", {"model": "openai:gpt-5", "model_settings": {"temperature": 0.2}}))
+
+    def value(key: str, default: object = None) -> object:
+        return done(manager.get_thread_config_value("t", key, default))
+
+    assert value("model_settings.temperature") == 0.2
+    assert value("reasoning.model") == "openai:gpt-5"
+    assert value("reasoning.params.temperature") == 0.2
+    assert value("model_settings.top_p", 1) == 1
+    assert value("model.name", "none") == "none"
+    assert value("history_limit", 7) == 7
+    assert done(manager.get_thread_config_value("other", "model", "d")) == "d"
+
+
+def test_a_setting_is_taken_away_by_null_and_others_stay(store: ThreadStore) -> None:
+    manager = StateManager(store)
+    done(manager.set_thread_config("t", {"model": "test", "history_limit": 4}))
+
+    assert done(manager.set_thread_config("t", {"model": None})) == ThreadConfig(history_limit=4)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"modle": "x"},
+        {"history_limit": 0},
+        {"history_limit": True},
+        {"enabled_tools": "all"},
+        {"model_settings": {"extra_headers": {"Authorization": "Bearer x"}}},
+        {"model_settings": {"openai_api_key": "sk-1"}},
+        {"compaction": {"strategies": ["magic"]}},
+        {"system_prompt": 3},
+    ],
+)
+def test_settings_that_make_no_sense_or_keep_secrets_are_refused(store: ThreadStore, wrong: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        done(StateManager(store).set_thread_config("t", wrong))
+    assert done(store.thread("t")) is None
+
+
+def test_state_is_saved_when_its_value_has_changed(store: ThreadStore) -> None:
+    async def change() -> tuple[bool, bool, Any]:
+        manager = StateManager(store)
+        await store.save_thread(ThreadRecord("t", state={"tags": ["a"]}), expected=None)
+        state = (await manager.load_thread_context("t")).state
+        unchanged = await manager.save_state_if_modified("t")
+        state["tags"].append("b")
+        changed = await manager.save_state_if_modified("t")
+        return unchanged, changed, (await store.thread("t") or pytest.fail()).state
+
+    assert done(change()) == (False, True, {"tags": ["a", "b"]})
+
+
+def test_state_is_not_saved_over_a_turn_that_came_between(store: ThreadStore) -> None:
+    async def change() -> None:
+        manager = StateManager(store)
+        await store.save_thread(ThreadRecord("t", state={"n": 1}), expected=None)
+        state = (await manager.load_thread_context("t")).state
+        await talk(store, 1)
+        state["n"] = 2
+        with pytest.raises(ThreadConflict):
+            await manager.save_state_if_modified("t")
+
+    done(change())
+
+
+def test_showing_and_calling_ask_one_predicate(store: ThreadStore) -> None:
+    manager = StateManager(store)
+    assert done(manager.is_tool_enabled("new", "anything"))
+    done(manager.set_thread_config("t", {"enabled_tools": ["read_*", "add"]}))
+
+    assert done(manager.is_tool_enabled("t", "read_file"))
+    assert done(manager.is_tool_enabled("t", "add"))
+    assert not done(manager.is_tool_enabled("t", "delete_file"))
+
+
+def test_a_subscriber_hears_exactly_what_its_filter_says(store: ThreadStore) -> None:
+    manager = ObservationManager(store)
+    heard: list[tuple[str, str | None]] = []
+    end = manager.subscribe(lambda item: heard.append((item.type, item.thread_id)), types=["note"], thread_id="t")
+
+    async def record() -> None:
+        await manager.record("note", {"text": "1"}, thread_id="t")
+        await manager.record("note", {"text": "2"}, thread_id="u")
+        await manager.record("other", {"text": "3"}, thread_id="t")
+        end()
+        await manager.record("note", {"text": "4"}, thread_id="t")
+
+    done(record())
+
+    assert heard == [("note", "t")]
+    assert [each.data["text"] for each in done(manager.get(thread_id="t", types=["note"]))] == ["1", "4"]
+
+
+def test_a_subscriber_that_raises_reaches_nobody(store: ThreadStore, caplog: pytest.LogCaptureFixture) -> None:
+    manager = ObservationManager(store)
+    heard: list[str] = []
+
+    def broken(_: object) -> None:
+        raise RuntimeError("no")
+
+    manager.subscribe(broken)
+    manager.subscribe(lambda item: heard.append(item.type))
+
+    done(manager.record("note", {}))
+
+    assert heard == ["note"]
+    assert "subscriber" in caplog.text
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=st.lists(st.tuples(st.sampled_from(["add", "fork", "state", "delete"]), st.integers(0, 3)), max_size=12))
+def test_a_store_does_what_a_dictionary_would(steps: list[tuple[str, int]]) -> None:
+    """Random steps on four threads against a model of lists."""
+
+    async def both() -> None:
+        store, known = memory_store(), dict[str, tuple[list[str], Any]]()
+        for number, (what, which) in enumerate(steps):
+            name = f"t{which}"
+            there = await store.thread(name)
+            assert (there is not None) == (name in known)
+            messages, state = known.get(name, ([], {}))
+            if what == "add":
+                known[name] = [*messages, *await ConversationManager(store).add_messages(name, [said(str(number))])], state
+            elif what == "state" and there is not None:
+                await store.save_thread(replace(there, state=number), expected=there.revision)
+                known[name] = messages, number
+            elif what == "fork" and there is not None and f"f{number}" not in known:
+                await store.save_thread(replace(there, id=f"f{number}"), expected=None)
+                known[f"f{number}"] = messages, state
+            elif what == "delete" and there is not None:
+                await store.delete_thread(name)
+                del known[name]
+            for each, (ids, value) in known.items():
+                record = await store.thread(each) or pytest.fail(each)
+                assert [message.id for message in await store.history(record.head)] == ids
+                assert (record.state, record.length) == (value, len(ids))
+
+    asyncio.run(both())

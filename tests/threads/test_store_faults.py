@@ -1,0 +1,249 @@
+"""What goes wrong with a store's file: it is said clearly, and what was saved before is still there."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llm_do import Runtime, StoreError
+from llm_do.threads import SqliteStore, migrations
+from tests.support.runs import agent, carry_out, runtime_of
+from tests.support.scripted import script
+from tests.threads.thread_support import child, on_thread, record_of, state_file, whole
+
+
+def talker(root: Path, **options: Any) -> Runtime:
+    return runtime_of([agent("main", script("ok"))], root=root, options=options)
+
+
+def test_a_folder_for_the_store_is_made_beside_its_own_gitignore(tmp_path: Path) -> None:
+    on_thread(talker(tmp_path), "hello")
+
+    assert "*" in (tmp_path / ".llm-do" / ".gitignore").read_text(encoding="utf-8").splitlines()
+    assert (tmp_path / ".llm-do" / "state.db").stat().st_mode & 0o077 == 0
+    db = sqlite3.connect(tmp_path / ".llm-do" / "state.db")
+    assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    db.close()
+
+
+def test_a_store_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
+    on_thread(talker(tmp_path), "hello")
+    db = sqlite3.connect(tmp_path / ".llm-do" / "state.db")
+    db.execute("PRAGMA user_version = 99")
+    db.close()
+    before = (tmp_path / ".llm-do" / "state.db").read_bytes()
+
+    result = on_thread(talker(tmp_path), "hello")[0]
+
+    assert isinstance(result.error, StoreError)
+    assert "newer llm-do (store version 99" in result.error.message
+
+    assert (tmp_path / ".llm-do" / "state.db").read_bytes() == before
+
+
+@pytest.mark.parametrize("damage", [b"no database at all" * 100, None])
+def test_a_damaged_file_is_named_and_not_touched(tmp_path: Path, damage: bytes | None) -> None:
+    on_thread(talker(tmp_path), "hello")
+    path = tmp_path / ".llm-do" / "state.db"
+    data = damage or path.read_bytes()[:100] + b"\xff" * 8000 + path.read_bytes()[8100:]
+    path.write_bytes(data)
+
+    result = on_thread(talker(tmp_path), "again")[0]
+
+    assert result.status == "failed"
+    assert isinstance(result.error, StoreError)
+    assert result.error.message.startswith(f"{path} is damaged")
+    assert "Move the file away" in str(result.error.hint)
+    assert path.read_bytes() == data
+
+
+def test_a_run_that_only_wanted_to_be_recorded_goes_on_where_the_store_is_damaged(tmp_path: Path) -> None:
+    (tmp_path / ".llm-do").mkdir()
+    (tmp_path / ".llm-do" / "state.db").write_bytes(b"no database" * 1000)
+    told: list[str] = []
+    runtime = talker(tmp_path, record=True)
+    object.__setattr__(runtime.config, "notice", told.append)
+
+    assert carry_out(runtime).status == "completed"
+    assert len(told) == 1
+    assert "not recorded" in told[0]
+
+
+READ_ONLY = """
+import os, sys
+from llm_do import Project, Runtime
+from tests.support.runs import agent, project_of, runtime_of
+from tests.support.scripted import script
+from pathlib import Path
+from llm_do.threads import memory_store
+import asyncio
+told = []
+warm = runtime_of([agent("main", script("ok"))], options={"store": memory_store()})
+asyncio.run(warm.execute("x", thread_id="t"))
+if os.getuid() == 0:
+    os.setresuid(65534, 65534, 0)
+runtime = runtime_of([agent("main", script("ok"))], root=Path(sys.argv[1]), options={"record": True})
+object.__setattr__(runtime.config, "notice", told.append)
+result = asyncio.run(runtime.execute("x", thread_id="t"))
+again = asyncio.run(runtime.execute("y", thread_id="t"))
+print(result.status, len(again.messages), told)
+if os.getresuid()[2] == 0:
+    os.setresuid(0, 0, 0)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders have no such rights there")
+@pytest.mark.parametrize("used", [False, True])
+def test_a_read_only_project_gives_a_warning_and_the_run_goes_on_unrecorded(tmp_path: Path, used: bool) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    if used:
+        on_thread(talker(root), "before")
+    program = tmp_path / "program.py"
+    program.write_text(READ_ONLY, encoding="utf-8")
+    for folder in [*root.rglob("*"), root]:
+        folder.chmod(0o555 if folder.is_dir() else 0o444)
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(folder.stat().st_mode | 0o055)
+
+    process = child(str(program), root)
+    for folder in [root, *root.rglob("*")]:
+        folder.chmod(0o755)
+    out, err = process.communicate()
+
+    assert "completed 4" in out, err
+    assert out.count("not recorded") == 1
+    assert (root / ".llm-do").exists() == used
+
+
+FULL = """
+import asyncio, json, resource, signal, sys
+from pathlib import Path
+from llm_do import tool
+from llm_do.runtime.context import current_call
+from tests.support.runs import agent, runtime_of
+from tests.support.scripted import call, script
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+root = Path(sys.argv[1])
+told = []
+
+@tool(approval="allow")
+def fill() -> str:
+    "Fill."
+    return "x" * 60000
+
+async def main():
+    runtime = runtime_of([agent("main", script(call("fill"), "ok"), tools=[fill])], root=root)
+    object.__setattr__(runtime.config, "notice", told.append)
+    first = await runtime.execute("first", thread_id="t")
+    size = (root / ".llm-do" / "state.db").stat().st_size + 120_000
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+    statuses = []
+    for number in range(6):
+        result = await runtime.execute(f"more {number}", thread_id="t")
+        statuses.append(result.status)
+        error = str(result.error)
+        if result.status != "completed":
+            break
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    after = await runtime.execute("after", thread_id="t")
+    print(json.dumps([first.status, statuses, error, after.status, told]))
+asyncio.run(main())
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files have no such limit there")
+def test_on_a_full_disk_the_run_says_so_and_earlier_turns_stay(tmp_path: Path) -> None:
+    import json
+
+    program = tmp_path / "program.py"
+    program.write_text(FULL, encoding="utf-8")
+    root = tmp_path / "project"
+    root.mkdir()
+
+    out, err = child(str(program), root).communicate()
+
+    assert out, err
+    first, statuses, error, after, told = json.loads(out)
+    assert first == "completed"
+    assert statuses[-1] == "failed"
+    assert "state.db can't be written" in error
+    assert after == "completed"
+    stored = whole(state_file(root))
+    from pydantic_ai.messages import UserPromptPart
+
+    from tests.support.history import strict
+
+    strict(stored)
+    asked = [part.content for message in stored for part in message.parts if isinstance(part, UserPromptPart)]
+    assert asked[: len(statuses)] == ["first", *(f"more {number}" for number in range(len(statuses) - 1))]
+    assert asked[-1] == "after"
+    assert all("can't be written" in each for each in told)
+
+
+@pytest.mark.parametrize("version", range(len(migrations.MIGRATIONS)))
+def test_a_store_of_any_earlier_version_is_brought_up_to_date(tmp_path: Path, version: int) -> None:
+    path = tmp_path / ".llm-do" / "state.db"
+    path.parent.mkdir()
+    db = sqlite3.connect(path, isolation_level=None)
+    migrations.migrate(db, "old", migrations.MIGRATIONS[:version])
+    if version:
+        from llm_do.threads.codec import message_text
+        from tests.threads.thread_support import said
+
+        db.execute(
+            "INSERT INTO threads VALUES ('', 't', '{}', '{\"n\": 1}', '{}', 'm', '[]', '{}', 'r', 'u', 1.0, 1.0)"
+        )
+        db.execute("INSERT INTO messages VALUES ('m', NULL, 0, 1.0, NULL, NULL, ?)", (message_text(said("old")),))
+    assert migrations.version_of(db) == version
+    db.close()
+
+    on_thread(talker(tmp_path), "new")
+
+    store = state_file(tmp_path)
+    assert len(whole(store)) == (3 if version else 2)
+    assert record_of(store).state == ({"n": 1} if version else {})
+    assert [run.status for run in asyncio.run(store.runs())] == ["completed"]
+
+
+def test_a_migration_that_fails_leaves_the_version_before(tmp_path: Path) -> None:
+    db = sqlite3.connect(tmp_path / "x.db", isolation_level=None)
+
+    def broken(db: sqlite3.Connection) -> None:
+        db.execute("CREATE TABLE half (a)")
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        migrations.migrate(db, "x", [*migrations.MIGRATIONS, broken])
+
+    assert migrations.version_of(db) == len(migrations.MIGRATIONS)
+    assert db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'half'").fetchone() == (0,)
+    db.close()
+
+
+def test_a_process_that_is_alive_is_not_taken_for_dead(tmp_path: Path) -> None:
+    async def two_stores() -> None:
+        from llm_do import ThreadConfig
+        from llm_do.threads.values import RunRecord
+
+        one, other = SqliteStore(tmp_path / "state.db"), SqliteStore(tmp_path / "state.db")
+        await one.begin_run(RunRecord("r", "running", "main", "t", None, 1.0), ThreadConfig())
+        assert await other.recover() == []
+        begun = await other.begin_run(RunRecord("s", "running", "main", "t", None, 2.0), ThreadConfig())
+        assert begun.recovered == []
+        # The lock goes with the process; what is left of it is a file nobody holds.
+        os.close(one._owners._descriptor)  # type: ignore[arg-type]
+        one._owners._descriptor = None
+        assert await other.recover() == ["r"]
+        one._active.clear()
+        other._active.clear()
+        await one.aclose()
+        await other.aclose()
+
+    asyncio.run(two_stores())

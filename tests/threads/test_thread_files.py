@@ -1,0 +1,169 @@
+"""What project files say of threads, compaction, context providers and plans; and the commands that look at the store."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from llm_do import Project
+from llm_do.project.linker import check
+from tests.threads.thread_support import ROOT
+
+ANSWERS = """
+agents:
+  main:
+    - text: first
+    - text: second
+    - text: third
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project of one agent whose threads are configured."""
+    write(tmp_path, {"threads": {"history_limit": 9, "enabled_tools": ["a*"], "compaction": {"max_tokens": 5000}}})
+    return tmp_path
+
+
+def write(root: Path, manifest: dict[str, object]) -> None:
+    base = {"version": 1, "agent_files": ["*.agent"], "entry": {"agent": "main"}, "model": "script:answers.yaml"}
+    (root / "project.json").write_text(json.dumps({**base, **manifest}), encoding="utf-8")
+    (root / "main.agent").write_text("---\nname: main\ncompaction: {fraction: 0.5, strategies: [sliding_window]}\n---\nHi.\n", encoding="utf-8")
+    (root / "answers.yaml").write_text(ANSWERS, encoding="utf-8")
+
+
+def do(root: Path, *args: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    """One command line in the project's folder."""
+    import os
+
+    return subprocess.run(
+        [sys.executable, "-m", "llm_do.cli", *args],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"},
+        text=True,
+        capture_output=True,
+        input=stdin if stdin is not None else "",
+        check=False,
+    )
+
+
+def test_threads_and_compaction_are_read_from_files(project: Path) -> None:
+    linked = Project.load(project)
+
+    assert linked.threads.config.history_limit == 9
+    assert linked.threads.config.enabled_tools == ("a*",)
+    assert linked.threads.config.compaction == {"max_tokens": 5000}
+    assert (linked.registry.agent("main") or pytest.fail()).compaction == {"fraction": 0.5, "strategies": ["sliding_window"]}
+
+
+def test_a_store_that_does_not_exist_is_a_diagnostic(tmp_path: Path) -> None:
+    write(tmp_path, {"threads": {"store": "postgresql://here"}})
+
+    report = check(tmp_path)
+
+    assert report.project is None
+    assert ["LD190"] == [item.code for item in report.diagnostics]
+    assert "postgresql" in report.diagnostics[0].message
+
+
+def test_context_providers_are_linked_and_a_wrong_one_is_a_diagnostic(tmp_path: Path) -> None:
+    write(tmp_path, {"python_files": ["p.py"], "context_providers": ["p.py:good"]})
+    (tmp_path / "p.py").write_text("__all__ = []\ndef good(ctx): return 'x'\ndef bad(): return 'x'\n", encoding="utf-8")
+    assert [each.__name__ for each in Project.load(tmp_path).context_providers] == ["good"]
+
+    write(tmp_path, {"python_files": ["p.py"], "context_providers": ["p.py:good", "p.py:bad", "p.py:gone"]})
+    codes = [item.code for item in check(tmp_path).diagnostics if item.severity == "error"]
+    assert len(codes) == 2
+    assert "LD212" in codes
+
+
+def test_a_conversation_goes_on_in_another_process_and_can_be_looked_at(project: Path) -> None:
+    assert do(project, "run", "hello", "--thread", "t").stdout == "first\n"
+    assert do(project, "run", "again", "--thread", "t").stdout == "second\n"
+    assert do(project, "run", "hello", "--thread", "t", "--user", "ann").stdout == "first\n"
+
+    assert [line.split()[:3] for line in do(project, "threads", "list").stdout.splitlines()] == [["t", "4", "messages"]]
+    assert len(do(project, "threads", "list", "--all").stdout.splitlines()) == 2
+    shown = do(project, "threads", "show", "t").stdout
+    assert "user: hello" in shown
+    assert "assistant: second" in shown
+    assert json.loads(do(project, "threads", "config", "t").stdout)["history_limit"] == 9
+    runs = json.loads(do(project, "runs", "list", "--json").stdout)
+    assert [run["status"] for run in runs] == ["completed"] * 3
+    events = [json.loads(line) for line in do(project, "runs", "show", runs[0]["run_id"][:8], "--events").stdout.splitlines()]
+    assert [event["type"] for event in events][:1] == ["run_started"]
+    assert events[-1]["output"] == "first"
+
+
+def test_settings_forks_branches_export_and_import(project: Path) -> None:
+    for text in ("one", "two"):
+        do(project, "run", text, "--thread", "t")
+
+    changed = json.loads(do(project, "threads", "set", "t", "history_limit=4", "model_settings.temperature=0.5", "enabled_tools=").stdout)
+    assert changed == {"history_limit": 4, "model_settings": {"temperature": 0.5}, "compaction": {"max_tokens": 5000}}
+    assert do(project, "threads", "fork", "t", "copy", "--at", "2").stdout == "copy: 2 messages\n"
+    assert do(project, "run", "other", "--thread", "copy").stdout == "second\n"
+    assert do(project, "threads", "branch", "t", "--at", "2").stdout == "t: 2 messages\n"
+    (branch,) = do(project, "threads", "branch", "t").stdout.splitlines()
+    assert "second" in branch
+    assert do(project, "threads", "branch", "t", "--to", branch.split()[0]).stdout == "t: 4 messages\n"
+
+    exported = do(project, "threads", "export", "t").stdout
+    assert do(project, "threads", "import", "-", "--as", "back", stdin=exported).stdout == "back: 4 messages\n"
+    assert do(project, "threads", "export", "back").stdout.count("\n") == exported.count("\n") == 5
+    assert do(project, "run", "three", "--thread", "back").stdout == "third\n"
+    assert do(project, "threads", "delete", "t").returncode == 0
+    assert [line.split()[0] for line in do(project, "threads", "list").stdout.splitlines()] == ["back", "copy"]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (lambda lines: lines[1:], "doesn't begin with a thread"),
+        (lambda lines: lines[:-1], "messages were exported"),
+        (lambda lines: [*lines[:2], "{not json", *lines[3:]], "not JSON"),
+        (lambda lines: [lines[0].replace('"version": 1', '"version": 7'), *lines[1:]], "version 7"),
+        (lambda lines: [lines[0], lines[1].replace("user-prompt", "nonsense"), *lines[2:]], "can't be read"),
+        (lambda lines: lines, "there is a thread 't' already"),
+    ],
+)
+def test_an_import_that_is_wrong_stores_nothing_and_says_where(project: Path, spoil: object, says: str) -> None:
+    do(project, "run", "one", "--thread", "t")
+    lines = spoil(do(project, "threads", "export", "t").stdout.splitlines())  # type: ignore[operator]
+
+    failed = do(project, "threads", "import", "-", stdin="\n".join(lines))
+
+    assert failed.returncode == 2
+    assert says in failed.stderr
+    assert len(do(project, "threads", "list").stdout.splitlines()) == 1
+
+
+def test_nothing_is_kept_where_that_is_not_wanted(project: Path) -> None:
+    assert do(project, "run", "hello", "--no-record").stdout == "first\n"
+    assert not (project / ".llm-do").exists()
+    refused = do(project, "run", "hello", "--no-record", "--thread", "t")
+    assert refused.returncode == 2
+    assert "exclude each other" in refused.stderr
+    nothing = do(project, "threads", "list")
+    assert nothing.returncode == 2
+    assert "nothing has been recorded" in nothing.stderr
+
+
+def test_a_plan_in_a_manifest_runs_with_the_shipped_agents(tmp_path: Path) -> None:
+    write(tmp_path, {"flows": {"project": {"mode": "plan"}}, "entry": {"flow": "project"}})
+    (tmp_path / "answers.yaml").write_text(
+        "agents:\n"
+        "  planner:\n    - output: {items: [read, write]}\n"
+        "  executor:\n    - text: done it\n"
+        "  synthesiser:\n    - expect: write\n      text: all is done\n",
+        encoding="utf-8",
+    )
+
+    done = do(tmp_path, "run", "make a report", "--thread", "t")
+
+    assert done.stdout == "all is done\n", done.stderr
+    assert do(tmp_path, "run", "--no-record", "make it").stdout == "all is done\n"
