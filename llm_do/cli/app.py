@@ -20,11 +20,16 @@ __all__ = ["COMMANDS", "run"]
 
 COMMANDS: dict[str, str] = {
     "run": "Run a project.",
+    "chat": "Talk with a project over several turns.",
     "check": "Link a project and show all that is wrong with it.",
     "graph": "Show a project's agents, tools and approvals as a tree or a graph.",
     "tools": "List the tools that an agent's model sees.",
+    "approvals": "List, take back and explain what is allowed.",
     "init": "Write a small project that runs.",
+    "doctor": "Look at what this machine has and lacks.",
     "models": "List the models at hand, or get the local one.",
+    "threads": "Look at conversations, change and copy them.",
+    "runs": "Look at what runs have done.",
     "schema": "Print the JSON Schema of project files, for editors.",
 }
 """Name to the line that `--help` shows; `llm_do.cli.NAME` holds the command."""

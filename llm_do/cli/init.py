@@ -84,6 +84,14 @@ ANSWERS = """\
 - text: "17 times 23 is {tool}."
 """
 
+EDITOR = """\
+{
+  "files.associations": { "*.agent": "yaml" },
+  "yaml.schemas": { ".schema/agent.schema.json": "*.agent" },
+  "yaml.validate": false
+}
+"""
+
 
 @app.command(cls=LeanCommand)
 def init(
@@ -96,7 +104,7 @@ def init(
 
     results = claim_stdout()
     without_plugins()
-    from llm_do.spec.editor_schema import project_schema
+    from llm_do.spec.editor_schema import agent_schema, project_schema
 
     root = Path(folder).expanduser()
     name = root.resolve().name or "project"
@@ -109,6 +117,8 @@ def init(
             "tests/test_project.py": TEST,
             "tests/answers.yaml": ANSWERS,
             ".schema/project.schema.json": json.dumps(project_schema(), indent=2) + "\n",
+            ".schema/agent.schema.json": json.dumps(agent_schema(), indent=2) + "\n",
+            ".vscode/settings.json": EDITOR,
         },
         results.write,
     )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from llm_do.cli.options import RunOptions
     from llm_do.project.project import Project
 
-__all__ = ["entry_model", "gather"]
+__all__ = ["entry_model", "gather", "with_files"]
 
 READ_LIMIT = 20 * 1024 * 1024 + 1
 """Bytes of an attachment that are read here: one more than the runtime lets through, so that it can say so."""
@@ -95,6 +95,24 @@ def gather(project: Project, options: RunOptions, prompt: str | None, notice: Ca
     if value is None:
         value = project.entry.args if options.entry is None else None
     return _with_attachments(value, model, _read_attachments(options.attach, project.root, notice))
+
+
+def with_files(project: Project, entry: str | None, text: str) -> object:
+    """What a person says in a chat: its words `@FILE` that name files are attached, where the entry takes attachments.
+
+    Args:
+        project: The project.
+        entry: Another callable of it, None for its entry.
+        text: What they said.
+
+    Raises:
+        InputError: A file can't be read.
+    """
+    model = entry_model(project, entry)
+    files = [word[1:] for word in text.split() if word.startswith("@") and Path(word[1:]).expanduser().is_file()]
+    if not files or model is None or "attachments" not in model.model_fields:
+        return text
+    return _with_attachments(text, model, _read_attachments(files, project.root, lambda _: None))
 
 
 def _refuse(project: Project, what: str) -> None:

@@ -24,6 +24,10 @@ class RunOptions:
         reject_all: What is asked is denied.
         allow: Patterns of calls that are allowed.
         deny: Patterns of calls that are denied.
+        thread: The conversation that it continues.
+        user: Whose run it is.
+        no_record: Nothing of it is kept on disk.
+        otel: Spans are sent to where the environment says.
         max_depth: Deepest nested call.
         max_steps: Model requests in one agent run.
         budget_usd: US dollars.
@@ -46,6 +50,10 @@ class RunOptions:
     reject_all: bool = False
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
+    thread: str | None = None
+    user: str | None = None
+    no_record: bool = False
+    otel: bool = False
     max_depth: int | None = None
     max_steps: int | None = None
     budget_usd: float | None = None

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from llm_do.cli import parameters as p
 from llm_do.cli.lean import LeanCommand
 from llm_do.cli.options import RunOptions
 
@@ -41,53 +42,28 @@ def run(
         list[str] | None,
         typer.Option("--attach", metavar="FILE", help="A file to go with the input, - for stdin; repeatable."),
     ] = None,
-    entry: Annotated[
-        str | None,
-        typer.Option("--entry", "--agent", metavar="NAME", help="Run another agent, flow or function of the project."),
-    ] = None,
-    model: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--model", metavar="[NAME=]MODEL", help="The model of every agent, or of the one named; repeatable."
-        ),
-    ] = None,
-    approve_all: Annotated[
-        bool, typer.Option("--approve-all", help="Allow every call that would be asked about.")
-    ] = False,
-    reject_all: Annotated[
-        bool, typer.Option("--reject-all", help="Deny every call that would be asked about.")
-    ] = False,
-    allow: Annotated[
-        list[str] | None,
-        typer.Option("--allow", metavar="PATTERN", help="Allow matching calls without asking; repeatable."),
-    ] = None,
-    deny: Annotated[
-        list[str] | None,
-        typer.Option("--deny", metavar="PATTERN", help="Deny matching calls, whatever else is said; repeatable."),
-    ] = None,
-    max_depth: Annotated[int | None, typer.Option("--max-depth", min=1, help="Deepest nested call.")] = None,
-    max_steps: Annotated[
-        int | None, typer.Option("--max-steps", min=1, help="Model requests in one agent's run.")
-    ] = None,
-    budget_usd: Annotated[
-        float | None, typer.Option("--budget-usd", min=0.0, help="US dollars that the whole run may cost.")
-    ] = None,
-    timeout: Annotated[
-        float | None, typer.Option("--timeout", min=0.001, help="Seconds that the whole run may take.")
-    ] = None,
+    entry: p.Entry = None,
+    model: p.Models = None,
+    approve_all: p.ApproveAll = False,
+    reject_all: p.RejectAll = False,
+    allow: p.Allow = None,
+    deny: p.Deny = None,
+    thread: p.Thread = None,
+    user: p.User = None,
+    no_record: p.NoRecord = False,
+    otel: p.Otel = False,
+    max_depth: p.MaxDepth = None,
+    max_steps: p.MaxSteps = None,
+    budget_usd: p.BudgetUsd = None,
+    timeout: p.Timeout = None,
     output: Annotated[
         Output, typer.Option("--output", help="The result as text or JSON, or events as JSON lines, live.")
     ] = "text",
-    verbose: Annotated[
-        int,
-        typer.Option(
-            "-v", "--verbose", count=True, help="Say on stderr what happens; -vv also streams text.", show_default=False
-        ),
-    ] = 0,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Nothing but errors on stderr.")] = False,
+    verbose: p.Verbose = 0,
+    quiet: p.Quiet = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Link and resolve, and show what would run.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
-    no_color: Annotated[bool, typer.Option("--no-color", help="No colours.")] = False,
+    debug: p.Debug = False,
+    no_color: p.NoColor = False,
 ) -> int:
     """Run a project: its entry, with the input given here, on stdin, or in the manifest."""
     options = RunOptions(
@@ -102,6 +78,10 @@ def run(
         reject_all=reject_all,
         allow=tuple(allow or ()),
         deny=tuple(deny or ()),
+        thread=thread,
+        user=user,
+        no_record=no_record,
+        otel=otel,
         max_depth=max_depth,
         max_steps=max_steps,
         budget_usd=budget_usd,

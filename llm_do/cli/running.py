@@ -18,10 +18,11 @@ from llm_do.errors import LinkError, StoreError, UsageError
 
 if TYPE_CHECKING:
     from llm_do.cli.options import RunOptions
+    from llm_do.cli.session import Session
     from llm_do.project.project import Project
     from llm_do.runtime.results import RunResult
 
-__all__ = ["start"]
+__all__ = ["check_options", "link", "prepare", "print_output", "start", "tell_errors"]
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
 """What a model's text may not do to a terminal. Elsewhere a text is printed verbatim."""
@@ -41,7 +42,7 @@ def start(options: RunOptions) -> int:
     interrupts.last_words = lambda: failure.last_words(options.output, results)
     interrupts.install()
     try:
-        _check_options(options)
+        check_options(options)
         return _run(options, results, interrupts)
     except KeyboardInterrupt as error:
         failure.report(error, options.output, results)
@@ -53,9 +54,16 @@ def start(options: RunOptions) -> int:
         return failure.report(failure.told(error), options.output, results, debug=options.debug)
 
 
-def _check_options(options: RunOptions) -> None:
+def check_options(options: RunOptions) -> None:
+    """Refuse options that exclude each other.
+
+    Raises:
+        UsageError: They do.
+    """
     if options.approve_all and options.reject_all:
         raise UsageError("--approve-all and --reject-all exclude each other", hint="Keep one of them.")
+    if options.no_record and options.thread is not None:
+        raise UsageError("--no-record and --thread exclude each other", hint="A thread is what is recorded of it.")
     if options.entry == "":
         raise UsageError("--entry names nothing", hint="Leave it out to run the project's entry.")
     if "" in options.models:
@@ -64,7 +72,7 @@ def _check_options(options: RunOptions) -> None:
 
 def _run(options: RunOptions, results: Results, interrupts: Interrupts) -> int:
     target = resolve(options.project, options.prompt)
-    project = _link(target.path, options)
+    project = link(target.path, options)
     from llm_do.cli.inputs import gather
 
     value = gather(project, options, target.prompt, _notice(options))
@@ -75,7 +83,7 @@ def _run(options: RunOptions, results: Results, interrupts: Interrupts) -> int:
     return _execute(project, options, value, results, interrupts)
 
 
-def _link(path: os.PathLike[str], options: RunOptions) -> Project:
+def link(path: os.PathLike[str], options: RunOptions) -> Project:
     """Link the project; what is wrong with it is shown, and its warnings with `-v`."""
     from pathlib import Path
 
@@ -101,8 +109,17 @@ def _notice(options: RunOptions):
     return tell
 
 
-def _execute(project: Project, options: RunOptions, value: object, results: Results, interrupts: Interrupts) -> int:
+def prepare(options: RunOptions) -> None:
+    """Set up what holds for the process, before PydanticAI is imported."""
     os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")
+    if options.otel:
+        from llm_do.cli.telemetry import switch_on
+
+        switch_on()
+
+
+def _execute(project: Project, options: RunOptions, value: object, results: Results, interrupts: Interrupts) -> int:
+    prepare(options)
     if options.verbosity < 0 and not sys.warnoptions:
         warnings.simplefilter("ignore")
     from llm_do.cli.session import Session
@@ -115,8 +132,8 @@ def _execute(project: Project, options: RunOptions, value: object, results: Resu
     if result.status == "interrupted" and interrupts.signum is not None:
         kill_children()
         code = interrupts.exit_code
-    _tell(result, debug=options.debug)
-    _print(result, options, results)
+    tell_errors(result, debug=options.debug)
+    _print(result, options, results, session)
     if options.verbosity >= 1 or (options.verbosity == 0 and session.animated):
         from llm_do.ui.lines import summary_line
 
@@ -124,7 +141,7 @@ def _execute(project: Project, options: RunOptions, value: object, results: Resu
     return PIPE_CLOSED if results.closed and options.output == "events" else code
 
 
-def _tell(result: RunResult, *, debug: bool) -> None:
+def tell_errors(result: RunResult, *, debug: bool) -> None:
     """What went wrong, on stderr: what the run survived first, then what ended it."""
     from llm_do.runtime.results import ErrorRecord
     from llm_do.ui.errors import error_text, paragraph
@@ -144,17 +161,26 @@ def _tell(result: RunResult, *, debug: bool) -> None:
         warn(error_text(result.error))
 
 
-def _print(result: RunResult, options: RunOptions, results: Results) -> None:
+def _print(result: RunResult, options: RunOptions, results: Results, session: Session) -> None:
     if options.output == "json":
         results.write(_json(result) + "\n")
     elif options.output == "text" and result.error is None:
-        from llm_do.runtime.results import output_text
+        print_output(result, results, session)
 
-        text = output_text(result.output)
-        if results.is_terminal:
-            text = _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
-        if text:
-            results.write(text if text.endswith("\n") else text + "\n")
+
+def print_output(result: RunResult, results: Results, session: Session) -> None:
+    """Print what a run returned: drawn for a person, verbatim for a program."""
+    from llm_do.runtime.results import output_text
+
+    text = output_text(result.output)
+    if results.is_terminal and session.animated:
+        from llm_do.ui.markdown import rendered
+
+        text = rendered(text, results.columns or 80, color=session.color) if text else ""
+    elif results.is_terminal:
+        text = _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+    if text:
+        results.write(text if text.endswith("\n") else text + "\n")
 
 
 def _json(result: RunResult) -> str:

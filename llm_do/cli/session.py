@@ -7,23 +7,24 @@ import gc
 import json
 import logging
 import os
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from llm_do.cli.streams import Results, warn, write_stderr
+from llm_do.cli.streams import Capture, Results, warn, write_stderr, write_whole
 from llm_do.errors import StoreError
 from llm_do.models.names import parse_override
 from llm_do.policy.display import visible
 from llm_do.runtime.approvals import RunApprovalPolicy
 from llm_do.runtime.config import RuntimeConfig
 from llm_do.runtime.events import Event, Subscription
-from llm_do.runtime.results import to_json_data
+from llm_do.runtime.results import output_text, to_json_data
 from llm_do.runtime.runtime import Runtime
 from llm_do.ui.asking import Asker
-from llm_do.ui.display import Display
-from llm_do.ui.screen import can_animate
+from llm_do.ui.display import Display, terminal_size
+from llm_do.ui.screen import can_animate, draws_lines, wants_color
 from llm_do.ui.terminal import find_terminal
 
 if TYPE_CHECKING:
@@ -34,8 +35,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Session"]
 
-TICK = 0.5
-"""Seconds between two looks at the clock for the line of progress."""
+T = TypeVar("T")
+
+TICK = 0.1
+"""Seconds between two looks at the clock for the live tree."""
 
 CLOSING = 0.5
 """Seconds that connections and left-over tasks have to close after a run."""
@@ -62,8 +65,21 @@ class Session:
         if verbosity == 0 and options.approve_all and os.environ.get("CI"):
             verbosity = 1
         self.animated = verbosity >= 0 and can_animate(os.environ)
+        self.color = self.animated and wants_color(os.environ, no_color=options.no_color)
+        self._live = self.animated and verbosity == 0
         self._verbosity = verbosity
-        self._display = Display(write_stderr, verbosity, animate=self.animated and verbosity == 0)
+        # Its own way to the terminal: while the tree is drawn, stderr is caught and shown above it.
+        self._screen = os.dup(2) if self._live else 2
+        self.display = Display(
+            partial(write_whole, self._screen) if self._live else write_stderr,
+            verbosity,
+            animate=self._live,
+            color=self.color,
+            lines=draws_lines(os.environ),
+            size=partial(terminal_size, self._screen),
+        )
+        self._terminal = find_terminal(os.environ, self._screen)
+        self.asker = Asker(self._terminal, self.display, color=self.color) if self._terminal is not None else None
         self._lost: StoreError | None = None
         self.runtime = Runtime(project, config=self._config(project))
         logging.basicConfig(level=logging.ERROR if verbosity < 0 else logging.WARNING, handlers=[_Log(options.debug)])
@@ -84,7 +100,9 @@ class Session:
             max_depth=options.max_depth,
             budget=budget,
             run_timeout=options.timeout,
+            ask_user=self.asker.ask_user if self.asker is not None else None,
             notice=self._notice,
+            record=project.record and not options.no_record,
         )
         return replace(config, max_steps=options.max_steps)
 
@@ -95,15 +113,14 @@ class Session:
             return RunApprovalPolicy("reject_all")
         if project.settings.approval_mode != "prompt":
             return RunApprovalPolicy(project.settings.approval_mode)
-        terminal = find_terminal(os.environ)
-        return RunApprovalPolicy("prompt", Asker(terminal, self._display) if terminal is not None else None)
+        return RunApprovalPolicy("prompt", self.asker)
 
     def _notice(self, text: str) -> None:
         if self._verbosity >= 0:
-            self._display.line(visible(" ".join(text.split())))
+            self.display.line(visible(" ".join(text.split())))
 
     def run(self, value: object) -> RunResult:
-        """Carry the run out.
+        """Carry one run out, and end.
 
         Args:
             value: The input; None is the entry's default.
@@ -115,37 +132,74 @@ class Session:
             InputError: The input doesn't fit; nothing has run.
             StoreError: Events could not be written, which ended it.
         """
+        result = self.serve(partial(self.execute, value))
+        if self._lost is not None:
+            raise self._lost
+        return result
+
+    def serve(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run a coroutine to its end in an event loop of its own, then close what runs have opened.
+
+        Args:
+            work: Makes the coroutine.
+        """
         # What is there now stays to the end, so that the collector needn't walk it; it was off while importing.
         gc.freeze()
         gc.set_threshold(100_000, 20, 20)
         gc.enable()
         loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)
-        try:
-            result = loop.run_until_complete(self._run(value))
-        finally:
-            self._display.end()
-        if self._lost is not None:
-            raise self._lost
-        return result
 
-    async def _run(self, value: object) -> RunResult:
-        subscription = Subscription(self._on_event, text=self._verbosity >= 2 or self._options.output == "events")
-        ticking = asyncio.ensure_future(self._tick()) if self.animated else None
+        async def whole() -> T:
+            try:
+                return await work()
+            finally:
+                await _briefly(self.runtime.aclose())
+                await _end_others()
+
+        return loop.run_until_complete(whole())
+
+    async def execute(self, value: object, **options: Any) -> RunResult:
+        """Carry out one run, shown as it goes on.
+
+        Args:
+            value: The input.
+            options: As for `Runtime.execute`, where they differ from the command line's.
+        """
+        loop = asyncio.get_running_loop()
+        text = self._verbosity >= 2 or self._live or self._options.output == "events"
+        subscription = Subscription(self._on_event, text=text)
+        ticking = asyncio.ensure_future(self._tick()) if self._live else None
+        caught = Capture(lambda said: _soon(loop, self.display.foreign, said)) if self._live else None
         self._interrupts.stop = self.runtime.interrupt
+        given: dict[str, Any] = {
+            "entry": self._options.entry,
+            "thread_id": self._options.thread,
+            "user_id": self._options.user,
+        }
+        output: str | None = None
+        if self._terminal is not None and self._live:
+            self._interrupts.restore = self._terminal.unmute
+            self._terminal.mute()
         try:
-            return await self.runtime.execute(value, entry=self._options.entry, subscription=subscription)
+            result = await self.runtime.execute(value, subscription=subscription, **{**given, **options})
+            output = output_text(result.output) if result.error is None else None
+            return result
         finally:
             if ticking is not None:
                 ticking.cancel()
-            await _briefly(self.runtime.aclose())
-            await _end_others()
+            if caught is not None:
+                caught.close()
+                await asyncio.sleep(0)
+            if self._terminal is not None:
+                self._terminal.unmute()
+            self.display.end(output=output)
 
     def _on_event(self, event: Event) -> None:
         if event.type == "run_started" and self._interrupts.signum is not None:
             # The signal came when there was nothing to interrupt yet.
             asyncio.get_running_loop().call_soon(self.runtime.interrupt)
-        self._display.on_event(event)
+        self.display.on_event(event)
         if self._options.output == "events" and not self._results.closed:
             try:
                 self._results.write(json.dumps(to_json_data(event.to_dict()), ensure_ascii=False) + "\n")
@@ -158,7 +212,12 @@ class Session:
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(TICK)
-            self._display.tick()
+            self.display.tick()
+
+
+def _soon(loop: asyncio.AbstractEventLoop, show: Callable[[str], None], text: str) -> None:
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(show, text)
 
 
 async def _briefly(closing: Coroutine[Any, Any, None]) -> None:

@@ -22,14 +22,17 @@ class Interrupts:
     Args:
         stop: Ends what is running, in good order. None while nothing is: then a signal is a `KeyboardInterrupt`.
         last_words: Writes what has to be written when there is no time for good order.
+        restore: Gives the terminal back as it was.
         signum: The signal that came; None is none yet.
     """
 
     def __init__(self) -> None:
+        self.restore: Callable[[], object] = lambda: None
         self.stop: Callable[[], None] | None = None
         self.last_words: Callable[[], None] = lambda: None
         self.signum: int | None = None
         self._count = 0
+        self._over = threading.Event()
 
     @property
     def exit_code(self) -> int:
@@ -42,6 +45,13 @@ class Interrupts:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._arrived)
 
+    def forget(self) -> None:
+        """What was to end has ended, and the process goes on: the next signal is a first one again."""
+        self.signum = None
+        self._count = 0
+        self._over.set()
+        self._over = threading.Event()
+
     def _arrived(self, number: int, frame: FrameType | None) -> None:
         self._count += 1
         if self._count > 1:
@@ -53,10 +63,12 @@ class Interrupts:
         self.stop()
 
     def _watch(self) -> None:
-        threading.Event().wait(PATIENCE)
-        self._die()
+        if not self._over.wait(PATIENCE):
+            self._die()
 
     def _die(self, quietly: bool = False) -> None:
+        with suppress(BaseException):
+            self.restore()
         kill_children()
         if not quietly:
             with suppress(BaseException):

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import atexit
 import os
+import select
 import sys
+import threading
+from collections.abc import Callable
 from contextlib import suppress
 from typing import NoReturn
 
@@ -15,6 +18,7 @@ from llm_do.errors import StoreError
 
 __all__ = [
     "PIPE_CLOSED",
+    "Capture",
     "Results",
     "claim_stdout",
     "ensure_open",
@@ -23,6 +27,7 @@ __all__ = [
     "warn",
     "without_plugins",
     "write_stderr",
+    "write_whole",
 ]
 
 PIPE_CLOSED = 141
@@ -123,6 +128,57 @@ def claim_stdout() -> Results:
     return Results(kept)
 
 
+class Capture:
+    """Takes what is printed to stdout and stderr while somebody else draws on the terminal, line by line.
+
+    Args:
+        sink: Called with whole lines, in a thread of its own.
+    """
+
+    def __init__(self, sink: Callable[[str], None]) -> None:
+        self._sink = sink
+        self._left = b""
+        self._kept = (os.dup(1), os.dup(2))
+        reads, writes = os.pipe()
+        self._stop, self._wake = os.pipe()
+        for number in (1, 2):
+            os.dup2(writes, number)
+        os.close(writes)
+        self._reads = reads
+        self._thread = threading.Thread(target=self._read, name="llm-do-output", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Give both back, once what is there has been handed on."""
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        for number, kept in zip((1, 2), self._kept, strict=True):
+            os.dup2(kept, number)
+            os.close(kept)
+        os.close(self._wake)
+        self._thread.join(timeout=1)
+
+    def _read(self) -> None:
+        while True:
+            ready, _, _ = select.select([self._reads, self._stop], [], [])
+            if self._reads in ready:
+                part = os.read(self._reads, 1 << 16)
+                self._hand_on(part)
+                if part:
+                    continue
+            break
+        if self._left:
+            self._hand_on(b"\n")
+        os.close(self._reads)
+        os.close(self._stop)
+
+    def _hand_on(self, part: bytes) -> None:
+        whole, newline, self._left = (self._left + part).rpartition(b"\n")
+        if newline:
+            self._sink((whole + newline).decode("utf-8", "backslashreplace"))
+
+
 def without_plugins() -> None:
     """Let pydantic not look through every installed package for plugins, in a command that only reads files."""
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
@@ -131,6 +187,14 @@ def without_plugins() -> None:
 def warn(text: str) -> None:
     """Write lines to stderr."""
     write_stderr(text if text.endswith("\n") else text + "\n")
+
+
+def write_whole(number: int, text: str) -> None:
+    """Write all of a text to a terminal; if it has gone away, that is no reason to end."""
+    data = memoryview(text.encode("utf-8", "backslashreplace"))
+    with suppress(OSError):
+        while data:
+            data = data[os.write(number, data) :]
 
 
 def write_stderr(text: str) -> None:

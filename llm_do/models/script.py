@@ -51,6 +51,9 @@ if TYPE_CHECKING:
 __all__ = ["ScriptModel"]
 
 SHOWN = 200
+AGENT_KEY = "agent"
+"""Where an answer says, in the history, which agent gave it."""
+
 CATEGORIES = {
     401: ModelAuthenticationError,
     403: ModelAuthenticationError,
@@ -103,6 +106,7 @@ class ScriptModel(Model[None]):
             usage=_usage(turn, messages),
             model_name=self.model_name,
             provider_name=self.system,
+            provider_details={AGENT_KEY: self._agent},
         )
 
     @asynccontextmanager
@@ -120,6 +124,7 @@ class ScriptModel(Model[None]):
             parts=_parts(turn, messages, parameters),
             answer_usage=_usage(turn, messages),
             name=self.model_name,
+            agent=self._agent,
         )
 
     async def _turn(self, messages: Sequence[ModelMessage]) -> Turn:
@@ -128,7 +133,7 @@ class ScriptModel(Model[None]):
         steps = self._script.steps(self._agent)
         if steps is None:
             raise self._mismatch(None, f"has no turns for agent {self._agent!r}", asked)
-        answered = sum(isinstance(message, ModelResponse) for message in messages)
+        answered = sum(isinstance(message, ModelResponse) and self._said(message) for message in messages)
         if answered >= len(steps):
             raise self._mismatch(
                 None, f"has {len(steps)} turns for agent {self._agent!r}, who asks for one more", asked
@@ -146,6 +151,10 @@ class ScriptModel(Model[None]):
             raise self._mismatch(step.turn.line, f"expects {step.turn.expect!r} from agent {self._agent!r}", asked)
         await asyncio.sleep(step.turn.delay)
         return step.turn
+
+    def _said(self, response: ModelResponse) -> bool:
+        """Whether this agent gave an answer, not another one that handed the conversation over to it."""
+        return (response.provider_details or {}).get(AGENT_KEY, self._agent) == self._agent
 
     def _mismatch(self, line: int | None, problem: str, asked: str) -> ModelError:
         shown = " ".join(asked.split())
@@ -176,8 +185,10 @@ class ScriptedStream(StreamedResponse):
     parts: list[ModelResponsePart]
     answer_usage: RequestUsage
     name: str
+    agent: str
 
     def __post_init__(self) -> None:
+        self.provider_details = {AGENT_KEY: self.agent}
         self._started = datetime.now().astimezone()
 
     async def _get_event_iterator(self) -> AsyncIterator[ModelResponseStreamEvent]:

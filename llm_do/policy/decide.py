@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 from llm_do.policy.hints import allow_hint
@@ -72,7 +73,14 @@ def decide(
 
 
 def answer(
-    decision: Decision, *, remembered: bool, options: Sequence[Pattern], mode: Mode, call: ToolCallInfo
+    decision: Decision,
+    *,
+    remembered: bool,
+    options: Sequence[Pattern],
+    mode: Mode,
+    call: ToolCallInfo,
+    rules: Sequence[Rule] = (),
+    place: str | None = None,
 ) -> Decision | None:
     """Answer a question without a person, if anything but a person may.
 
@@ -85,6 +93,8 @@ def answer(
         options: The patterns of `--allow`.
         mode: The mode.
         call: The call.
+        rules: What a person has allowed before by rules, for the session or for good.
+        place: `file:line` where the answer to this very call is remembered.
 
     Returns:
         The answer; None when a person has to be asked.
@@ -93,8 +103,15 @@ def answer(
         return decision
     if not decision.person_only:
         if remembered:
-            return _answered(decision, "allow", "remembered", f"{call.tool_name} was allowed by an earlier answer")
-        granted = _together(options, see(call))
+            reason = f"{call.tool_name} was allowed by an earlier answer" + (f" ({place})" if place else "")
+            given = _answered(decision, "allow", "remembered", reason)
+            return replace(given, place=place or given.place)
+        seen = see(call)
+        granted = _together([rule.pattern for rule in rules], seen)
+        if granted:
+            used = [rule for rule in rules if any(rule.pattern is one for one in granted)]
+            return replace(_by_rule(seen, "allow", used), source="remembered")
+        granted = _together(options, seen)
         if granted:
             text = ", ".join(pattern.text for pattern in granted)
             return _answered(decision, "allow", "option", f"{call.tool_name} is allowed by --allow {text}")

@@ -7,10 +7,12 @@ import re
 from llm_do.policy.commands import is_pipeline
 from llm_do.policy.digest import canonical_json
 from llm_do.policy.globs import path_parts
-from llm_do.policy.matching import is_unresolved
+from llm_do.policy.matching import is_unresolved, matches
+from llm_do.policy.pattern import PatternError, parse_pattern
+from llm_do.policy.rules import Rule, broad
 from llm_do.policy.values import ToolCallInfo
 
-__all__ = ["allow_hint", "quote"]
+__all__ = ["allow_hint", "allows_call", "proposals", "quote"]
 
 _PLAIN = re.compile(r"(?![A-Za-z_][A-Za-z0-9_]*=)[A-Za-z0-9_./@%+:=-]+")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -70,6 +72,62 @@ def allow_hint(call: ToolCallInfo, *, limit: int | None = 500) -> str | None:
             return rule
         parts.remove(max(parts, key=len))
     return tool
+
+
+def proposals(call: ToolCallInfo) -> list[str]:
+    """Rules that would allow a call and others like it, for a person to choose from: the narrowest first.
+
+    Each speaks of the agent that makes the call only, and allows this very call.
+
+    Args:
+        call: The call.
+
+    Returns:
+        At most four rules; none when no rule can allow the call.
+
+    Example:
+        >>> proposals(ToolCallInfo("write_file", {"path": "notes/todo.md"}, primary="path", resolved={"path": "notes/todo.md"}))
+        ['main:write_file(notes/todo.md)', 'main:write_file(notes/**)', 'main:write_file']
+        >>> command = {"command": (("git", "log", "-3"),)}
+        >>> proposals(ToolCallInfo("shell", {"command": "git log -3"}, primary="command", resolved=command))
+        ['main:shell(git log -3)', 'main:shell(git log *)']
+    """
+    hint = allow_hint(call)
+    if hint is None:
+        return []
+    found = [hint]
+    tool = hint.partition("(")[0]
+    value = call.resolved.get(call.primary) if isinstance(call.primary, str) else None
+    if isinstance(value, str) and "/" in value:
+        found.append(f"{tool}({quote(value.rpartition('/')[0])}/**)")
+    elif value is not None and is_pipeline(value):
+        stages = [" ".join(map(quote, _subcommand(argv))) for argv in value]
+        found += [f"{tool}({stage} *)" for stage in dict.fromkeys(stages)] if len(value) == 1 else []
+    if not is_pipeline(value):
+        found.append(tool)
+    rules = [f"{call.path}:{rule}" for rule in dict.fromkeys(found)]
+    return [rule for rule in rules if allows_call(rule, call) and (rule.endswith(f":{tool}") or not _broad(rule))]
+
+
+def allows_call(rule: str, call: ToolCallInfo) -> bool:
+    """Whether a rule can be read and allows a call."""
+    try:
+        return matches(parse_pattern(rule), call)
+    except PatternError:
+        return False
+
+
+def _broad(rule: str) -> bool:
+    return broad(Rule("allow", parse_pattern(rule), rule))
+
+
+def _subcommand(argv: tuple[str, ...]) -> list[str]:
+    """A program and its subcommand: the words in front of the first that is an option or looks like data."""
+    words = [argv[0]]
+    for word in argv[1:2]:
+        if re.fullmatch(r"[a-z][a-z-]*", word):
+            words.append(word)
+    return words
 
 
 def _argument(call: ToolCallInfo, name: str) -> str | None:

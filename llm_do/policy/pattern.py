@@ -8,6 +8,7 @@ Matching them against a call lives in `llm_do.policy.matching`.
     send(to=*@example.org, kind=mail)    arguments by name
     writer:write_file(reports/**)        only from the agent `writer`
     main/writer:write_file(reports/**)   only at this call path
+    plane::select_project                another spelling of plane_select_project
 
 `*`, `?` and `[...]` are wildcards in every part. Quotes and backslashes take the meaning from any
 character: spaces, commas, parentheses, wildcards.
@@ -134,14 +135,14 @@ class _Reader:
         return PatternError(message, self.text, (self.at if at is None else at) + 1, hint)
 
     def pattern(self) -> Pattern:
-        head = self.atoms(":(),", blanks=False)
+        head = self.name()
         agent: Atoms | None = None
         if self.peek() == ":":
             if not head:
                 raise self.fail("there is no agent in front of the colon", "write `agent:tool`, or leave the colon out")
             self.at += 1
             agent, start = head, self.at
-            head = self.atoms(":(),", blanks=False)
+            head = self.name()
             if self.peek() == ":":
                 raise self.fail("there is a second colon", "quote a colon that belongs to a name", start)
         if not head:
@@ -161,6 +162,17 @@ class _Reader:
             primary=primary,
             named=named,
         )
+
+    def name(self) -> Atoms:
+        """A name; `toolkit::tool` is one way to write `toolkit_tool`."""
+        head = self.atoms(":(),", blanks=False)
+        while head and self.text.startswith("::", self.at):
+            self.at += 2
+            rest = self.atoms(":(),", blanks=False)
+            if not rest:
+                raise self.fail("there is no tool behind `::`", "write `toolkit::tool`")
+            head = (*head, Atom("char", "_"), *rest)
+        return head
 
     def peek(self) -> str:
         return self.text[self.at : self.at + 1]

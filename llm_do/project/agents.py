@@ -5,11 +5,14 @@ Resolving names is the linker's business, building runnable agents the runtime's
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from llm_do.project.gates import Gate
 from llm_do.spec.diagnostics import Place
+from llm_do.tools import NamedTool, ToolOptions
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -48,6 +51,7 @@ class ToolsetRef:
         exclude: Globs of tool names to leave out.
         options: What a built-in takes besides.
         place: Where the line stands.
+        value: The toolset itself, where it isn't registered under the name.
     """
 
     name: str
@@ -56,6 +60,7 @@ class ToolsetRef:
     exclude: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     place: Place | None = None
+    value: ToolsetDef | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +105,10 @@ class AgentSpec:
         tool_timeout: Seconds a tool call may take; None takes the project's.
         loop_threshold: Identical batches of tool calls before the run ends; None takes the project's.
         place: Where it is declared, for messages.
+        context_providers: Functions of the `CallContext`, or `ContextProvider`s, whose text goes to the instructions.
+        states: Tool to the states it needs and changes, for any of its tools: a machine of the agent's own.
+        gate: Whether tools that aren't available are hidden (`hide`) or shown and refused (`refuse`); None is as each
+            toolkit says, and `hide` for the agent's own machine.
 
     Example:
         >>> spec = AgentSpec("greeter", instructions="Greet the person.", description="Greets.")
@@ -110,7 +119,7 @@ class AgentSpec:
     name: str
     model: ModelChoice | None = None
     instructions: Instructions = ""
-    tools: Sequence[str | Callable[..., Any] | PydanticTool[Any]] = ()
+    tools: Sequence[str | Callable[..., Any] | PydanticTool[Any] | NamedTool] = ()
     toolsets: Sequence[str | ToolsetRef | ToolsetDef | AgentSpec] = ()
     handoffs: Sequence[str | AgentSpec] = ()
     hooks: Sequence[tuple[Any, Callable[..., Any]]] = ()
@@ -129,3 +138,59 @@ class AgentSpec:
     tool_timeout: float | None = None
     loop_threshold: int | None = None
     place: Place | None = None
+    context_providers: Sequence[Any] = ()
+    states: Mapping[str, Gate] = field(default_factory=dict[str, Gate])
+    gate: Literal["hide", "refuse"] | None = None
+
+    def add_toolkit(self, prefix: str, toolkit: ToolsetDef) -> None:
+        """Add a toolkit, or any toolset; its tools are called `prefix_tool`.
+
+        Args:
+            prefix: What stands before its tools' names; the toolkit is called so in results too. Empty gives none.
+            toolkit: The toolkit.
+        """
+        name = getattr(toolkit, "name", None) or getattr(toolkit, "id", None) or prefix or type(toolkit).__name__
+        self.toolsets = (*self.toolsets, ToolsetRef(str(name), prefix or None, value=toolkit))
+
+    def add_tool(self, name: str, function: Callable[..., Any], description: str = "") -> None:
+        """Add a function as a tool.
+
+        Args:
+            name: The tool's name.
+            function: The function; what `@tool(...)` says of it holds.
+            description: What the model reads; empty takes what the function says itself.
+        """
+        options = getattr(function, "__llm_do_tool__", None) or ToolOptions()
+        named = NamedTool(function, replace(options, name=name, description=description or options.description))
+        self.tools = (*self.tools, named)
+
+    def describe(self) -> dict[str, Any]:
+        """What the agent is, for people and programs: name, model, tools, handoffs, max_steps, output_type."""
+        return {
+            "name": self.name,
+            "model": self.model if isinstance(self.model, str | None) else str(self.model),
+            "tools": [*map(tool_label, self.tools), *map(tool_label, self.toolsets)],
+            "handoffs": [item if isinstance(item, str) else item.name for item in self.handoffs],
+            "max_steps": self.max_steps,
+            "output_type": getattr(self.output_type, "__name__", str(self.output_type)),
+        }
+
+    def get_tool_schemas(self) -> list[dict[str, Any]]:
+        """The tools its model sees when a run begins, in OpenAI's format.
+
+        Raises:
+            RunError: It lists a name that only a project knows.
+        """
+        # The runtime builds agents; it is known here by import path only.
+        return importlib.import_module("llm_do.runtime.tool_schemas").tool_schemas(self)
+
+
+def tool_label(item: object) -> str:
+    """What a tool or a toolset in an agent's lists is called."""
+    if isinstance(item, str):
+        return item
+    options: object = getattr(item, "__llm_do_tool__", None)
+    for name in (getattr(options, "name", None), getattr(item, "name", None), getattr(item, "__name__", None)):
+        if isinstance(name, str):
+            return name
+    return type(item).__name__

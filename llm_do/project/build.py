@@ -5,22 +5,34 @@ Names in them are looked up in `llm_do.project.checks`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from llm_do.project.agents import AgentSpec, ServerSideTool, ToolsetRef
+from llm_do.project.gates import Gate
 from llm_do.project.project import Budget, Overrides, RuntimeSettings
 from llm_do.project.references import References
+from llm_do.project.threads import ThreadConfig, ThreadsSpec
 from llm_do.spec.diagnostics import Diagnostic, Place
 from llm_do.spec.source import Loc, Node
 
 if TYPE_CHECKING:
     from llm_do.spec.agent_file import AgentFile
+    from llm_do.spec.fields import HooksFile
+    from llm_do.spec.later import StateGate, ThreadsFile
     from llm_do.spec.manifest import RuntimeFile
 
-__all__ = ["AgentSource", "agent_spec", "runtime_settings"]
+__all__ = [
+    "HOOK_KEYWORDS",
+    "AgentSource",
+    "agent_spec",
+    "hook_functions",
+    "provider_functions",
+    "runtime_settings",
+    "threads_spec",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +100,10 @@ def agent_spec(source: AgentSource, value: AgentFile, references: References) ->
         tools=tuple(value.tools),
         toolsets=_toolset_refs(source, value),
         handoffs=tuple(value.handoffs),
+        context_providers=provider_functions(
+            value.context_providers, references, lambda index: source.place(("context_providers", index))
+        ),
+        hooks=hook_functions(value.hooks, references, lambda point, index: source.place(("hooks", point, index))),
         output_type=output or value.output or str,
         input_model=input_model,
         max_steps=value.max_steps,
@@ -101,7 +117,72 @@ def agent_spec(source: AgentSource, value: AgentFile, references: References) ->
         tool_timeout=value.tool_timeout,
         loop_threshold=value.loop_threshold,
         place=source.place(("name",)),
+        states={name: _gate(each, source.key_place(("states", name))) for name, each in value.states.items()},
+        gate=value.gate,
     )
+
+
+def provider_functions(
+    declared: Sequence[str], references: References, place: Callable[[int], Place]
+) -> tuple[Callable[..., Any], ...]:
+    """The functions of a file's `context_providers`, in declared order.
+
+    Args:
+        declared: The references.
+        references: Resolves them.
+        place: Where each one stands.
+    """
+    found = [references.function(each, place(index), 1, "(ctx)") for index, each in enumerate(declared)]
+    return tuple(each for each in found if each is not None)
+
+
+def threads_spec(file: ThreadsFile | None) -> ThreadsSpec:
+    """The manifest's `threads` as the runtime reads it."""
+    if file is None:
+        return ThreadsSpec()
+    return ThreadsSpec(
+        store=file.store,
+        config=ThreadConfig(
+            model=file.model if isinstance(file.model, str | None) else tuple(file.model),
+            model_settings=dict(file.model_settings),
+            enabled_tools=tuple(file.enabled_tools) if file.enabled_tools is not None else None,
+            history_limit=file.history_limit,
+            system_prompt=file.system_prompt,
+            compaction=file.compaction.model_dump(exclude_unset=True) if file.compaction is not None else None,
+        ),
+    )
+
+
+def hook_functions(
+    declared: HooksFile, references: References, place: Callable[[str, int], Place]
+) -> tuple[tuple[str, Callable[..., Any]], ...]:
+    """Hooks as the runtime calls them, in declared order; what is wrong with one is told by `references`.
+
+    Args:
+        declared: The hooks of a file.
+        references: Resolves them.
+        place: The place of a hook: point and index.
+    """
+    found: list[tuple[str, Callable[..., Any]]] = []
+    for point, keywords in HOOK_KEYWORDS.items():
+        listed: list[str] = getattr(declared, point)
+        for index, reference in enumerate(listed):
+            function = references.hook(reference, place(point, index), keywords)
+            if function is not None:
+                found.append((point, function))
+    return tuple(found)
+
+
+HOOK_KEYWORDS: Mapping[str, tuple[str, ...]] = {
+    "start": ("agent",),
+    "finished": ("agent",),
+    "error": ("agent", "error"),
+    "pre_llm_call": ("agent", "messages"),
+    "post_llm_call": ("agent", "response"),
+    "pre_tool_call": ("agent", "tool_name", "arguments"),
+    "post_tool_call": ("agent", "tool_name", "result"),
+}
+"""The keywords with which the hooks of each point are called."""
 
 
 def runtime_settings(file: RuntimeFile) -> RuntimeSettings:
@@ -116,6 +197,12 @@ def runtime_settings(file: RuntimeFile) -> RuntimeSettings:
         for name, item in file.agent_approval_overrides.items()
     }
     return RuntimeSettings(**plain, budget=Budget(**file.budget.model_dump()), agent_approval_overrides=overrides)
+
+
+def _gate(file: StateGate, place: Place) -> Gate:
+    return Gate(
+        tuple(file.requires), tuple(file.forbids), tuple(file.needs), tuple(file.enables), tuple(file.disables), place
+    )
 
 
 def _toolset_refs(source: AgentSource, value: AgentFile) -> tuple[ToolsetRef, ...]:

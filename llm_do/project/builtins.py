@@ -1,27 +1,93 @@
-"""The toolsets that every agent can list by name, as import paths: linking needs their names, not their code."""
+"""The toolsets that every agent can list by name: import paths, and what is known of their tools without them."""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["BUILTINS", "CONFIGURABLE", "NOT_YET", "BuiltinToolset", "builtin"]
+if TYPE_CHECKING:
+    from llm_do.policy.values import Effect
+
+__all__ = [
+    "BUILTINS",
+    "CONFIGURABLE",
+    "NOT_YET",
+    "BuiltinTool",
+    "BuiltinToolset",
+    "Options",
+    "builtin",
+    "option_faults",
+    "tools_known",
+]
 
 BUILTINS: Mapping[str, str] = {
+    "ask_user": "llm_do.toolsets.ask_user:ask_user",
+    "dynamic_agents": "llm_do.toolsets.dynamic_agents:dynamic_agents",
     "filesystem_cwd": "llm_do.toolsets.filesystem:filesystem_cwd",
     "filesystem_cwd_ro": "llm_do.toolsets.filesystem:filesystem_cwd_ro",
     "filesystem_project": "llm_do.toolsets.filesystem:filesystem_project",
     "filesystem_project_ro": "llm_do.toolsets.filesystem:filesystem_project_ro",
+    "shell_file_ops": "llm_do.toolsets.shell:shell_file_ops",
+    "shell_readonly": "llm_do.toolsets.shell:shell_readonly",
+    "todo": "llm_do.toolsets.todo:todo",
 }
 """Name to `module:attribute`."""
 
-CONFIGURABLE: Mapping[str, str] = {"filesystem": "llm_do.toolsets.filesystem:configured"}
+CONFIGURABLE: Mapping[str, str] = {
+    "filesystem": "llm_do.toolsets.filesystem:configured",
+    "mcp": "llm_do.toolsets.mcp:configured",
+    "shell": "llm_do.toolsets.shell:configured",
+}
 """The `type` of a toolset in the manifest to `module:attribute`."""
 
-NOT_YET = frozenset({"shell_readonly", "shell_file_ops", "dynamic_agents", "ask_user", "todo"})
+NOT_YET: frozenset[str] = frozenset()
 """Built-ins whose names are reserved but that this version doesn't have."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltinTool:
+    """What is known of a built-in's tool without importing it; a test compares it with the tool itself.
+
+    Args:
+        name: Its name.
+        arguments: The names of its arguments.
+        primary: Those that a rule's `tool(PATTERN)` matches.
+        verdict: What its toolset says of ordinary arguments.
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    primary: str | tuple[str, ...] | None
+    verdict: Effect
+
+
+_READING = (
+    BuiltinTool("read_file", ("path", "offset", "limit", "line_numbers", "max_chars"), "path", "allow"),
+    BuiltinTool("list_files", ("path", "pattern"), "path", "allow"),
+    BuiltinTool("search_files", ("pattern", "path", "glob"), "path", "allow"),
+)
+_WRITING = (
+    BuiltinTool("write_file", ("path", "content"), "path", "ask"),
+    BuiltinTool("edit_file", ("path", "old", "new"), "path", "ask"),
+    BuiltinTool("make_directory", ("path",), "path", "ask"),
+    BuiltinTool("move_file", ("source", "target"), ("source", "target"), "ask"),
+    BuiltinTool("delete_file", ("path",), "path", "ask"),
+)
+_SHELL = (BuiltinTool("shell", ("command", "timeout", "cwd"), "command", "ask"),)
+
+_TOOLS: Mapping[str, tuple[BuiltinTool, ...]] = {
+    "filesystem_cwd": (*_READING, *_WRITING),
+    "filesystem_cwd_ro": _READING,
+    "filesystem_project": (*_READING, *_WRITING),
+    "filesystem_project_ro": _READING,
+    "filesystem": (*_READING, *_WRITING),
+    "shell_readonly": _SHELL,
+    "shell_file_ops": _SHELL,
+    "shell": _SHELL,
+}
+"""Built-in, or the `type` of a configured one, to its tools; those of others are known at run time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +124,62 @@ def builtin(name: str) -> BuiltinToolset | None:
     """
     target = BUILTINS.get(name)
     return BuiltinToolset(name, target) if target is not None else None
+
+
+def tools_known(toolset: BuiltinToolset, options: Mapping[str, Any]) -> tuple[BuiltinTool, ...] | None:
+    """The tools of a built-in, None when only running it shows them.
+
+    Args:
+        toolset: The built-in.
+        options: What an agent says besides.
+
+    Example:
+        >>> [tool.name for tool in tools_known(BuiltinToolset("docs", "", {"type": "filesystem"}), {"read_only": True})]
+        ['read_file', 'list_files', 'search_files']
+    """
+    tools = _TOOLS.get(str(toolset.config.get("type", toolset.name)))
+    if tools is _TOOLS["filesystem"] and {**toolset.config, **options}.get("read_only") is True:
+        return _READING
+    return tools
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What options an agent may give a built-in, and what is wrong with those it gives.
+
+    Args:
+        known: Their names.
+        wrong: Name to what is wrong with the value.
+    """
+
+    known: tuple[str, ...]
+    wrong: Mapping[str, str]
+
+
+def option_faults(toolset: BuiltinToolset, options: Mapping[str, Any]) -> Options:
+    """Check the options an agent gives a built-in: a configured one takes those of its type, others take none.
+
+    Args:
+        toolset: The built-in.
+        options: What the agent says.
+
+    Example:
+        >>> option_faults(BuiltinToolset("docs", "", {"type": "filesystem"}), {"read_only": 1}).wrong
+        {'read_only': 'should be a valid boolean'}
+    """
+    from pydantic import ValidationError
+
+    from llm_do.spec.toolset_config import CONFIG_MODELS
+
+    model = CONFIG_MODELS.get(str(toolset.config.get("type")))
+    if model is None:
+        return Options((), {})
+    known = tuple(name for name in model.model_fields if name != "type")
+    wrong: dict[str, str] = {}
+    given = {name: value for name, value in options.items() if name in known}
+    try:
+        model.model_validate({**toolset.config, **given})
+    except ValidationError as error:
+        for fault in error.errors(include_url=False, include_input=False):
+            wrong.setdefault(str(fault["loc"][0]), fault["msg"].removeprefix("Input ").removeprefix("input "))
+    return Options(known, wrong)

@@ -1,4 +1,4 @@
-"""What is checked once every name is known: what agents list, models, and the hook for later checks.
+"""What is checked once every name is known: what agents list, models, templates, and the hook for later checks.
 
 `CHECKS` is run on the finished project, last, when nothing else was wrong; other rooms' checks are added there.
 """
@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from llm_do.project.agents import AgentSpec, ToolsetRef
 from llm_do.project.build import AgentSource
-from llm_do.project.builtins import BUILTINS, BuiltinToolset
-from llm_do.project.exports import tool_name
+from llm_do.project.builtins import BuiltinToolset, builtin, option_faults
 from llm_do.project.inputs import PromptInput
 from llm_do.project.listing import nearest
+from llm_do.project.machines import check_machines
 from llm_do.project.names import Names
-from llm_do.project.registry import NAME_PATTERN
 from llm_do.spec.diagnostics import Diagnostic, Place
 from llm_do.spec.source import Node
 
@@ -28,10 +27,9 @@ __all__ = ["CHECKS", "Check", "check_agent", "check_environment", "check_model",
 
 Check = Callable[["Project"], list[Diagnostic]]
 
-CHECKS: list[Check] = []
+CHECKS: list[Check] = [check_machines]
 """Checks of the finished project, in the order they run; each returns what it found."""
 
-_NAME = re.compile(NAME_PATTERN)
 _MODEL = re.compile(r"[^\s:]+(:[^\s:].*)?")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _FIELD = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
@@ -39,7 +37,7 @@ _USES = ("prefix", "include", "exclude")
 
 
 def check_agent(spec: AgentSpec, names: Names, place: Place, source: AgentSource | None) -> None:
-    """Look up every name that an agent lists, and see that its model can tell its tools apart.
+    """Look up every name that an agent lists, and see that toolsets take the options they are given.
 
     Args:
         spec: The agent.
@@ -47,22 +45,21 @@ def check_agent(spec: AgentSpec, names: Names, place: Place, source: AgentSource
         place: Where the agent is declared.
         source: Its file, None for an agent declared in Python.
     """
-    shown: dict[str, Place] = {}
     for index, tool in enumerate(spec.tools):
-        where = source.place(("tools", index)) if source is not None else place
         if isinstance(tool, str):
-            known = names.look_up(tool, ("tool",), "a tool", where)
-            _show(tool if known is not None else None, where, shown, names)
-        else:
-            _show(tool_name(tool), where, shown, names)
-    uses: set[tuple[str, str | None]] = set()
-    for item in spec.toolsets:
+            where = source.place(("tools", index)) if source is not None else place
+            names.look_up(tool, ("tool",), "a tool", where)
+    uses = source.value.toolset_uses() if source is not None and source.value is not None else []
+    for index, item in enumerate(spec.toolsets):
         ref = ToolsetRef(item) if isinstance(item, str) else item
-        if isinstance(ref, ToolsetRef):
-            _check_options(ref, names, ref.place or place, source.diagnostics if source is not None else ())
-            _check_toolset(ref, names, ref.place or place, shown, uses)
-        elif isinstance(ref, AgentSpec):
-            _show(ref.name, place, shown, names)
+        if isinstance(ref, ToolsetRef) and ref.value is None:
+            names.look_up(ref.name, ("toolset", "agent", "flow"), "a toolset", ref.place or place)
+            if ref.options:
+                places = {
+                    option: source.key_place((*uses[index][2], option)) if source is not None and uses else place
+                    for option in ref.options
+                }
+                _check_options(ref, names, places, source.diagnostics if source is not None else ())
     for index, handoff in enumerate(spec.handoffs):
         if isinstance(handoff, str):
             where = source.place(("handoffs", index)) if source is not None else place
@@ -111,40 +108,24 @@ def check_environment(configs: Mapping[str, Mapping[str, Any]], node: Node, name
                         names.fault("LD702", message, place, "set it before llm-do starts")
 
 
-def _check_options(ref: ToolsetRef, names: Names, place: Place, told: Sequence[Diagnostic]) -> None:
-    """Only built-ins take options; a misspelled `prefix` may have been told already when the file was read."""
+def _check_options(ref: ToolsetRef, names: Names, places: Mapping[str, Place], told: Sequence[Diagnostic]) -> None:
+    """Only configured built-ins take options; a misspelled `prefix` may have been told when the file was read."""
     found = names.taken.get(ref.name)
-    if found is None or isinstance(found.value, BuiltinToolset):
+    shipped = builtin(ref.name) if found is None else None
+    if found is None and shipped is None:
         return
+    toolset = shipped if found is None else found.value
+    config = option_faults(toolset, ref.options) if isinstance(toolset, BuiltinToolset) else None
+    known = (*_USES, *(config.known if config is not None else ()))
+    what = f"the {found.kind}" if found is not None else "the built-in"
     for option in ref.options:
-        if not any(item.code == "LD120" and f"`{option}`" in item.message for item in told):
-            hint = nearest(option, _USES) or "it takes prefix, include and exclude"
-            names.fault("LD404", f"the {found.kind} `{ref.name}` takes no `{option}`", place, hint)
-
-
-def _check_toolset(
-    ref: ToolsetRef, names: Names, place: Place, shown: dict[str, Place], uses: set[tuple[str, str | None]]
-) -> None:
-    found = names.look_up(ref.name, ("toolset", "agent", "flow"), "a toolset", place)
-    if found is None and ref.name not in BUILTINS:
-        return
-    if found is not None and found.kind != "toolset":
-        _show(f"{ref.prefix}_{ref.name}" if ref.prefix else ref.name, place, shown, names)
-    elif (ref.name, ref.prefix) in uses:
-        names.fault("LD402", f"the agent lists `{ref.name}` twice", place, "remove one, or give it a prefix")
-    uses.add((ref.name, ref.prefix))
-
-
-def _show(name: str | None, place: Place, shown: dict[str, Place], names: Names) -> None:
-    """Note a name that the agent's model sees."""
-    if name is None:
-        return
-    if not _NAME.match(name):
-        names.fault("LD403", f"`{name}` can't be the name of a tool", place, "at most 64 letters, digits, _ and -")
-    elif name in shown:
-        message = f"the agent has two tools called `{name}`; the first is at {shown[name]}"
-        names.fault("LD402", message, place, "remove one, or give it a prefix")
-    shown.setdefault(name, place)
+        if any(item.code == "LD120" and f"`{option}`" in item.message for item in told):
+            continue
+        if option not in known:
+            hint = nearest(option, known) or f"it takes {', '.join(known[:-1])} and {known[-1]}"
+            names.fault("LD404", f"{what} `{ref.name}` takes no `{option}`", places[option], hint)
+        elif config is not None and option in config.wrong:
+            names.fault("LD404", f"{what} `{ref.name}`: `{option}` {config.wrong[option]}", places[option])
 
 
 def _check_models(spec: AgentSpec, names: Names, place: Place, source: AgentSource | None) -> None:

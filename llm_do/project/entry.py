@@ -47,7 +47,19 @@ def find_entry(
         return None
     if declared.function is not None:
         return _function(declared, declared.function, files, names, references)
+    if declared.flow is not None:
+        return _flow(declared, declared.flow, files, names)
     return _agent(declared, declared.agent, files, names, owners) if declared.agent is not None else None
+
+
+def _flow(declared: EntryFile, name: str, files: ProjectFiles, names: Names) -> EntrySpec | None:
+    place = files.place("entry", "flow")
+    found = names.look_up(name, ("flow",), "a flow", place)
+    if found is None:
+        return None
+    model = found.value.input_model(names.taken)
+    _check_args(declared.args, model, files, names)
+    return EntrySpec("flow", name, input_model=model, args=declared.args, place=place)
 
 
 def _function(
@@ -102,7 +114,7 @@ def _implied(files: ProjectFiles, names: Names, owners: Mapping[str, AgentSource
         agents = [name for name in agents if _is_of(owners.get(name), named)]
     elif "main" in agents:
         agents = ["main"]
-    if any(source.failed for source in files.agents):
+    if names.refused or any(source.failed for source in files.agents):
         return None
     if len(agents) == 1:
         found = names.taken[agents[0]]

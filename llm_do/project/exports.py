@@ -14,18 +14,20 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from llm_do.project.agents import AgentSpec
+from llm_do.project.flows import FlowSpec
 from llm_do.project.python_files import LoadedFile, run_user_code
 from llm_do.project.registry import NAME_PATTERN, Kind
 from llm_do.spec.codes import diagnostic
 from llm_do.spec.diagnostics import Diagnostic, Place
 
-__all__ = ["Export", "read_exports", "tool_name"]
+__all__ = ["Export", "accepts", "accepts_keywords", "read_exports", "tool_name"]
 
 _NAME = re.compile(NAME_PATTERN)
 _VARIABLES: Mapping[str, tuple[Kind, str]] = {
     "TOOLSETS": ("toolset", "a toolset or a factory `(ctx) -> toolset`"),
     "AGENTS": ("agent", "an AgentSpec"),
     "TOOLS": ("tool", "a function or a tool object"),
+    "FLOWS": ("flow", "a flow, such as a Swarm"),
 }
 
 
@@ -55,6 +57,7 @@ class _Collector:
     faults: list[Diagnostic] = field(default_factory=list[Diagnostic])
     taken: set[tuple[int, str]] = field(default_factory=set[tuple[int, str]])
     objects: set[int] = field(default_factory=set[int])
+    refused: set[str] = field(default_factory=set[str])
 
     def add(self, name: str, kind: Kind, value: object, place: Place, label: str) -> None:
         if (id(value), name) in self.taken:
@@ -70,6 +73,10 @@ class _Collector:
         self.taken.add((id(value), name))
         self.objects.add(id(value))
         self.found.append(Export(name, kind, value, place, label))
+
+    def refuse(self, *names: str | None) -> None:
+        """Note names that were meant to be exported."""
+        self.refused.update(name for name in names if name is not None)
 
     def fault(self, code: str, message: str, place: Place, hint: str | None = None) -> None:
         self.faults.append(diagnostic(code, message, place, hint))
@@ -87,7 +94,7 @@ class _Member:
 
 def read_exports(
     files: Sequence[LoadedFile], entry: tuple[str, str] | None = None
-) -> tuple[list[Export], list[Diagnostic]]:
+) -> tuple[list[Export], list[Diagnostic], set[str]]:
     """Read what imported files export.
 
     Args:
@@ -95,7 +102,7 @@ def read_exports(
         entry: Label and name of the entry function, which `__all__` doesn't make a tool.
 
     Returns:
-        The exports, the same object under the same name once; and what is wrong with the rest.
+        The exports, the same object under the same name once; what is wrong with the rest; and the rest's names.
     """
     collector = _Collector(entry)
     for step in (_read_lists, _read_all, _read_module_level):
@@ -106,7 +113,7 @@ def read_exports(
             except Exception as error:  # noqa: BLE001 - a project's objects may raise when they are looked at
                 message = f"reading the exports raised {type(error).__name__}"
                 collector.fault("LD305", message, Place(file.label), "export plain functions and toolset objects")
-    return collector.found, collector.faults
+    return collector.found, collector.faults, collector.refused - {export.name for export in collector.found}
 
 
 def tool_name(value: object) -> str | None:
@@ -133,6 +140,7 @@ def _read_lists(file: LoadedFile, collector: _Collector) -> None:
         for member in _members(file, variable, collector):
             reason = _REFUSALS[kind](member.value)
             if reason is not None:
+                collector.refuse(member.key, tool_name(member.value))
                 shown = f"[{member.key!r}]" if member.key is not None else ""
                 collector.fault(
                     "LD305",
@@ -145,10 +153,11 @@ def _read_lists(file: LoadedFile, collector: _Collector) -> None:
 
 
 def _add_member(file: LoadedFile, member: _Member, kind: Kind, collector: _Collector) -> None:
-    own = member.value.name if isinstance(member.value, AgentSpec) else None
+    own = member.value.name if isinstance(member.value, AgentSpec | FlowSpec) else None
     if own is not None and member.key is not None and member.key != own:
-        message = f"the agent is called {own!r}, but its key in AGENTS is {member.key!r}"
+        message = f"the {kind} is called {own!r}, but its key in {member.variable} is {member.key!r}"
         collector.fault("LD308", message, member.place, f"use {own!r} as the key")
+        collector.refuse(own, member.key)
         return
     name = member.key or own or _list_name(file, kind, member.value)
     if name is None:
@@ -219,6 +228,7 @@ def _members(file: LoadedFile, variable: str, collector: _Collector) -> Iterator
         for index, value in enumerate(cast("Sequence[object]", container)):
             yield _Member(variable, None, value, file.place(variable, index))
     else:
+        collector.refuse(tool_name(container))
         collector.fault(
             "LD304",
             f"{variable} is {_describe(container)}, not a dict or a list",
@@ -252,13 +262,21 @@ def _refuse_toolset(value: object) -> str | None:
     return None if accepts(value, 1) else "let the factory take one argument, the RunContext"
 
 
+def _refuse_flow(value: object) -> str | None:
+    if isinstance(value, FlowSpec):
+        return None
+    if inspect.isclass(value):
+        return "export an instance of the class"
+    return 'write Swarm([...], name="name")'
+
+
 def _refuse_agent(value: object) -> str | None:
     if isinstance(value, AgentSpec):
         return None
     return 'write AgentSpec("name", instructions=...)'
 
 
-_REFUSALS = {"tool": _refuse_tool, "toolset": _refuse_toolset, "agent": _refuse_agent}
+_REFUSALS = {"tool": _refuse_tool, "toolset": _refuse_toolset, "agent": _refuse_agent, "flow": _refuse_flow}
 
 
 def accepts(function: object, count: int) -> bool:
@@ -272,6 +290,24 @@ def accepts(function: object, count: int) -> bool:
         return False
     try:
         inspect.signature(function).bind(*([None] * count))
+    except TypeError:
+        return False
+    except ValueError:
+        return True
+    return True
+
+
+def accepts_keywords(function: object, names: Sequence[str]) -> bool:
+    """Whether a callable can be called with these keywords; yes when its signature can't be read.
+
+    Example:
+        >>> accepts_keywords(lambda **data: None, ["agent"]), accepts_keywords(lambda agent: None, ["agent", "error"])
+        (True, False)
+    """
+    if not callable(function):
+        return False
+    try:
+        inspect.signature(function).bind(**dict.fromkeys(names))
     except TypeError:
         return False
     except ValueError:

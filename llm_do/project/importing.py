@@ -210,7 +210,8 @@ class _ProjectLoader(Loader):
         except UnicodeDecodeError as error:
             line = data.count(b"\n", 0, error.start) + 1
             message = f"byte 0x{data[error.start]:02x} is not valid {error.encoding}"
-            raise SyntaxError(message, (str(self.file), line, 1, None)) from error
+            before = data[data.rfind(b"\n", 0, error.start) + 1 : error.start].decode(errors="replace")
+            raise SyntaxError(message, (str(self.file), line, len(before) + 1, None)) from error
         except SyntaxError as error:
             error.filename = str(self.file)
             raise

@@ -16,7 +16,7 @@ from llm_do.errors import InputError
 if TYPE_CHECKING:
     from pydantic_ai.messages import UserContent
 
-__all__ = ["AgentArgs", "Attachment", "PromptContent", "PromptInput", "describe_input", "to_input"]
+__all__ = ["AgentArgs", "AnyInput", "Attachment", "PromptContent", "PromptInput", "describe_input", "to_input"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,12 @@ class PromptInput(AgentArgs):
     def prompt_messages(self) -> list[PromptContent]:
         """The text, then one attachment per path."""
         return [self.input, *(Attachment(path) for path in self.attachments)]
+
+
+class AnyInput(AgentArgs):
+    """Input whose shape is checked elsewhere, such as by a function's own schema."""
+
+    model_config = ConfigDict(extra="allow")
 
 
 def to_input(model: type[BaseModel], value: object) -> BaseModel:

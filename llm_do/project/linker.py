@@ -6,26 +6,43 @@ no provider imported, no network touched. Each step's work is in a module of its
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import gc
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from llm_do.errors import LinkError
+from llm_do.policy.rules import Policy
 from llm_do.project.agents import AgentSpec
-from llm_do.project.build import AgentSource, agent_spec, runtime_settings
+from llm_do.project.build import (
+    AgentSource,
+    agent_spec,
+    hook_functions,
+    provider_functions,
+    runtime_settings,
+    threads_spec,
+)
 from llm_do.project.builtins import CONFIGURABLE, BuiltinToolset
 from llm_do.project.checks import CHECKS, check_agent, check_environment, check_model, check_template
 from llm_do.project.entry import find_entry
 from llm_do.project.exports import Export, read_exports
+from llm_do.project.flow_linking import check_flows, check_given_tools, register_flows
+from llm_do.project.functions import takes_context
+from llm_do.project.inventory import AgentTools, Inventory, KnownTool, Origin
 from llm_do.project.listing import stay_inside
 from llm_do.project.locate import locate
 from llm_do.project.names import Broken, Names
 from llm_do.project.project import EntrySpec, Project
-from llm_do.project.python_files import Modules, PythonFiles, load_python_files
+from llm_do.project.python_files import Modules, PythonFiles, Watch, load_python_files
 from llm_do.project.reading import ProjectFiles, read_project
 from llm_do.project.references import References
 from llm_do.project.registry import Registry
-from llm_do.project.unused import find_unused
+from llm_do.project.rights import detours
+from llm_do.project.rules import Subjects, check_rules, check_shells, link_policy
+from llm_do.project.tool_checks import check_functions, check_limits, check_together
+from llm_do.project.unused import find_unused, names_listed
 from llm_do.spec.diagnostics import Diagnostic, Place
 
 __all__ = ["LinkReport", "check", "link"]
@@ -68,11 +85,12 @@ def link(path: Path) -> Project:
     raise LinkError(message, report.diagnostics, hint=errors[0].hint)
 
 
-def check(path: Path) -> LinkReport:
+def check(path: Path, *, watch: Watch | None = None) -> LinkReport:
     """Link the project at `path` and report, whatever is wrong with it.
 
     Args:
         path: A folder, a manifest, or one `.agent` file.
+        watch: Told of each Python file before it is imported.
 
     Returns:
         The project, if it has no errors, and everything that was found.
@@ -80,15 +98,29 @@ def check(path: Path) -> LinkReport:
     Raises:
         UsageError: There is no project at `path`.
     """
-    files = read_project(locate(path))
-    found = list(files.diagnostics)
-    project = None
-    if files.readable:
-        linked = _Linked(files, load_python_files(files.root, files.python))
-        project = _finish(linked, found)
-        if project is None and linked.python.space is not None:
-            linked.python.space.forget()
+    located = locate(path)
+    with _uncollected():
+        files = read_project(located)
+        found = list(files.diagnostics)
+        project = None
+        if files.readable:
+            linked = _Linked(files, load_python_files(files.root, files.python, watch))
+            project = _finish(linked, found)
+            if project is None and linked.python.space is not None:
+                linked.python.space.forget()
     return LinkReport(project, _sorted(found), files.root)
+
+
+@contextmanager
+def _uncollected() -> Generator[None]:
+    """Keep the garbage collector out: linking makes much, drops little, and would be slower the more there is."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 @dataclass(slots=True)
@@ -99,13 +131,22 @@ class _Linked:
     python: PythonFiles
     names: Names = field(init=False)
     references: References = field(init=False)
+    inventory: Inventory = field(init=False)
     owners: dict[str, AgentSource] = field(default_factory=dict[str, AgentSource])
     exports: list[Export] = field(default_factory=list[Export])
+    tools: dict[str, AgentTools] = field(default_factory=dict[str, AgentTools])
 
     def __post_init__(self) -> None:
         self.names = Names(_broken(self.files, self.python))
         patterns = self.files.manifest.python_files if self.files.manifest is not None else []
         self.references = References(self.files.root, self.python, self.files.python_labels, patterns)
+        self.inventory = Inventory(self.names.taken)
+
+    @property
+    def subjects(self) -> Subjects:
+        """What rules may speak of."""
+        known: dict[str, Sequence[KnownTool]] = {name: found.tools for name, found in self.tools.items()}
+        return Subjects(known, {name for name, found in self.tools.items() if found.open})
 
 
 def _finish(linked: _Linked, found: list[Diagnostic]) -> Project | None:
@@ -113,24 +154,32 @@ def _finish(linked: _Linked, found: list[Diagnostic]) -> Project | None:
     _register_agents(linked)
     _register_exports(linked)
     _register_toolsets(linked)
+    register_flows(linked.files, linked.names, linked.references)
+    check_flows(linked.files, linked.names)
+    _check_functions(linked)
     _check_agents(linked)
     _check_manifest(linked)
+    policy = link_policy(linked.files, linked.names)
+    check_shells(linked.files, linked.names)
+    check_rules(policy, linked.subjects, linked.files, linked.names)
     entry = find_entry(linked.files, linked.names, linked.owners, linked.references)
-    project = _assemble(linked, entry)
+    _check_rights(linked, entry, policy)
+    project = _assemble(linked, entry, policy)
     found += [*linked.python.diagnostics, *linked.names.faults, *linked.references.faults]
     if project is None or _has_errors(found):
         return None
-    found += project.warnings
+    found += _unused(linked, project.entry)
     for run in CHECKS:
         found += run(project)
-    return None if _has_errors(found) else project
+    return None if _has_errors(found) else replace(project, warnings=_sorted(found))
 
 
 def _broken(files: ProjectFiles, python: PythonFiles) -> Broken:
     names = {name for source in files.agents if source.failed for name in source.names}
     failed = [path for path, label in zip(files.python, files.python_labels, strict=True) if label in python.failed]
     names |= {path.stem for path in failed}
-    return Broken(names, [path.read_text(encoding="utf-8", errors="replace") for path in failed])
+    texts = [path.read_text(encoding="utf-8", errors="replace") for path in failed]
+    return Broken(names, texts, anything=files.lists_unread)
 
 
 def _register_agents(linked: _Linked) -> None:
@@ -146,8 +195,9 @@ def _register_exports(linked: _Linked) -> None:
     manifest = linked.files.manifest
     reference = manifest.entry.function if manifest is not None and manifest.entry is not None else None
     entry = linked.references.entry_of(reference) if reference is not None else None
-    linked.exports, faults = read_exports(linked.python.files, entry)
+    linked.exports, faults, refused = read_exports(linked.python.files, entry)
     linked.names.faults += faults
+    linked.names.refused |= refused
     for export in linked.exports:
         linked.names.register(export.name, export.kind, export.value, export.place)
 
@@ -163,15 +213,62 @@ def _register_toolsets(linked: _Linked) -> None:
         linked.names.register(name, "toolset", BuiltinToolset(name, target, config.model_dump()), place)
 
 
+def _check_functions(linked: _Linked) -> None:
+    """A function that merely stands in `__all__` may be no tool at all, as long as no agent lists it."""
+    taken = linked.names.taken
+    exported = {
+        export.name
+        for export in linked.exports
+        if export.kind == "tool"
+        and not takes_context(export.value)
+        and "TOOLS" in (getattr(linked.python.by_label(export.label), "namespace", None) or ())
+    }
+    listed = {name for item in taken.values() if item.kind == "agent" for name in names_listed(item.value)}
+    space = linked.python.space
+    items = [item for item in taken.values() if item.kind == "tool" and item.name in exported | listed]
+    check_functions(linked.inventory, items, linked.names, space.public if space is not None else str)
+
+
 def _check_agents(linked: _Linked) -> None:
+    limits: list[tuple[AgentSpec, AgentTools, Place]] = []
+    flows = {name: item for name, item in linked.names.taken.items() if item.kind == "flow"}
     for item in list(linked.names.taken.values()):
         if item.kind != "agent":
             continue
         spec: AgentSpec = item.value
         source = linked.owners.get(item.name)
-        check_agent(spec, linked.names, item.place or Place(""), source)
+        place = item.place or Place("")
+        check_agent(spec, linked.names, place, source)
+        tools = linked.tools[spec.name] = linked.inventory.of(spec)
+        check_together(tools, linked.names, partial(_line, source, place))
+        check_given_tools(spec, tools, flows, linked.names, place)
+        limits.append((spec, tools, place))
         if spec.template and source is not None:
             check_template(source, spec, linked.names)
+    manifest = linked.files.manifest
+    check_limits(limits, manifest.model if manifest is not None else None, linked.names)
+
+
+def _line(source: AgentSource | None, place: Place, origin: Origin, *inner: str | int) -> Place:
+    """Where a line of an agent's lists stands, or something in it."""
+    if source is None or source.value is None:
+        return origin.ref.place or place if origin.ref is not None else place
+    if origin.ref is None:
+        return source.place(("tools", origin.index))
+    if inner:
+        return source.place((*source.value.toolset_uses()[origin.index][2], *inner))
+    return origin.ref.place or place
+
+
+def _check_rights(linked: _Linked, entry: EntrySpec | None, policy: Policy) -> None:
+    manifest, files = linked.files.manifest, linked.files
+    if manifest is None or entry is None or entry.kind != "agent":
+        return
+    for found in detours(entry.name, linked.tools, policy, runtime_settings(manifest.runtime)):
+        rule = next((rule for rule in policy.rules if rule.text == found.own.rule), None)
+        place = files.place(*rule.path) if rule is not None else files.place("approvals")
+        message = f"the rule {found.own.rule} keeps `{found.tool}` from an agent that has it unasked as {found.path}"
+        linked.names.fault("LD607", message, place, "ask for the call of that agent, or for the tool at that path too")
 
 
 def _check_manifest(linked: _Linked) -> None:
@@ -191,7 +288,7 @@ def _check_manifest(linked: _Linked) -> None:
     check_environment(configs, files.node, names)
 
 
-def _assemble(linked: _Linked, entry: EntrySpec | None) -> Project | None:
+def _assemble(linked: _Linked, entry: EntrySpec | None, policy: Policy) -> Project | None:
     files, manifest = linked.files, linked.files.manifest
     paths = [*(source.path for source in files.agents), *files.python]
     modules = Modules(linked.python.space) if linked.python.space is not None else None
@@ -204,17 +301,23 @@ def _assemble(linked: _Linked, entry: EntrySpec | None) -> Project | None:
             Registry(linked.names.taken),
             files=paths,
             python_files=files.python,
-            warnings=_unused(linked, entry),
             modules=modules,
         )
-    directory = policy = None
+    directory = function = None
+    providers = provider_functions(
+        manifest.context_providers, linked.references, lambda index: files.place("context_providers", index)
+    )
+    if manifest.threads is not None and manifest.threads.store not in ("sqlite", "memory"):
+        message = f"`threads.store`: stores of the kind `{manifest.threads.store}` are not in this version"
+        linked.names.fault("LD190", message, files.place("threads", "store"), "take `sqlite` or `memory`")
+    hooks = hook_functions(manifest.hooks, linked.references, lambda point, index: files.place("hooks", point, index))
     if manifest.generated_agents_dir is not None:
         place = files.place("generated_agents_dir")
         directory, fault = stay_inside(files.root, manifest.generated_agents_dir, place)
         linked.names.faults += [fault] if fault is not None else []
     if manifest.approvals.policy is not None:
         place = files.place("approvals", "policy")
-        policy = linked.references.function(manifest.approvals.policy, place, 1, "(call)")
+        function = linked.references.function(manifest.approvals.policy, place, 1, "(call)")
     if entry is None:
         return None
     return Project(
@@ -228,29 +331,18 @@ def _assemble(linked: _Linked, entry: EntrySpec | None) -> Project | None:
         model_settings=dict(manifest.model_settings),
         settings=runtime_settings(manifest.runtime),
         allow_cli_input=manifest.allow_cli_input,
-        approvals=manifest.approvals.model_dump(exclude_unset=True),
-        approval_places=_approval_places(files),
-        policy_function=policy,
+        policy=policy,
+        policy_function=function,
+        hooks=hooks,
+        context_providers=providers,
+        threads=threads_spec(manifest.threads),
         toolset_configs={name: config.model_dump() for name, config in manifest.toolsets.items()},
         files=[path for path in (files.located.manifest, *paths) if path is not None],
         python_files=files.python,
         record=manifest.record,
         generated_agents_dir=directory,
-        warnings=_unused(linked, entry),
         modules=modules,
     )
-
-
-def _approval_places(files: ProjectFiles) -> dict[tuple[str, int], Place]:
-    if files.manifest is None:
-        return {}
-    approvals = files.manifest.approvals
-    lists = {"deny": approvals.deny, "ask": approvals.ask, "allow": approvals.allow}
-    return {
-        (effect, index): files.place("approvals", effect, index)
-        for effect, rules in lists.items()
-        for index in range(len(rules))
-    }
 
 
 def _unused(linked: _Linked, entry: EntrySpec) -> tuple[Diagnostic, ...]:
@@ -259,7 +351,7 @@ def _unused(linked: _Linked, entry: EntrySpec) -> tuple[Diagnostic, ...]:
     toolsets = manifest.toolsets if manifest is not None else ()
     return tuple(
         find_unused(
-            entry.name if entry.kind == "agent" else None,
+            entry.name if entry.kind != "function" else None,
             linked.names.taken,
             linked.python,
             linked.exports,

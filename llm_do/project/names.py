@@ -30,14 +30,16 @@ class Broken:
     Args:
         names: Stem and readable name of every file that failed to parse.
         texts: Texts of the Python files that couldn't be imported; each word may be an export.
+        anything: What lists the files can't be read, so that any name may have been declared.
     """
 
     names: set[str] = field(default_factory=set[str])
     texts: list[str] = field(default_factory=list[str])
+    anything: bool = False
 
     def may_have(self, name: str) -> bool:
         """Whether a name may be one that a broken file would have declared."""
-        if name in self.names:
+        if self.anything or name in self.names:
             return True
         pattern = re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])")
         return any(pattern.search(text) for text in self.texts)
@@ -51,17 +53,20 @@ class Names:
         broken: What is known of files that failed.
         taken: Name to what has it.
         faults: What was wrong so far.
+        refused: Names that something was to have and couldn't; that is told once.
     """
 
     broken: Broken = field(default_factory=Broken)
     taken: dict[str, Registered] = field(default_factory=dict[str, Registered])
     faults: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    refused: set[str] = field(default_factory=set[str])
     _proposed: int = 0
 
     def register(self, name: str, kind: Kind, value: object, place: Place) -> bool:
         """Give a name to an object; a diagnostic that names both places when something has it already."""
         if name in BUILTINS or name in NOT_YET:
             self.fault("LD203", f"`{name}` is the name of a built-in toolset", place, "choose another name")
+            self.refused.add(name)
             return False
         other = self.taken.get(name)
         if other is not None:
@@ -83,6 +88,8 @@ class Names:
         found = self.taken.get(name)
         if found is not None and found.kind in kinds:
             return found
+        if found is None and name in self.refused:
+            return None
         if found is not None:
             hint = f"list it under {_HOW[found.kind]}" if what in ("a tool", "a toolset") else None
             self.fault("LD204", f"`{name}` is {_article(found.kind)}, not {what}", place, hint)

@@ -33,12 +33,14 @@ class Facts:
         members: Members of module-level lists and dicts: variable and index or key, to where they stand.
         strings: Every short string constant: names that the code may call.
         calls_anything: Somewhere a name that isn't a constant is called, so any name may be meant.
+        acts: Importing it calls something for what that does, such as registering a model.
     """
 
     names: Mapping[str, Span] = field(default_factory=dict[str, Span])
     members: Mapping[tuple[str, int | str], Span] = field(default_factory=dict[tuple[str, "int | str"], Span])
     strings: frozenset[str] = frozenset()
     calls_anything: bool = False
+    acts: bool = False
 
 
 def read_facts(tree: ast.Module, source: bytes) -> Facts:
@@ -70,7 +72,8 @@ def read_facts(tree: ast.Module, source: bytes) -> Facts:
                 strings.add(node.value)
         elif isinstance(node, ast.Call) and not dynamic:
             dynamic = _calls_anything(node)
-    return Facts(names, members, frozenset(strings), dynamic)
+    acts = any(isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) for node in _module_level(tree.body))
+    return Facts(names, members, frozenset(strings), dynamic, acts)
 
 
 def _module_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:

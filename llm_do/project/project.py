@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from llm_do.policy.rules import Policy
 from llm_do.project.registry import Registry
+from llm_do.project.threads import ThreadsSpec
 from llm_do.spec.diagnostics import Diagnostic, Place
 
 if TYPE_CHECKING:
@@ -128,9 +130,11 @@ class Project:
         model_settings: Default settings.
         settings: Limits and modes.
         allow_cli_input: Whether the command line may give input.
-        approvals: The manifest's rules as data; `llm_do.policy` reads them.
-        approval_places: Where each rule stands: list and index, such as `("deny", 0)`, to its place.
+        policy: The manifest's rules, each with its place.
         policy_function: The function that `approvals.policy` names.
+        hooks: The manifest's hooks, for every agent: `(point, function)` pairs in declared order.
+        context_providers: Functions that add to the instructions of every agent.
+        threads: Where threads are kept, and how new ones are configured.
         toolset_configs: The manifest's `toolsets`, NAME to configuration.
         files: Every file that was read, for `check` and for what a model may not write.
         python_files: The listed Python files.
@@ -155,9 +159,11 @@ class Project:
     model_settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     settings: RuntimeSettings = field(default_factory=RuntimeSettings)
     allow_cli_input: bool = True
-    approvals: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    approval_places: Mapping[tuple[str, int], Place] = field(default_factory=dict[tuple[str, int], Place])
+    policy: Policy = field(default_factory=Policy)
     policy_function: Callable[..., Any] | None = None
+    hooks: Sequence[tuple[str, Callable[..., Any]]] = ()
+    context_providers: Sequence[Callable[..., Any]] = ()
+    threads: ThreadsSpec = field(default_factory=ThreadsSpec)
     toolset_configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     files: Sequence[Path] = ()
     python_files: Sequence[Path] = ()

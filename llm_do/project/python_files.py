@@ -13,7 +13,7 @@ import sys
 import traceback
 import warnings
 import weakref
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +25,7 @@ from llm_do.project.positions import Facts
 from llm_do.spec.codes import diagnostic
 from llm_do.spec.diagnostics import Diagnostic, Place
 
-__all__ = ["LoadedFile", "Modules", "PythonFiles", "load_python_files", "run_user_code"]
+__all__ = ["LoadedFile", "Modules", "PythonFiles", "Watch", "load_python_files", "run_user_code"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,27 @@ class LoadedFile:
         if span is None:
             return Place(self.label)
         return Place(self.label, span.line, span.column, span.end_line, span.end_column)
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """What a process that links apart wants of the import.
+
+    Args:
+        refused: Files (absolute) that are not to be imported again, each with what was found when they were.
+        begin: Told the label of each file before it is imported, and an empty text when all are.
+    """
+
+    refused: Mapping[str, Diagnostic]
+    begin: Callable[[str], None]
+
+
+class _RefusedError(ImportError):
+    """Stands for the import of a file that must not be tried again."""
+
+    def __init__(self, found: Diagnostic) -> None:
+        super().__init__(found.message)
+        self.diagnostic = found
 
 
 class Modules:
@@ -95,12 +116,13 @@ class PythonFiles:
         return next((file for file in self.files if file.label == label), None)
 
 
-def load_python_files(root: Path, paths: Sequence[Path]) -> PythonFiles:
+def load_python_files(root: Path, paths: Sequence[Path], watch: Watch | None = None) -> PythonFiles:
     """Import a project's Python files, each once, in a namespace that only they share.
 
     Args:
         root: The project's folder, absolute and with its links resolved.
         paths: The listed files, absolute and below `root`.
+        watch: Told of each file, and says which to leave alone.
 
     Returns:
         What was imported and what is wrong with the rest. Nothing is left on `sys.path`, and nothing in
@@ -110,9 +132,16 @@ def load_python_files(root: Path, paths: Sequence[Path]) -> PythonFiles:
         return PythonFiles()
     space = ModuleSpace(root, paths)
     result = PythonFiles(space)
+    for file, found in watch.refused.items() if watch is not None else ():
+        space.failures[file] = _RefusedError(found)
     with _tidy(root, paths):
         for path in paths:
+            if watch is not None:
+                watch.begin(label_of(root, path))
             _load(space, path, result)
+        _try_again(space, paths, result)
+    if watch is not None:
+        watch.begin("")
     result.facts = {label_of(root, Path(file)): facts for file, facts in space.facts.items()}
     result.imported = {file.label for file in result.files if file.module_name in space.imported}
     space.facts.clear()
@@ -139,6 +168,25 @@ def _load(space: ModuleSpace, path: Path, result: PythonFiles) -> None:
     result.files.append(LoadedFile(path, label, space.public(name), name, namespace, facts))
 
 
+def _try_again(space: ModuleSpace, paths: Sequence[Path], result: PythonFiles) -> None:
+    """Import files that import each other in the other order, in which it may work."""
+    failed = [
+        file
+        for file, error in space.failures.items()
+        if isinstance(error, ImportError | AttributeError) and "partially initialized module" in str(error)
+    ]
+    if not failed:
+        return
+    labels = {label_of(space.root, Path(file)) for file in failed}
+    for file in failed:
+        del space.failures[file]
+    result.failed -= labels
+    result.diagnostics = [item for item in result.diagnostics if item.file not in labels]
+    for path in reversed([path for path in paths if str(path) in failed]):
+        _load(space, path, result)
+    result.files.sort(key=lambda file: file.path)
+
+
 def explain(error: BaseException, space: ModuleSpace, label: str) -> Diagnostic:
     """Say why a file can't be imported, at the place in the project's own code that is nearest to the fault.
 
@@ -147,6 +195,8 @@ def explain(error: BaseException, space: ModuleSpace, label: str) -> Diagnostic:
         space: The project's modules.
         label: The file that was imported.
     """
+    if isinstance(error, _RefusedError):
+        return error.diagnostic
     if isinstance(error, SyntaxError) and _inside(space, error.filename):
         line, column = max(error.lineno or 1, 1), max(error.offset or 1, 1)
         end_line, end_column = error.end_lineno or 0, error.end_offset or 0
@@ -173,7 +223,7 @@ _EXIT_HINT = "keep what runs a program under `if __name__ == '__main__':`"
 
 def _what(error: BaseException, space: ModuleSpace) -> str:
     try:
-        text = " ".join(space.public(str(error)).split())
+        text = " ".join(space.public(str(error)).replace(f"{space.root}{os.sep}", "").split())
     except Exception:  # noqa: BLE001 - an exception's own text may raise
         text = ""
     name = type(error).__name__

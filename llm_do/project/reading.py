@@ -53,6 +53,20 @@ class ProjectFiles:
         return self.located.root
 
     @property
+    def lists_unread(self) -> bool:
+        """Whether the manifest's lists of files are at fault, so that it isn't known what they were to name."""
+        if self.manifest is None or self.node is None:
+            return False
+        lists = [self.node.entries[key].place for key in ("agent_files", "python_files") if key in self.node.entries]
+        own = [item for item in self.diagnostics if item.file == lists[0].file] if lists else []
+        return any(
+            (where.line, where.column) <= (item.line, item.column) < (where.end_line, where.end_column)
+            for item in own
+            for where in lists
+            if item.code.startswith("LD1")
+        ) or any(item.code == "LD129" for item in self.diagnostics)
+
+    @property
     def python_labels(self) -> list[str]:
         """The listed Python files as diagnostics name them."""
         return [label_of(self.root, path) for path in self.python]

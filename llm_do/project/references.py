@@ -6,12 +6,12 @@ They lead into the listed Python files and nowhere else.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
-from llm_do.project.exports import accepts
+from llm_do.project.exports import accepts, accepts_keywords
 from llm_do.project.inputs import AgentArgs
 from llm_do.project.listing import nearest
 from llm_do.project.python_files import LoadedFile, PythonFiles, run_user_code
@@ -62,6 +62,26 @@ class References:
             return None
         return value
 
+    def hook(self, reference: str, place: Place, keywords: Sequence[str]) -> Callable[..., Any] | None:
+        """The function of `path.py:name` when it can be called with these keywords.
+
+        Args:
+            reference: The reference.
+            place: Where it stands.
+            keywords: The keywords it is called with.
+        """
+        found = self._find(reference, place)
+        if found is None:
+            return None
+        value, shape = found[0], f"({', '.join(f'{name}=' for name in keywords)})"
+        if not callable(value) or inspect.isclass(value):
+            self._fault("LD212", f"`{reference}` is not a function", place)
+            return None
+        if not accepts_keywords(value, keywords):
+            self._fault("LD212", f"`{reference}` can't be called with {shape}", place, "define it with `**data`")
+            return None
+        return value
+
     def input_model(self, reference: str, place: Place) -> type[AgentArgs] | None:
         """The subclass of `AgentArgs` that a reference leads to."""
         found = self._find(reference, place)
@@ -69,7 +89,7 @@ class References:
             return None
         value = found[0]
         if isinstance(value, type) and issubclass(value, AgentArgs):
-            return value
+            return value if self._has_schema(reference, value, place) else None
         self._fault(
             "LD212",
             f"`{reference}` is not a subclass of AgentArgs",
@@ -77,6 +97,16 @@ class References:
             "derive the class from llm_do.AgentArgs" if isinstance(value, type) else None,
         )
         return None
+
+    def _has_schema(self, reference: str, model: type[AgentArgs], place: Place) -> bool:
+        """Whether there is a JSON Schema of an input model, which its callers' models need."""
+        try:
+            with run_user_code():
+                model.model_json_schema()
+        except Exception as error:  # noqa: BLE001 - building a schema runs the project's code
+            self._fault("LD212", f"`{reference}` has no JSON Schema: {self._reason(error)}", place)
+            return False
+        return True
 
     def output_model(self, reference: str, place: Place) -> object | None:
         """The type that a reference leads to, when pydantic can validate it."""
@@ -163,7 +193,8 @@ class References:
 
     def _reason(self, error: Exception) -> str:
         """The first sentence of an error, without internal names of modules."""
-        text = " ".join(str(error).split()).partition(". ")[0] or type(error).__name__
+        text = " ".join(str(error).split()).partition(" For further information")[0]
+        text = text.partition(". ")[0] or type(error).__name__
         return self.python.space.public(text) if self.python.space is not None else text
 
     def _is_missing(self, path: str) -> bool:

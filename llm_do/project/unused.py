@@ -10,13 +10,14 @@ from collections.abc import Iterable, Mapping
 
 from llm_do.project.agents import AgentSpec, ToolsetRef
 from llm_do.project.exports import Export
+from llm_do.project.flows import FlowSpec
 from llm_do.project.positions import Facts
 from llm_do.project.python_files import PythonFiles
 from llm_do.project.registry import Registered
 from llm_do.spec.codes import diagnostic
 from llm_do.spec.diagnostics import Diagnostic, Place
 
-__all__ = ["find_unused", "names_listed", "reachable"]
+__all__ = ["find_unused", "names_in_flow", "names_listed", "reachable"]
 
 
 def names_listed(spec: AgentSpec) -> list[str]:
@@ -25,20 +26,32 @@ def names_listed(spec: AgentSpec) -> list[str]:
     for item in (*spec.toolsets, *spec.handoffs):
         if isinstance(item, str):
             names.append(item)
-        elif isinstance(item, ToolsetRef | AgentSpec):
+        elif isinstance(item, ToolsetRef | AgentSpec | FlowSpec):
             names.append(item.name)
     return names
 
 
-def reachable(start: Iterable[str], agents: Mapping[str, AgentSpec]) -> set[str]:
-    """The agents that can be reached from some names, through what agents list."""
+def names_in_flow(flow: FlowSpec) -> list[str]:
+    """Every name that a flow refers to, and those that the agents list which code has given it."""
+    names = list(flow.names())
+    for member in flow.members.values():
+        if isinstance(member, AgentSpec):
+            names += names_listed(member)
+        elif isinstance(member, FlowSpec):
+            names += names_in_flow(member)
+    return names
+
+
+def reachable(start: Iterable[str], callers: Mapping[str, AgentSpec | FlowSpec]) -> set[str]:
+    """The agents and flows that can be reached from some names, through what agents list and flows run."""
     seen: set[str] = set()
     waiting = list(start)
     while waiting:
         name = waiting.pop()
-        if name in agents and name not in seen:
+        if name in callers and name not in seen:
             seen.add(name)
-            waiting.extend(names_listed(agents[name]))
+            caller = callers[name]
+            waiting.extend(names_in_flow(caller) if isinstance(caller, FlowSpec) else names_listed(caller))
     return seen
 
 
@@ -53,7 +66,7 @@ def find_unused(
     """Warn of agents that can't be reached, Python files that do nothing, and toolsets that nobody lists.
 
     Args:
-        entry: Name of the entry agent, None for a function.
+        entry: Name of the entry agent or flow, None for a function.
         registered: Every name.
         python: The project's Python files.
         exports: What they export.
@@ -63,10 +76,13 @@ def find_unused(
     agents: dict[str, AgentSpec] = {name: item.value for name, item in registered.items() if item.kind == "agent"}
     anything = any(facts.calls_anything for facts in python.facts.values())
     mentioned = set[str]().union(*(facts.strings for facts in python.facts.values()))
+    flows: dict[str, FlowSpec] = {name: item.value for name, item in registered.items() if item.kind == "flow"}
     listed = {name for spec in agents.values() for name in names_listed(spec)}
+    listed |= {name for flow in flows.values() for name in names_in_flow(flow)} | ({entry} if entry else set())
     found: list[Diagnostic] = []
     if not anything:
-        reached = reachable([*([entry] if entry else []), *(agents.keys() & mentioned)], agents)
+        callers = {**agents, **flows}
+        reached = reachable([*([entry] if entry else []), *(callers.keys() & mentioned)], callers)
         found += [
             diagnostic(
                 "LD801",
@@ -95,7 +111,7 @@ def _unused_files(
     found: list[Diagnostic] = []
     for file in python.files:
         mine = by_file.get(file.label, [])
-        if file.label in used or file.label in python.imported or (anything and mine):
+        if file.label in used or file.label in python.imported or (anything and mine) or file.facts.acts:
             continue
         elsewhere = _strings(python.facts, file.label)
         if any(item.kind == "agent" or item.name in listed or item.name in elsewhere for item in mine):

@@ -151,16 +151,7 @@ async def _call_context_function(
     ctx: CallContext, name: str, function: Any, value: object, call_id: str, position: str = ""
 ) -> Any:
     """Call a function of the form `(input, ctx)` with the input it says it takes."""
-    annotation = input_annotation(function)
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        given: Any = _input(ctx, name, annotation, value)
-    elif annotation is str:
-        given = value.input if isinstance(value, PromptInput) else output_text(value)
-    else:
-        try:
-            given = TypeAdapter[Any](annotation).validate_python(value)
-        except ValueError as error:
-            raise InputError(f"input does not fit {name}: {_one_line(error)}", agent_path=ctx.path) from error
+    given = _context_input(ctx, name, input_annotation(function), value)
     shown = given if isinstance(given, BaseModel) else CallArguments.model_validate({"input": given})
     child = CallContext(ctx.runtime, ctx.run, CallFrame(enter(ctx, name, call_id, position), shown), ctx)
     token = CURRENT_CALL.set(child)
@@ -198,6 +189,21 @@ async def _call_function(
             return scope.output
     finally:
         CURRENT_CALL.reset(token)
+
+
+def _context_input(ctx: CallContext, name: str, annotation: Any, value: object) -> Any:
+    """What a function of the form `(input, ctx)` is given: what its annotation says, made of a caller's input."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return _input(ctx, name, annotation, value)
+    if isinstance(value, PromptInput):
+        value = value.input
+    if annotation is str:
+        return output_text(value)
+    adapter: TypeAdapter[Any] = TypeAdapter(annotation)
+    try:
+        return adapter.validate_python(value if not isinstance(value, BaseModel) else value.model_dump())
+    except ValueError as error:
+        raise InputError(f"input does not fit {name}: {_one_line(error)}", agent_path=ctx.path) from error
 
 
 def _arguments(ctx: CallContext, name: str, tool: Tool[Any], data: object) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from pydantic import ConfigDict, Discriminator, Field
 
 from llm_do.spec.diagnostics import Diagnostic
 from llm_do.spec.fields import (
-    AgentHooks,
     ClassRef,
     FunctionRef,
+    HooksFile,
     Models,
     ModelSettings,
     Name,
@@ -124,6 +124,9 @@ class AgentFile(Strict):
     states: dict[Text, StateGate] = Field(
         default_factory=dict[Text, StateGate], description="Tool to the states it needs and changes."
     )
+    gate: Opt[Literal["hide", "refuse"]] = Field(
+        default=None, description="Whether tools that aren't available now are hidden, or shown and refused."
+    )
     compaction: Opt[CompactionFile] = Field(default=None, description="How a long history is shortened.")
     context_providers: list[FunctionRef] = Field(
         default_factory=list[FunctionRef], description="Functions whose text is added to the instructions at run time."
@@ -139,9 +142,7 @@ class AgentFile(Strict):
     loop_threshold: Opt[Annotated[int, Field(ge=0)]] = Field(
         default=None, description="Identical batches of tool calls that end a run; 0 is off."
     )
-    hooks: AgentHooks = Field(
-        default_factory=dict[str, list[str]], description="Hook point to functions, for this agent."
-    )
+    hooks: HooksFile = Field(default_factory=lambda: _NO_HOOKS, description="Hook point to functions, for this agent.")
 
     def toolset_uses(self) -> list[tuple[str, ToolsetUse, Loc]]:
         """The toolsets in declared order: name, how it is used, and the path in the node tree to the name."""
@@ -157,6 +158,7 @@ class AgentFile(Strict):
 
 
 _PLAIN_USE = ToolsetUse.model_construct()
+_NO_HOOKS = HooksFile.model_construct()
 
 
 def parse_agent(text: str, file: str) -> Parsed[AgentFile]:

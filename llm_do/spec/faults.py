@@ -177,7 +177,7 @@ class _Words:
             return self.wrong_type(kind)
         if kind in _RANGES:
             words, key = _RANGES[kind]
-            return "LD124", f"{self.shown} must be {words} {self.ctx.get(key)}, not {self.given()}", None
+            return "LD124", f"{self.shown} must be {words} {self.ctx[key]:g}, not {self.given()}", None
         say: Mapping[str, Callable[[], tuple[str, str, str | None]]] = {
             "literal_error": self.literal,
             "string_pattern_mismatch": self.pattern,

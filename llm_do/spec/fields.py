@@ -22,11 +22,11 @@ from typing_extensions import TypedDict
 
 __all__ = [
     "NAME_PATTERN",
-    "AgentHooks",
     "ClassRef",
     "Effect",
     "FunctionRef",
     "Glob",
+    "HooksFile",
     "ModelSettings",
     "Models",
     "Name",
@@ -128,8 +128,24 @@ Models: TypeAlias = Annotated[
 ]
 """A model's name, or names that are tried in order."""
 
-AgentHooks: TypeAlias = dict[Text, list[FunctionRef]]
-"""Hook points to functions."""
+class HooksFile(Strict):
+    """Hook points to functions, called in this order."""
+
+    start: list[FunctionRef] = Field(default_factory=list[str], description="An agent's run begins: (agent).")
+    finished: list[FunctionRef] = Field(default_factory=list[str], description="It came to its end: (agent).")
+    error: list[FunctionRef] = Field(default_factory=list[str], description="It ended early: (agent, error).")
+    pre_llm_call: list[FunctionRef] = Field(
+        default_factory=list[str], description="Before a model request: (agent, messages)."
+    )
+    post_llm_call: list[FunctionRef] = Field(
+        default_factory=list[str], description="After its response: (agent, response)."
+    )
+    pre_tool_call: list[FunctionRef] = Field(
+        default_factory=list[str], description="Before a call is decided about: (agent, tool_name, arguments)."
+    )
+    post_tool_call: list[FunctionRef] = Field(
+        default_factory=list[str], description="After it ran: (agent, tool_name, result)."
+    )
 
 _Number: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
 

@@ -14,17 +14,6 @@ from llm_do.spec.fields import FunctionRef, Models, ModelSettings, Name, Opt, St
 __all__ = ["NOT_YET", "CompactionFile", "FlowFile", "StateGate", "ThreadsFile"]
 
 NOT_YET: dict[str, str] = {
-    "project.context_providers": "context providers are not in this version",
-    "project.entry.flow": "flows are not in this version",
-    "project.flows": "flows are not in this version",
-    "project.hooks": "hooks in files are not in this version",
-    "project.threads": "threads are not in this version",
-    "project.toolsets.*.type=mcp": "MCP servers are not in this version",
-    "agent.compaction": "compaction is not in this version",
-    "agent.context_providers": "context providers are not in this version",
-    "agent.handoffs": "handoffs are not in this version",
-    "agent.hooks": "hooks in files are not in this version",
-    "agent.states": "states are not in this version",
 }
 """Dotted key to what is said of it. `*` stands for any one key, `=VALUE` for a value."""
 

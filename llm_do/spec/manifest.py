@@ -13,10 +13,10 @@ from llm_do.spec.codes import diagnostic
 from llm_do.spec.diagnostics import Diagnostic
 from llm_do.spec.faults import close_to
 from llm_do.spec.fields import (
-    AgentHooks,
     ClassRef,
     Effect,
     FunctionRef,
+    HooksFile,
     Models,
     ModelSettings,
     Name,
@@ -166,8 +166,8 @@ class ManifestFile(Strict):
         default_factory=dict[Name, ToolsetConfig], description="Name to the configuration of a toolset."
     )
     flows: dict[Name, FlowFile] = Field(default_factory=dict[Name, FlowFile], description="Name to a flow.")
-    hooks: AgentHooks = Field(
-        default_factory=dict[str, list[str]], description="Hook point to functions, for every agent."
+    hooks: HooksFile = Field(
+        default_factory=HooksFile.model_construct, description="Hook point to functions, for every agent."
     )
     context_providers: list[FunctionRef] = Field(
         default_factory=list[FunctionRef], description="Functions whose text is added to instructions at run time."

@@ -5,6 +5,7 @@ What the options do is the toolsets' business; here is only their shape.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import ConfigDict, Discriminator, Field, Tag
@@ -12,6 +13,7 @@ from pydantic import ConfigDict, Discriminator, Field, Tag
 from llm_do.spec.fields import Glob, Opt, Path, Strict, Text, text_or_object
 
 __all__ = [
+    "CONFIG_MODELS",
     "FilesystemConfig",
     "McpConfig",
     "ShellConfig",
@@ -70,7 +72,13 @@ class McpConfig(Strict):
     )
     timeout: float = Field(default=20, gt=0, allow_inf_nan=False, description="Seconds to wait for the server.")
     required: bool = Field(default=True, description="Whether a run ends when the server doesn't start.")
+    scope: Literal["session", "call"] = Field(
+        default="session", description="Whether a server runs as long as the session, or as one call of an agent."
+    )
 
+
+CONFIG_MODELS: Mapping[str, type[Strict]] = {"filesystem": FilesystemConfig, "shell": ShellConfig, "mcp": McpConfig}
+"""The `type` of a configured toolset to its model."""
 
 ToolsetConfig: TypeAlias = Annotated[FilesystemConfig | ShellConfig | McpConfig, Discriminator("type")]
 

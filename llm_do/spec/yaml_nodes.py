@@ -219,7 +219,8 @@ class _Composer:
         """Note an anchor, refuse a tag; where the value behind them starts."""
         start: int = event.start_mark.index
         if event.tag is not None:
-            self.report("LD111", f"the YAML tag `{_short(event.tag)}` is not part of the format", event, "leave it out")
+            shown = _short(event.tag.replace("tag:yaml.org,2002:", "!!"))
+            self.report("LD111", f"the YAML tag `{shown}` is not part of the format", event, "leave it out")
         if event.anchor is not None:
             self.anchors[event.anchor] = None
         if not event.start_mark.index < event.end_mark.index:

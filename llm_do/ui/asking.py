@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from llm_do.policy.display import visible
-from llm_do.runtime.approvals import ApprovalDecision, ApprovalRequest
+from llm_do.policy.hints import allows_call, proposals
+from llm_do.policy.pattern import PatternError, parse_pattern
+from llm_do.policy.rules import Rule, broad
+from llm_do.runtime.approvals import Answer, ApprovalDecision, ApprovalRequest
+from llm_do.runtime.questions import UserQuestion
 from llm_do.ui.display import Display
-from llm_do.ui.question import CHOICES, NOTE, parse_answer, question_text
+from llm_do.ui.question import NOTE, choices_text, parse_answer, question_text, rules_text
 from llm_do.ui.terminal import Terminal
+from llm_do.ui.text import wrap
 
 __all__ = ["Asker"]
 
@@ -19,11 +26,13 @@ class Asker:
     Args:
         terminal: Where to ask.
         display: What else writes there; it is silent meanwhile.
+        color: Use ANSI colours.
     """
 
-    def __init__(self, terminal: Terminal, display: Display) -> None:
+    def __init__(self, terminal: Terminal, display: Display, *, color: bool = False) -> None:
         self._terminal = terminal
         self._display = display
+        self._color = color
 
     async def __call__(self, request: ApprovalRequest) -> ApprovalDecision:
         """Ask one question.
@@ -36,22 +45,56 @@ class Asker:
         """
         terminal = self._terminal
         self._display.hold()
+        muted = terminal.unmute()
         answered = False
         try:
             terminal.forget_typed()
-            terminal.write(question_text(request, terminal.columns))
-            decision = await self._answer()
+            terminal.write(question_text(request, terminal.columns, color=self._color))
+            decision = await self._answer(request)
             answered = True
             return decision
         finally:
             if not answered:
                 terminal.write(f"\n(the question about {visible(request.tool_name)} is over)\n")
+            if muted:
+                terminal.mute()
             self._display.release()
 
-    async def _answer(self) -> ApprovalDecision:
+    async def ask_user(self, question: UserQuestion) -> str:
+        """Put an agent's own question to the person.
+
+        Args:
+            question: The question; a number chooses one of its answers.
+
+        Returns:
+            What the person typed, or the answer they chose.
+        """
+        terminal = self._terminal
+        self._display.hold()
+        muted = terminal.unmute()
+        try:
+            terminal.forget_typed()
+            lines = [f"{visible(question.agent_path or question.agent)} asks:"]
+            lines += [f"  | {line}" for line in visible(question.text, lines=True).split("\n")]
+            lines += [f"  {number} {visible(choice)}" for number, choice in enumerate(question.choices, 1)]
+            pieces = [piece for line in lines for piece in wrap(line, max(terminal.columns - 1, 20))]
+            terminal.write("".join(f"{piece}\n" for piece in pieces) + "answer: ")
+            said = await terminal.read_line()
+        finally:
+            if muted:
+                terminal.mute()
+            self._display.release()
+        if said is None:
+            raise EOFError("the person gave no answer")
+        line = said.strip()
+        if line.isdecimal() and 0 < int(line) <= len(question.choices):
+            return question.choices[int(line) - 1]
+        return line
+
+    async def _answer(self, request: ApprovalRequest) -> ApprovalDecision:
         terminal = self._terminal
         while True:
-            terminal.write(CHOICES)
+            terminal.write(choices_text(terminal.columns, person_only=request.person_only))
             line = await terminal.read_line()
             if line is None:
                 terminal.write("\n")
@@ -61,5 +104,53 @@ class Asker:
                 terminal.write(NOTE)
                 note = await terminal.read_line()
                 return ApprovalDecision("deny", note=(note or "").strip())
-            if key is not None:
+            if key == "pattern" or key == "always":
+                lasting = await self._lasting(request, "always" if key == "always" else "session")
+                if lasting is not None:
+                    return lasting
+            elif key == "session" and request.person_only:
+                terminal.write("an answer to this can't be remembered\n")
+            elif key is not None:
                 return ApprovalDecision(key)
+
+    async def _lasting(self, request: ApprovalRequest, answer: Answer) -> ApprovalDecision | None:
+        """An answer by a rule, or for good; None where the person went back."""
+        terminal = self._terminal
+        if request.person_only:
+            terminal.write("an answer to this can't be remembered\n")
+            return None
+        rules = proposals(request.call) if request.call is not None else []
+        while True:
+            terminal.write(rules_text(rules, terminal.columns, exact=answer == "always"))
+            line = (await terminal.read_line() or "").strip()
+            if not line:
+                return None
+            if line == "0" and answer == "always":
+                return ApprovalDecision(answer)
+            rule = self._rule(line, rules)
+            problem = _problem(rule, request)
+            if problem is not None:
+                terminal.write(f"{visible(problem)}\n")
+            elif await self._confirmed(rule):
+                return ApprovalDecision(answer, pattern=rule)
+
+    def _rule(self, line: str, rules: Sequence[str]) -> str:
+        return rules[int(line) - 1] if line.isdecimal() and 0 < int(line) <= len(rules) else line
+
+    async def _confirmed(self, rule: str) -> bool:
+        pattern = parse_pattern(rule)
+        if (pattern.primary is not None or pattern.named) and not broad(Rule("allow", pattern, rule)):
+            return True
+        self._terminal.write(f"{visible(rule)} allows calls with any arguments; y to keep it: ")
+        return (await self._terminal.read_line() or "").strip().lower() in ("y", "yes")
+
+
+def _problem(rule: str, request: ApprovalRequest) -> str | None:
+    """Why a rule is no answer to a question."""
+    try:
+        parse_pattern(rule)
+    except PatternError as error:
+        return f"that is no rule: {error.message} ({error.hint})"
+    if request.call is not None and not allows_call(rule, request.call):
+        return f"{rule} does not allow this call"
+    return None

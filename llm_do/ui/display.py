@@ -1,20 +1,23 @@
-"""What a person sees of a run on stderr: lines, streamed text, or one line of progress. Results go elsewhere."""
+"""What a person sees of a run on stderr: lines, streamed text, or a live tree below a transcript; no results."""
 
 from __future__ import annotations
 
 import os
-import time
+import re
 from collections.abc import Callable
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from llm_do.policy.display import visible
 from llm_do.runtime.events import Event, RetryEvent, TextDoneEvent, TextEvent, ThinkingEvent, WarningEvent
 from llm_do.ui.lines import event_line, warning_line
-from llm_do.ui.progress import Progress
 
-__all__ = ["Display"]
+if TYPE_CHECKING:
+    from llm_do.ui.live import Live
 
-_CLEAR = "\r\x1b[K"
+__all__ = ["Display", "terminal_size"]
+
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
 class Display:
@@ -23,22 +26,42 @@ class Display:
     Args:
         write: Writes text to stderr.
         verbosity: -1 nothing, 0 warnings, 1 lines, 2 text and thoughts too.
-        animate: Keep a line of progress at the bottom of the terminal.
+        animate: Keep a live tree at the bottom of the terminal, and a transcript above it.
+        color: Use ANSI colours.
+        lines: Draw with box characters.
+        size: Columns and rows of the terminal.
     """
 
-    def __init__(self, write: Callable[[str], None], verbosity: int = 0, *, animate: bool = False) -> None:
+    def __init__(
+        self,
+        write: Callable[[str], None],
+        verbosity: int = 0,
+        *,
+        animate: bool = False,
+        color: bool = False,
+        lines: bool = True,
+        size: Callable[[], tuple[int, int]] | None = None,
+    ) -> None:
         self._write = write
         self._verbosity = verbosity
-        self._progress = Progress(time.monotonic()) if animate else None
-        self._drawn = ""
+        self._live: Live | None = None
+        if animate:
+            from llm_do.ui.live import Live
+
+            self._live = Live(write, size or terminal_size, color=color, lines=lines)
         self._held: list[str] | None = None
         self._open: str | None = None
         self._streamed: set[str] = set()
 
     def on_event(self, event: Event) -> None:
         """Take one event in, and show what is to be shown of it."""
-        if self._progress is not None:
-            self._progress.note(event)
+        if self._live is not None:
+            text = self._live.take(event)
+            if text:
+                self._put(text)
+            if self._held is None:
+                self._live.tick(soon=isinstance(event, TextEvent))
+            return
         if isinstance(event, WarningEvent):
             if self._verbosity >= 0:
                 self.line(warning_line(event))
@@ -50,17 +73,27 @@ class Display:
             line = event_line(event)
             if line is not None:
                 self.line(line)
-        self.tick()
 
     def line(self, text: str) -> None:
         """Show one line, made harmless already."""
         self._close()
         self._put(f"{text}\n")
 
+    def foreign(self, text: str) -> None:
+        """Show what others have printed to stderr, without what would move the cursor.
+
+        Args:
+            text: Whole lines.
+        """
+        shown = _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text.replace("\r\n", "\n"))
+        self._close()
+        self._put(shown)
+
     def hold(self) -> None:
         """Show nothing until `release`: the terminal is somebody else's."""
         self._close()
-        self._erase()
+        if self._live is not None:
+            self._live.clear()
         self._held = []
 
     def release(self) -> None:
@@ -71,22 +104,22 @@ class Display:
         self.tick()
 
     def tick(self) -> None:
-        """Bring the line of progress up to date."""
-        if self._progress is None or self._held is not None or self._open is not None:
-            return
-        columns = 80
-        with suppress(OSError):
-            columns = os.get_terminal_size(2).columns or 80
-        text = self._progress.text(time.monotonic(), columns - 1)
-        if text != self._drawn:
-            self._write(f"{_CLEAR}{text}")
-            self._drawn = text
+        """Bring the tree up to date."""
+        if self._live is not None and self._held is None:
+            self._live.tick()
 
-    def end(self) -> None:
-        """Take the line of progress away; nothing comes after."""
+    def end(self, *, output: str | None = None) -> None:
+        """Take the tree away: a run is over.
+
+        Args:
+            output: The result, which is shown elsewhere and isn't repeated here.
+        """
         self._close()
-        self._erase()
-        self._progress = None
+        if self._live is not None:
+            left = self._live.rest(output)
+            self._live.clear()
+            if left:
+                self._write(left)
 
     def _text(self, event: TextEvent | TextDoneEvent | ThinkingEvent) -> None:
         if isinstance(event, TextDoneEvent):
@@ -115,11 +148,15 @@ class Display:
     def _put(self, text: str) -> None:
         if self._held is not None:
             self._held.append(text)
-            return
-        self._erase()
-        self._write(text)
+        elif self._live is not None:
+            self._live.above(text)
+        else:
+            self._write(text)
 
-    def _erase(self) -> None:
-        if self._drawn:
-            self._write(_CLEAR)
-            self._drawn = ""
+
+def terminal_size(number: int = 2) -> tuple[int, int]:
+    """Columns and rows of the terminal behind a file descriptor; 80 and 24 where it doesn't say."""
+    with suppress(OSError):
+        size = os.get_terminal_size(number)
+        return size.columns or 80, size.lines or 24
+    return 80, 24

@@ -6,28 +6,40 @@ behind a bar of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from llm_do.policy.display import format_args, visible
 from llm_do.runtime.approvals import ApprovalRequest
+from llm_do.ui.screen import paint
 from llm_do.ui.text import wrap
 
-__all__ = ["CHOICES", "NOTE", "parse_answer", "question_text"]
-
-CHOICES = "allow? y once, s for this session, n deny, d deny with a note, a abort the run: "
-"""What is asked at the end of a question, and again after a key that means nothing."""
+__all__ = ["NOTE", "choices_text", "parse_answer", "question_text", "rules_text"]
 
 NOTE = "note for the model: "
 """What is asked after `d`."""
 
-Key = Literal["once", "session", "deny", "note", "abort"]
+Key = Literal["once", "session", "pattern", "always", "deny", "note", "abort"]
+
+_CHOICES: Mapping[str, str] = {
+    "y": "once",
+    "s": "this session",
+    "p": "session by rule",
+    "w": "always",
+    "n": "deny",
+    "d": "deny with a note",
+    "a": "abort the run",
+}
 
 _KEYS: dict[str, Key] = {
     "y": "once",
     "yes": "once",
     "s": "session",
     "session": "session",
+    "p": "pattern",
+    "pattern": "pattern",
+    "w": "always",
+    "always": "always",
     "n": "deny",
     "no": "deny",
     "d": "note",
@@ -38,18 +50,57 @@ _LINE = "    | "
 _MORE = "    \\ "
 
 
-def question_text(request: ApprovalRequest, columns: int = 80) -> str:
+def choices_text(columns: int = 80, *, person_only: bool = False) -> str:
+    """What is asked at the end of a question, and again after a key that means nothing.
+
+    Args:
+        columns: Columns of the terminal.
+        person_only: The answer can't be remembered, so that it isn't offered.
+
+    Example:
+        >>> choices_text(200, person_only=True)
+        'allow? y once, n deny, d deny with a note, a abort the run: '
+    """
+    lines = ["allow?"]
+    kept = [key for key in _CHOICES if not (person_only and key in "spw")]
+    for key in kept:
+        word = f"{key} {_CHOICES[key]}" + ("," if key != kept[-1] else ":")
+        if len(lines[-1]) + len(word) + 2 > columns - 1:
+            lines.append(f"  {word}")
+        else:
+            lines[-1] += f" {word}"
+    return "\n".join(lines) + " "
+
+
+def rules_text(rules: Sequence[str], columns: int = 80, *, exact: bool = False) -> str:
+    """The rules that are proposed for an answer that lasts, and what is asked then.
+
+    Args:
+        rules: The proposals.
+        columns: Columns of the terminal.
+        exact: Offer this very call too.
+    """
+    shown = {"0": "exactly this call"} if exact else {}
+    shown |= {str(number): visible(rule) for number, rule in enumerate(rules, 1)}
+    lines = [line for key, text in shown.items() for line in _continued(f"  {key} {text}", max(columns - 1, 20))]
+    asked = "a number, another rule, or nothing to go back: "
+    return "".join(f"{line}\n" for line in lines) + asked
+
+
+def question_text(request: ApprovalRequest, columns: int = 80, *, color: bool = False) -> str:
     """The question, without the choices.
 
     Args:
         request: What is asked.
         columns: Columns of the terminal; longer lines go on in the next, behind a backslash instead of a bar.
+        color: Use ANSI colours.
 
     Returns:
         Lines, with a line break at the end.
     """
     room = max(columns - 1, 20)
-    lines = _continued(f"{visible(request.agent_path)} wants to call {visible(request.tool_name)}", room)
+    asks = _continued(f"{visible(request.agent_path)} wants to call {visible(request.tool_name)}", room)
+    lines = [paint(line, "question", color=color) for line in asks]
     if request.description:
         lines += _named("what", visible(request.description, lines=True), room)
     for name, value in format_args(request.args):
@@ -57,7 +108,7 @@ def question_text(request: ApprovalRequest, columns: int = 80) -> str:
     if not request.args:
         lines.append("  (no arguments)")
     if request.diff:
-        lines += ["  changes:", *_block(visible(request.diff.removesuffix("\n"), lines=True), room)]
+        lines += ["  changes:", *_changes(visible(request.diff.removesuffix("\n"), lines=True), room, color=color)]
     lines += _named("asked because", visible(_why(request)), room)
     return "".join(f"{line}\n" for line in lines)
 
@@ -86,6 +137,13 @@ def _block(text: str, room: int) -> Iterator[str]:
         for piece in wrap(line, room - len(_LINE)):
             yield f"{mark}{piece}"
             mark = _MORE
+
+
+def _changes(diff: str, room: int, *, color: bool) -> Iterator[str]:
+    for line in diff.split("\n"):
+        name = {"+": "good", "-": "bad", "@": "quiet"}.get(line[:1])
+        for piece in _block(line, room):
+            yield paint(piece, name, color=color) if name else piece
 
 
 def parse_answer(text: str) -> Key | None:

@@ -5,7 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-__all__ = ["can_animate", "is_plain", "wants_color"]
+__all__ = ["can_animate", "draws_lines", "is_plain", "paint", "wants_color"]
+
+_STYLES: Mapping[str, str] = {
+    "good": "32",
+    "bad": "31",
+    "warn": "33",
+    "name": "1",
+    "question": "1;33",
+    "quiet": "2",
+    "tool": "36",
+}
+"""The terminal's own colours, which its owner has chosen to be readable on their background."""
 
 
 def is_plain(environ: Mapping[str, str]) -> bool:
@@ -21,3 +32,20 @@ def can_animate(environ: Mapping[str, str]) -> bool:
 def wants_color(environ: Mapping[str, str], *, no_color: bool = False) -> bool:
     """Whether stderr may be coloured."""
     return not no_color and not environ.get("NO_COLOR") and can_animate(environ)
+
+
+def paint(text: str, style: str, *, color: bool = True) -> str:
+    """A text in one of our styles; without colours, the text.
+
+    Args:
+        text: Text that is harmless already.
+        style: `good`, `bad`, `warn`, `name`, `question`, `quiet` or `tool`.
+        color: Whether colours are wanted.
+    """
+    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if color and text else text
+
+
+def draws_lines(environ: Mapping[str, str]) -> bool:
+    """Whether the locale says that the terminal shows more than ASCII, so that trees may have lines."""
+    said = environ.get("LC_ALL") or environ.get("LC_CTYPE") or environ.get("LANG") or ""
+    return "utf8" in said.lower().replace("-", "")

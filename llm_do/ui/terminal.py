@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
+from typing import Any
 
 from llm_do.ui.screen import can_animate
 
@@ -18,7 +19,7 @@ __all__ = ["Terminal", "find_terminal"]
 _LINE_BYTES = 4096
 
 
-def find_terminal(environ: Mapping[str, str]) -> Terminal | None:
+def find_terminal(environ: Mapping[str, str], writes: int = 2) -> Terminal | None:
     """The terminal on which a person can be asked.
 
     That is stdin's where stderr is one too; where stdin is a pipe or a file that holds the input, the process's
@@ -26,6 +27,7 @@ def find_terminal(environ: Mapping[str, str]) -> Terminal | None:
 
     Args:
         environ: The environment.
+        writes: A file descriptor of the terminal that is stderr.
 
     Returns:
         The terminal; None when there is none, or this process is in its background.
@@ -33,7 +35,7 @@ def find_terminal(environ: Mapping[str, str]) -> Terminal | None:
     if not can_animate(environ):
         return None
     if os.isatty(0):
-        return Terminal(0, 2) if _in_foreground(0) else None
+        return Terminal(0, writes) if _in_foreground(0) else None
     try:
         mode = os.fstat(0).st_mode
         if not stat.S_ISFIFO(mode) and not stat.S_ISREG(mode):
@@ -65,6 +67,7 @@ class Terminal:
     def __init__(self, reads: int, writes: int) -> None:
         self._reads = reads
         self._writes = writes
+        self._echoing: Any = None
 
     @property
     def columns(self) -> int:
@@ -79,6 +82,34 @@ class Terminal:
         with suppress(OSError):
             while data:
                 data = data[os.write(self._writes, data) :]
+
+    def mute(self) -> None:
+        """Show nothing of what is typed, since an echoed Enter would move what is drawn."""
+        if sys.platform == "win32" or self._echoing is not None or not _in_foreground(self._reads):
+            return
+        import termios
+
+        with suppress(OSError, termios.error):
+            before = termios.tcgetattr(self._reads)
+            silent = [*before[:3], before[3] & ~(termios.ECHO | termios.ECHONL), *before[4:]]
+            termios.tcsetattr(self._reads, termios.TCSANOW, silent)
+            self._echoing = before
+
+    def unmute(self) -> bool:
+        """Show what is typed, as before.
+
+        Returns:
+            Whether it was muted.
+        """
+        before, self._echoing = self._echoing, None
+        if before is None or sys.platform == "win32":
+            return False
+        import termios
+
+        with suppress(OSError, termios.error):
+            if _in_foreground(self._reads):
+                termios.tcsetattr(self._reads, termios.TCSANOW, before)
+        return True
 
     def forget_typed(self) -> None:
         """Drop what was typed before the question could be read: it answers nothing."""

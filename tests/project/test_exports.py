@@ -14,7 +14,7 @@ def exported(make: Make, **files: str) -> dict[str, str]:
     root = make({f"{name}.py": text for name, text in files.items()})
     loaded = load_python_files(root, sorted(root / f"{name}.py" for name in files))
     assert loaded.diagnostics == []
-    found, faults = read_exports(loaded.files)
+    found, faults, _ = read_exports(loaded.files)
     assert faults == []
     return {item.name: item.kind for item in found}
 

@@ -38,7 +38,7 @@ TRIGGERS: dict[str, tuple[str, int, int]] = {
     "LD126": ("---\nname: a\ninput_model_ref: X\n---\n", 3, 18),
     "LD128": ("---\nname: a\nmodel: b\ncompatible_models: [b]\n---\n", 4, 1),
     "LD130": ("---\nname: a\noutput: {type: x}\n---\n", 3, 16),
-    "LD190": ("---\nname: a\nhandoffs: [b]\n---\n", 3, 1),
+    "LD190": ("---\nname: a\ncontext_providers: []\n---\n", 3, 1),
 }
 
 MANIFESTS: dict[str, tuple[str, int, int]] = {

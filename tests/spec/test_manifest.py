@@ -162,7 +162,7 @@ def test_another_version_is_not_guessed_at() -> None:
     [
         ("{}", [("LD127", '"entry"')]),
         ('{"agent": "a", "function": "m.py:f"}', [("LD127", '"function"')]),
-        ('{"agent": "a", "flow": "b"}', [("LD127", '"flow"'), ("LD190", '"flow"')]),
+        ('{"agent": "a", "flow": "b"}', [("LD127", '"flow"')]),
         ('{"agnt": "a"}', [("LD120", '"agnt"')]),
         ('{"agent": "a b"}', [("LD125", '"a b"')]),
         ('{"agent": 5}', [("LD122", "5")]),
@@ -231,15 +231,13 @@ def test_a_manifest_has_a_version_an_entry_and_files(text: str, expected: list[t
         ('"toolsets": {"d": {"type": "shell", "allow": "git"}}', [("LD122", '"git"')]),
         ('"toolsets": {"d d": {"type": "shell"}}', [("LD125", '"d d"')]),
         ('"toolsets": {"d": []}', [("LD122", "[]")]),
-        ('"toolsets": {"g": {"type": "mcp", "url": "x"}}', [("LD190", '"type"')]),
-        ('"toolsets": {"g": {"type": "mcp"}}', [("LD121", '"g"'), ("LD190", '"type"')]),
-        (
-            '"toolsets": {"g": {"type": "mcp", "url": "x", "command": ["y"]}}',
-            [("LD190", '"type"'), ("LD128", '"command"')],
-        ),
-        ('"flows": {"a": {"mode": "workflow", "flow": "a >> b"}}', [("LD190", '"flows"')]),
+        ('"toolsets": {"g": {"type": "mcp"}}', [("LD121", '"g"')]),
+        ('"toolsets": {"g": {"type": "mcp", "url": "x", "scope": "run"}}', [("LD123", '"run"')]),
+        ('"toolsets": {"g": {"type": "mcp", "url": "x", "command": ["y"]}}', [("LD128", '"command"')]),
+        ('"flows": {"a": {"mode": "handoff", "agents": []}}', [("LD124", "[]")]),
         ('"flows": {"a": {"mode": "team", "led": "x"}}', None),
-        ('"hooks": {"start": ["h.py:f"]}', [("LD190", '"hooks"')]),
+        ('"hooks": {"start": ["h.py"]}', [("LD126", '"h.py"')]),
+        ('"hooks": {"begin": ["h.py:f"]}', [("LD120", '"begin"')]),
         ('"context_providers": ["h.py:f"]', [("LD190", '"context_providers"')]),
         ('"threads": {"store": "memory"}', [("LD190", '"threads"')]),
         ('"threads": {"model": 1}', [("LD190", '"threads"'), ("LD122", "1")]),
@@ -251,7 +249,7 @@ def test_a_manifest_has_a_version_an_entry_and_files(text: str, expected: list[t
 )
 def test_each_fault_has_its_code_and_place(inside: str, expected: list[tuple[str, str]] | None) -> None:
     if expected is None:
-        expected = [("LD190", '"flows"'), ("LD121", '"a"'), ("LD120", '"led"')]
+        expected = [("LD121", '"a"'), ("LD120", '"led"')]
     assert extra(inside) == expected
 
 
@@ -297,11 +295,7 @@ def test_the_nodes_have_the_places_of_references() -> None:
 def test_what_this_version_does_not_act_on_is_never_accepted_silently(key: str) -> None:
     samples = {
         "project.context_providers": '"context_providers": []',
-        "project.entry.flow": '"entry": {"flow": "x"}',
-        "project.flows": '"flows": {}',
-        "project.hooks": '"hooks": {}',
         "project.threads": '"threads": {}',
-        "project.toolsets.*.type=mcp": '"toolsets": {"g": {"type": "mcp", "url": "x"}}',
     }
     sample = samples[key]
     rest = '"version": 1, "agent_files": ["*.agent"]' + ("" if "entry" in sample else ', "entry": {"agent": "a"}')

@@ -32,7 +32,7 @@ def command(*words: str) -> list[str]:
 
 def toolset(**config: Any) -> BuiltinToolset:
     given = {"command": command()} if "url" not in config and "command" not in config else {}
-    return BuiltinToolset("small", TARGET, {"type": "mcp", **given, **config})
+    return BuiltinToolset("small", TARGET, {"type": "mcp", "timeout": 60, **given, **config})
 
 
 def runtime(root: Path, *turns: Any, ref: Any = "small", approvals: Any = "approve_all", **config: Any) -> Runtime:
@@ -221,6 +221,17 @@ def test_a_server_that_dies_is_a_failed_result_and_starts_anew(tmp_path: Path) -
     assert "the MCP server small is gone" in said[0][1]
     assert "crashing as asked" in said[0][1]
     assert said[1] == ("success", "3")
+
+
+def test_parallel_calls_to_a_server_that_dies_all_end_and_the_next_has_a_new_one(tmp_path: Path) -> None:
+    session = runtime(
+        tmp_path,
+        [call("small_slow", {}, "s1"), call("small_slow", {}, "s2"), call("small_crash", {}, "c")],
+        [call("small_add", {"a": n, "b": 1}, f"a{n}") for n in range(3)],
+    )
+    said = results(carry_out(session))
+    assert [outcome for outcome, _ in said[:3]] == ["failed"] * 3
+    assert said[3:] == [("success", "1"), ("success", "2"), ("success", "3")]
 
 
 def test_a_call_that_hangs_ends_in_time(tmp_path: Path) -> None:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import logging
 import os
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +28,12 @@ __all__ = ["McpSession"]
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _STOP_SECONDS = 10.0
-_GONE = ("connection closed", "closedresource", "brokenresource", "not connected", "session", "connect")
+_CLIENT = "pydantic_ai.mcp"
+_GONE = re.compile(
+    r"connection (?:was )?(?:closed|lost|reset)|connecterror|failed to connect|connection attempts failed|not connected"
+    r"|closedresource|brokenresource|endofstream|session (?:was |has been )?(?:closed|terminated|not found|expired)",
+    re.IGNORECASE,
+)
 
 
 class McpSession:
@@ -54,6 +61,9 @@ class McpSession:
         Raises:
             ToolError: The server did not start, or not in time.
         """
+        # The client takes seconds to import, which are not the server's.
+        if _CLIENT not in sys.modules:
+            await asyncio.to_thread(importlib.import_module, _CLIENT)
         async with self._lock:
             if self._task is None or self._task.done() or self._ready is None:
                 await self._close()
@@ -75,10 +85,11 @@ class McpSession:
                 await self._close()
                 raise ToolError(f"the MCP server {self.name} did not start: {_reason(error)}{said}") from error
 
-    async def failed(self, error: BaseException) -> ToolError | None:
+    async def failed(self, client: MCPToolset[Any], error: BaseException) -> ToolError | None:
         """What became of the connection when a call failed so.
 
         Args:
+            client: The client that was called; a newer connection is left alone.
             error: What the call raised.
 
         Returns:
@@ -88,7 +99,8 @@ class McpSession:
             return None
         said = await self.said()
         async with self._lock:
-            await self._close()
+            if self._ready is not None and self._is_ready() and self._ready.result() is client:
+                await self._close()
         return ToolError(f"the MCP server {self.name} is gone: {_reason(error)}{said}")
 
     async def said(self) -> str:
@@ -193,8 +205,7 @@ def _filled(text: str, environ: Mapping[str, str] | None = None) -> str:
 
 def _is_gone(error: BaseException) -> bool:
     """Whether a failure is the connection's and not the tool's."""
-    told = f"{type(error).__name__} {error}".lower()
-    return any(word in told for word in _GONE)
+    return _GONE.search(f"{type(error).__name__} {error}") is not None
 
 
 def _reason(error: BaseException) -> str:

@@ -110,7 +110,7 @@ class McpServerToolset(ServerToolset):
                 f"the MCP server {self.name} did not answer {own} in {self.config.timeout:g} s{said}"
             ) from error
         except Exception as error:
-            if (gone := await session.failed(error)) is not None:
+            if (gone := await session.failed(client, error)) is not None:
                 raise gone from error
             if isinstance(error, ModelRetry):
                 raise
@@ -127,7 +127,7 @@ class McpServerToolset(ServerToolset):
                 f"the MCP server {self.name} did not tell its tools in {self.config.timeout:g} s{said}"
             ) from error
         except Exception as error:
-            gone = await session.failed(error)
+            gone = await session.failed(client, error)
             raise gone or ToolError(f"the MCP server {self.name} did not tell its tools: {error}") from error
 
     def _session(self, call: CallContext) -> McpSession:

@@ -1,0 +1,164 @@
+"""What toolkits cost: `python benchmarks/toolkits.py`. Processor time, in this process, no network.
+
+`main()` returns the figures: a run's copy of a context by its size, a step with a hundred gated tools against the same
+without gates, and five hundred concurrent runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+
+from llm_do import AgentSpec, Project, Runtime, Toolkit
+from llm_do.project.gates import Gate
+from llm_do.project.project import EntrySpec
+from llm_do.project.registry import Registered, Registry
+
+SIZES = (10, 1_000, 100_000)
+TOOLS = 100
+STEPS = 20
+RUNS = 500
+TARGET_COPY = 2.0
+TARGET_STEP = 1.2
+
+
+def micros(action: Callable[[], object], *, times: int = 200, rounds: int = 20) -> float:
+    """The least processor time of one call of an action, in microseconds."""
+    best = float("inf")
+    for _ in range(rounds):
+        start = time.process_time_ns()
+        for _ in range(times):
+            action()
+        best = min(best, (time.process_time_ns() - start) / times / 1000)
+    return best
+
+
+def copies() -> dict[str, float]:
+    """Microseconds of a run's copy of a toolkit's state, by the number of keys, with one write to it."""
+    found: dict[str, float] = {}
+    for size in SIZES:
+        kit = Toolkit("kit", context={f"key{number}": number for number in range(size)})
+
+        def begin(kit: Toolkit = kit) -> None:
+            kit.snapshot().context.copy().set("key1", 2)
+
+        found[str(size)] = round(micros(begin), 2)
+    return found
+
+
+def stepping(steps: int) -> FunctionModel:
+    """A model that calls one tool so many times, then answers."""
+
+    async def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        done = sum(message.kind == "response" for message in messages)
+        if done == steps:
+            return ModelResponse([TextPart("done")])
+        return ModelResponse([ToolCallPart("tool_0", {"value": done})])
+
+    return FunctionModel(answer)
+
+
+def runtime_of(spec: AgentSpec) -> Runtime:
+    """A runtime over this one agent that allows everything."""
+    registry = Registry({spec.name: Registered(spec.name, "agent", spec)})
+    return Runtime(Project(Path.cwd(), EntrySpec("agent", spec.name), registry), approvals="approve_all")
+
+
+async def work(value: int) -> int:
+    """Give the value back."""
+    return value
+
+
+def tools() -> list[Any]:
+    """A hundred async functions of one parameter."""
+    made: list[Any] = []
+    for number in range(TOOLS):
+
+        async def tool(value: int) -> int:
+            """Give the value back."""
+            return value
+
+        tool.__name__ = f"tool_{number}"
+        made.append(tool)
+    return made
+
+
+def specs() -> dict[str, AgentSpec]:
+    """The same agent without gates, with a declared gate on every tool, and with a toolkit."""
+    common: Mapping[str, Any] = {"max_steps": STEPS + 1, "loop_threshold": 0}
+    gates = {f"tool_{number}": Gate(forbids=("never",), enables=("used",)) for number in range(TOOLS)}
+    kit = Toolkit("kit", context={f"key{number}": number for number in range(1_000)})
+    for number in range(TOOLS):
+        kit.tool(name=f"tool_{number}", forbidden_states=["never"], enables_states=["used"])(work)
+    return {
+        "plain": AgentSpec("main", model=stepping(STEPS), tools=tools(), **common),
+        "states": AgentSpec("main", model=stepping(STEPS), tools=tools(), states=gates, **common),
+        "toolkit": AgentSpec("main", model=stepping(STEPS), toolsets=[kit], **common),
+    }
+
+
+def steps() -> dict[str, float]:
+    """Processor time of a step in milliseconds, interleaved so that a busy machine is busy for all of them."""
+    runtimes = {name: runtime_of(spec) for name, spec in specs().items()}
+    best = dict.fromkeys(runtimes, float("inf"))
+    for _ in range(12):
+        for name, runtime in runtimes.items():
+            start = time.process_time_ns()
+            asyncio.run(runtime.run("go"))
+            best[name] = min(best[name], (time.process_time_ns() - start) / 1e6 / STEPS)
+    return {name: round(value, 3) for name, value in best.items()}
+
+
+def crowd() -> dict[str, float]:
+    """Five hundred runs of one toolkit at once: processor seconds, and whether each has its own state."""
+    kit = Toolkit("kit", context={"sum": 0, **{f"key{number}": number for number in range(10_000)}})
+
+    @kit.tool(name="tool_0")
+    async def add(ctx: Any, value: int) -> Any:
+        """Add."""
+        return "added", {"sum": ctx.state["sum"] + value}
+
+    runtime = runtime_of(AgentSpec("main", model=stepping(3), toolsets=[kit], loop_threshold=0))
+
+    async def all_of_them() -> list[Any]:
+        return await asyncio.gather(*(runtime.run("go") for _ in range(RUNS)))
+
+    start = time.process_time_ns()
+    results = asyncio.run(all_of_them())
+    spent = (time.process_time_ns() - start) / 1e9
+    right = all(result.toolkits["kit"].context["sum"] == 3 for result in results)
+    return {"seconds": round(spent, 2), "ms_per_run": round(spent / RUNS * 1000, 2), "right": float(right)}
+
+
+def main() -> dict[str, Any]:
+    """Measure everything.
+
+    Returns:
+        `copy_us` by size, `copy_ratio`, `step_ms` by kind, `step_ratio` of each kind to plain, `crowd`, and `met`.
+    """
+    copied, stepped, crowded = copies(), steps(), crowd()
+    ratio = copied[str(SIZES[-1])] / copied[str(SIZES[0])]
+    ratios = {name: round(value / stepped["plain"], 3) for name, value in stepped.items() if name != "plain"}
+    met = ratio <= TARGET_COPY and max(ratios.values()) <= TARGET_STEP and crowded["right"] == 1
+    return {
+        "copy_us": copied,
+        "copy_ratio": round(ratio, 2),
+        "step_ms": stepped,
+        "step_ratio": ratios,
+        "crowd": crowded,
+        "met": met,
+    }
+
+
+if __name__ == "__main__":
+    figures = main()
+    print(json.dumps(figures, indent=2))
+    sys.exit(0 if figures["met"] else 1)

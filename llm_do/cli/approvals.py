@@ -1,0 +1,167 @@
+"""`llm-do approvals`: what was allowed for good, taking it back, and why a call is allowed or not."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from llm_do.cli.lean import LeanCommand
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    rich_markup_mode=None,
+    add_completion=False,
+    no_args_is_help=True,
+    help="List, take back and explain what is allowed.",
+)
+
+Project = Annotated[
+    str | None,
+    typer.Option(
+        "--project",
+        "-p",
+        metavar="PROJECT",
+        help="Folder, manifest or .agent file; by default the project of the current folder.",
+        show_default=False,
+    ),
+]
+Form = Annotated[Literal["text", "json"], typer.Option("--format", help="For people, or for programs.")]
+
+
+@app.command("list", cls=LeanCommand)
+def list_answers(project: Project = None, form: Form = "text") -> int:
+    """List what was allowed for good: `.llm-do/approvals.json`, which may also be edited.
+
+    The rules of the project itself stand in its manifest; `llm-do graph --permissions` shows what they come to.
+    """
+    import json
+
+    from llm_do.cli.streams import claim_stdout, warn
+    from llm_do.policy.display import visible
+
+    results = claim_stdout()
+    answers = _answers(project)
+    if form == "json":
+        data = [
+            {"number": number, "allows": item.text, "place": item.place, "added": item.added, "entry": dict(item.entry)}
+            for number, item in enumerate(answers.stored, 1)
+        ]
+        results.write(json.dumps({"answers": data, "faults": list(answers.faults)}, indent=2) + "\n")
+    else:
+        for number, item in enumerate(answers.stored, 1):
+            results.write(f"{number} {visible(item.text)}  ({visible(item.place)})\n")
+        if not answers.stored:
+            warn("nothing was allowed for good")
+    for fault in answers.faults:
+        warn(visible(f"warning: {fault}; it allows nothing"))
+    return 0
+
+
+@app.command(cls=LeanCommand)
+def revoke(
+    numbers: Annotated[
+        list[int] | None, typer.Argument(metavar="NUMBER...", help="As `list` shows them.", show_default=False)
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Everything that was allowed for good.")] = False,
+    project: Project = None,
+) -> int:
+    """Take back what was allowed for good.
+
+    \b
+    Examples:
+      llm-do approvals revoke 2
+      llm-do approvals revoke --all
+    """
+    from llm_do.cli.streams import claim_stdout, warn
+    from llm_do.errors import UsageError
+    from llm_do.policy.display import visible
+
+    claim_stdout()
+    root = _root(project)
+    from llm_do.runtime import answers
+
+    if everything:
+        answers.clear(root)
+        warn("nothing is allowed for good any more")
+        return 0
+    stored = answers.load(root).stored
+    wrong = [number for number in numbers or () if not 0 < number <= len(stored)]
+    if wrong or not numbers:
+        said = f"there is no number {wrong[0]}" if wrong else "nothing was named to take back"
+        raise UsageError(said, hint="`llm-do approvals list` shows the numbers; --all takes back everything.")
+    gone = [stored[number - 1] for number in sorted(set(numbers))]
+    answers.revoke(root, gone)
+    for item in gone:
+        warn(visible(f"revoked: {item.text}"))
+    return 0
+
+
+@app.command(cls=LeanCommand)
+def explain(
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[AGENT] TOOL [ARGS]...",
+            help="The agent or its call path, the tool, and its arguments: JSON, NAME=VALUE, or the main one's text.",
+            show_default=False,
+        ),
+    ],
+    project: Project = None,
+    allow: Annotated[
+        list[str] | None, typer.Option("--allow", metavar="PATTERN", help="As if `run` was given it; repeatable.")
+    ] = None,
+    deny: Annotated[
+        list[str] | None, typer.Option("--deny", metavar="PATTERN", help="As if `run` was given it; repeatable.")
+    ] = None,
+    form: Form = "text",
+    seconds: Annotated[
+        float, typer.Option("--import-timeout", min=0.1, help="Seconds the import of one Python file may take.")
+    ] = 30.0,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,  # noqa: ARG001
+) -> int:
+    """Say whether a call would be allowed, by which rule, and where that rule stands. Nothing is called.
+
+    \b
+    Examples:
+      llm-do approvals explain shell 'git log -3'
+      llm-do approvals explain main/writer write_file path=out/a.md content=text
+      llm-do approvals explain send '{"to": "ann"}' --allow 'send(to=ann)'
+    """
+    import json
+
+    from llm_do.cli.diagnostics import show
+    from llm_do.cli.streams import claim_stdout, without_plugins
+    from llm_do.cli.target import here_or_at
+
+    results = claim_stdout()
+    without_plugins()
+    path = here_or_at(project)
+    from llm_do.project.apart import check_apart
+    from llm_do.ui.explain import lines
+
+    given = {"words": list(words), "allow": list(allow or ()), "deny": list(deny or ())}
+    found = check_apart(path, "llm_do.ui.explain:explain_data", given, seconds=seconds)
+    if found.data is None:
+        show(found)
+        return 3
+    if form == "json":
+        results.write(json.dumps(found.data, indent=2) + "\n")
+    else:
+        results.write("".join(f"{line}\n" for line in lines(found.data)))
+    return 0
+
+
+def _root(project: str | None):
+    from llm_do.cli.target import here_or_at
+    from llm_do.project.locate import locate
+
+    return locate(here_or_at(project)).root
+
+
+def _answers(project: str | None):
+    root = _root(project)
+    from llm_do.runtime import answers
+
+    return answers.load(root)

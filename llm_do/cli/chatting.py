@@ -1,0 +1,221 @@
+"""The conversation of `llm-do chat`: turns, what Ctrl-C means in them, how it ends. Its commands are elsewhere."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from llm_do.cli import failure, stdin
+from llm_do.cli.chatcommands import COMMANDS, carry_out
+from llm_do.cli.inputs import with_files
+from llm_do.cli.memory import Memory
+from llm_do.cli.running import check_options, link, prepare, print_output, tell_errors
+from llm_do.cli.signals import Interrupts, kill_children
+from llm_do.cli.streams import Results, claim_stdout, warn
+from llm_do.cli.target import resolve
+from llm_do.errors import LlmDoError, UsageError
+from llm_do.ui.prompt import Leave, LinePrompt, Prompt, TerminalPrompt, candidates
+
+if TYPE_CHECKING:
+    from llm_do.cli.options import RunOptions
+    from llm_do.cli.session import Session
+    from llm_do.project.project import Project
+    from llm_do.runtime.results import RunResult
+
+__all__ = ["Chat", "start"]
+
+_COMMAND = re.compile(r"/[a-z]+(\s|$)")
+"""What is a command, known or not; a path has another slash or a dot."""
+
+
+def start(options: RunOptions, *, last: bool) -> int:
+    """Talk until the person leaves.
+
+    Args:
+        options: The command line.
+        last: Continue the conversation that was used last.
+
+    Returns:
+        The exit code: 0, or that of the last turn that failed.
+    """
+    results = claim_stdout()
+    interrupts = Interrupts()
+    interrupts.install()
+    try:
+        check_options(options)
+        if last and options.thread is not None:
+            raise UsageError("--continue and --thread exclude each other", hint="Keep one of them.")
+        target = resolve(options.project, options.prompt)
+        project = link(target.path, options)
+        if not project.allow_cli_input:
+            raise UsageError(
+                "the project takes no input from the command line", hint="Set `allow_cli_input` in project.json."
+            )
+        prepare(options)
+        from llm_do.cli.session import Session
+
+        session = Session(project, options, results, interrupts)
+        chat = Chat(project, options, results, interrupts, session)
+        return session.serve(lambda: chat.talk(target.prompt, last=last))
+    except KeyboardInterrupt:
+        kill_children()
+        return interrupts.exit_code
+    except Exception as error:  # noqa: BLE001 (whatever it is, a person gets a paragraph)
+        return failure.report(failure.told(error), "text", results, debug=options.debug)
+
+
+class Chat:
+    """One conversation.
+
+    Args:
+        project: The project.
+        options: The command line.
+        results: Where answers go.
+        interrupts: What signals do.
+        session: Carries turns out.
+    """
+
+    def __init__(
+        self, project: Project, options: RunOptions, results: Results, interrupts: Interrupts, session: Session
+    ) -> None:
+        self.project = project
+        self.options = options
+        self.session = session
+        self.memory = Memory(project, options)
+        self.said: list[str] = []
+        self._results = results
+        self._interrupts = interrupts
+        self._code = 0
+
+    async def talk(self, first: str | None, *, last: bool) -> int:
+        """Take turns until there are no more.
+
+        Args:
+            first: What was said on the command line.
+            last: Continue the conversation that was used last.
+
+        Returns:
+            The exit code.
+        """
+        note = await self.memory.open(last=last)
+        prompt = self._prompt()
+        if self.session.animated:
+            warn(f"{note} (/help, Ctrl-D leaves)")
+        while True:
+            try:
+                text = first or await self._next(prompt)
+            except Leave as leave:
+                return 130 if leave.interrupted else self._code
+            first = None
+            if _COMMAND.match(text):
+                if not await self._command(text):
+                    return self._code
+            else:
+                await self.turn(text)
+            if self._results.closed:
+                return self._code
+            if self._interrupts.signum == 15:
+                return 143
+
+    async def _next(self, prompt: Prompt) -> str:
+        """What is said next; a signal that comes meanwhile ends the conversation."""
+        import asyncio
+
+        reading = asyncio.ensure_future(prompt.read())
+        loop = asyncio.get_running_loop()
+        self._interrupts.stop = lambda: loop.call_soon_threadsafe(reading.cancel) and None
+        try:
+            return await reading
+        except asyncio.CancelledError:
+            if self._interrupts.signum is None:
+                raise
+            raise KeyboardInterrupt from None
+
+    async def turn(self, text: str) -> None:
+        """Carry out one turn, and show what came of it.
+
+        Args:
+            text: What the person said; a word `@FILE` attaches a file.
+        """
+        self.said.append(text)
+        started = time.monotonic()
+        try:
+            await self.memory.mark()
+            value = with_files(self.project, self.options.entry, text)
+            result = await self.session.execute(value, **self.memory.options())
+        except LlmDoError as error:
+            self._code = failure.report(error, "text", self._results, debug=self.options.debug)
+            return
+        self.memory.keep(result)
+        self._show(result, time.monotonic() - started)
+
+    def _show(self, result: RunResult, seconds: float) -> None:
+        if result.status == "interrupted" and self._interrupts.signum != 15:
+            kill_children()
+            self._interrupts.forget()
+            warn("interrupted; the conversation goes on")
+            return
+        tell_errors(result, debug=self.options.debug)
+        if result.exit_code:
+            self._code = result.exit_code
+        if result.error is None:
+            print_output(result, self._results, self.session)
+        if self.options.verbosity >= 1 or (self.options.verbosity == 0 and self.session.animated):
+            from llm_do.ui.lines import summary_line
+
+            warn(summary_line(result, seconds))
+
+    async def _command(self, text: str) -> bool:
+        try:
+            return await carry_out(self, text)
+        except LlmDoError as error:
+            failure.report(error, "text", self._results)
+        except OSError as error:
+            warn(f"error: {error}")
+        return True
+
+    def _prompt(self) -> Prompt:
+        if not os.isatty(0):
+            if not stdin.is_data():
+                return _Nobody()
+            return LinePrompt()
+        if not self.session.animated:
+            return LinePrompt()
+        agents = [spec.name for spec in self.project.registry.agents()]
+        return TerminalPrompt(
+            "> ",
+            lambda before: candidates(before, list(COMMANDS), agents, Path.cwd()),
+            self._history(),
+            warn,
+        )
+
+    def _history(self) -> Path | None:
+        """The file of what was said before, if there can be one."""
+        if self.options.no_record or not self.project.record:
+            return None
+        folder = self.project.root / ".llm-do"
+        try:
+            folder.mkdir(exist_ok=True)
+            ignore = folder / ".gitignore"
+            if not ignore.exists():
+                ignore.write_text("# What llm-do keeps here is of this machine.\n*\n", encoding="utf-8")
+            file = folder / "chat_history"
+            os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+        except OSError:
+            return None
+        return file
+
+
+class _Nobody:
+    """There is no stdin: what was said on the command line is all."""
+
+    async def read(self) -> str:
+        """Nothing.
+
+        Raises:
+            Leave: Always.
+        """
+        raise Leave

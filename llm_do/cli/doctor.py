@@ -1,0 +1,59 @@
+"""`llm-do doctor`: what this machine, this terminal and this project have and lack, and what to do about it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from llm_do.cli.lean import LeanCommand
+
+__all__ = ["app"]
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command(cls=LeanCommand)
+def doctor(
+    project: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="PROJECT",
+            help="Folder, manifest or .agent file; by default the project of the current folder, if there is one.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,  # noqa: ARG001
+) -> int:
+    """Look at what this machine has and lacks: Python, extras, keys, models, sandbox, terminal, the project's store.
+
+    Whether a key is set is shown, never the key. The exit code is 1 when something keeps llm-do from working.
+    """
+    import json
+
+    from llm_do.cli.streams import claim_stdout
+    from llm_do.ui.checkup import checkup, lines
+
+    results = claim_stdout()
+    root = _root(project)
+    found = checkup(root)
+    if as_json:
+        data = {"checks": [item.to_dict() for item in found], "ok": all(item.status != "bad" for item in found)}
+        results.write(json.dumps(data, indent=2) + "\n")
+    else:
+        results.write("".join(f"{line}\n" for line in lines(found, results.columns)))
+    return 1 if any(item.status == "bad" for item in found) else 0
+
+
+def _root(project: str | None):
+    from llm_do.cli.target import here_or_at
+    from llm_do.errors import UsageError
+    from llm_do.project.locate import locate
+
+    try:
+        return locate(here_or_at(project)).root
+    except UsageError:
+        if project is not None:
+            raise
+        return None

@@ -1,0 +1,66 @@
+"""The options that `run` and `chat` share, each declared once."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+__all__ = [
+    "Allow",
+    "ApproveAll",
+    "BudgetUsd",
+    "Debug",
+    "Deny",
+    "Entry",
+    "MaxDepth",
+    "MaxSteps",
+    "Models",
+    "NoColor",
+    "NoRecord",
+    "Otel",
+    "Quiet",
+    "RejectAll",
+    "Thread",
+    "Timeout",
+    "User",
+    "Verbose",
+]
+
+Entry = Annotated[
+    str | None,
+    typer.Option("--entry", "--agent", metavar="NAME", help="Run another agent, flow or function of the project."),
+]
+Models = Annotated[
+    list[str] | None,
+    typer.Option("--model", metavar="[NAME=]MODEL", help="The model of every agent, or of the one named; repeatable."),
+]
+ApproveAll = Annotated[bool, typer.Option("--approve-all", help="Allow every call that would be asked about.")]
+RejectAll = Annotated[bool, typer.Option("--reject-all", help="Deny every call that would be asked about.")]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option("--allow", metavar="PATTERN", help="Allow matching calls without asking; repeatable."),
+]
+Deny = Annotated[
+    list[str] | None,
+    typer.Option("--deny", metavar="PATTERN", help="Deny matching calls, whatever else is said; repeatable."),
+]
+Thread = Annotated[str | None, typer.Option("--thread", metavar="ID", help="Continue this conversation, or begin it.")]
+User = Annotated[str | None, typer.Option("--user", metavar="ID", help="Whose run it is.")]
+NoRecord = Annotated[bool, typer.Option("--no-record", help="Keep nothing of this run on disk.")]
+MaxDepth = Annotated[int | None, typer.Option("--max-depth", min=1, help="Deepest nested call.")]
+MaxSteps = Annotated[int | None, typer.Option("--max-steps", min=1, help="Model requests in one agent's run.")]
+BudgetUsd = Annotated[float | None, typer.Option("--budget-usd", min=0.0, help="US dollars that a whole run may cost.")]
+Timeout = Annotated[float | None, typer.Option("--timeout", min=0.001, help="Seconds that a whole run may take.")]
+Otel = Annotated[
+    bool, typer.Option("--otel", help="Send OpenTelemetry spans to where the OTEL_ environment variables say.")
+]
+Verbose = Annotated[
+    int,
+    typer.Option(
+        "-v", "--verbose", count=True, help="Say on stderr what happens; -vv also streams text.", show_default=False
+    ),
+]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Nothing but errors on stderr.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
+NoColor = Annotated[bool, typer.Option("--no-color", help="No colours.")]

@@ -1,0 +1,122 @@
+"""`llm-do threads`: list, show, config, set, fork, branch, delete, export, import."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from llm_do.cli.lean import LeanCommand
+
+app = typer.Typer(
+    rich_markup_mode=None,
+    add_completion=False,
+    no_args_is_help=True,
+    help="Look at conversations, change and copy them.",
+)
+
+Project = Annotated[str, typer.Option("--project", metavar="PROJECT", help="Folder of the project.")]
+User = Annotated[str | None, typer.Option("--user", metavar="ID", help="Whose thread it is.")]
+Thread = Annotated[str, typer.Argument(metavar="THREAD", help="The thread's id.")]
+Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
+
+
+@app.command("list", cls=LeanCommand)
+def list_threads(
+    project: Project = ".",
+    user: User = None,
+    every_user: Annotated[bool, typer.Option("--all", help="Of every user.")] = False,
+    as_json: Json = False,
+) -> int:
+    """List threads, the latest first."""
+    return _do(project, "list_threads", user, every_user=every_user, as_json=as_json)
+
+
+@app.command(cls=LeanCommand)
+def show(
+    thread: Thread,
+    project: Project = ".",
+    user: User = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Messages at most, the latest.")] = 20,
+    as_json: Json = False,
+) -> int:
+    """Show a thread: its settings, its state, its latest messages."""
+    return _do(project, "show_thread", thread, user, limit=limit, as_json=as_json)
+
+
+@app.command(cls=LeanCommand)
+def config(thread: Thread, project: Project = ".", user: User = None) -> int:
+    """Print a thread's settings as JSON."""
+    return _do(project, "show_config", thread, user)
+
+
+@app.command("set", cls=LeanCommand)
+def set_config(
+    thread: Thread,
+    values: Annotated[
+        list[str],
+        typer.Argument(metavar="KEY=VALUE", help="A setting; its value is JSON or text, empty takes it away."),
+    ],
+    project: Project = ".",
+    user: User = None,
+) -> int:
+    """Change a thread's settings, such as `model=openai:gpt-5 history_limit=20 model_settings.temperature=0.2`."""
+    return _do(project, "set_config", thread, values, user)
+
+
+@app.command(cls=LeanCommand)
+def fork(
+    thread: Thread,
+    new: Annotated[str, typer.Argument(metavar="NEW", help="Id of the new thread.")],
+    project: Project = ".",
+    user: User = None,
+    at: Annotated[int | None, typer.Option("--at", min=0, help="Keep so many messages.")] = None,
+) -> int:
+    """Begin a new thread that shares another one's past."""
+    return _do(project, "fork", thread, new, user, at=at)
+
+
+@app.command(cls=LeanCommand)
+def branch(
+    thread: Thread,
+    project: Project = ".",
+    user: User = None,
+    at: Annotated[int | None, typer.Option("--at", min=0, help="Go back to so many messages.")] = None,
+    to: Annotated[str | None, typer.Option("--to", metavar="MESSAGE", help="Go to this message or branch.")] = None,
+) -> int:
+    """Go on from an earlier message; what came after it is kept as a branch. Without options, list the branches."""
+    return _do(project, "branch", thread, user, at=at, to=to)
+
+
+@app.command(cls=LeanCommand)
+def delete(
+    thread: Thread,
+    project: Project = ".",
+    user: User = None,
+) -> int:
+    """Delete a thread, its messages and the journal of its runs."""
+    return _do(project, "delete", thread, user)
+
+
+@app.command(cls=LeanCommand)
+def export(thread: Thread, project: Project = ".", user: User = None) -> int:
+    """Write a thread to stdout, one JSON record a line."""
+    return _do(project, "export", thread, user)
+
+
+@app.command("import", cls=LeanCommand)
+def import_thread(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="What `export` wrote; - is stdin.")],
+    project: Project = ".",
+    user: User = None,
+    name: Annotated[str | None, typer.Option("--as", metavar="ID", help="Another id for the thread.")] = None,
+) -> int:
+    """Read a thread that was exported, and check it; a thread that exists is left alone."""
+    return _do(project, "import_thread", file, user, name=name)
+
+
+def _do(project: str, what: str, *args: Any, **options: Any) -> int:
+    from llm_do.cli import stored
+
+    work: Any = getattr(stored, what)
+    return stored.carry_out(project, work, *args, **options)

@@ -1,0 +1,180 @@
+"""Linking flows: from the manifest's declarations to `FlowSpec`s, and from what is wrong to places in files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from llm_do.project.agents import AgentSpec
+from llm_do.project.checks import check_agent
+from llm_do.project.flow_checks import (
+    Spot,
+    delegate_name,
+    flow_faults,
+    own_faults,
+    spots_of,
+    transfer_tool_names,
+)
+from llm_do.project.flows import FlowSpec, member_of
+from llm_do.project.inventory import AgentTools
+from llm_do.project.names import Names
+from llm_do.project.plan_agents import plan_members
+from llm_do.project.reading import ProjectFiles
+from llm_do.project.references import References
+from llm_do.project.registry import NAME_PATTERN, Registered
+from llm_do.spec.diagnostics import Place
+from llm_do.spec.flow_expression import FlowSyntaxError, FlowTree, offset_in_json, parse_flow
+
+if TYPE_CHECKING:
+    from llm_do.spec.later import FlowFile
+
+__all__ = ["check_flows", "check_given_tools", "register_flows"]
+
+
+def register_flows(files: ProjectFiles, names: Names, references: References) -> None:
+    """Give the manifest's flows their names; what can't be read of one is told, and the flow left out.
+
+    Args:
+        files: The project's files.
+        names: Every name; takes the diagnostics.
+        references: Resolves aggregate functions.
+    """
+    if files.manifest is None:
+        return
+    for name, declared in files.manifest.flows.items():
+        place = files.key_place("flows", name)
+        flow = _flow(name, declared, files, names, references, place)
+        if flow is None:
+            names.broken.names.add(name)
+        else:
+            names.register(name, "flow", flow, place)
+
+
+def _flow(
+    name: str, declared: FlowFile, files: ProjectFiles, names: Names, references: References, place: Place
+) -> FlowSpec | None:
+    common: dict[str, Any] = {"name": name, "description": declared.description, "place": place}
+    if declared.mode == "handoff":
+        return FlowSpec(**common, mode="handoff", agents=tuple(declared.agents), max_handoffs=declared.max_handoffs)
+    if declared.mode == "team":
+        return FlowSpec(**common, mode="team", agents=(declared.lead, *declared.workers))
+    if declared.mode == "plan":
+        agents, members = plan_members(declared.planner, declared.executor, declared.synthesiser)
+        return FlowSpec(**common, mode="plan", agents=agents, members=members)
+    aggregate = None
+    if declared.aggregate is not None:
+        where = files.place("flows", name, "aggregate")
+        aggregate = references.function(declared.aggregate, where, 1, "(outputs)")
+    tree: FlowTree | None = None
+    if declared.flow is not None:
+        try:
+            tree = parse_flow(declared.flow)
+        except FlowSyntaxError as error:
+            spot = Spot("flow", start=error.start, end=error.end)
+            names.fault("LD501", error.message, _place(name, spot, files, place), error.hint)
+            return None
+    return FlowSpec(
+        **common,
+        agents=tuple(declared.agents),
+        tree=tree,
+        separator=declared.separator,
+        aggregate=aggregate,
+        on_error=declared.on_error,
+        max_concurrency=declared.max_concurrency,
+    )
+
+
+def check_flows(files: ProjectFiles, names: Names) -> None:
+    """Look up every name that flows refer to, and see that they can run.
+
+    Args:
+        files: The project's files.
+        names: Every name; takes the diagnostics.
+    """
+    for item in list(names.taken.values()):
+        if item.kind != "flow":
+            continue
+        flow: FlowSpec = item.value
+        place = item.place or Place("")
+        _look_up(flow, files, names, place)
+        for fault in (*own_faults(flow), *flow_faults(flow, names.taken)):
+            names.fault(fault.code, fault.message, _place(flow.name, fault.spot, files, place), fault.hint)
+        for member in _own_agents(flow, ()):
+            if names.taken.get(member.name, None) is None:
+                check_agent(member, names, place, None)
+
+
+def check_given_tools(
+    spec: AgentSpec, tools: AgentTools, flows: Mapping[str, Registered], names: Names, place: Place
+) -> None:
+    """See that the tools with which an agent hands over and delegates clash with none of its others.
+
+    Args:
+        spec: The agent.
+        tools: Its tools, as far as they are known.
+        flows: Every name of the project, flows among them.
+        names: Takes the diagnostics.
+        place: Where the agent is declared.
+    """
+    taken = {tool.name: tool.origin for tool in tools.tools}
+    given = [(name, "`handoffs`") for name in transfer_tool_names(spec)]
+    for item in flows.values():
+        flow = item.value
+        if item.kind == "flow" and flow.mode == "team" and flow.agents[:1] == (spec.name,):
+            given += [(delegate_name(worker), f"the team `{flow.name}`") for worker in flow.agents[1:]]
+    for name, giver in given:
+        if name in taken:
+            message = f"`{spec.name}` has a tool called `{name}` ({taken[name]}), and {giver} gives it one of that name"
+            names.fault("LD507", message, place, "rename the tool, or give its toolset a prefix")
+        elif len(name) > _LONGEST:
+            message = f"`{name}`, which {giver} gives `{spec.name}`, can't be the name of a tool"
+            names.fault("LD403", message, place, "shorten the agent's name")
+
+
+_LONGEST = int(NAME_PATTERN.partition("{0,")[2].partition("}")[0]) + 1
+
+
+def _look_up(flow: FlowSpec, files: ProjectFiles, names: Names, place: Place) -> None:
+    for name, spot in spots_of(flow):
+        where = _place(flow.name, spot, files, place)
+        if name in flow.members:
+            found = member_of(flow, name, names.taken)
+            if found is not None and found.kind != "agent" and _needs_agent(flow, spot):
+                names.fault("LD204", f"`{name}` is a {_noun(found)}, not an agent", where)
+        elif _needs_agent(flow, spot):
+            names.look_up(name, ("agent",), "an agent", where)
+        else:
+            names.look_up(name, ("agent", "tool", "flow"), "an agent, function or flow", where)
+
+
+def _noun(found: Registered) -> str:
+    return "function" if found.kind == "tool" else found.kind
+
+
+def _needs_agent(flow: FlowSpec, spot: Spot) -> bool:
+    return flow.mode == "handoff" or (flow.mode == "team" and spot.key == "lead")
+
+
+def _own_agents(flow: FlowSpec, above: tuple[FlowSpec, ...]) -> list[AgentSpec]:
+    """Agents that code has given a flow, those of flows inside it included."""
+    found: list[AgentSpec] = []
+    for member in flow.members.values():
+        if isinstance(member, AgentSpec):
+            found.append(member)
+        elif isinstance(member, FlowSpec) and member not in (*above, flow):
+            found += _own_agents(member, (*above, flow))
+    return found
+
+
+def _place(name: str, spot: Spot, files: ProjectFiles, place: Place) -> Place:
+    """The place of a spot in a flow of the manifest; of the flow itself for one that Python exports."""
+    node = files.node.at(("flows", name)) if files.node is not None else None
+    if node is None or not spot.key:
+        return place
+    if spot.start >= 0:
+        expression = node.at((spot.key,))
+        if expression is None:
+            return place
+        start, end = offset_in_json(expression, spot.start), offset_in_json(expression, spot.end)
+        return expression.source.place(start, max(end, start + 1))
+    return node.place_of((spot.key, spot.index) if spot.index >= 0 else (spot.key,))

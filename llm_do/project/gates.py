@@ -1,0 +1,172 @@
+"""`Gate`: which states a tool needs and changes; and what can be proved of the machine that several gates make.
+
+Pure values. Enforcing them is the business of `llm_do.toolkits`, drawing them too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Set
+from dataclasses import dataclass, field
+
+from llm_do.spec.diagnostics import Place
+
+__all__ = ["Analysis", "DeadEnd", "Gate", "analyse"]
+
+MOST_SITUATIONS = 20_000
+"""Sets of states that are looked at before the analysis settles for what it can prove without them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """When one tool is available, and what its success changes.
+
+    Args:
+        requires: States that must be unlocked.
+        forbids: States that must not be.
+        needs: Keys of the context that must exist; dotted paths reach into values.
+        enables: States that success unlocks.
+        disables: States that success locks again, after `enables`.
+        place: Where it is declared.
+
+    Example:
+        >>> gate = Gate(requires=("tested",), disables=("tested",))
+        >>> gate.closed(frozenset(), lambda key: True)
+        "it needs the state 'tested'"
+        >>> sorted(gate.after(frozenset({"tested", "ready"})))
+        ['ready']
+    """
+
+    requires: tuple[str, ...] = ()
+    forbids: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    enables: tuple[str, ...] = ()
+    disables: tuple[str, ...] = ()
+    place: Place | None = field(default=None, compare=False)
+
+    @property
+    def empty(self) -> bool:
+        """Whether it neither asks for anything nor changes anything."""
+        return not (self.requires or self.forbids or self.needs or self.enables or self.disables)
+
+    def opens(self, unlocked: Set[str]) -> bool:
+        """Whether the states allow the tool; the context is another matter."""
+        return all(state in unlocked for state in self.requires) and not any(
+            state in unlocked for state in self.forbids
+        )
+
+    def closed(self, unlocked: Set[str], has: Callable[[str], bool]) -> str | None:
+        """Why the tool is not available now, None when it is.
+
+        Args:
+            unlocked: The states that are unlocked.
+            has: Whether the context has a key.
+        """
+        for state in self.requires:
+            if state not in unlocked:
+                return f"it needs the state {state!r}"
+        for state in self.forbids:
+            if state in unlocked:
+                return f"it is not possible in the state {state!r}"
+        for key in self.needs:
+            if not has(key):
+                return f"it needs {key!r} in the context"
+        return None
+
+    def after(self, unlocked: frozenset[str]) -> frozenset[str]:
+        """The unlocked states once the tool has succeeded."""
+        if not self.enables and not self.disables:
+            return unlocked
+        return (unlocked | frozenset(self.enables)) - frozenset(self.disables)
+
+
+@dataclass(frozen=True, slots=True)
+class DeadEnd:
+    """A situation in which no tool of the machine is available.
+
+    Args:
+        path: The tools that lead there, one after the other.
+        unlocked: The states then.
+    """
+
+    path: tuple[str, ...]
+    unlocked: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What was proved of a machine; the context is taken to have what tools need.
+
+    Args:
+        unreached: States that tools need and that nothing unlocks, each with the tools that need it.
+        never: Tools that can't become available, whatever is called.
+        dead_ends: The shortest way to each situation that leads nowhere, at most a few.
+        complete: Whether every situation was looked at; else `dead_ends` may miss some.
+    """
+
+    unreached: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    never: tuple[str, ...] = ()
+    dead_ends: tuple[DeadEnd, ...] = ()
+    complete: bool = True
+
+
+def analyse(gates: Mapping[str, Gate], initial: Iterable[str] = ()) -> Analysis:
+    """Find what can't work in a machine.
+
+    Args:
+        gates: Tool to gate; all tools of the machine, those without conditions too.
+        initial: States that are unlocked in the beginning.
+
+    Returns:
+        What was found.
+
+    Example:
+        >>> found = analyse({"push": Gate(requires=("tested",)), "test": Gate(enables=("testd",))})
+        >>> dict(found.unreached), found.never
+        ({'tested': ('push',)}, ('push',))
+    """
+    start = frozenset(initial)
+    enabled = start.union(*(gate.enables for gate in gates.values()))
+    missing: dict[str, tuple[str, ...]] = {}
+    for name, gate in gates.items():
+        for state in gate.requires:
+            if state not in enabled:
+                missing[state] = (*missing.get(state, ()), name)
+    paths, complete = _situations(gates, start)
+    if complete:
+        never = tuple(name for name, gate in gates.items() if not any(gate.opens(unlocked) for unlocked in paths))
+    else:
+        ever = _ever(gates, start)
+        never = tuple(name for name, gate in gates.items() if not ever.issuperset(gate.requires))
+    ends = [
+        DeadEnd(path, unlocked)
+        for unlocked, path in paths.items()
+        if not any(gate.opens(unlocked) for gate in gates.values())
+    ]
+    return Analysis(missing, never, tuple(sorted(ends, key=lambda end: (len(end.path), end.path))[:3]), complete)
+
+
+def _situations(gates: Mapping[str, Gate], start: frozenset[str]) -> tuple[dict[frozenset[str], tuple[str, ...]], bool]:
+    """Every set of states that calls can lead to, with the shortest way there; breadth first."""
+    paths: dict[frozenset[str], tuple[str, ...]] = {start: ()}
+    waiting = [start]
+    for unlocked in waiting:
+        for name, gate in gates.items():
+            if not gate.opens(unlocked):
+                continue
+            after = gate.after(unlocked)
+            if after in paths:
+                continue
+            if len(paths) >= MOST_SITUATIONS:
+                return paths, False
+            paths[after] = (*paths[unlocked], name)
+            waiting.append(after)
+    return paths, True
+
+
+def _ever(gates: Mapping[str, Gate], start: frozenset[str]) -> frozenset[str]:
+    """States that could be unlocked if nothing were ever forbidden or locked again: no other can ever be."""
+    ever, before = start, None
+    while ever != before:
+        before = ever
+        ever = ever.union(*(gate.enables for gate in gates.values() if before.issuperset(gate.requires)))
+    return ever

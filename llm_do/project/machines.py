@@ -1,0 +1,183 @@
+"""The state machines of a project, and what `llm-do check` says of them: one a toolkit, one an agent with `states:`.
+
+What can be proved of gates is `llm_do.project.gates`; drawing them is `llm_do.toolkits.machine`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from llm_do.errors import ToolkitError
+from llm_do.project.agents import AgentSpec
+from llm_do.project.gates import Gate, analyse
+from llm_do.project.inventory import Inventory, KnownTool
+from llm_do.project.listing import nearest
+from llm_do.spec.codes import diagnostic
+from llm_do.spec.diagnostics import Diagnostic, Place
+from llm_do.tools import ToolOptions
+
+if TYPE_CHECKING:
+    from llm_do.project.project import Project
+
+__all__ = ["StateMachine", "check_machines", "gate_of", "gated_toolset", "machines", "wire_name"]
+
+
+@dataclass(frozen=True, slots=True)
+class StateMachine:
+    """The gates that belong together.
+
+    Args:
+        name: The toolkit's or the agent's name.
+        kind: Which of the two.
+        gates: Tool to gate.
+        place: Where it is declared.
+        places: Where single gates are declared, as far as that is known.
+        initial: States that are unlocked in the beginning.
+        free: Tools of the agent that no gate of this machine concerns.
+    """
+
+    name: str
+    kind: str
+    gates: Mapping[str, Gate]
+    place: Place
+    places: Mapping[str, Place]
+    initial: frozenset[str] = frozenset()
+    free: int = 0
+
+
+def gate_of(options: ToolOptions) -> Gate:
+    """The gate that a tool's options describe."""
+    return Gate(
+        tuple(options.required_states),
+        tuple(options.forbidden_states),
+        tuple(options.required_context),
+        tuple(options.enables_states),
+        tuple(options.disables_states),
+    )
+
+
+def gated_toolset(value: object) -> Any:
+    """The value itself where it is a toolkit, else None; what was never imported has no instances."""
+    module = sys.modules.get("llm_do.runtime.gates")
+    kind = getattr(module, "GatedToolset", None) if module is not None else None
+    return value if kind is not None and isinstance(value, kind) else None
+
+
+def wire_name(name: str, tools: Mapping[str, tuple[str | None, str]]) -> str:
+    """The name on the wire of a tool written as `toolkit::tool`, or as it is.
+
+    Args:
+        name: The name as written.
+        tools: The agent's tools: name on the wire to toolset and own name.
+
+    Example:
+        >>> wire_name("plane::select", {}), wire_name("plane::select", {"select": ("plane", "select")})
+        ('plane_select', 'select')
+    """
+    toolkit, separator, tool = name.partition("::")
+    if not separator:
+        return name
+    prefixed = f"{toolkit}_{tool}"
+    if prefixed in tools:
+        return prefixed
+    return next((wire for wire, known in tools.items() if known == (toolkit, tool)), prefixed)
+
+
+def machines(project: Project) -> list[StateMachine]:
+    """Every state machine of a project: toolkits that have states, then agents' own."""
+    found = [machine for machine, _ in _toolkits(project)]
+    inventory = Inventory(project.registry)
+    for spec in project.registry.agents():
+        rules, _ = _declared(project, spec, inventory)
+        if rules:
+            found.append(_of_agent(spec, rules, inventory))
+    return [machine for machine in found if not all(gate.empty for gate in machine.gates.values())]
+
+
+def check_machines(project: Project) -> list[Diagnostic]:
+    """Find toolkits that can't be used, gates of tools that don't exist, and what can't work in a machine."""
+    found: list[Diagnostic] = []
+    for machine, toolkit in _toolkits(project):
+        try:
+            toolkit.check()
+        except ToolkitError as error:
+            found.append(diagnostic("LD414", f"the toolkit `{machine.name}`: {error}", machine.place, error.hint))
+        found += _judged(machine)
+    inventory = Inventory(project.registry)
+    for spec in project.registry.agents():
+        rules, faults = _declared(project, spec, inventory)
+        found += faults
+        if rules and not faults:
+            found += _judged(_of_agent(spec, rules, inventory))
+    return found
+
+
+def _toolkits(project: Project) -> Iterator[tuple[StateMachine, Any]]:
+    for item in project.registry.values():
+        toolkit = gated_toolset(item.value) if item.kind == "toolset" else None
+        if toolkit is not None:
+            place = item.place or Place(item.name)
+            yield StateMachine(item.name, "toolkit", toolkit.gates, place, {}, toolkit.unlocked_states), toolkit
+
+
+def _of_agent(spec: AgentSpec, rules: Mapping[str, tuple[Gate, Place]], inventory: Inventory) -> StateMachine:
+    tools = inventory.of(spec)
+    free = sum(tool.name not in rules for tool in tools.tools) + len(tools.open)
+    place = spec.place or Place(spec.name)
+    gates = {name: gate for name, (gate, _) in rules.items()}
+    return StateMachine(spec.name, "agent", gates, place, {name: at for name, (_, at) in rules.items()}, free=free)
+
+
+def _declared(
+    project: Project, spec: AgentSpec, inventory: Inventory
+) -> tuple[dict[str, tuple[Gate, Place]], list[Diagnostic]]:
+    """An agent's own gates by the tools' names on the wire, each with its place; and those of no tool."""
+    place = spec.place or Place(spec.name)
+    rules: dict[str, tuple[Gate, Place]] = {}
+    for item in spec.tools:
+        known = project.registry.get(item) if isinstance(item, str) else None
+        options: object = getattr(known.value if known is not None else item, "__llm_do_tool__", None)
+        if isinstance(options, ToolOptions) and options.gated:
+            name = item if isinstance(item, str) else options.name or getattr(item, "__name__", "")
+            rules[name] = gate_of(options), (known.place if known is not None else None) or place
+    if not spec.states:
+        return rules, []
+    tools = inventory.of(spec)
+    names = {tool.name: (tool.toolset, tool.tool) for tool in tools.tools}
+    faults: list[Diagnostic] = []
+    for written, gate in spec.states.items():
+        name, at = wire_name(written, names), gate.place or place
+        if name not in names and not tools.open:
+            message = f"`states` speaks of the tool `{written}`, which the agent doesn't have"
+            faults.append(diagnostic("LD413", message, at, nearest(name, list(names)) or _listed(tools.tools)))
+        rules[name] = gate, at
+    return rules, faults
+
+
+def _listed(tools: Sequence[KnownTool]) -> str:
+    return f"it has {', '.join(tool.name for tool in tools[:10])}" if tools else "it has no tools"
+
+
+def _judged(machine: StateMachine) -> Iterator[Diagnostic]:
+    """What can't work in a machine; all of these are warnings, since a run may continue from other states."""
+    found = analyse(machine.gates, machine.initial)
+    what = f"the {machine.kind} `{machine.name}`"
+    enabled = sorted(machine.initial.union(*(gate.enables for gate in machine.gates.values())))
+    for state, tools in found.unreached.items():
+        at = machine.places.get(tools[0], machine.place)
+        message = f"nothing in {what} unlocks the state `{state}`, which `{'` and `'.join(tools)}` need"
+        yield diagnostic("LD410", message, at, nearest(state, enabled) or "let a tool enable it")
+    told = {tool for tools in found.unreached.values() for tool in tools}
+    for tool in found.never:
+        if tool not in told:
+            at = machine.places.get(tool, machine.place)
+            message = f"`{tool}` of {what} can never become available: its states are never unlocked together"
+            yield diagnostic("LD411", message, at, "look at what it requires and forbids")
+    for end in found.dead_ends if not machine.free else ():
+        way = f"after {', '.join(end.path)}" if end.path else "in the beginning"
+        states = f" (unlocked: {', '.join(sorted(end.unlocked))})" if end.unlocked else ""
+        message = f"{way} no tool of {what} is available{states}"
+        yield diagnostic("LD412", message, machine.place, "fine where the work is done then; else let a tool lead on")

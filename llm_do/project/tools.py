@@ -1,0 +1,199 @@
+"""From functions and tool objects to tools with a schema, and what toolsets are known to hold without running.
+
+The linker shows with it what is wrong with a tool before anything runs; the runtime makes its tools with the same
+functions and adds what it needs (`llm_do.runtime.tools`). PydanticAI makes the schemas, and is imported when one is
+asked for.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, cast
+
+from llm_do.errors import ToolkitError
+from llm_do.tools import NamedTool, Tool, ToolOptions
+
+if TYPE_CHECKING:
+    from pydantic_ai import Tool as PydanticTool
+    from pydantic_ai import ToolDefinition
+    from pydantic_ai.toolsets import AbstractToolset
+
+    from llm_do.policy.values import Effect
+
+__all__ = [
+    "APPROVAL_KEY",
+    "UNCHECKED",
+    "MadeTool",
+    "approval_config",
+    "fixed_tools",
+    "kept",
+    "make_schema",
+    "properties_of",
+    "static_approval",
+]
+
+UNCHECKED = frozenset({"any", "dict[str,any]"})
+"""Titles of validators that check no more than "some JSON": the tool's JSON Schema has to be checked besides."""
+
+APPROVAL_KEY = "__llm_do_approval__"
+"""The attribute of a toolset under which `set_toolset_approval_config` keeps what was said."""
+
+
+@dataclass(frozen=True, slots=True)
+class MadeTool:
+    """A tool with its schema.
+
+    Args:
+        tool: PydanticAI's tool; the receiver's own, who may change it.
+        metadata: What its author put into the metadata.
+        options: What its author said with `@tool`, or by other means.
+        unchecked: Its validator checks nothing, so its JSON Schema has to be.
+    """
+
+    tool: PydanticTool[Any]
+    metadata: Mapping[str, Any]
+    options: ToolOptions
+    unchecked: bool
+
+
+def make_schema(item: Callable[..., Any] | PydanticTool[Any] | Tool | NamedTool, name: str | None = None) -> MadeTool:
+    """Make the PydanticAI tool of a function or a tool object.
+
+    Args:
+        item: A function, a PydanticAI `Tool`, or an object of our own `Tool`.
+        name: The name it is registered under; None takes its own.
+
+    Returns:
+        A new tool, and what its author said of it.
+
+    Raises:
+        Exception: No schema can be made of it; what is raised comes from PydanticAI, pydantic or the project's code.
+
+    Example:
+        >>> def add(a: int, b: int) -> int:
+        ...     return a + b
+        >>> sorted(make_schema(add).tool.tool_def.parameters_json_schema["properties"])
+        ['a', 'b']
+    """
+    from pydantic_ai import Tool as PydanticTool
+
+    metadata: dict[str, Any] = {}
+    unchecked = False
+    if isinstance(item, PydanticTool):
+        made: PydanticTool[Any] = copy.copy(cast("PydanticTool[Any]", item))
+        metadata = dict(made.metadata or {})
+        approval: Effect | None = metadata.get("approval") or ("ask" if made.requires_approval else None)
+        options = ToolOptions(approval=approval, primary=metadata.get("primary"))
+        # The runtime asks inline; PydanticAI must not end the run to defer the call.
+        made.requires_approval = False
+        unchecked = made.function_schema.validator.title in UNCHECKED  # pyright: ignore[reportAttributeAccessIssue]
+    elif isinstance(item, Tool):
+        options = ToolOptions(approval=item.approval, primary=item.primary, timeout=item.timeout)
+        made = PydanticTool.from_schema(item.execute, item.name, item.description, dict(item.parameters))
+        unchecked = True
+    else:
+        options = getattr(item, "__llm_do_tool__", None) or ToolOptions()
+        function = item.function if isinstance(item, NamedTool) else item
+        made = PydanticTool(function, name=options.name or name, description=options.description)
+        if options.examples:
+            shown = "\n".join(json.dumps(dict(example), ensure_ascii=False) for example in options.examples)
+            made.description = f"{made.description or ''}\n\nExamples:\n{shown}".strip()
+    if name is not None:
+        made.name = name
+    return MadeTool(made, metadata, options, unchecked)
+
+
+def approval_config(toolset: AbstractToolset[Any]) -> Mapping[str, Mapping[str, Any]]:
+    """What was said with `set_toolset_approval_config`; empty when nothing was."""
+    return getattr(toolset, APPROVAL_KEY, {})
+
+
+def static_approval(owner: AbstractToolset[Any], tool_def: ToolDefinition) -> Effect | None:
+    """What is said of a toolset's tool for all arguments: by its metadata, or for it from Python.
+
+    Args:
+        owner: The toolset.
+        tool_def: The tool as the toolset shows it.
+
+    Returns:
+        The effect; None when nothing is said.
+    """
+    config = approval_config(owner).get(tool_def.name, {})
+    said: Effect | None = (tool_def.metadata or {}).get("approval")
+    if said == "deny" or config.get("blocked"):
+        return "deny"
+    if config.get("pre_approved"):
+        return "allow"
+    if config.get("approval_required"):
+        return "ask"
+    return said or ("ask" if tool_def.kind == "unapproved" else None)
+
+
+def fixed_tools(toolset: object) -> list[PydanticTool[Any]] | None:
+    """The tools of a toolset that can't change from step to step, None for one that can.
+
+    Args:
+        toolset: Any toolset, or a factory of one.
+
+    Returns:
+        Its tools, where it is a `FunctionToolset` that overrides nothing of what this shortcut passes by, and none of
+        its tools is prepared anew for each step.
+    """
+    if "pydantic_ai" not in sys.modules:
+        return None
+    gates = sys.modules.get("llm_do.runtime.gates")
+    if gates is not None and isinstance(toolset, gates.GatedToolset):
+        return _toolkit_tools(toolset)
+    from pydantic_ai.toolsets import FunctionToolset
+
+    if not isinstance(toolset, FunctionToolset):
+        return None
+    kind, owner = FunctionToolset, cast("FunctionToolset[Any]", toolset)
+    if owner.timeout is not None:
+        return None
+    same = ("get_tools", "call_tool", "for_run", "for_run_step", "__aenter__", "__aexit__")
+    if any(getattr(type(owner), name) is not getattr(kind, name) for name in same):
+        return None
+    tools: list[PydanticTool[Any]] = list(owner.tools.values())
+    return None if any(tool.prepare is not None or tool.defer_loading for tool in tools) else tools
+
+
+def _toolkit_tools(toolset: Any) -> list[PydanticTool[Any]] | None:
+    """A toolkit's tools; None where it can't be used, which is told elsewhere."""
+    try:
+        return list(toolset.gated_tools(toolset.id or "", toolset.id or "", None))
+    except ToolkitError:
+        return None
+
+
+def properties_of(schema: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The parameters that a tool's JSON Schema names, None where it names none.
+
+    Example:
+        >>> properties_of({"$ref": "#/$defs/Node", "$defs": {"Node": {"properties": {"name": {"type": "string"}}}}})
+        {'name': {'type': 'string'}}
+    """
+    root: Mapping[str, Any] = schema
+    reference: object = root.get("$ref")
+    if "properties" not in root and isinstance(reference, str):
+        definitions = cast("Mapping[str, Mapping[str, Any]]", root.get("$defs") or {})
+        root = definitions.get(reference.rpartition("/")[2], {})
+    found: object = root.get("properties")
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else None
+
+
+def kept(name: str, include: Sequence[str], exclude: Sequence[str]) -> bool:
+    """Whether globs keep a tool: one of `include` matches, where there are any, and none of `exclude`.
+
+    Example:
+        >>> kept("search_issues", ["search_*"], []), kept("search_code", [], ["*_code"])
+        (True, False)
+    """
+    if include and not any(fnmatchcase(name, glob) for glob in include):
+        return False
+    return not any(fnmatchcase(name, glob) for glob in exclude)

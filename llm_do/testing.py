@@ -1,0 +1,210 @@
+"""For a project's own tests: run it against answers that are written down, and look at what it did.
+
+    from llm_do.testing import play
+
+    def test_the_agent_multiplies_with_its_tool():
+        played = play("..", "What is 17 times 23?", answers=[
+            {"tools": [{"name": "multiply", "args": {"a": 17, "b": 23}}]},
+            {"text": "17 times 23 is {tool}."},
+        ])
+        assert played.tools == ["multiply"]
+        assert played.output == "17 times 23 is 391."
+
+No model is asked and nothing leaves the machine; tools, approvals, limits and flows are the real ones.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from llm_do.project.project import Project
+    from llm_do.runtime.approvals import Answer, ApprovalDecision, ApprovalRequest
+    from llm_do.runtime.events import Event
+    from llm_do.runtime.results import RunResult
+
+__all__ = ["Played", "Question", "ToolRun", "play"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRun:
+    """One tool call of a run.
+
+    Args:
+        tool: The tool, as its model calls it.
+        args: What it was called with.
+        path: Call path of the agent that called it.
+        status: `success`, `failed`, `denied`, `refused`, `timed_out` or `cancelled`.
+        result: What the model was told.
+    """
+
+    tool: str
+    args: Mapping[str, Any]
+    path: str
+    status: str
+    result: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question that was put to a person, and how the test answered it.
+
+    Args:
+        tool: The tool.
+        args: Its arguments.
+        path: Call path of the agent that wanted to call it.
+        reason: Why it was asked about.
+        answer: The answer.
+    """
+
+    tool: str
+    args: Mapping[str, Any]
+    path: str
+    reason: str
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What a run did.
+
+    Args:
+        result: Its result, however it ended.
+        calls: Its tool calls, in the order in which they ended.
+        questions: What a person was asked.
+        events: Everything that happened.
+    """
+
+    result: RunResult
+    calls: list[ToolRun] = field(default_factory=list[ToolRun])
+    questions: list[Question] = field(default_factory=list[Question])
+    events: list[Event] = field(default_factory=list["Event"], repr=False)
+
+    @property
+    def output(self) -> Any:
+        """What the entry returned."""
+        return self.result.output
+
+    @property
+    def status(self) -> str:
+        """How the run ended: `completed`, `failed`, `denied`, ..."""
+        return self.result.status
+
+    @property
+    def tools(self) -> list[str]:
+        """Names of the tools that were called, refused and denied ones included."""
+        return [call.tool for call in self.calls]
+
+    @property
+    def denied(self) -> list[str]:
+        """Names of the tools that were denied."""
+        return [record.tool for record in self.result.denials]
+
+    def call(self, tool: str) -> ToolRun:
+        """The only call of a tool.
+
+        Raises:
+            AssertionError: There was none, or more than one.
+        """
+        found = [call for call in self.calls if call.tool == tool]
+        if len(found) != 1:
+            raise AssertionError(f"{tool} was called {len(found)} times; calls: {', '.join(self.tools) or 'none'}")
+        return found[0]
+
+
+def play(
+    project: Project | str | os.PathLike[str],
+    input: object = None,
+    *,
+    answers: Sequence[Mapping[str, Any]] | Mapping[str, Any] | str | os.PathLike[str] | None = None,
+    approvals: Mapping[str, Answer] | Literal["approve_all", "reject_all"] | Answer = "once",
+    entry: str | None = None,
+    **options: Any,
+) -> Played:
+    """Run a project against written answers.
+
+    Args:
+        project: A project, or where it is.
+        input: The input; None takes the entry's default.
+        answers: What the models say, turn by turn, as in a script file: a list, a mapping of agents' names to lists, or
+            the file's path. None leaves every agent its own model.
+        approvals: How questions are answered: one answer for all, or an answer by tool's name; a tool that is not
+            named is denied.
+        entry: Another callable of the project.
+        options: More arguments of `Runtime`, such as `allow=["send(to=ann)"]` or `max_steps=3`.
+
+    Returns:
+        What the run did. A run that ended early is no exception: look at `status`.
+
+    Raises:
+        LinkError: The project doesn't link.
+        InputError: The input doesn't fit.
+
+    Example:
+        >>> play("examples/greeter", "Ann", answers=[{"text": "Hello, {input}!"}]).output
+        'Hello, Ann!'
+    """
+    from llm_do.project.project import Project
+    from llm_do.runtime.approvals import ApprovalDecision
+    from llm_do.runtime.runtime import Runtime
+    from llm_do.runtime.support import run_blocking
+
+    linked = project if isinstance(project, Project) else Project.load(project)
+    questions: list[Question] = []
+    events: list[Event] = []
+
+    async def answer(request: ApprovalRequest) -> ApprovalDecision:
+        said = approvals.get(request.tool_name, "deny") if isinstance(approvals, Mapping) else approvals
+        questions.append(Question(request.tool_name, request.args, request.agent_path, request.reason, said))  # pyright: ignore[reportArgumentType]
+        return ApprovalDecision(said)  # pyright: ignore[reportArgumentType]
+
+    given = approvals if approvals in ("approve_all", "reject_all") else answer
+    with tempfile.TemporaryDirectory() as folder:
+        if answers is not None:
+            options.setdefault("model", f"script:{_script(answers, Path(folder))}")
+        runtime = Runtime(linked, approvals=given, **options)  # pyright: ignore[reportArgumentType]
+        runtime.on(None, events.append)
+
+        async def once() -> RunResult:
+            try:
+                return await runtime.execute(input, entry=entry)
+            finally:
+                await runtime.aclose()
+
+        result = run_blocking(once)
+    return Played(result, _calls(events), questions, events)
+
+
+def _script(answers: Sequence[Mapping[str, Any]] | Mapping[str, Any] | str | os.PathLike[str], folder: Path) -> Path:
+    if isinstance(answers, str | os.PathLike):
+        return Path(answers).absolute()
+    import json
+
+    path = folder / "answers.yaml"
+    # JSON is YAML.
+    path.write_text(json.dumps(answers if isinstance(answers, Mapping) else list(answers), indent=1), encoding="utf-8")
+    return path
+
+
+def _calls(events: Sequence[Event]) -> list[ToolRun]:
+    import json
+
+    asked: dict[tuple[str, str], Any] = {}
+    done: list[ToolRun] = []
+    for event in events:
+        if event.type == "tool_call":
+            asked[event.call_id, event.tool_call_id] = event.args
+        elif event.type == "tool_result":
+            args = asked.get((event.call_id, event.tool_call_id), {})
+            if isinstance(args, str):
+                try:
+                    args = json.loads(args)
+                except ValueError:
+                    args = {"": args}
+            done.append(ToolRun(event.tool_name, args, event.path, event.status, event.result))
+    return done

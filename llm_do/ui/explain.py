@@ -1,0 +1,165 @@
+"""Why a call is allowed, asked about or denied: the verdict of the very functions that decide at run time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from llm_do.errors import UsageError
+from llm_do.policy.display import format_args, visible
+
+if TYPE_CHECKING:
+    from llm_do.project.project import Project
+    from llm_do.runtime.toolbox import FixedTool
+
+__all__ = ["explain_data", "lines"]
+
+
+def explain_data(
+    project: Project, words: Sequence[str], allow: Sequence[str] = (), deny: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Decide about a call as at run time, without making it.
+
+    Args:
+        project: The project.
+        words: `[AGENT] TOOL ARGS...`: an agent's name or call path, a tool as its model sees it, and its arguments
+            as a JSON object, as `NAME=VALUE`, or as the text of the main one.
+        allow: Patterns as of `--allow`.
+        deny: Patterns as of `--deny`.
+
+    Returns:
+        JSON data: the call, `effect`, `source`, `reason`, `rule`, `place`, and for what is asked the `answer` that is
+        known without a person.
+
+    Raises:
+        UsageError: There is no such agent or tool, or the arguments can't be read.
+    """
+    from llm_do.policy.digest import call_digest
+    from llm_do.runtime.approve import answer_known, call_info, judge
+    from llm_do.runtime.runtime import Runtime
+    from llm_do.runtime.traits import ToolTraits, traits_of
+
+    path, tool, rest = _found(project, words)
+    traits = traits_of(tool.tool_def.metadata) or ToolTraits()
+    args = _args(rest, tool.tool_def.parameters_json_schema, traits.primary)
+    warnings: list[str] = []
+    runtime = Runtime(project, allow=allow, deny=deny)
+    agent = path.rpartition("/")[2]
+    info = call_info(tool.tool_def.name, traits, args, agent=agent, path=path, depth=path.count("/") + 1)
+    decision = asyncio.run(judge(runtime, info, traits, warnings.append))
+    known = answer_known(runtime, info, decision, call_digest(info)) if decision.effect == "ask" else None
+    return {
+        "path": path,
+        "tool": info.tool_name,
+        "args": args,
+        **_decision(decision),
+        "answer": _decision(known) if known is not None else None,
+        "warnings": [*runtime.answers.faults, *warnings],
+    }
+
+
+def _decision(decision: Any) -> dict[str, Any]:
+    return {name: getattr(decision, name) for name in ("effect", "source", "reason", "rule", "place", "person_only")}
+
+
+def _found(project: Project, words: Sequence[str]) -> tuple[str, FixedTool, Sequence[str]]:
+    """The call path, the tool, and the words behind it."""
+    entry = project.entry.name
+    agent = words[0].rpartition("/")[2]
+    if len(words) > 1 and project.registry.agent(agent) is not None:
+        path = words[0] if "/" in words[0] else _path(project, agent)
+        return path, _tool(project, agent, words[1]), words[2:]
+    name = words[0]
+    owners = [spec.name for spec in project.registry.agents() if name in _tools(project, spec.name)]
+    if not owners:
+        seen = {tool for spec in project.registry.agents() for tool in _tools(project, spec.name)}
+        raise UsageError(f"no agent of the project has a tool {name!r}", hint=_near(name, seen))
+    owner = entry if entry in owners else owners[0]
+    return _path(project, owner), _tool(project, owner, name), words[1:]
+
+
+def _path(project: Project, agent: str) -> str:
+    """The shortest way to an agent, its name where nobody calls it."""
+    from llm_do.ui.graph import graph_data
+
+    return next((way["path"] for way in graph_data(project)["paths"] if way["agent"] == agent), agent)
+
+
+def _tools(project: Project, agent: str) -> Mapping[str, FixedTool]:
+    from llm_do.runtime.support import builder_of
+
+    spec = project.registry.agent(agent)
+    assert spec is not None
+    return {tool.tool_def.name: tool for tool in builder_of(project).built(spec).tools}
+
+
+def _tool(project: Project, agent: str, name: str) -> FixedTool:
+    tools = _tools(project, agent)
+    if name not in tools:
+        raise UsageError(
+            f"the agent {agent!r} has no tool {name!r} that is known before a run", hint=_near(name, tools)
+        )
+    return tools[name]
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, list(known), 1)
+    return f"Did you mean {near[0]!r}?" if near else "`llm-do tools` lists them."
+
+
+def _args(words: Sequence[str], schema: Mapping[str, Any], primary: str | tuple[str, ...] | None) -> dict[str, Any]:
+    properties = cast("dict[str, dict[str, Any]]", schema.get("properties", {}))
+    if len(words) == 1 and words[0].lstrip().startswith("{"):
+        try:
+            data: object = json.loads(words[0])
+        except ValueError as error:
+            raise UsageError(f"the arguments are no JSON: {error}") from error
+        return cast("dict[str, Any]", data)
+    pairs = [word.partition("=") for word in words]
+    if words and all(equals and name in properties for name, equals, _ in pairs):
+        return {name: _value(value, properties[name]) for name, _, value in pairs}
+    required = [name for name in schema.get("required", ()) if name in properties]
+    main = primary if isinstance(primary, str) else (required or [*properties])[0] if properties else None
+    if not words:
+        return {}
+    if main is None:
+        raise UsageError("the tool takes no arguments")
+    return {main: _value(" ".join(words), properties.get(main, {}))}
+
+
+def _value(text: str, part: Mapping[str, Any]) -> Any:
+    if part.get("type") == "string":
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def lines(data: Mapping[str, Any]) -> Iterator[str]:
+    """Tell a person.
+
+    Args:
+        data: What `explain_data` made.
+    """
+    yield visible(f"{data['path']} calls {data['tool']}")
+    yield from (f"  {name}: {value}" for name, value in format_args(data["args"], lines=False))
+    yield from _said(data)
+    answer = data["answer"]
+    if answer is not None:
+        yield from _said(answer)
+    elif data["effect"] == "ask":
+        yield "a person is asked; where there is none it is denied"
+    yield from (visible(f"warning: {text}") for text in data["warnings"])
+
+
+def _said(decision: Mapping[str, Any]) -> Iterator[str]:
+    yield visible(f"{decision['effect']}: {decision['reason']}")
+    if decision["rule"]:
+        yield visible(f"  rule: {decision['rule']}")
+    if decision["place"]:
+        yield visible(f"  place: {decision['place']}")

@@ -1,0 +1,139 @@
+"""The corpus of wrong projects: small, each with exactly what is found in it, some with how they are put right.
+
+A file holds cases. `== CODE title` begins one; `-- NAME` a file of it, `-- fixed NAME` the same file put right, and
+`-- found` what is expected, as `CODE file:line:column`. A name may be followed by `(expression)`: Python for text or
+bytes; `(link)`: a symbolic link; `(absent)`: no such file. A project without an agent gets a plain `main.agent`. A
+title that ends in `[not yet: KEY]` belongs to a version that lacks KEY.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from llm_do.project.apart import Checked, check_apart
+from llm_do.project.builtins import NOT_YET as BUILTINS_NOT_YET
+from llm_do.project.linker import check
+from llm_do.spec.later import NOT_YET
+
+__all__ = ["HERE", "Case", "cases", "checked", "write"]
+
+HERE = Path(__file__).parent
+MAIN = "---\nname: main\n---\nHelp.\n"
+_APART = ("LD310", "LD311")
+_SECTION = re.compile(r"-- (?P<fixed>fixed )?(?P<name>\S+)(?: \((?P<kind>expression|link|absent)\))?")
+
+
+@dataclass(frozen=True)
+class File:
+    """One file as the corpus has it: its text, or what it is made from."""
+
+    text: str
+    kind: str | None = None
+
+    @property
+    def data(self) -> bytes:
+        """Its bytes."""
+        if self.kind != "expression":
+            return self.text.encode()
+        made = eval(self.text)  # noqa: S307 (the corpus is ours)
+        return made if isinstance(made, bytes) else made.encode()
+
+
+@dataclass
+class Case:
+    """One wrong project.
+
+    Args:
+        source: The file of the corpus, and the line it begins at.
+        code: What it is an example of.
+        title: What is wrong with it.
+        files: Its files.
+        found: What is expected; None where that isn't written down.
+        fixed: The files that put it right.
+    """
+
+    source: tuple[Path, int]
+    code: str
+    title: str
+    files: dict[str, File] = field(default_factory=dict)
+    found: list[str] | None = None
+    fixed: dict[str, File] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        return f"{self.code} {self.title}"
+
+
+def cases() -> list[Case]:
+    """The cases of this version."""
+    return [case for path in sorted(HERE.glob("LD*.txt")) for case in _read(path) if _is_now(case)]
+
+
+def _is_now(case: Case) -> bool:
+    known = (*NOT_YET, *BUILTINS_NOT_YET)
+    found = re.search(r"\[not yet( not)?: (.*)\]", case.title)
+    return found is None or (found[2] in known) != bool(found[1])
+
+
+def _read(path: Path) -> Iterator[Case]:
+    case: Case | None = None
+    lines: list[str] = []
+    section: re.Match[str] | None = None
+
+    def close() -> None:
+        if case is None or section is None:
+            return
+        while lines and not lines[-1]:
+            lines.pop()
+        if section["name"] == "found":
+            case.found = list(lines)
+        else:
+            text = "\n".join(lines) + ("\n" if lines and section["kind"] is None else "")
+            (case.fixed if section["fixed"] else case.files)[section["name"]] = File(text, section["kind"])
+        lines.clear()
+
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if line.startswith("== "):
+            close()
+            if case is not None:
+                yield case
+            code, _, title = line.removeprefix("== ").partition(" ")
+            case, section = Case((path, number), code, title), None
+        elif (found := _SECTION.fullmatch(line)) is not None:
+            close()
+            section = found
+        elif section is not None:
+            lines.append(line)
+    close()
+    if case is not None:
+        yield case
+
+
+def write(case: Case, root: Path, *, fixed: bool = False) -> Path:
+    """Write a case's files."""
+    files = {**case.files, **(case.fixed if fixed else {})}
+    if not any(name.endswith(".agent") for name in files):
+        files["main.agent"] = File(MAIN)
+    elif any(name.startswith("fixed") for name in files):
+        raise ValueError(case.id)
+    if "project.json" in files and "main.agent" not in files and '"agent": "main"' in files["project.json"].text:
+        files["main.agent"] = File(MAIN)
+    for name, file in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if file.kind == "link":
+            path.symlink_to(file.text)
+        elif file.kind != "absent":
+            path.write_bytes(file.data)
+    return root
+
+
+def checked(case: Case, root: Path, *, seconds: float = 2.0) -> Checked:
+    """Link a written case; in a process of its own where it would hurt this one."""
+    if case.code in _APART:
+        return check_apart(root, seconds=seconds)
+    report = check(root)
+    return Checked(report.diagnostics, report.root)

@@ -1,0 +1,154 @@
+"""Runs the documents: each is a session in a folder of its own that holds a copy of the examples.
+
+In document order, a fenced block whose info string names a file (```` ```python tools.py ````) is written there;
+`python` blocks run as scripts, `output` is what the one before printed; in `console` blocks, lines that begin with
+`$ ` run in a shell and the lines below are what they print, `...` standing for anything. `text` is not code. A block
+that can't run here has a comment above it that says why: `<!-- not run: ... -->`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ELSEWHERE = {"diagnostics.md"}
+"""Pages whose examples other tests run."""
+
+DOCUMENTS = [ROOT / "README.md", *sorted(path for path in (ROOT / "docs").glob("*.md") if path.name not in ELSEWHERE)]
+FENCE = re.compile(
+    r"^(?P<skip><!-- not run: .+ -->\n+)?```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
+)
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\((?P<to>[^)#\s]+)")
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block of a document."""
+
+    line: int
+    kind: str
+    path: str
+    body: str
+
+
+def named(document: Path) -> str:
+    """How a test names a document."""
+    return document.relative_to(ROOT).as_posix()
+
+
+def blocks_of(text: str) -> Iterator[Block]:
+    """The blocks that run, in order."""
+    for found in FENCE.finditer(text):
+        kind, _, path = found["info"].strip().partition(" ")
+        if not found["skip"] and kind != "text":
+            yield Block(text.count("\n", 0, found.start()) + 1, kind, path, found["body"])
+
+
+@pytest.fixture
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the examples, where `llm-do` is the one under test and no model comes from outside."""
+    folder = tmp_path / "session"
+    shutil.copytree(
+        ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns("out", "__pycache__", ".llm-do")
+    )
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "llm-do").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m llm_do.cli "$@"\n', encoding="utf-8")
+    (programs / "llm-do").chmod(0o755)
+    for name in [name for name in os.environ if name.endswith(("_API_KEY", "_BASE_URL")) or name.startswith("LLM_DO_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("LLM_DO_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=named)
+def test_what_a_document_shows_is_what_happens(document: Path, session: Path) -> None:
+    printed = ""
+    for block in blocks_of(document.read_text(encoding="utf-8")):
+        where = f"{document.name}:{block.line}"
+        if block.path:
+            target = session / block.path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(block.body, encoding="utf-8")
+        elif block.kind == "python":
+            printed = run_script(block.body, where)
+        elif block.kind == "output":
+            check_output(printed, block.body, where)
+        elif block.kind == "console":
+            run_console(block.body, where)
+        else:
+            pytest.fail(f"{where}: a block of kind {block.kind!r} neither runs nor says why it doesn't")
+
+
+def run_script(code: str, where: str) -> str:
+    """Run a script in this process; returns what it printed."""
+    captured = io.StringIO()
+    with contextlib.redirect_stdout(captured):
+        exec(compile(code, where, "exec"), {"__name__": "__main__"})  # noqa: S102
+    return captured.getvalue()
+
+
+def run_console(body: str, where: str) -> None:
+    """Run the commands of a block one after the other; `$?` is the exit code of the one before."""
+    code = 0
+    for part in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
+        command, _, expected = part.partition("\n")
+        done = subprocess.run(
+            ["/bin/sh", "-c", f"(exit {code}); {command}"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        code = done.returncode
+        check_output(done.stdout, expected, f"{where}: {command}")
+
+
+def check_output(printed: str, expected: str, where: str) -> None:
+    """Compare what was printed with what the document shows; `...` stands for anything."""
+    pattern = r".*?".join(re.escape(piece) for piece in expected.strip().split("..."))
+    assert re.fullmatch(pattern, printed.strip(), re.DOTALL), f"{where} printed:\n{printed}\nand not:\n{expected}"
+
+
+@pytest.mark.parametrize("document", [*DOCUMENTS, *sorted((ROOT / "examples").glob("*/README.md"))], ids=named)
+def test_every_link_of_a_document_leads_to_a_file(document: Path) -> None:
+    targets = [found["to"] for found in LINK.finditer(document.read_text(encoding="utf-8"))]
+
+    assert [to for to in targets if "://" not in to and not (document.parent / to).exists()] == []
+
+
+@pytest.mark.parametrize("name", ["approvals", "calculator"])
+def test_the_commands_of_an_examples_readme_run(name: str, session: Path) -> None:
+    readme = (session / "examples" / name / "README.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^ {4}(llm-do .+)$", readme, re.MULTILINE)
+
+    assert commands
+    for command in commands:
+        if "--model" not in command:
+            done = subprocess.run(["/bin/sh", "-c", command], stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+            assert done.returncode in (0, 4), f"{command}: {done.stderr.decode()}"
+
+
+def test_the_index_names_every_document() -> None:
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    documents = [path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").glob("**/*.md")]
+
+    assert [path for path in documents if path != "README.md" and f"({path})" not in index] == []

@@ -1,0 +1,49 @@
+"""The constraint files say what pyproject.toml says: exact versions, inside the ranges, nothing left out."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+OWN = [Requirement(line) for line in PROJECT["project"]["dependencies"]]
+LOCAL = [Requirement(line) for line in PROJECT["project"]["optional-dependencies"]["local"]]
+TOOLS = [Requirement(line) for group in PROJECT["dependency-groups"].values() for line in group]
+
+
+def constraints(name: str) -> dict[str, str]:
+    """A constraint file as names and versions."""
+    lines = (ROOT / "constraints" / name).read_text(encoding="utf-8").splitlines()
+    return dict(line.split("==") for line in lines if not line.startswith("#"))
+
+
+@pytest.mark.parametrize("name", ["tested.txt", "lowest.txt"])
+def test_a_constraint_file_holds_exact_versions_and_nothing_else(name: str) -> None:
+    lines = (ROOT / "constraints" / name).read_text(encoding="utf-8").splitlines()
+
+    assert [line for line in lines[1:] if not re.fullmatch(r"[a-z0-9-]+==[0-9][0-9a-z.]*", line)] == []
+
+
+@pytest.mark.parametrize("requirement", [*OWN, *LOCAL, *TOOLS], ids=lambda requirement: requirement.name)
+def test_the_tested_version_of_each_dependency_is_in_its_range(requirement: Requirement) -> None:
+    assert constraints("tested.txt")[canonicalize_name(requirement.name)] in requirement.specifier
+
+
+@pytest.mark.parametrize("requirement", OWN, ids=lambda requirement: requirement.name)
+def test_the_oldest_version_tested_is_the_oldest_that_is_allowed(requirement: Requirement) -> None:
+    lowest = constraints("lowest.txt")[canonicalize_name(requirement.name)]
+    bound = next(part.version for part in requirement.specifier if part.operator == ">=")
+
+    assert lowest in requirement.specifier
+    assert lowest.startswith(bound)
+
+
+@pytest.mark.parametrize("requirement", [*OWN, *LOCAL, *TOOLS], ids=lambda requirement: requirement.name)
+def test_each_dependency_has_an_upper_bound(requirement: Requirement) -> None:
+    assert any(part.operator in ("<", "<=") for part in requirement.specifier)

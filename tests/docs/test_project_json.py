@@ -1,0 +1,95 @@
+"""`project.json.example` and the page about it: whole, and about the format there is."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llm_do import Project
+from llm_do.spec.editor_schema import project_schema
+from llm_do.spec.later import NOT_YET
+from llm_do.spec.manifest import parse_manifest
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = (ROOT / "project.json.example").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "project-json.md").read_text(encoding="utf-8")
+OPEN = {"model_settings.", "threads.model_settings.", "hooks."}
+"""Objects with any number of keys, of which the example shows some."""
+
+ALTERNATIVES = {"entry.agent", "entry.flow", "threads.compaction.fraction"}
+"""Keys that can't stand beside others of the example; the page shows them."""
+
+FILES = {
+    "agents/researcher.agent": "---\nname: researcher\ntoolsets: [git, notes, wiki]\n---\nFind out.\n",
+    "agents/checker.agent": "---\nname: checker\n---\nCheck.\n",
+    "agents/stylist.agent": "---\nname: stylist\nhandoffs: [checker]\n---\nPolish.\n",
+    "agents/writer.agent": "---\nname: writer\ntoolsets: [filesystem_project, {data: {prefix: data}}]\n---\nWrite.\n",
+    "main.py": "NAMES = 'article', 'support', 'desk', 'study'\n\n\nasync def main(input, ctx):\n    return NAMES\n",
+    "schemas.py": "from llm_do import AgentArgs\n\n\nclass Week(AgentArgs):\n    number: int\n",
+    "rules.py": "def not_at_night(call): ...\n\n\ndef started(agent): ...\n\n\ndef today(ctx): ...\n",
+    "data/numbers.txt": "1\n",
+}
+
+
+def keys_of(schema: dict[str, Any], root: dict[str, Any], prefix: str = "") -> Iterator[str]:
+    """Every dotted key of objects with fixed keys, but those this version doesn't act on."""
+    for option in [schema, *schema.get("anyOf", []), *schema.get("allOf", [])]:
+        target = root["$defs"][option["$ref"].rsplit("/", 1)[1]] if "$ref" in option else option
+        for name, inner in target.get("properties", {}).items():
+            if f"project.{prefix}{name}" not in NOT_YET and prefix not in OPEN:
+                yield f"{prefix}{name}"
+                yield from keys_of(inner, root, f"{prefix}{name}.")
+
+
+def test_the_example_parses_without_a_finding() -> None:
+    parsed = parse_manifest(EXAMPLE, "project.json")
+
+    assert parsed.value is not None
+    assert list(parsed.diagnostics) == []
+
+
+def test_the_example_links_beside_the_files_it_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WIKI_TOKEN", "secret")
+    for name, text in {**FILES, "project.json": EXAMPLE}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+
+    assert list(Project.load(tmp_path).warnings) == []
+
+
+def test_the_example_shows_every_key_of_this_version() -> None:
+    example = json.loads(EXAMPLE)
+
+    def shown(key: str) -> bool:
+        value: Any = example
+        for step in key.split("."):
+            value = value.get(step) if isinstance(value, dict) else None
+        return value is not None
+
+    schema = project_schema()
+    assert [key for key in keys_of(schema, schema) if not shown(key) and key not in ALTERNATIVES] == []
+
+
+def test_the_page_lists_what_is_for_later() -> None:
+    section = PAGE.partition("## Later")[2]
+    later = [key.removeprefix("project.").partition(".*")[0] for key in NOT_YET if key.startswith("project.")]
+
+    assert [key for key in later if f"`{key}`" not in section] == []
+
+
+def test_the_page_explains_every_key_of_the_example() -> None:
+    def keys(value: Any) -> set[str]:
+        found: set[str] = set()
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                found |= {key} | (set() if key in ("args", "model_settings", "env", "headers") else keys(inner))
+        return found
+
+    named = set(re.findall(r"`([^`]+)`", PAGE))
+    names_of_the_example = {"writer", "data", "git", "notes", "wiki", "article", "support", "desk", "study"}
+    assert keys(json.loads(EXAMPLE)) - names_of_the_example - {key.strip('"') for key in named} == set()

@@ -1,0 +1,97 @@
+"""The ticket desk and the release gate, against a model that doesn't behave."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from llm_do import Project, Runtime
+
+Load = Callable[[str], Project]
+
+
+def played(project: Project) -> tuple[Any, list[tuple[str, str]], list[str]]:
+    """The result of a run, how each call ended, and what was shown for it."""
+    runtime, ends, said = Runtime(project), [], []
+    runtime.on(
+        "tool_result", lambda event: (ends.append((event.tool_name, event.status)), said.append(str(event.result)))
+    )
+    return runtime.run_sync(), ends, said
+
+
+def issues(file: Path) -> list[tuple[int, int, str]]:
+    with closing(sqlite3.connect(file)) as connection:
+        return connection.execute("select id, priority, state from issues order by id").fetchall()
+
+
+def test_the_clerk_does_what_is_available_and_nothing_else(example: Load) -> None:
+    project = example("ticket_desk")
+    before = issues(project.root / "tickets.db")
+
+    result, ends, said = played(project)
+
+    assert result.output == "Issue 3 of atlas has priority 1, and the project is closed."
+    assert ends == [
+        ("login", "failed"),
+        ("select_project", "refused"),
+        ("edit_issue", "refused"),
+        ("list_issues", "refused"),
+        ("login", "success"),
+        ("login", "refused"),
+        ("select_project", "refused"),
+        ("select_project", "success"),
+        ("list_issues", "success"),
+        ("edit_issue", "refused"),
+        ("edit_issue", "success"),
+        ("close_project", "success"),
+        ("edit_issue", "refused"),
+    ]
+    assert said[1] == "not run: login, called before it in the same response, did not succeed"
+    assert "'mothballed' is not one of ['atlas', 'borealis']" in said[6]
+    assert "4 is not one of [1, 3]" in said[9]
+    assert result.toolkits["desk"].unlocked_states == {"logged_in", "selected", "closed"}
+    assert result.toolkits["desk"].context["project"] == "atlas"
+    assert not result.denials
+    assert issues(project.root / "tickets.db") == before
+    after = [(number, 1 if number == 3 else priority, state) for number, priority, state in before]
+    assert issues(project.root / "out" / "tickets.db") == after
+
+
+def test_a_second_run_begins_anew_and_one_that_continues_does_not(example: Load) -> None:
+    project = example("ticket_desk")
+    first, again = (played(project) for _ in range(2))
+    assert first[1] == again[1]
+
+    kept = first[0].execution_context
+    assert kept.toolkits["desk"].to_dict()["context"]["user"] == "ann"
+    assert kept.toolkits["desk"].to_dict() == again[0].execution_context.toolkits["desk"].to_dict()
+
+
+def test_the_changelog_waits_for_the_tests(example: Load) -> None:
+    project = example("release_gate")
+
+    result, ends, said = played(project)
+
+    assert result.output == "Released 1.1.0: slugs have hyphens."
+    assert ends == [
+        ("changelog_edit_file", "refused"),
+        ("tests_shell", "refused"),
+        ("tests_shell", "success"),
+        ("changelog_edit_file", "refused"),
+        ("source_edit_file", "success"),
+        ("tests_shell", "success"),
+        ("source_edit_file", "success"),
+        ("changelog_edit_file", "refused"),
+        ("tests_shell", "success"),
+        ("changelog_edit_file", "success"),
+    ]
+    assert "'exit_code': 1" in said[2]
+    assert said[3] == "not run: tests_shell, called before it in the same response, did not succeed"
+    assert said[7].endswith("it needs the state 'tests_passed', which tests_shell unlocks")
+    changelog = (project.root / "release" / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert changelog.count("## 1.1.0") == 1
+    assert "Slugs have hyphens." in changelog
+    assert not result.denials

@@ -1,0 +1,118 @@
+"""`check`, `graph`, `tools` and `schema` as commands: what they print, how they end, and what they import."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import llm_do
+from llm_do.spec.editor_schema import agent_schema, project_schema
+from tests.project.conftest import Make, agent, manifest
+
+AGENTS = {
+    "project.json": manifest(approvals={"deny": ["write_file(secret/**)"]}),
+    "main.agent": agent("main", "toolsets: [filesystem_project, main]"),
+}
+TOOLS = '''
+def search(query: str, limit: int = 10) -> str:
+    """Search the web.
+
+    Args:
+        query: What to look for.
+        limit: How many to give.
+    """
+    return query
+TOOLS = [search]
+'''
+PYTHON = {
+    "project.json": manifest(python_files=["tools.py"]),
+    "main.agent": agent("main", "tools: [search]\nserver_side_tools: [{tool_type: web_search}]"),
+    "tools.py": TOOLS,
+}
+
+
+def run(root: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    home = str(Path(llm_do.__file__).parent.parent)
+    return subprocess.run(
+        [sys.executable, "-m", "llm_do.cli", *args],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": home},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+
+
+def test_a_project_that_hangs_is_checked_all_the_same(make: Make) -> None:
+    root = make({**PYTHON, "tools.py": f"while True: pass\n{TOOLS}", "main.agent": agent("main", "tools: [search]\nmodle: x")})
+    done = run(root, "check", "--import-timeout", "2", "--format", "json")
+    assert done.returncode == 3
+    found = json.loads(done.stdout)
+    assert [(item["code"], item["file"], item["line"]) for item in found["diagnostics"]] == [
+        ("LD120", "main.agent", 4),
+        ("LD310", "tools.py", 1),
+    ]
+
+
+@pytest.mark.parametrize(("strict", "code"), [([], 0), (["--strict"], 3)])
+def test_warnings_count_when_asked_to(make: Make, strict: list[str], code: int) -> None:
+    root = make({**AGENTS, "project.json": manifest(approvals={"allow": ["*"]})})
+    done = run(root, "check", "--format", "github", *strict)
+    assert done.returncode == code
+    assert done.stdout.startswith("::warning file=project.json,line=1,endLine=1,col=")
+
+
+def test_a_graph_is_drawn_for_people_and_for_programs(make: Make) -> None:
+    root = make(AGENTS)
+    assert run(root, "graph").stdout.splitlines()[:2] == ["main", "├─ read_file  allow  filesystem_project"]
+    assert run(root, "graph", "--format", "mermaid").stdout.startswith("flowchart LR\n")
+    assert run(root, "graph", "--format", "dot").stdout.startswith("digraph project {\n")
+    assert json.loads(run(root, "graph", "--format", "json").stdout)["entry"] == {"kind": "agent", "name": "main"}
+    assert "deny   for write_file(secret/**)  project.json:1" in run(root, "graph", "--permissions").stdout
+
+
+def test_a_graph_of_a_project_that_does_not_link_says_why(make: Make) -> None:
+    done = run(make({"main.agent": agent("main", "tools: [add]")}), "graph")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "LD201" in done.stderr
+
+
+def test_tools_are_listed_with_their_schemas(make: Make) -> None:
+    root = make(PYTHON)
+    assert run(root, "tools").stdout == (
+        "main\n"
+        "  search(query: string, limit: integer = 10)  [function]\n"
+        "      Search the web.\n"
+        "      query: What to look for.\n"
+        "      limit: How many to give.\n"
+        "  web_search: run by the provider\n"
+    )
+    (listed,) = json.loads(run(root, "tools", "main", "--format", "json").stdout)["agents"]
+    assert listed["tools"][0]["parameters"]["required"] == ["query"]
+    done = run(root, "tools", "mian")
+    assert done.returncode == 2
+    assert "Did you mean 'main'?" in done.stderr
+
+
+def test_schemas_are_printed(make: Make) -> None:
+    assert json.loads(run(Path(), "schema", "agent").stdout) == agent_schema()
+    assert json.loads(run(Path(), "schema", "project").stdout) == project_schema()
+
+
+def test_looking_at_agents_alone_imports_no_pydantic_ai(make: Make) -> None:
+    root = make(AGENTS)
+    code = f"""
+import sys
+from pathlib import Path
+from llm_do.project.apart import check_apart
+found = check_apart(Path({str(root)!r}), "llm_do.ui.graph:graph_data")
+assert found.data["entry"]["name"] == "main"
+print([name for name in ("pydantic_ai", "openai", "jsonschema") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
