@@ -1,0 +1,31 @@
+# `make demo` and `make test` are the two commands of the README; `.ci/run` runs everything.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+
+.PHONY: demo test check pictures
+
+demo:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install -q -c constraints/tested.txt '.[local]'
+	$(BIN)/llm-do models pull
+	$(BIN)/llm-do run examples/receipts
+
+test: $(VENV)/.ready
+	$(BIN)/python -m pytest -m 'not slow' $(PYTEST_ARGS)
+
+check: $(VENV)/.ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/lint-imports
+
+pictures: $(VENV)/.ready
+	$(BIN)/python docs/pictures/make.py
+
+# The package in place, with what tests and checks need. pip learnt dependency groups in 25.1.
+$(VENV)/.ready: pyproject.toml constraints/tested.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q 'pip>=25.1'
+	$(BIN)/python -m pip install -q -c constraints/tested.txt -e '.[local]' --group test --group check
+	touch $@

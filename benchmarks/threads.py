@@ -1,0 +1,121 @@
+"""Threads and the journal: what continuing a long thread costs, what recording adds, and many threads at once."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
+
+from benchmarks.in_process import at_once, bare, runtime, times
+from benchmarks.measure import Figure, interleaved
+from benchmarks.server import serving
+from llm_do import Runtime, ThreadConfig
+from llm_do.threads import ConversationManager, SqliteStore, StateManager
+
+LONG, SHORT = 100_000, 100
+
+
+def main() -> list[Figure]:
+    """Measure continuing, appending, recording, and fifty threads at once."""
+    with tempfile.TemporaryDirectory() as folder, serving() as url:
+        os.environ["OPENAI_BASE_URL"], os.environ["OPENAI_API_KEY"] = url, "benchmark"
+        return [*lengths(Path(folder)), *recording(Path(folder)), fifty(Path(folder))]
+
+
+def recorded(model: str, store: SqliteStore) -> Runtime:
+    """The benchmarks' runtime with a record of each run."""
+    base = runtime(model)
+    return Runtime(base.project, config=replace(base.config, record=True, store=store))
+
+
+def turns(count: int) -> list[ModelMessage]:
+    """A conversation of so many messages."""
+    made: list[ModelMessage] = []
+    for number in range(count // 2):
+        made.append(ModelRequest([UserPromptPart(f"question {number} " + "x" * 80)]))
+        made.append(ModelResponse([TextPart(f"answer {number} " + "y" * 200)]))
+    return made
+
+
+def lengths(folder: Path) -> list[Figure]:
+    """Continuing a long thread and a short one with a window of twenty messages, and appending to both."""
+    store = SqliteStore(folder / "lengths.db")
+    manager = ConversationManager(store)
+
+    async def prepare() -> None:
+        for name, count in (("long", LONG), ("short", SHORT)):
+            await manager.add_messages(name, turns(count))
+            await StateManager(store).set_thread_config(name, ThreadConfig(history_limit=20))
+
+    asyncio.run(prepare())
+    ours = recorded("text", store)
+
+    def continued(name: str) -> Callable[[], Coroutine[Any, Any, object]]:
+        return times(10, lambda: ours.run("x", thread_id=name))
+
+    def appended(name: str) -> Callable[[], Coroutine[Any, Any, object]]:
+        return times(10, lambda: manager.add_messages(name, turns(2)))
+
+    long, short = interleaved(continued("long"), continued("short"))
+    more, less = interleaved(appended("long"), appended("short"))
+    return [
+        Figure(
+            f"continuing a thread of {LONG} messages / of {SHORT}",
+            long / short,
+            1.15,
+            detail=f"{long * 100:.2f} ms against {short * 100:.2f} ms a turn",
+        ),
+        Figure(
+            f"appending to a thread of {LONG} messages / of {SHORT}",
+            more / less,
+            1.15,
+            detail=f"{more * 100:.2f} ms against {less * 100:.2f} ms for two messages",
+        ),
+    ]
+
+
+def recording(folder: Path) -> list[Figure]:
+    """Tool-call round trips with the journal on, against bare PydanticAI; and with a thread besides."""
+    store = SqliteStore(folder / "recording.db")
+    reference, ours = bare("tools-10"), recorded("tools-10", store)
+    number = iter(range(1_000_000))
+    one, other = interleaved(times(4, lambda: ours.run("x")), times(4, lambda: reference.run("x")))
+    threads, again = interleaved(
+        times(4, lambda: ours.run("x", thread_id=f"t{next(number)}")), times(4, lambda: reference.run("x"))
+    )
+    return [
+        Figure(
+            "tool-call round trip with the journal / bare",
+            one / other,
+            1.05,
+            detail=f"{one / 44 * 1000:.2f} ms against {other / 44 * 1000:.2f} ms a request",
+        ),
+        Figure(
+            "tool-call round trip on a thread / bare",
+            threads / again,
+            1.15,
+            detail=f"{threads / 44 * 1000:.2f} ms against {again / 44 * 1000:.2f} ms a request",
+        ),
+    ]
+
+
+def fifty(folder: Path) -> Figure:
+    """Fifty threads at once, by the clock, against the same runs without a record."""
+    store = SqliteStore(folder / "fifty.db")
+    ours, plain = recorded("text", store), runtime("text")
+    number = iter(range(1_000_000))
+    one, other = interleaved(
+        at_once(50, lambda: ours.run("x", thread_id=f"t{next(number)}")),
+        at_once(50, lambda: plain.run("x")),
+        rounds=5,
+        clock=time.perf_counter,
+    )
+    detail = f"{one * 20:.2f} ms against {other * 20:.2f} ms a run"
+    return Figure("50 threads at once on SQLite / not recorded", one / other, 2.0, detail=detail)

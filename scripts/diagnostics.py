@@ -1,0 +1,119 @@
+"""Writes docs/diagnostics.md: `python scripts/diagnostics.py`; `--check` only says whether it is as it should be.
+
+The words come from `llm_do/spec/codes.py`, the examples from the corpus of wrong projects in tests/corpus, and what
+llm-do says of them from llm-do.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from llm_do.spec.codes import CODES, Code  # noqa: E402
+from llm_do.spec.render import render_text  # noqa: E402
+from tests.corpus.cases import Case, File, cases, checked, write  # noqa: E402
+
+TARGET = ROOT / "docs" / "diagnostics.md"
+
+HEAD = """\
+# Diagnostics
+
+`llm-do check` finds what is wrong with a project before anything runs, and says all of it at once: where, why, and
+what to do. Each finding has a code that never changes its meaning. Errors keep a project from running (exit code 3);
+warnings do so under `--strict`. `--format json` and `--format github` are for programs.
+
+This page is made by `python scripts/diagnostics.py`; every example on it is checked.
+"""
+
+BLOCKS = {
+    "LD1": "Reading files",
+    "LD2": "Names and references",
+    "LD3": "Python files",
+    "LD4": "Tools and toolsets",
+    "LD5": "Flows",
+    "LD6": "Approval rules",
+    "LD7": "Models and environment",
+    "LD8": "Unused things",
+}
+
+
+def page() -> str:
+    """The whole page."""
+    first: dict[str, Case] = {}
+    for case in cases():
+        first.setdefault(case.code, case)
+    parts = [HEAD, _contents()]
+    block = ""
+    for code, row in CODES.items():
+        if code[:3] != block:
+            block = code[:3]
+            parts.append(f"## {BLOCKS[block]}\n")
+        parts.append(_entry(code, row, first.get(code)))
+    return "\n".join(parts)
+
+
+def _contents() -> str:
+    rows = [f"| [{code}](#{code.lower()}) | {row.severity} | {row.title} |" for code, row in CODES.items()]
+    return "\n".join(["| code | severity | |", "|---|---|---|", *rows]) + "\n"
+
+
+def _entry(code: str, row: Code, case: Case | None) -> str:
+    lines = [f"### {code}", "", f"**{row.title}** ({row.severity}). {row.explanation}", ""]
+    lines += ["Wrong:", "", *_fenced(row.wrong), "", "Right:", "", *_fenced(row.fixed), ""]
+    if case is not None:
+        lines += ["<details><summary>A whole project, and what llm-do says of it</summary>", "", *_example(case)]
+        lines += ["</details>", ""]
+    return "\n".join(lines)
+
+
+def _example(case: Case) -> list[str]:
+    lines: list[str] = []
+    for name, file in case.files.items():
+        lines += [f"`{name}`", "", *_file(file), ""]
+    with tempfile.TemporaryDirectory() as folder:
+        root = write(case, Path(folder))
+        report = checked(case, root)
+
+        def read(file: str) -> str | None:
+            data = (root / file).read_bytes()
+            return data.decode(errors="replace") if len(data) < 10_000 else None
+
+        shown = render_text(report.diagnostics, read, width=100)
+    lines += ["llm-do says", "", *_fenced(shown.rstrip("\n"), "text"), ""]
+    if case.fixed:
+        lines += ["Put right:", ""]
+        for name, file in case.fixed.items():
+            lines += [f"`{name}`" + (" is removed." if file.kind == "absent" else ""), ""]
+            lines += [] if file.kind == "absent" else [*_file(file), ""]
+    return lines
+
+
+def _file(file: File) -> list[str]:
+    if file.kind == "link":
+        return [f"is a link to `{file.text}`."]
+    note = ["written in Python as", ""] if file.kind == "expression" else []
+    return [*note, *_fenced(file.text.rstrip("\n"))]
+
+
+def _fenced(text: str, language: str = "") -> list[str]:
+    fence = "```" if "```" not in text else "````"
+    return [f"{fence}{language}", text, fence]
+
+
+def main() -> int:
+    """Write the page, or compare it."""
+    made = page()
+    there = TARGET.read_text(encoding="utf-8") if TARGET.exists() else ""
+    if "--check" in sys.argv[1:]:
+        return 0 if made == there else 1
+    TARGET.parent.mkdir(parents=True, exist_ok=True)
+    TARGET.write_text(made, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
