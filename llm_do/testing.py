@@ -154,7 +154,7 @@ def play(
     from llm_do.runtime.runtime import Runtime
     from llm_do.runtime.support import run_blocking
 
-    linked = project if isinstance(project, Project) else Project.load(project)
+    linked = project if isinstance(project, Project) else Project.load(Path(project))
     questions: list[Question] = []
     events: list[Event] = []
 
@@ -186,20 +186,25 @@ def _script(answers: Sequence[Mapping[str, Any]] | Mapping[str, Any] | str | os.
     import json
 
     path = folder / "answers.yaml"
+    data: object = list(answers) if not isinstance(answers, Mapping) else answers
+    if isinstance(data, Mapping) and "agents" not in data:
+        data = {"agents": data}
     # JSON is YAML.
-    path.write_text(json.dumps(answers if isinstance(answers, Mapping) else list(answers), indent=1), encoding="utf-8")
+    path.write_text(json.dumps(data, indent=1), encoding="utf-8")
     return path
 
 
 def _calls(events: Sequence[Event]) -> list[ToolRun]:
     import json
 
+    from llm_do.runtime.events import ToolCallEvent, ToolResultEvent
+
     asked: dict[tuple[str, str], Any] = {}
     done: list[ToolRun] = []
     for event in events:
-        if event.type == "tool_call":
+        if isinstance(event, ToolCallEvent):
             asked[event.call_id, event.tool_call_id] = event.args
-        elif event.type == "tool_result":
+        elif isinstance(event, ToolResultEvent):
             args = asked.get((event.call_id, event.tool_call_id), {})
             if isinstance(args, str):
                 try:

@@ -22,7 +22,7 @@ COMMANDS: dict[str, str] = {
     "run": "Run a project.",
     "chat": "Talk with a project over several turns.",
     "check": "Link a project and show all that is wrong with it.",
-    "graph": "Show a project's agents, tools and approvals as a tree or a graph.",
+    "graph": "Show agents, tools and approvals as a tree or a graph.",
     "tools": "List the tools that an agent's model sees.",
     "approvals": "List, take back and explain what is allowed.",
     "init": "Write a small project that runs.",

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from llm_do.cli.lean import LeanCommand
+from llm_do.cli.parameters import agents_here
 
 __all__ = ["app"]
 
@@ -106,6 +107,7 @@ def explain(
             metavar="[AGENT] TOOL [ARGS]...",
             help="The agent or its call path, the tool, and its arguments: JSON, NAME=VALUE, or the main one's text.",
             show_default=False,
+            autocompletion=agents_here,
         ),
     ],
     project: Project = None,

@@ -151,12 +151,16 @@ async def _save(chat: Chat, rest: str) -> None:
     else:
         parts = [(message.role, message.content) for message in to_messages(messages)]
         text = "".join(f"## {who}\n\n{said}\n\n" for who, said in parts if said)
+    _write(path, text)
+    _tell([f"{path}: {len(messages)} messages"])
+
+
+def _write(path: Path, text: str) -> None:
     try:
-        with path.open("x", encoding="utf-8") as file:
+        with path.expanduser().open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError as error:
         raise UsageError(f"{path} exists, and nothing was written", hint="Name another file.") from error
-    _tell([f"{path}: {len(messages)} messages"])
 
 
 _ACTIONS: dict[str, Callable[[Chat, str], Awaitable[None]]] = {

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated, Literal
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from llm_do.cli.lean import LeanCommand
+
+if TYPE_CHECKING:
+    from llm_do.spec.diagnostics import Diagnostic
 
 __all__ = ["app"]
 
@@ -37,7 +42,14 @@ def check(
     ] = False,
     no_color: Annotated[bool, typer.Option("--no-color", help="No colours.")] = False,
 ) -> int:
-    """Link a project and show all that is wrong with it; exit code 0 when nothing is, 3 on errors."""
+    """Link a project and show all that is wrong with it; exit code 0 when nothing is, 3 on errors.
+
+    \b
+    Examples:
+      llm-do check
+      llm-do check examples/receipts --strict
+      llm-do check --format github
+    """
     from llm_do.cli.diagnostics import source_reader
     from llm_do.cli.streams import claim_stdout, warn, without_plugins
     from llm_do.cli.target import here_or_at
@@ -50,6 +62,8 @@ def check(
     from llm_do.ui.screen import wants_color
 
     report = check_apart(path, seconds=seconds)
+    answers, faults = _answers(report.root)
+    report = replace(report, diagnostics=(*report.diagnostics, *faults))
     if form == "json":
         results.write(render_json(report.diagnostics))
     elif form == "github":
@@ -58,4 +72,26 @@ def check(
         color = results.is_terminal and wants_color(os.environ, no_color=no_color)
         results.write(render_text(report.diagnostics, source_reader(report.root), color=color, width=results.columns))
         warn(summary(report.diagnostics))
+        for line in answers:
+            warn(line)
     return 3 if report.failed or (strict and report.diagnostics) else 0
+
+
+def _answers(root: Path) -> tuple[list[str], list[Diagnostic]]:
+    """What a person has allowed for good in this project, as lines, and what of it can't be read."""
+    if not os.path.lexists(root / ".llm-do" / "approvals.json"):
+        return [], []
+    from llm_do.policy.display import visible
+    from llm_do.runtime import answers
+    from llm_do.spec.codes import diagnostic
+    from llm_do.spec.diagnostics import Place
+
+    found = answers.load(root)
+    lines = [visible(f"allowed for good: {item.text} ({item.place})") for item in found.stored]
+    faults: list[Diagnostic] = []
+    for fault in found.faults:
+        place, _, said = fault.partition(": ")
+        line = place.rpartition(":")[2]
+        where = Place(answers.FILE, int(line) if line.isdecimal() else 1)
+        faults.append(diagnostic("LD601", said, where, hint="correct it, or `llm-do approvals revoke --all`"))
+    return lines, faults

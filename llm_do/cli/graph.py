@@ -48,7 +48,13 @@ def graph(
     ] = False,
     no_color: Annotated[bool, typer.Option("--no-color", help="No colours.")] = False,
 ) -> int:
-    """Show a project's agents, tools and approvals as a tree or a graph."""
+    """Show agents, tools and approvals as a tree or a graph.
+
+    \b
+    Examples:
+      llm-do graph --permissions
+      llm-do graph --format mermaid > graph.mmd
+    """
     from llm_do.cli.diagnostics import show
     from llm_do.cli.streams import claim_stdout, without_plugins
     from llm_do.cli.target import here_or_at

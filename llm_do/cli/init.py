@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -14,116 +14,67 @@ __all__ = ["app"]
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
-MANIFEST = """\
-{
-  "$schema": ".schema/project.schema.json",
-  "version": 1,
-  "name": NAME,
-  "entry": { "agent": "main", "args": { "input": "What is 17 times 23?" } },
-  "agent_files": ["*.agent"],
-  "python_files": ["tools.py"],
-  "approvals": { "allow": ["multiply"] }
-}
-"""
-
-AGENT = """\
----
-name: main
-description: Answers questions, and multiplies with a tool.
-tools: [multiply]
----
-You answer in one sentence. Multiply with the tool `multiply`, never in your head.
-"""
-
-TOOLS = '''\
-"""The functions that agents may call, by name."""
-
-from __future__ import annotations
-
-
-def multiply(a: int, b: int) -> int:
-    """Multiply two whole numbers.
-
-    Args:
-        a: The first number.
-        b: The second number.
-    """
-    return a * b
-
-
-TOOLS = [multiply]
-'''
-
-TEST = '''\
-"""Runs the project with the answers that stand in answers.yaml: without a network, and always the same."""
-
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-
-from llm_do import Project, Runtime
-
-HERE = Path(__file__).parent
-
-
-def test_the_agent_multiplies_with_its_tool() -> None:
-    runtime = Runtime(Project.load(HERE.parent), model=f"script:{HERE / 'answers.yaml'}")
-
-    result = runtime.run_sync("What is 17 times 23?")
-
-    assert result.output == "17 times 23 is 391."
-    assert result.usage.tool_calls == 1
-'''
-
-ANSWERS = """\
-# What the model answers, turn by turn, when it is named as script:PATH. {tool} is the last result of a tool.
-- tools:
-    - name: multiply
-      args: { a: 17, b: 23 }
-- text: "17 times 23 is {tool}."
-"""
-
-EDITOR = """\
-{
-  "files.associations": { "*.agent": "yaml" },
-  "yaml.schemas": { ".schema/agent.schema.json": "*.agent" },
-  "yaml.validate": false
-}
-"""
-
 
 @app.command(cls=LeanCommand)
 def init(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="Where to write it; made if it isn't there.")] = ".",
+    template: Annotated[
+        Literal["agent", "function", "toolkit", "flow"] | None,
+        typer.Option(
+            "--template", help="An agent, Python code that calls agents, a toolkit, or a flow.", show_default=False
+        ),
+    ] = None,
 ) -> int:
-    """Write a small project that runs: an agent, a tool, a test, and the schema for editors."""
+    """Write a small project that runs: an agent, a tool, a test, and the schema for editors. It never overwrites.
+
+    \b
+    Examples:
+      llm-do init hello && llm-do run hello
+      llm-do init rooms --template toolkit
+    """
     import json
 
     from llm_do.cli.streams import claim_stdout, warn, without_plugins
 
     results = claim_stdout()
     without_plugins()
-    from llm_do.spec.editor_schema import agent_schema, project_schema
+    from llm_do.cli.templates import TEMPLATES
+    from llm_do.spec.editor_schema import project_schema
 
     root = Path(folder).expanduser()
-    name = root.resolve().name or "project"
-    write(
-        root,
-        {
-            "project.json": MANIFEST.replace("NAME", json.dumps(name, ensure_ascii=False)),
-            "main.agent": AGENT,
-            "tools.py": TOOLS,
-            "tests/test_project.py": TEST,
-            "tests/answers.yaml": ANSWERS,
-            ".schema/project.schema.json": json.dumps(project_schema(), indent=2) + "\n",
-            ".schema/agent.schema.json": json.dumps(agent_schema(), indent=2) + "\n",
-            ".vscode/settings.json": EDITOR,
-        },
-        results.write,
-    )
+    name = json.dumps(root.resolve().name or "project", ensure_ascii=False)
+    files = dict(TEMPLATES[template or _asked()].files)
+    files["project.json"] = files["project.json"].replace("NAME", name)
+    files[".schema/project.schema.json"] = json.dumps(project_schema(), indent=2) + "\n"
+    write(root, files, results.write)
     warn(_next_steps(folder))
     return 0
+
+
+def _asked() -> str:
+    """The kind of project that a person chooses at a terminal; elsewhere the first one."""
+    import os
+    import sys
+
+    from llm_do.cli.streams import warn, write_stderr
+    from llm_do.cli.templates import TEMPLATES
+    from llm_do.ui.screen import can_animate
+
+    names = list(TEMPLATES)
+    if not (os.isatty(0) and can_animate(os.environ)):
+        return names[0]
+    for number, name in enumerate(names, 1):
+        warn(f"  {number} {name}: {TEMPLATES[name].about}")
+    while True:
+        write_stderr(f"which one? [{names[0]}] ")
+        line = sys.stdin.readline()
+        said = line.strip().lower()
+        if not said:
+            return names[0]
+        if said.isdecimal() and 0 < int(said) <= len(names):
+            return names[int(said) - 1]
+        if said in names:
+            return said
 
 
 def write(root: Path, files: dict[str, str], said: Callable[[str], object]) -> None:
@@ -161,11 +112,20 @@ def write(root: Path, files: dict[str, str], said: Callable[[str], object]) -> N
 def _next_steps(folder: str) -> str:
     import shlex
 
+    from llm_do.models.listing import available
+
     where = "" if folder == "." else f" {shlex.quote(folder)}"
     script = shlex.quote(f"script:{'' if folder == '.' else folder.rstrip('/') + '/'}tests/answers.yaml")
+    usable = {info.name: info for info in available()}
+    if usable["local"].usable:
+        model = "with the local model, offline, or with the provider whose key is set:"
+    else:
+        model = "with a model (`llm-do models` lists them; `llm-do models pull` gets a local one):"
     return (
-        "\nIt runs at once with answers that are written down:\n"
+        f"\nIt runs {model}\n"
+        f"  llm-do run{where}\n"
+        "with answers that are written down, as its test does:\n"
         f"  llm-do run{where} --model {script}\n"
-        "and with a model, which `llm-do models` lists:\n"
-        f"  llm-do run{where} --model PROVIDER:NAME\n"
+        "and in turns:\n"
+        f"  llm-do chat{where}\n"
     )

@@ -24,7 +24,14 @@ def models(
         bool, typer.Option("--debug", help="Show tracebacks.")
     ] = False,
 ) -> int:
-    """List the models at hand, or get the local one."""
+    """List the models at hand, or get the local one.
+
+    \b
+    Examples:
+      llm-do models
+      llm-do models --all
+      llm-do models pull
+    """
     from llm_do.cli.streams import claim_stdout, warn
 
     results = claim_stdout()

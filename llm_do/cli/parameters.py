@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -25,11 +27,44 @@ __all__ = [
     "Timeout",
     "User",
     "Verbose",
+    "agents_here",
 ]
+
+_NAME = re.compile(r"^name:\s*[\"']?([A-Za-z_][\w.-]*)", re.MULTILINE)
+
+
+def agents_here(incomplete: str) -> list[str]:
+    """The names of the agents of the current folder's project that begin so, for a shell's completion.
+
+    Args:
+        incomplete: What has been typed of it.
+    """
+    from llm_do.errors import LlmDoError
+    from llm_do.project.locate import find_project
+
+    try:
+        root = find_project(Path.cwd()).root
+    except (LlmDoError, OSError):
+        return []
+    names: list[str] = []
+    for path in [*root.glob("*.agent"), *root.glob("*/*.agent"), *root.glob("*/*/*.agent")][:1000]:
+        try:
+            found = _NAME.search(path.read_text(encoding="utf-8", errors="replace")[:4000])
+        except OSError:
+            continue
+        names.append(found[1] if found else path.stem)
+    return sorted({name for name in names if name.startswith(incomplete)})
+
 
 Entry = Annotated[
     str | None,
-    typer.Option("--entry", "--agent", metavar="NAME", help="Run another agent, flow or function of the project."),
+    typer.Option(
+        "--entry",
+        "--agent",
+        metavar="NAME",
+        help="Run another agent, flow or function of the project.",
+        autocompletion=agents_here,
+    ),
 ]
 Models = Annotated[
     list[str] | None,

@@ -65,7 +65,18 @@ def run(
     debug: p.Debug = False,
     no_color: p.NoColor = False,
 ) -> int:
-    """Run a project: its entry, with the input given here, on stdin, or in the manifest."""
+    """Run a project: its entry, with the input given here, on stdin, or in the manifest.
+
+    The result goes to stdout, everything else to stderr. A tool call that needs approval is asked about on a terminal;
+    without one it is denied, and the exit code is 4.
+
+    \b
+    Examples:
+      llm-do run examples/greeter "Good morning"
+      llm-do run report.agent < notes.txt
+      llm-do run . --field city=Oslo --output json
+      llm-do run . "Clean up" --allow 'delete_file(tmp/**)' --budget-usd 0.50
+    """
     options = RunOptions(
         project=project,
         prompt=prompt,

@@ -20,7 +20,13 @@ def schema(
         typer.Argument(metavar="agent|project", help="The frontmatter of .agent files, or project.json."),
     ],
 ) -> int:
-    """Print the JSON Schema of project files, for editors."""
+    """Print the JSON Schema of project files, for editors.
+
+    \b
+    Examples:
+      llm-do schema agent > agent.schema.json
+      llm-do schema project > project.schema.json
+    """
     import json
 
     from llm_do.cli.streams import claim_stdout, without_plugins

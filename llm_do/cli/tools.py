@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from llm_do.cli.lean import LeanCommand
+from llm_do.cli.parameters import agents_here
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -14,7 +15,10 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 @app.command(cls=LeanCommand)
 def tools(
     agent: Annotated[
-        str | None, typer.Argument(metavar="AGENT", help="One agent; by default all of them.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="AGENT", help="One agent; by default all of them.", show_default=False, autocompletion=agents_here
+        ),
     ] = None,
     project: Annotated[
         str | None,
@@ -37,7 +41,13 @@ def tools(
     ] = False,
     no_color: Annotated[bool, typer.Option("--no-color", help="No colours.")] = False,
 ) -> int:
-    """List the tools that an agent's model sees."""
+    """List the tools that an agent's model sees.
+
+    \b
+    Examples:
+      llm-do tools
+      llm-do tools analyst --format json
+    """
     import json
 
     from llm_do.cli.diagnostics import show

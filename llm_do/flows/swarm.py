@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 from llm_do.errors import LinkError
 from llm_do.project.agents import AgentSpec
 from llm_do.project.exports import tool_name
-from llm_do.project.flow_checks import FlowFault, Spot, own_faults, spots_of
+from llm_do.project.flow_checks import FlowFault, Spot, delegate_name, own_faults, spots_of
 from llm_do.project.flows import Aggregate, FlowMode, FlowSpec, handoff_names
 from llm_do.project.listing import nearest
 from llm_do.spec.codes import diagnostic
@@ -210,8 +210,22 @@ def _check(flow: FlowSpec, text: str) -> None:
                 if target not in flow.agents:
                     message = f"`{member.name}` hands over to `{target}`, which is not in the flow"
                     faults.append(FlowFault("LD506", message, Spot(), f"add `{target}` to the flow's agents"))
+    lead = flow.members.get(flow.agents[0]) if flow.mode == "team" and flow.agents else None
+    if isinstance(lead, AgentSpec):
+        faults += _clashes(lead, flow.agents[1:])
     if faults:
         raise _refused(flow.name, text, faults)
+
+
+def _clashes(lead: AgentSpec, workers: Sequence[str]) -> list[FlowFault]:
+    """Functions of a lead whose names its team gives to tools."""
+    given = {delegate_name(worker) for worker in workers}
+    names = [item if isinstance(item, str) else tool_name(item) for item in lead.tools]
+    return [
+        FlowFault("LD507", f"`{lead.name}` has a tool called `{name}`, and the team gives it one of that name", Spot())
+        for name in names
+        if name in given
+    ]
 
 
 def _refused(name: str, text: str, faults: Sequence[FlowFault]) -> LinkError:

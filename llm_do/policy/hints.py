@@ -101,8 +101,9 @@ def proposals(call: ToolCallInfo) -> list[str]:
     if isinstance(value, str) and "/" in value:
         found.append(f"{tool}({quote(value.rpartition('/')[0])}/**)")
     elif value is not None and is_pipeline(value):
-        stages = [" ".join(map(quote, _subcommand(argv))) for argv in value]
-        found += [f"{tool}({stage} *)" for stage in dict.fromkeys(stages)] if len(value) == 1 else []
+        words = _subcommand(value[0])
+        if len(value) == 1 and len(words) > 1:
+            found.append(f"{tool}({' '.join(map(quote, words))} *)")
     if not is_pipeline(value):
         found.append(tool)
     rules = [f"{call.path}:{rule}" for rule in dict.fromkeys(found)]

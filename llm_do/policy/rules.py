@@ -5,6 +5,7 @@ Faults are collected, not raised: the linker turns each into a diagnostic.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -256,7 +257,8 @@ def proofs(
     """Check a rule's examples; those of a rule that denies or asks say what it must leave alone and what it must not.
 
     An example is the text of the primary argument, or of the only argument that the rule names; for
-    several it is written as in the rule: `to=ann, kind=mail`.
+    several it is written as in the rule: `to=ann, kind=mail`. One written as a whole call, `write_file(a.md)`, must
+    come out as it says for the argument too, so that none is refused only because no path looks like that.
 
     Args:
         rule: The rule.
@@ -277,13 +279,26 @@ def proofs(
     for key, examples, wanted in (("allows", rule.allows, not restrictive), ("refuses", rule.refuses, restrictive)):
         for index, example in enumerate(examples):
             path = (*rule.path, key, index)
-            call = _example_call(rule.pattern, example, kind or argument_kind(rule.pattern), split)
-            if call is None:
+            inner = _argument_of_call(rule, example)
+            texts = [example] if inner is None else [example, inner]
+            calls = [_example_call(rule.pattern, text, kind or argument_kind(rule.pattern), split) for text in texts]
+            if None in calls:
                 hint = "write the argument as text, or as in the rule: name=TEXT, name=TEXT"
                 faults.append(RuleFault(f"the example {example!r} doesn't fit the rule {rule.text}", path, hint=hint))
-            elif matches(rule.pattern, call, restrictive=restrictive) != wanted:
-                faults.append(RuleFault(_proof_text(rule, key, example), path, hint="correct the rule or the example"))
+            elif any(matches(rule.pattern, call, restrictive=restrictive) != wanted for call in calls if call):
+                hint = "correct the rule or the example, which is the argument alone, without the tool's name"
+                hint = hint if inner is None else f"an example is the argument alone: write {inner!r}"
+                faults.append(RuleFault(_proof_text(rule, key, example), path, hint=hint))
     return tuple(faults)
+
+
+def _argument_of_call(rule: Rule, example: str) -> str | None:
+    """What stands in the parentheses of an example that is written as a whole call of the rule's tool."""
+    found = _WHOLE_CALL.fullmatch(example.strip())
+    return found[2] if found is not None and rule.pattern.names_tool(found[1]) else None
+
+
+_WHOLE_CALL = re.compile(r"(?:[^\s:()]+:)?([A-Za-z0-9_.-]+)\((.*)\)", re.DOTALL)
 
 
 def _fault_text(error: PatternError) -> str:

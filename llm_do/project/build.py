@@ -21,7 +21,7 @@ from llm_do.spec.source import Loc, Node
 if TYPE_CHECKING:
     from llm_do.spec.agent_file import AgentFile
     from llm_do.spec.fields import HooksFile
-    from llm_do.spec.later import StateGate, ThreadsFile
+    from llm_do.spec.parts import StateGate, ThreadsFile
     from llm_do.spec.manifest import RuntimeFile
 
 __all__ = [

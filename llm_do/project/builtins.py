@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 __all__ = [
     "BUILTINS",
     "CONFIGURABLE",
-    "NOT_YET",
     "BuiltinTool",
     "BuiltinToolset",
     "Options",
@@ -41,9 +40,6 @@ CONFIGURABLE: Mapping[str, str] = {
     "shell": "llm_do.toolsets.shell:configured",
 }
 """The `type` of a toolset in the manifest to `module:attribute`."""
-
-NOT_YET: frozenset[str] = frozenset()
-"""Built-ins whose names are reserved but that this version doesn't have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +73,19 @@ _WRITING = (
 )
 _SHELL = (BuiltinTool("shell", ("command", "timeout", "cwd"), "command", "ask"),)
 
+_TODO = (
+    BuiltinTool("todo_add", ("items",), None, "allow"),
+    BuiltinTool("todo_update", ("number", "status", "text"), None, "allow"),
+    BuiltinTool("todo_list", (), None, "allow"),
+)
+_AGENTS = (
+    BuiltinTool("agent_create", ("name", "instructions", "description", "model", "tools", "toolsets"), "name", "ask"),
+    BuiltinTool("agent_call", ("name", "input"), "name", "allow"),
+)
+
 _TOOLS: Mapping[str, tuple[BuiltinTool, ...]] = {
+    "ask_user": (BuiltinTool("ask_user", ("question", "choices"), None, "allow"),),
+    "dynamic_agents": _AGENTS,
     "filesystem_cwd": (*_READING, *_WRITING),
     "filesystem_cwd_ro": _READING,
     "filesystem_project": (*_READING, *_WRITING),
@@ -86,6 +94,7 @@ _TOOLS: Mapping[str, tuple[BuiltinTool, ...]] = {
     "shell_readonly": _SHELL,
     "shell_file_ops": _SHELL,
     "shell": _SHELL,
+    "todo": _TODO,
 }
 """Built-in, or the `type` of a configured one, to its tools; those of others are known at run time."""
 
@@ -116,7 +125,7 @@ class BuiltinToolset:
 
 
 def builtin(name: str) -> BuiltinToolset | None:
-    """The built-in of that name, None when there is none in this version.
+    """The built-in of that name, None when there is none.
 
     Example:
         >>> builtin("filesystem_cwd").target

@@ -8,8 +8,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from llm_do.policy.secrets import is_secret
 from llm_do.project.agents import AgentSpec, ToolsetRef
 from llm_do.project.build import AgentSource
 from llm_do.project.builtins import BuiltinToolset, builtin, option_faults
@@ -18,7 +20,7 @@ from llm_do.project.listing import nearest
 from llm_do.project.machines import check_machines
 from llm_do.project.names import Names
 from llm_do.spec.diagnostics import Diagnostic, Place
-from llm_do.spec.source import Node
+from llm_do.spec.source import Loc, Node
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
@@ -55,11 +57,9 @@ def check_agent(spec: AgentSpec, names: Names, place: Place, source: AgentSource
         if isinstance(ref, ToolsetRef) and ref.value is None:
             names.look_up(ref.name, ("toolset", "agent", "flow"), "a toolset", ref.place or place)
             if ref.options:
-                places = {
-                    option: source.key_place((*uses[index][2], option)) if source is not None and uses else place
-                    for option in ref.options
-                }
-                _check_options(ref, names, places, source.diagnostics if source is not None else ())
+                line = partial(_option_place, source, uses[index][2]) if source is not None and uses else None
+                told = source.diagnostics if source is not None else ()
+                _check_options(ref, names, line or (lambda *_: place), told)
     for index, handoff in enumerate(spec.handoffs):
         if isinstance(handoff, str):
             where = source.place(("handoffs", index)) if source is not None else place
@@ -89,7 +89,7 @@ def check_template(source: AgentSource, spec: AgentSpec, names: Names) -> None:
 
 
 def check_environment(configs: Mapping[str, Mapping[str, Any]], node: Node, names: Names) -> None:
-    """See that the variables which toolsets' `env` and `headers` refer to are set.
+    """See that the variables which toolsets' `env` and `headers` refer to are set, and that no shell shows a secret.
 
     Args:
         configs: NAME to configuration.
@@ -97,6 +97,8 @@ def check_environment(configs: Mapping[str, Mapping[str, Any]], node: Node, name
         names: Takes the diagnostics.
     """
     for toolset, config in configs.items():
+        for index, name in enumerate(_shown_to_commands(config)):
+            _check_secret(name, names, node.place_of(("toolsets", toolset, "env", index)))
         for key in ("env", "headers"):
             if not isinstance(config.get(key), dict):
                 continue
@@ -108,7 +110,19 @@ def check_environment(configs: Mapping[str, Mapping[str, Any]], node: Node, name
                         names.fault("LD702", message, place, "set it before llm-do starts")
 
 
-def _check_options(ref: ToolsetRef, names: Names, places: Mapping[str, Place], told: Sequence[Diagnostic]) -> None:
+def _shown_to_commands(config: Mapping[str, Any]) -> Sequence[str]:
+    """The variables that the configuration of a shell lets commands see."""
+    given = config.get("env") if config.get("type") == "shell" else None
+    return [name for name in cast("list[object]", given) if isinstance(name, str)] if isinstance(given, list) else ()
+
+
+def _check_secret(name: str, names: Names, place: Place) -> None:
+    if is_secret(name):
+        message = f"commands would see the variable `{name}`, which looks like a secret"
+        names.fault("LD703", message, place, "take it out of `env`; secrets never reach a command")
+
+
+def _check_options(ref: ToolsetRef, names: Names, place_of: Callable[..., Place], told: Sequence[Diagnostic]) -> None:
     """Only configured built-ins take options; a misspelled `prefix` may have been told when the file was read."""
     found = names.taken.get(ref.name)
     shipped = builtin(ref.name) if found is None else None
@@ -123,9 +137,18 @@ def _check_options(ref: ToolsetRef, names: Names, places: Mapping[str, Place], t
             continue
         if option not in known:
             hint = nearest(option, known) or f"it takes {', '.join(known[:-1])} and {known[-1]}"
-            names.fault("LD404", f"{what} `{ref.name}` takes no `{option}`", places[option], hint)
+            names.fault("LD404", f"{what} `{ref.name}` takes no `{option}`", place_of(option), hint)
         elif config is not None and option in config.wrong:
-            names.fault("LD404", f"{what} `{ref.name}`: `{option}` {config.wrong[option]}", places[option])
+            names.fault("LD404", f"{what} `{ref.name}`: `{option}` {config.wrong[option]}", place_of(option))
+    if isinstance(toolset, BuiltinToolset):
+        given = {"type": toolset.config.get("type"), "env": ref.options.get("env")}
+        for index, name in enumerate(_shown_to_commands(given)):
+            _check_secret(name, names, place_of("env", index))
+
+
+def _option_place(source: AgentSource, loc: Loc, *inner: str | int) -> Place:
+    """Where an option of a toolset's line stands, or something in its value."""
+    return source.place((*loc, *inner)) if len(inner) > 1 else source.key_place((*loc, *inner))
 
 
 def _check_models(spec: AgentSpec, names: Names, place: Place, source: AgentSource | None) -> None:

@@ -22,7 +22,7 @@ class Spot:
     """Where in a flow.
 
     Args:
-        key: The part: `flow`, `agents`, `lead`, `workers`, or empty for the whole.
+        key: The part as the manifest has it, such as `flow`, `agents` or `lead`; empty for the whole.
         index: Which member of a list; -1 for none.
         start: Offset in the expression; -1 for none.
         end: Offset just behind it.
@@ -157,7 +157,12 @@ def _step(step: Reference) -> Spot:
     return Spot("flow", start=step.start, end=step.start + len(step.name))
 
 
+_PLAN = ("planner", "executor", "synthesiser")
+
+
 def _listed(flow: FlowSpec, index: int) -> Spot:
-    if flow.mode != "team":
-        return Spot("agents", index)
-    return Spot("lead") if index == 0 else Spot("workers", index - 1)
+    if flow.mode == "plan" and index < len(_PLAN):
+        return Spot(_PLAN[index])
+    if flow.mode == "team":
+        return Spot("lead") if index == 0 else Spot("workers", index - 1)
+    return Spot("agents", index)

@@ -26,7 +26,7 @@ from llm_do.spec.diagnostics import Place
 from llm_do.spec.flow_expression import FlowSyntaxError, FlowTree, offset_in_json, parse_flow
 
 if TYPE_CHECKING:
-    from llm_do.spec.later import FlowFile
+    from llm_do.spec.parts import FlowFile
 
 __all__ = ["check_flows", "check_given_tools", "register_flows"]
 

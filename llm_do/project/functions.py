@@ -66,12 +66,14 @@ def input_annotation(function: Callable[..., Any]) -> Any:
     annotation = first.annotation
     if annotation in (first.empty, Any):
         return PromptInput
-    if isinstance(annotation, str):
-        # Only this one: the other names CallContext, which many import for the type checker alone.
-        try:
-            return eval(annotation, getattr(function, "__globals__", {}))  # noqa: S307 - the project's own code
-        except Exception:  # noqa: BLE001 - an annotation may be any expression
-            return PromptInput
+    # Only this one: the other names CallContext, which many import for the type checker alone. Text in quotes under
+    # `from __future__ import annotations` is text twice.
+    for _ in range(2):
+        if isinstance(annotation, str):
+            try:
+                annotation = eval(annotation, getattr(function, "__globals__", {}))  # noqa: S307 - the project's code
+            except Exception:  # noqa: BLE001 - an annotation may be any expression
+                return PromptInput
     return annotation
 
 

@@ -207,10 +207,8 @@ def _register_toolsets(linked: _Linked) -> None:
         return
     for name, config in linked.files.manifest.toolsets.items():
         place = linked.files.key_place("toolsets", name)
-        target = CONFIGURABLE.get(config.type, "")
-        if not target and config.type != "mcp":
-            linked.names.fault("LD401", f"toolsets of type {config.type} are not in this version", place)
-        linked.names.register(name, "toolset", BuiltinToolset(name, target, config.model_dump()), place)
+        value = BuiltinToolset(name, CONFIGURABLE[config.type], config.model_dump())
+        linked.names.register(name, "toolset", value, place)
 
 
 def _check_functions(linked: _Linked) -> None:

@@ -15,6 +15,7 @@ from llm_do.project.agents import AgentSpec
 from llm_do.project.gates import Gate, analyse
 from llm_do.project.inventory import Inventory, KnownTool
 from llm_do.project.listing import nearest
+from llm_do.project.tool_checks import reason
 from llm_do.spec.codes import diagnostic
 from llm_do.spec.diagnostics import Diagnostic, Place
 from llm_do.tools import ToolOptions
@@ -100,11 +101,14 @@ def machines(project: Project) -> list[StateMachine]:
 def check_machines(project: Project) -> list[Diagnostic]:
     """Find toolkits that can't be used, gates of tools that don't exist, and what can't work in a machine."""
     found: list[Diagnostic] = []
+    public = project.modules.public if project.modules is not None else str
     for machine, toolkit in _toolkits(project):
         try:
             toolkit.check()
         except ToolkitError as error:
-            found.append(diagnostic("LD414", f"the toolkit `{machine.name}`: {error}", machine.place, error.hint))
+            message = f"the toolkit `{machine.name}`: {reason(error, public)}"
+            hint = error.hint or "give every parameter a type that JSON can hold, such as str, int or a pydantic model"
+            found.append(diagnostic("LD414", message, machine.place, hint.rstrip(".")))
         found += _judged(machine)
     inventory = Inventory(project.registry)
     for spec in project.registry.agents():
@@ -168,7 +172,8 @@ def _judged(machine: StateMachine) -> Iterator[Diagnostic]:
     enabled = sorted(machine.initial.union(*(gate.enables for gate in machine.gates.values())))
     for state, tools in found.unreached.items():
         at = machine.places.get(tools[0], machine.place)
-        message = f"nothing in {what} unlocks the state `{state}`, which `{'` and `'.join(tools)}` need"
+        verb = "needs" if len(tools) == 1 else "need"
+        message = f"nothing in {what} unlocks the state `{state}`, which `{'` and `'.join(tools)}` {verb}"
         yield diagnostic("LD410", message, at, nearest(state, enabled) or "let a tool enable it")
     told = {tool for tools in found.unreached.values() for tool in tools}
     for tool in found.never:

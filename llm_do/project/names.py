@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from llm_do.project.builtins import BUILTINS, NOT_YET
+from llm_do.project.builtins import BUILTINS
 from llm_do.project.listing import nearest
 from llm_do.project.registry import Kind, Registered
 from llm_do.spec.codes import diagnostic
@@ -64,7 +64,7 @@ class Names:
 
     def register(self, name: str, kind: Kind, value: object, place: Place) -> bool:
         """Give a name to an object; a diagnostic that names both places when something has it already."""
-        if name in BUILTINS or name in NOT_YET:
+        if name in BUILTINS:
             self.fault("LD203", f"`{name}` is the name of a built-in toolset", place, "choose another name")
             self.refused.add(name)
             return False
@@ -93,11 +93,9 @@ class Names:
         if found is not None:
             hint = f"list it under {_HOW[found.kind]}" if what in ("a tool", "a toolset") else None
             self.fault("LD204", f"`{name}` is {_article(found.kind)}, not {what}", place, hint)
-        elif "toolset" in kinds and name in NOT_YET:
-            self.fault("LD401", f"the built-in `{name}` is not in this version", place)
         elif "toolset" in kinds and name in BUILTINS:
             return None
-        elif name in BUILTINS or name in NOT_YET:
+        elif name in BUILTINS:
             hint = f"list it under {_HOW['toolset']}" if what == "a tool" else None
             self.fault("LD204", f"`{name}` is a built-in toolset, not {what}", place, hint)
         elif not self.broken.may_have(name):

@@ -85,9 +85,11 @@ class Modules:
         space: The modules.
     """
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ("__weakref__", "public")
 
     def __init__(self, space: ModuleSpace) -> None:
+        self.public = space.public
+        """Writes the internal names of modules in a text as their author knows them."""
         weakref.finalize(self, space.forget).atexit = False
 
 

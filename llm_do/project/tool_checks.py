@@ -18,13 +18,30 @@ from llm_do.project.registry import NAME_PATTERN, Registered
 from llm_do.project.tools import MadeTool, properties_of
 from llm_do.spec.diagnostics import Place
 
-__all__ = ["check_functions", "check_limits", "check_together"]
+__all__ = ["check_functions", "check_limits", "check_together", "reason"]
 
 PlaceOf: TypeAlias = "Callable[..., Place]"
 """From a line of an agent's lists, and a path inside of it, to where that stands."""
 
 _NAME = re.compile(NAME_PATTERN)
 _SHOWN = 3
+
+
+def reason(error: Exception, public: Callable[[str], str] = str) -> str:
+    """The first sentence of an error, without what pydantic advises its own users.
+
+    Args:
+        error: The error.
+        public: Writes the internal names of modules in a text as their author knows them.
+
+    Example:
+        >>> reason(ValueError("Unknown type.\\n\\nFor further information visit https://example.org"))
+        'unknown type'
+    """
+    text = str(error).strip().partition("\n\n")[0]
+    text = " ".join(line.strip() for line in text.splitlines() if "For further information" not in line)
+    text = public(re.sub(r" ?Set `arbitrary_types_allowed=True`.*", "", text).rstrip(" ."))
+    return f"{text[:1].lower() if text[1:2].islower() else text[:1]}{text[1:240]}" or type(error).__name__
 
 
 def check_functions(
@@ -46,7 +63,7 @@ def _check_function(made: MadeTool | Exception, item: Registered, names: Names, 
     place = item.place or Place("")
     if isinstance(made, Exception):
         hint = "give every parameter a type that JSON can hold, such as str, int, list[str] or a pydantic model"
-        names.fault("LD405", f"no tool can be made of `{item.name}`: {_reason(made, public)}", place, hint)
+        names.fault("LD405", f"no tool can be made of `{item.name}`: {reason(made, public)}", place, hint)
         return
     schema = made.tool.tool_def.parameters_json_schema
     fault = _schema_fault(schema) if made.unchecked else None
@@ -71,14 +88,6 @@ def _schema_fault(schema: Mapping[str, Any]) -> str | None:
     except SchemaError as error:
         return " ".join(error.message.split())[:160]
     return None
-
-
-def _reason(error: Exception, public: Callable[[str], str]) -> str:
-    """The first sentence of an error, without what pydantic advises its own users."""
-    text = str(error).strip().partition("\n\n")[0]
-    text = " ".join(line.strip() for line in text.splitlines() if "For further information" not in line)
-    text = public(re.sub(r" ?Set `arbitrary_types_allowed=True`.*", "", text).rstrip(" ."))
-    return f"{text[:1].lower() if text[1:2].islower() else text[:1]}{text[1:240]}" or type(error).__name__
 
 
 def check_together(tools: AgentTools, names: Names, place_of: PlaceOf) -> None:

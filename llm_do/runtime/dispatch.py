@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 from pydantic_ai import Agent, RunContext, Tool
@@ -199,7 +199,7 @@ def _context_input(ctx: CallContext, name: str, annotation: Any, value: object) 
         value = value.input
     if annotation is str:
         return output_text(value)
-    adapter: TypeAdapter[Any] = TypeAdapter(annotation)
+    adapter: TypeAdapter[Any] = TypeAdapter(cast("Any", annotation))
     try:
         return adapter.validate_python(value if not isinstance(value, BaseModel) else value.model_dump())
     except ValueError as error:

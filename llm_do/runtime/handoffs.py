@@ -5,7 +5,7 @@ Who goes on, and with what, is `llm_do.runtime.chains`' business.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -114,13 +114,3 @@ def _transfer_tool(target: str, description: str | None, owner: AbstractToolset[
         metadata={TRAITS_KEY: ToolTraits(kind="handoff", tool=target, primary="reason")},
     )
     return FixedTool(toolset=owner, tool_def=definition, max_retries=0, args_validator=_VALIDATOR, call=transfer)
-
-
-def said_route(names: Sequence[str]) -> str:
-    """A way through several agents, for messages.
-
-    Example:
-        >>> said_route(["a", "b", "a"])
-        'a -> b -> a'
-    """
-    return " -> ".join(names)

@@ -25,8 +25,8 @@ from llm_do.spec.fields import (
 )
 from llm_do.spec.frontmatter import split
 from llm_do.spec.json_schema import check_output
-from llm_do.spec.later import CompactionFile, StateGate
-from llm_do.spec.schema import Parsed, exclude, misspelled, not_yet, parsed, validate
+from llm_do.spec.parts import CompactionFile, StateGate
+from llm_do.spec.schema import Parsed, exclude, misspelled, parsed, validate
 from llm_do.spec.source import Loc, Node, Source, Trap
 from llm_do.spec.toolset_config import ToolsetList, ToolsetUse
 from llm_do.spec.yaml_nodes import parse_yaml
@@ -185,7 +185,6 @@ def parse_agent(text: str, file: str) -> Parsed[AgentFile]:
     node = result.node
     if node is not None and node.kind == "mapping":
         found += _rules(node)
-        found += not_yet("agent", node)
     if not found:
         return Parsed(value, node, (), parts.body, parts.body_start)
     return parsed(value, node, found, parts.body, parts.body_start)

@@ -128,6 +128,7 @@ Models: TypeAlias = Annotated[
 ]
 """A model's name, or names that are tried in order."""
 
+
 class HooksFile(Strict):
     """Hook points to functions, called in this order."""
 
@@ -146,6 +147,7 @@ class HooksFile(Strict):
     post_tool_call: list[FunctionRef] = Field(
         default_factory=list[str], description="After it ran: (agent, tool_name, result)."
     )
+
 
 _Number: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
 

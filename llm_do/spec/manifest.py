@@ -28,8 +28,8 @@ from llm_do.spec.fields import (
     text_or_object,
 )
 from llm_do.spec.json_nodes import parse_json
-from llm_do.spec.later import FlowFile, ThreadsFile
-from llm_do.spec.schema import Parsed, exclude, misspelled, not_yet, parsed, validate
+from llm_do.spec.parts import FlowFile, ThreadsFile
+from llm_do.spec.schema import Parsed, exclude, misspelled, parsed, validate
 from llm_do.spec.source import Loc, Node
 from llm_do.spec.toolset_config import ToolsetConfig
 
@@ -199,7 +199,6 @@ def parse_manifest(text: str, file: str) -> Parsed[ManifestFile]:
     value, found = validate(ManifestFile, result, salvage={"version": 1})
     if result.node is not None and result.node.kind == "mapping":
         found += _rules(result.node)
-        found += not_yet("project", result.node)
     return parsed(value, result.node, found)
 
 

@@ -15,10 +15,9 @@ from pydantic import BaseModel, ValidationError
 from llm_do.spec.codes import diagnostic
 from llm_do.spec.diagnostics import Diagnostic
 from llm_do.spec.faults import Fault, close_to, describe, free_trap, unknown_key
-from llm_do.spec.later import NOT_YET
 from llm_do.spec.source import Loc, Node, NodeResult, Trap, show_loc
 
-__all__ = ["Parsed", "exclude", "misspelled", "not_yet", "parsed", "validate"]
+__all__ = ["Parsed", "exclude", "misspelled", "parsed", "validate"]
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
@@ -181,40 +180,6 @@ def exclude(node: Node, first: str, second: str, hint: str, loc: Loc = ()) -> li
     earlier = second if later == first else first
     message = f"`{show_loc((*loc, later))}` excludes `{earlier}`, and both are given"
     return [diagnostic("LD128", message, holder.key_place((later,)), hint)]
-
-
-def not_yet(kind: str, node: Node, table: Mapping[str, str] = NOT_YET) -> list[Diagnostic]:
-    """Report what this version doesn't act on.
-
-    Args:
-        kind: "project" or "agent".
-        node: The root.
-        table: Dotted key to sentence.
-
-    Returns:
-        A diagnostic for each key of the table that is given.
-    """
-    found: list[Diagnostic] = []
-    for dotted, sentence in table.items():
-        start, *parts = dotted.split(".")
-        if start != kind or (parts[0] != "*" and parts[0] not in node.entries):
-            continue
-        for loc in _matching(node, parts):
-            message = f"`{show_loc(loc)}`: {sentence}"
-            found.append(diagnostic("LD190", message, node.key_place(loc), "leave it out"))
-    return found
-
-
-def _matching(node: Node, parts: Sequence[str], loc: Loc = ()) -> Iterable[Loc]:
-    if not parts:
-        yield loc
-        return
-    name, _, wanted = parts[0].partition("=")
-    keys = list(node.entries) if name == "*" else [name] if name in node.entries else []
-    for key in keys:
-        below = node.entries[key]
-        if not wanted or below.scalar == wanted:
-            yield from _matching(below, parts[1:], (*loc, key))
 
 
 def parsed(

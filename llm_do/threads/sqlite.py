@@ -7,37 +7,31 @@ thread. The SQL is in `rows`, what happens to killed runs in `recovery`, the sch
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
-from llm_do.errors import LlmDoError, StoreError, ThreadConflict
+from llm_do.errors import StoreError, ThreadConflict
 from llm_do.runtime.recording import AgentState
 from llm_do.threads import recovery, rows
 from llm_do.threads.codec import state_text
-from llm_do.threads.migrations import migrate
+from llm_do.threads.connection import connect, told, transaction
+from llm_do.threads.endings import conflict, finish, with_closed_tail
 from llm_do.threads.owners import Owners
 from llm_do.threads.store import Batch, Begun, Ending, EventRow, MessageRow
 from llm_do.threads.values import Filter, Observation, RunRecord, StoredMessage, ThreadRecord, config_data
 from llm_do.threads.worker import Worker
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
     from llm_do.runtime.recording import ThreadConfig
 
-__all__ = ["SqliteStore", "conflict"]
+__all__ = ["SqliteStore"]
 
 T = TypeVar("T")
-
-PATIENCE = 30.0
-"""Seconds that a transaction waits for another process's."""
 
 
 class SqliteStore:
@@ -59,11 +53,11 @@ class SqliteStore:
         self._active: dict[str, RunRecord] = {}
         name = self.name
 
-        def connect() -> sqlite3.Connection:
-            with _told(name):
-                return _connect(path, name)
+        def opened() -> sqlite3.Connection:
+            with told(name):
+                return connect(path, name)
 
-        self._worker = Worker(connect)
+        self._worker = Worker(opened)
         self._closing = weakref.finalize(self, _close, self._worker, self._owners)
 
     @property
@@ -190,7 +184,7 @@ class SqliteStore:
             if run.thread_id is not None:
                 rows.add_thread(db, run.user_id, run.thread_id, defaults)
                 thread = rows.thread_record(db, run.user_id, run.thread_id)
-                thread = _with_closed_tail(db, run, thread)
+                thread = with_closed_tail(db, run, thread)
             db.execute(
                 "INSERT OR REPLACE INTO runs (id, status, entry, thread, user, started, owner, turn)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -231,7 +225,7 @@ class SqliteStore:
         run = self._active.get(ending.batch.run_id)
         if run is None:
             return
-        clash = await self._change(lambda db: _finish(db, run, ending))
+        clash = await self._change(lambda db: finish(db, run, ending))
         if clash is None:
             self._active.pop(run.id, None)
         else:
@@ -271,11 +265,11 @@ class SqliteStore:
 
     async def _do(self, job: Callable[[sqlite3.Connection], T]) -> T:
         """Read: what is read is one moment's."""
-        return await self._worker.run(lambda db: _transaction(db, "BEGIN", self.name, job))
+        return await self._worker.run(lambda db: transaction(db, "BEGIN", self.name, job))
 
     async def _change(self, job: Callable[[sqlite3.Connection], T]) -> T:
         """Write, all or nothing."""
-        return await self._worker.run(lambda db: _transaction(db, "BEGIN IMMEDIATE", self.name, job))
+        return await self._worker.run(lambda db: transaction(db, "BEGIN IMMEDIATE", self.name, job))
 
     def _finish_killed(self, db: sqlite3.Connection, user: str | None, thread_id: str | None) -> list[str]:
         finished: list[str] = []
@@ -289,175 +283,6 @@ class SqliteStore:
                 recovery.finish_killed(db, run)
                 finished.append(run.id)
         return finished
-
-
-def conflict(thread_id: str) -> ThreadConflict:
-    """What a writer gets who comes second."""
-    return ThreadConflict(
-        f"thread {thread_id!r} was continued or changed by somebody else meanwhile",
-        hint="Run again to continue from the thread as it is now; what this run did is kept as a branch of it.",
-    )
-
-
-def _with_closed_tail(db: sqlite3.Connection, run: RunRecord, thread: ThreadRecord | None) -> ThreadRecord | None:
-    """The thread a run continues; one that was taken back to open tool calls gets their results first."""
-    if thread is None:
-        return None
-    head = recovery.close_tail(db, run, thread.head)
-    if head == thread.head:
-        return thread
-    key = (thread.user_id or "", thread.id)
-    db.execute(
-        "UPDATE threads SET head = ?, revision = ?, turn = ? WHERE user = ? AND id = ?",
-        (head, rows.new_token(), rows.new_token(), *key),
-    )
-    return rows.thread_record(db, thread.user_id, thread.id)
-
-
-def _finish(db: sqlite3.Connection, run: RunRecord, ending: Ending) -> ThreadConflict | None:
-    """End a run in one transaction; what stands against it, if anything does."""
-    clash: ThreadConflict | None = None
-    user_state = ending.user_state
-    if ending.turn is not None and run.thread_id is not None:
-        row = db.execute(
-            "SELECT turn FROM threads WHERE user = ? AND id = ?", (run.user_id or "", run.thread_id)
-        ).fetchone()
-        clash = conflict(run.thread_id) if row is None or row[0] != ending.turn else None
-    if user_state is not None:
-        row = db.execute("SELECT state FROM users WHERE id = ?", (run.user_id,)).fetchone()
-        there = row[0] if row is not None else None
-        if there != ending.user_text:
-            user_state = _merged(ending.user_text, there, user_state)
-            if user_state is None and clash is None:
-                clash = ThreadConflict(f"the state of user {run.user_id!r} was changed meanwhile", hint="Run again.")
-    if clash is not None:
-        _put_aside(db, run, ending)
-        return clash
-    rows.write_batch(db, run, ending.batch)
-    if ending.turn is not None and run.thread_id is not None:
-        db.execute(
-            "UPDATE threads SET head = coalesce(?, head), state = coalesce(?, state), toolkits = coalesce(?, toolkits),"
-            " carried = coalesce(?, carried), revision = ?, turn = ?, updated = ? WHERE user = ? AND id = ?",
-            (
-                ending.head,
-                ending.state,
-                ending.toolkits,
-                ending.carried,
-                rows.new_token(),
-                rows.new_token(),
-                ending.time,
-                run.user_id or "",
-                run.thread_id,
-            ),
-        )
-    if user_state is not None:
-        db.execute("INSERT OR REPLACE INTO users VALUES (?, ?, ?)", (run.user_id, user_state, rows.new_token()))
-    db.execute(
-        f"UPDATE runs SET status = ?, finished = ?, {rows.NO_DRAFT} WHERE id = ?",
-        (ending.status, ending.time, run.id),
-    )
-    return None
-
-
-def _put_aside(db: sqlite3.Connection, run: RunRecord, ending: Ending) -> None:
-    """Keep what a run did beside the thread's history, or nothing of it where it will be done again."""
-    if ending.keep:
-        rows.write_batch(db, run, replace(ending.batch, events=ending.batch.events[:-1]))
-        own = db.execute("SELECT 1 FROM messages WHERE id = ? AND run = ?", (ending.head, run.id)).fetchone()
-        if own is not None and ending.head is not None:
-            recovery.add_branch(db, run, ending.head)
-    else:
-        db.execute("DELETE FROM messages WHERE run = ?", (run.id,))
-    db.execute(f"UPDATE runs SET turn = NULL, {rows.NO_DRAFT} WHERE id = ?", (run.id,))
-
-
-def _merged(before: str | None, there: str | None, now: str) -> str | None:
-    """A user's state with both changes, where they are of different keys; else None."""
-    read: list[Any] = [json.loads(text) if text else {} for text in (before, there, now)]
-    if not all(isinstance(each, dict) for each in read):
-        return None
-    base, theirs, ours = cast("list[dict[str, Any]]", read)
-    missing = object()
-    merged: dict[str, Any] = dict(theirs)
-    for key in {*base, *ours}:
-        was, is_now, other = base.get(key, missing), ours.get(key, missing), theirs.get(key, missing)
-        if was == is_now or is_now == other:
-            continue
-        if was != other:
-            return None
-        if is_now is missing:
-            merged.pop(key, None)
-        else:
-            merged[key] = is_now
-    return json.dumps(merged, ensure_ascii=False)
-
-
-def _connect(path: Path | None, name: str) -> sqlite3.Connection:
-    """Open the file, bring it to the newest schema, and make commits durable."""
-    if path is not None:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        os.close(descriptor)
-    db = sqlite3.connect(
-        str(path) if path is not None else ":memory:", timeout=PATIENCE, isolation_level=None, check_same_thread=False
-    )
-    try:
-        until = time.monotonic() + PATIENCE
-        while True:
-            try:
-                db.execute("PRAGMA journal_mode = WAL")
-                break
-            except sqlite3.OperationalError as error:  # another process is just making the file
-                if "locked" not in str(error) or time.monotonic() > until:
-                    raise
-                time.sleep(0.01)
-        db.execute("PRAGMA synchronous = FULL")
-        migrate(db, name)
-    except BaseException:
-        db.close()
-        raise
-    return db
-
-
-def _transaction(db: sqlite3.Connection, begin: str, name: str, job: Callable[[sqlite3.Connection], T]) -> T:
-    with _told(name):
-        db.execute(begin)
-        try:
-            result = job(db)
-            db.execute("COMMIT")
-        except BaseException:
-            with suppress(sqlite3.Error):
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
-            raise
-        return result
-
-
-@contextmanager
-def _told(name: str) -> Generator[None]:
-    """Say in one sentence what SQLite's errors mean here."""
-    try:
-        yield
-    except LlmDoError:
-        raise
-    except PermissionError as error:
-        raise StoreError(f"{name} can't be written: {error.strerror}", hint="Is the folder read-only?") from error
-    except OSError as error:
-        raise StoreError(f"{name} can't be opened: {error.strerror or error}") from error
-    except sqlite3.Error as error:
-        text = str(error)
-        if "not a database" in text or "malformed" in text:
-            hint = "Move the file away to begin a new one; `sqlite3 FILE .recover` may save what is in it."
-            raise StoreError(f"{name} is damaged: {text}", hint=hint) from error
-        if "full" in text or "disk I/O" in text:
-            hint = "Free some space; what was saved before is still there."
-            raise StoreError(f"{name} can't be written, the disk may be full: {text}", hint=hint) from error
-        if "readonly" in text:
-            raise StoreError(f"{name} can't be written: it is read-only") from error
-        if "locked" in text:
-            raise StoreError(
-                f"{name} is used by another process for more than {PATIENCE:g} s", hint="Try again."
-            ) from error
-        raise StoreError(f"{name} can't be used: {text}") from error
 
 
 def _close(worker: Worker, owners: Owners) -> None:

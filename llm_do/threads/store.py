@@ -127,7 +127,7 @@ class Ending:
 
 
 class ThreadStore(Protocol):
-    """Keeps threads, users' states and the journal; every method is one transaction, and processes may share a store."""
+    """Keeps threads, users' states and the journal; every method is one transaction, several processes may share it."""
 
     @property
     def name(self) -> str:

@@ -241,7 +241,7 @@ def _check_field(name: str, value: object) -> None:
     if not fits[name]():
         raise UsageError(f"the thread setting {name} is {meant[name]}", hint=f"This isn't: {value!r}.")
     if name == "compaction":
-        from llm_do.spec.later import CompactionFile
+        from llm_do.spec.parts import CompactionFile
 
         try:
             CompactionFile.model_validate(value)

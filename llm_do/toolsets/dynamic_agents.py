@@ -135,11 +135,11 @@ def agent_file_text(
     Example:
         >>> print(agent_file_text("critic", "Judge.", "Judges: well.", None, [], [ToolsetRef("docs", "d")]), end="")
         ---
-        name: critic
-        description: 'Judges: well.'
-        toolsets:
-          docs:
-            prefix: d
+        "name": "critic"
+        "description": "Judges: well."
+        "toolsets":
+          "docs":
+            "prefix": "d"
         ---
         Judge.
     """
@@ -152,7 +152,8 @@ def agent_file_text(
         head["tools"] = list(tools)
     if toolsets:
         head["toolsets"] = {ref.name: _uses(ref) for ref in toolsets}
-    written = yaml.safe_dump(head, sort_keys=False, allow_unicode=True, width=10_000)
+    # Quoted throughout: what a bare word means differs between readers of YAML.
+    written = yaml.safe_dump(head, sort_keys=False, allow_unicode=True, width=10_000, default_style='"')
     return f"---\n{written}---\n{instructions.rstrip()}\n"
 
 

@@ -1,4 +1,4 @@
-"""What `llm-do doctor` looks at: each a fact about this machine, this terminal or a project, and what to do about it."""
+"""What `llm-do doctor` looks at: facts about this machine, this terminal and a project, and what to do about them."""
 
 from __future__ import annotations
 
@@ -66,38 +66,44 @@ def checkup(root: Path | None) -> list[Check]:
 
 def _python() -> Check:
     found = f"{platform.python_version()} ({sys.executable}), llm-do {__version__}"
-    if sys.version_info < (3, 11):
-        return Check("python", "bad", found, "Use Python 3.11 or newer.")
     return Check("python", "ok", found)
+
+
+def _installed(package: str) -> bool:
+    try:
+        return bool(version(package))
+    except PackageNotFoundError:
+        return False
 
 
 def _packages() -> Iterator[Check]:
     for name in ("pydantic-ai-slim", "pydantic"):
-        with suppress(PackageNotFoundError):
+        if _installed(name):
             yield Check(name, "ok", version(name))
-            continue
-        yield Check(name, "bad", "not installed", "pip install llm-do")
+        else:
+            yield Check(name, "bad", "not installed", "pip install llm-do")
     for extra, package in _EXTRAS.items():
-        try:
+        if _installed(package):
             yield Check(f"extra {extra}", "ok", f"{package} {version(package)}")
-        except PackageNotFoundError:
+        else:
             yield Check(f"extra {extra}", "note", "not installed", f"pip install 'llm-do[{extra}]'")
 
 
 def _models() -> Iterator[Check]:
     from llm_do.models.listing import available
+    from llm_do.models.names import PROVIDERS
 
-    found = available()
-    usable = [info.name for info in found if info.usable and info.name not in ("test", "local")]
     wanted = os.environ.get("LLM_DO_MODEL")
     yield Check("LLM_DO_MODEL", "ok" if wanted else "note", wanted or "not set")
-    real = [name for name in usable if not name.startswith(("script", "test"))]
+    known = sorted({key for info in PROVIDERS.values() for key in info.keys})
+    there = [key for key in known if os.environ.get(key)]
     yield Check(
         "keys",
-        "ok" if real else "note",
-        "set for " + ", ".join(real) if real else "none is set",
-        "" if real else "Set one, such as OPENAI_API_KEY; `llm-do models --all` names them.",
+        "ok" if there else "note",
+        f"{', '.join(there)} set" if there else "none is set",
+        "" if there else "Set one, such as OPENAI_API_KEY; `llm-do models --all` names them.",
     )
+    found = available()
     local = next((info for info in found if info.name == "local"), None)
     if local is not None:
         yield Check(

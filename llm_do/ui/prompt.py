@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from prompt_toolkit.completion import Completer
+    from prompt_toolkit.output import Output
 
 __all__ = ["Leave", "LinePrompt", "Prompt", "TerminalPrompt", "candidates"]
 
@@ -76,7 +77,6 @@ class TerminalPrompt:
         from prompt_toolkit import PromptSession
         from prompt_toolkit.history import FileHistory, InMemoryHistory
         from prompt_toolkit.key_binding import KeyBindings
-        from prompt_toolkit.output import create_output
 
         keys = KeyBindings()
 
@@ -102,7 +102,7 @@ class TerminalPrompt:
             history=FileHistory(str(history)) if history is not None else InMemoryHistory(),
             key_bindings=keys,
             prompt_continuation="  ",
-            output=create_output(stdout=sys.stderr),
+            output=_output(),
             enable_open_in_editor=False,
         )
 
@@ -127,6 +127,17 @@ class TerminalPrompt:
             if text:
                 return text
             asked = False
+
+
+def _output() -> Output:
+    """The terminal behind stderr; it isn't asked where its cursor is, since not every one answers."""
+    if sys.platform == "win32":
+        from prompt_toolkit.output import create_output
+
+        return create_output(stdout=sys.stderr)
+    from prompt_toolkit.output.vt100 import Vt100_Output
+
+    return Vt100_Output.from_pty(sys.stderr, term=os.environ.get("TERM"), enable_cpr=False)
 
 
 def _completer(words: Callable[[str], Iterable[str]]) -> Completer:

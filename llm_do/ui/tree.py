@@ -71,6 +71,12 @@ class Node:
     tokens: int = 0
     cost: float | None = None
 
+    def asks(self, tool_call_id: str, *, waits: bool) -> None:
+        """Note that a tool call waits for a person, or does no longer."""
+        tool = self.tools.get(tool_call_id)
+        if tool is not None:
+            tool.asked = waits
+
 
 class CallTree:
     """The calls that go on now.
@@ -114,8 +120,7 @@ class CallTree:
             case ToolResultEvent():
                 node.tools.pop(event.tool_call_id, None)
             case ApprovalRequestedEvent() | ApprovalResolvedEvent():
-                if event.tool_call_id in node.tools:
-                    node.tools[event.tool_call_id].asked = isinstance(event, ApprovalRequestedEvent)
+                node.asks(event.tool_call_id, waits=isinstance(event, ApprovalRequestedEvent))
             case TextEvent():
                 node.text, node.retry = (node.text + event.text)[-_KEPT:], ""
             case TextDoneEvent():

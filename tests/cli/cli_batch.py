@@ -17,7 +17,7 @@ from typing import Any
 from llm_do.cli import main
 
 COMMANDS = ("app", "check", "diagnostics", "dryrun", "init", "inputs", "running", "session")
-HEAVY = ("llm_do.models.script", "llm_do.project.linker", "llm_do.spec.editor_schema", "llm_do.spec.render")
+HEAVY = ("llm_do.models.script", "llm_do.threads.recorder", "llm_do.cli.stored", "llm_do.project.linker", "llm_do.spec.editor_schema", "llm_do.spec.render")
 
 
 def call(args: list[str], cwd: str, stdin: str) -> dict[str, Any]:

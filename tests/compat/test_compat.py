@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -125,7 +126,14 @@ def test_a_provider_of_ones_own_serves_the_agent(load: Load, monkeypatch: pytest
     with serve({"small": [{"text": "from the lab"}]}) as (url, log):
         monkeypatch.setenv("COMPAT_LAB_URL", url)
         project = load("provider")
-        assert Runtime(project).run_sync().output == "from the lab"
+
+        async def run() -> Any:
+            result = await Runtime(project).run()
+            for model in module_of(project, "providers.py").BUILT:
+                await model.client.close()
+            return result.output
+
+        assert asyncio.run(run()) == "from the lab"
         assert len(log) == 1
         assert resolve_model("compat-lab:other").model_name == "other"
 

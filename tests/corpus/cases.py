@@ -2,8 +2,7 @@
 
 A file holds cases. `== CODE title` begins one; `-- NAME` a file of it, `-- fixed NAME` the same file put right, and
 `-- found` what is expected, as `CODE file:line:column`. A name may be followed by `(expression)`: Python for text or
-bytes; `(link)`: a symbolic link; `(absent)`: no such file. A project without an agent gets a plain `main.agent`. A
-title that ends in `[not yet: KEY]` belongs to a version that lacks KEY.
+bytes; `(link)`: a symbolic link; `(absent)`: no such file. A project without an agent gets a plain `main.agent`.
 """
 
 from __future__ import annotations
@@ -14,9 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from llm_do.project.apart import Checked, check_apart
-from llm_do.project.builtins import NOT_YET as BUILTINS_NOT_YET
 from llm_do.project.linker import check
-from llm_do.spec.later import NOT_YET
 
 __all__ = ["HERE", "Case", "cases", "checked", "write"]
 
@@ -68,14 +65,8 @@ class Case:
 
 
 def cases() -> list[Case]:
-    """The cases of this version."""
-    return [case for path in sorted(HERE.glob("LD*.txt")) for case in _read(path) if _is_now(case)]
-
-
-def _is_now(case: Case) -> bool:
-    known = (*NOT_YET, *BUILTINS_NOT_YET)
-    found = re.search(r"\[not yet( not)?: (.*)\]", case.title)
-    return found is None or (found[2] in known) != bool(found[1])
+    """Every case."""
+    return [case for path in sorted(HERE.glob("LD*.txt")) for case in _read(path)]
 
 
 def _read(path: Path) -> Iterator[Case]:

@@ -135,7 +135,9 @@ def test_every_link_of_a_document_leads_to_a_file(document: Path) -> None:
     assert [to for to in targets if "://" not in to and not (document.parent / to).exists()] == []
 
 
-@pytest.mark.parametrize("name", ["approvals", "calculator"])
+@pytest.mark.parametrize(
+    "name", ["approvals", "calculator", "desk_team", "embedded_service", "newsroom", "support_handoff"]
+)
 def test_the_commands_of_an_examples_readme_run(name: str, session: Path) -> None:
     readme = (session / "examples" / name / "README.md").read_text(encoding="utf-8")
     commands = re.findall(r"^ {4}(llm-do .+)$", readme, re.MULTILINE)

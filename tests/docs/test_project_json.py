@@ -12,7 +12,6 @@ import pytest
 
 from llm_do import Project
 from llm_do.spec.editor_schema import project_schema
-from llm_do.spec.later import NOT_YET
 from llm_do.spec.manifest import parse_manifest
 
 ROOT = Path(__file__).parents[2]
@@ -37,11 +36,11 @@ FILES = {
 
 
 def keys_of(schema: dict[str, Any], root: dict[str, Any], prefix: str = "") -> Iterator[str]:
-    """Every dotted key of objects with fixed keys, but those this version doesn't act on."""
+    """Every dotted key of objects with fixed keys."""
     for option in [schema, *schema.get("anyOf", []), *schema.get("allOf", [])]:
         target = root["$defs"][option["$ref"].rsplit("/", 1)[1]] if "$ref" in option else option
         for name, inner in target.get("properties", {}).items():
-            if f"project.{prefix}{name}" not in NOT_YET and prefix not in OPEN:
+            if prefix not in OPEN:
                 yield f"{prefix}{name}"
                 yield from keys_of(inner, root, f"{prefix}{name}.")
 
@@ -62,7 +61,7 @@ def test_the_example_links_beside_the_files_it_names(tmp_path: Path, monkeypatch
     assert list(Project.load(tmp_path).warnings) == []
 
 
-def test_the_example_shows_every_key_of_this_version() -> None:
+def test_the_example_shows_every_key() -> None:
     example = json.loads(EXAMPLE)
 
     def shown(key: str) -> bool:
@@ -73,13 +72,6 @@ def test_the_example_shows_every_key_of_this_version() -> None:
 
     schema = project_schema()
     assert [key for key in keys_of(schema, schema) if not shown(key) and key not in ALTERNATIVES] == []
-
-
-def test_the_page_lists_what_is_for_later() -> None:
-    section = PAGE.partition("## Later")[2]
-    later = [key.removeprefix("project.").partition(".*")[0] for key in NOT_YET if key.startswith("project.")]
-
-    assert [key for key in later if f"`{key}`" not in section] == []
 
 
 def test_the_page_explains_every_key_of_the_example() -> None:

@@ -19,6 +19,14 @@ def spec(name: str) -> AgentSpec:
     return agent(name, script(name))
 
 
+def clashing() -> AgentSpec:
+    def delegate_to_w(text: str) -> str:
+        """Do it."""
+        return text
+
+    return AgentSpec("lead", tools=[delegate_to_w])
+
+
 @pytest.mark.parametrize(
     ("make", "message", "column"),
     [
@@ -29,6 +37,8 @@ def spec(name: str) -> AgentSpec:
         (lambda: Swarm([spec("a"), spec("a")]), "two different members of the flow 'swarm' are called 'a'", 1),
         (lambda: Swarm(["a", "a"]), "`a` is listed twice", 1),
         (lambda: Swarm([]), "has no members", 1),
+        (lambda: Swarm([], mode="team"), "has no members", 1),
+        (lambda: Swarm([clashing(), spec("w")], mode="team"), "has a tool called `delegate_to_w`", 1),
         (lambda: ParallelGroup("g", []), "has no members", 1),
         (lambda: SerialGroup("g", []), "has no members", 1),
     ],

@@ -101,6 +101,19 @@ def test_an_example_of_another_shape_than_the_rule_is_a_fault() -> None:
         assert "doesn't fit" in fault.message
 
 
+def test_an_example_written_as_a_whole_call_is_never_right_by_accident() -> None:
+    (fault,) = proofs(rule("write_file(out/**)", allows=("write_file(out/minutes.md)",)))
+    assert fault.hint == "an example is the argument alone: write 'out/minutes.md'"
+    (fault,) = proofs(rule("shell(git *)", refuses=("shell(git push)",)))
+    assert fault.hint == "an example is the argument alone: write 'git push'"
+    assert proofs(rule("shell(git log *)", refuses=("shell(git push)", "other(x)"))) == ()
+
+
+def test_an_example_of_a_wrong_outcome_says_what_examples_are() -> None:
+    (fault,) = proofs(rule("write_file(out/**)", allows=("in/minutes.md",)))
+    assert fault.hint == "correct the rule or the example, which is the argument alone, without the tool's name"
+
+
 def test_examples_are_parsed_by_the_callers_parser() -> None:
     def split(line: str) -> tuple[tuple[str, ...], ...]:
         return (tuple(line.split("+")),)

@@ -49,7 +49,9 @@ def run(root: Path, *args: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_project_that_hangs_is_checked_all_the_same(make: Make) -> None:
-    root = make({**PYTHON, "tools.py": f"while True: pass\n{TOOLS}", "main.agent": agent("main", "tools: [search]\nmodle: x")})
+    root = make(
+        {**PYTHON, "tools.py": f"while True: pass\n{TOOLS}", "main.agent": agent("main", "tools: [search]\nmodle: x")}
+    )
     done = run(root, "check", "--import-timeout", "2", "--format", "json")
     assert done.returncode == 3
     found = json.loads(done.stdout)

@@ -445,10 +445,9 @@ def test_agents_declared_in_python_are_checked_like_files(checked: Checked) -> N
 def test_reserved_names_are_names() -> None:
     import re
 
-    from llm_do.project.builtins import BUILTINS, NOT_YET
+    from llm_do.project.builtins import BUILTINS
 
-    assert all(re.match(NAME_PATTERN, name) for name in (*BUILTINS, *NOT_YET))
-    assert not BUILTINS.keys() & NOT_YET
+    assert all(re.match(NAME_PATTERN, name) for name in BUILTINS)
 
 
 def test_linking_agents_alone_imports_neither_pydantic_ai_nor_a_provider(make: Make) -> None:

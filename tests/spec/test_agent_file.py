@@ -6,10 +6,6 @@ import pytest
 
 from llm_do.spec.agent_file import parse_agent, readable_name
 from llm_do.spec.diagnostics import Diagnostic
-from llm_do.spec.later import NOT_YET
-from llm_do.spec.schema import not_yet
-from llm_do.spec.source import Source
-from llm_do.spec.yaml_nodes import parse_yaml
 
 FULL = """---
 name: analyst
@@ -173,11 +169,11 @@ def test_toolsets_may_be_a_mapping() -> None:
         ("name: a\nserver_side_tools: [web_search]", [("LD122", 3, 21)]),
         ("name: a\nserver_side_tools: [{tool_type: web_fetch, user_location: {}}]", [("LD120", 3, 44)]),
         ("name: a\nhandoffs: [b c]", [("LD125", 3, 12)]),
-        ("name: a\nstates: {x: {requires: [a]}}", [("LD190", 3, 1)]),
-        ("name: a\nstates: {x: {reqires: [a]}}", [("LD190", 3, 1), ("LD120", 3, 14)]),
-        ("name: a\ncompaction: {max_tokens: 5, fraction: 0.5}", [("LD190", 3, 1), ("LD128", 3, 29)]),
-        ("name: a\ncompaction: {strategies: [sliding]}", [("LD190", 3, 1), ("LD123", 3, 27)]),
-        ("name: a\ncontext_providers: [x]", [("LD190", 3, 1), ("LD126", 3, 21)]),
+        ("name: a\nstates: {x: {requires: [a]}}", []),
+        ("name: a\nstates: {x: {reqires: [a]}}", [("LD120", 3, 14)]),
+        ("name: a\ncompaction: {max_tokens: 5, fraction: 0.5}", [("LD128", 3, 29)]),
+        ("name: a\ncompaction: {strategies: [sliding]}", [("LD123", 3, 27)]),
+        ("name: a\ncontext_providers: [x]", [("LD126", 3, 21)]),
         ("name: a\nhooks: {start: ['h.py']}", [("LD126", 3, 17)]),
         ("name: a\nhooks: {begin: ['h.py:f']}", [("LD120", 3, 9)]),
         ("name: a\nname: b", [("LD110", 3, 1)]),
@@ -262,18 +258,3 @@ def test_an_agent_without_a_usable_name_has_no_value() -> None:
 )
 def test_the_name_is_readable_though_the_rest_failed(text: str, name: str | None) -> None:
     assert readable_name(parse_agent(text, "a.agent").node, text) == name
-
-
-@pytest.mark.parametrize("key", [key.removeprefix("agent.") for key in NOT_YET if key.startswith("agent.")])
-def test_what_this_version_does_not_act_on_is_never_accepted_silently(key: str) -> None:
-    node = parse_yaml(Source("a.agent", f"name: a\n{key}: {{}}\n")).node
-    assert node is not None
-    (item,) = not_yet("agent", node)
-    assert (item.code, item.line, item.column) == ("LD190", 2, 1)
-    assert NOT_YET[f"agent.{key}"] in item.message
-
-
-def test_removing_a_line_from_the_table_is_all_it_takes() -> None:
-    node = parse_yaml(Source("a.agent", "name: a\nhandoffs: [b]\n")).node
-    assert node is not None
-    assert not_yet("agent", node, {key: text for key, text in NOT_YET.items() if key != "agent.handoffs"}) == []

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_do.spec.diagnostics import Diagnostic
-from llm_do.spec.later import NOT_YET
 from llm_do.spec.manifest import ManifestFile, parse_manifest
 from llm_do.spec.schema import Parsed
 
@@ -238,9 +237,7 @@ def test_a_manifest_has_a_version_an_entry_and_files(text: str, expected: list[t
         ('"flows": {"a": {"mode": "team", "led": "x"}}', None),
         ('"hooks": {"start": ["h.py"]}', [("LD126", '"h.py"')]),
         ('"hooks": {"begin": ["h.py:f"]}', [("LD120", '"begin"')]),
-        ('"context_providers": ["h.py:f"]', [("LD190", '"context_providers"')]),
-        ('"threads": {"store": "memory"}', [("LD190", '"threads"')]),
-        ('"threads": {"model": 1}', [("LD190", '"threads"'), ("LD122", "1")]),
+        ('"threads": {"model": 1}', [("LD122", "1")]),
         ('"generated_agents_dir": 1', [("LD122", "1")]),
         ('"version": 1', [("LD110", '"version"')]),
         ('"model_settings": {"a": {"b": 1, "b": 2}}', [("LD110", '"b"')]),
@@ -289,19 +286,6 @@ def test_the_nodes_have_the_places_of_references() -> None:
     place = parsed.node.place_of(("entry", "agent"))
     assert (place.line, place.column, place.end_column) == (2, 21, 27)
     assert parsed.node.place_of(("agent_files", 0)).line == 3
-
-
-@pytest.mark.parametrize("key", [key for key in NOT_YET if key.startswith("project.")])
-def test_what_this_version_does_not_act_on_is_never_accepted_silently(key: str) -> None:
-    samples = {
-        "project.context_providers": '"context_providers": []',
-        "project.threads": '"threads": {}',
-    }
-    sample = samples[key]
-    rest = '"version": 1, "agent_files": ["*.agent"]' + ("" if "entry" in sample else ', "entry": {"agent": "a"}')
-    (item,) = parse(f"{rest}, {sample}").diagnostics
-    assert item.code == "LD190"
-    assert NOT_YET[key] in item.message
 
 
 names = st.from_regex(r"[A-Za-z_][A-Za-z0-9_-]{0,10}", fullmatch=True)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from llm_do.spec.agent_file import AgentFile, parse_agent, readable_name
 from llm_do.spec.codes import CODES
 from llm_do.spec.diagnostics import Diagnostic
-from llm_do.spec.later import NOT_YET
 from llm_do.spec.manifest import ManifestFile, parse_manifest
+from llm_do.spec.parts import CompactionFile, StateGate, ThreadsFile
 from llm_do.spec.render import render_text
 from llm_do.spec.schema import Parsed
 from llm_do.spec.source import decode, lines_of
@@ -19,7 +19,7 @@ from llm_do.spec.source import decode, lines_of
 WORDS = [
     *AgentFile.model_fields,
     *ManifestFile.model_fields,
-    *(part for key in NOT_YET for part in key.split(".")),
+    *(name for part in (StateGate, CompactionFile, ThreadsFile) for name in part.model_fields),
     *("no", "1.10", "012", "true", "null", "a", "web_search", "tool_type", "type", "mode", "team", "mcp", "filesystem"),
     *("$ref", "#/a", "prefix", "{", "}", "[", "]", ",", ":", ": ", "- ", "\n", "\n  ", "\r\n", "\t", "'", '"', "&a "),
     *("*a", "<<", "!!str ", "|\n", ">-\n", "---", "---\n", "\n---\n", "#", "?", "%", "@", "1e999", "\\", "é", "日"),

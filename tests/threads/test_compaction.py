@@ -48,7 +48,11 @@ def test_whatever_is_left_out_the_history_stays_valid(shape: list[int], recent: 
     if history[-1].kind == "response" and history[-1].tool_calls:  # type: ignore[union-attr]
         history.pop()
 
-    for shortened in (clear_results(history, recent), slide(history, limit, recent), slide(clear_results(history, recent), limit, recent)):
+    for shortened in (
+        clear_results(history, recent),
+        slide(history, limit, recent),
+        slide(clear_results(history, recent), limit, recent),
+    ):
         strict(shortened)
         assert shortened[0] == history[0]
         kept = max(recent, 1)
@@ -82,7 +86,9 @@ def compacting(model: Any, store: Any = None, **compaction: Any) -> Any:
 def test_strategies_are_tried_in_order_until_it_fits() -> None:
     model = script(call("look", n=1), call("look", n=2), call("look", n=3), "done")
 
-    result = carry_out(compacting(model, max_tokens=1500, strategies=["tool_result_clearing", "sliding_window"], preserve_recent=2))
+    result = carry_out(
+        compacting(model, max_tokens=1500, strategies=["tool_result_clearing", "sliding_window"], preserve_recent=2)
+    )
 
     sent = model.asked[-1].messages
     strict(sent)
@@ -105,7 +111,9 @@ def test_a_summary_takes_the_place_of_older_messages_and_is_made_once() -> None:
     register_model_factory("summariser", lambda _: summariser)
     answers = iter([*(call("look", n=n) for n in range(4)), "done"])
     model = script(lambda messages, info: next(answers))
-    runtime = compacting(model, max_tokens=1800, strategies=["summarization"], preserve_recent=2, summary_model="summariser:x")
+    runtime = compacting(
+        model, max_tokens=1800, strategies=["summarization"], preserve_recent=2, summary_model="summariser:x"
+    )
 
     result = carry_out(runtime, "the task")
 
@@ -125,7 +133,9 @@ def test_a_summary_that_fails_falls_back_to_clearing_and_never_ends_the_run() ->
 
     register_model_factory("brokensummary", lambda _: script(ValueError("no")))
     model = script(*(call("look", n=n) for n in range(3)), "done")
-    runtime = compacting(model, max_tokens=900, strategies=["summarization"], preserve_recent=2, summary_model="brokensummary:x")
+    runtime = compacting(
+        model, max_tokens=900, strategies=["summarization"], preserve_recent=2, summary_model="brokensummary:x"
+    )
     ear = heard(runtime, "warning")
 
     result = carry_out(runtime)
@@ -151,7 +161,11 @@ def test_a_thread_may_say_how_its_history_is_shortened(strategies: list[str]) ->
     from llm_do import StateManager
 
     store = memory_store()
-    asyncio.run(StateManager(store).set_thread_config("t", {"compaction": {"max_tokens": 60, "strategies": strategies, "preserve_recent": 1}}))
+    asyncio.run(
+        StateManager(store).set_thread_config(
+            "t", {"compaction": {"max_tokens": 60, "strategies": strategies, "preserve_recent": 1}}
+        )
+    )
     model = script(call("look", n=1), "done")
 
     on_thread(runtime_of([agent("main", model, tools=[look])], options={"store": store}), *"ab")

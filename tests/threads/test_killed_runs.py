@@ -1,4 +1,4 @@
-"""A process may be killed at any moment: the store is consistent, nothing finished is missing, and the next turn works."""
+"""A process may be killed at any moment: the store is consistent, nothing finished is missing, the next turn works."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 from pydantic_ai.messages import ToolReturnPart, UserPromptPart
 
 from llm_do import tool
+from llm_do.threads.values import Filter
 from tests.support.history import results_of, strict
 from tests.support.runs import agent, runtime_of
 from tests.support.scripted import call, script
@@ -116,7 +117,7 @@ def test_results_that_were_recorded_before_the_kill_are_kept_and_open_calls_are_
         await heard.wait()
         store = state_file(tmp_path)
         while not [run for run in await store.runs() if run.events >= 5]:
-            await asyncio.sleep(0)
+            pass
         await store.aclose()
         _copy(tmp_path, tmp_path / "after")
         task.cancel()
@@ -152,8 +153,6 @@ def test_a_killed_run_is_interrupted_in_the_journal(tmp_path: Path) -> None:
         store = state_file(tmp_path)
         recovered = await store.recover()
         runs = await store.runs()
-        from llm_do.threads.values import Filter
-
         ends = [(await store.observations(Filter(run_id=run.id), limit=1))[0].type for run in runs]
         again = await store.recover()
         await store.aclose()

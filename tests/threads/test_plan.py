@@ -103,7 +103,7 @@ def test_another_request_makes_another_plan() -> None:
 
     result = run(runtime, "something else")
 
-    assert [call.path for call in result.calls][0] == "work/1/p"
+    assert next(call.path for call in result.calls) == "work/1/p"
 
 
 def test_an_answer_without_tasks_ends_the_run_with_a_reason() -> None:

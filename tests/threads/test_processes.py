@@ -22,7 +22,9 @@ def prompts(messages: list[ModelMessage]) -> list[str]:
     ("processes", "threads", "turns"),
     [(2, ["one"], 9), (8, ["one"], 3), (3, ["a", "b", "c", "d"], 3)],
 )
-def test_processes_on_the_same_threads_lose_nothing(tmp_path: Path, processes: int, threads: list[str], turns: int) -> None:
+def test_processes_on_the_same_threads_lose_nothing(
+    tmp_path: Path, processes: int, threads: list[str], turns: int
+) -> None:
     started = [child("turns_process.py", tmp_path, f"p{n}", turns, *threads, wait=False) for n in range(processes)]
     ends: list[list[str]] = []
     for process in started:

@@ -16,7 +16,7 @@ from tests.support.runs import agent, runtime_of
 from tests.support.scripted import call, script
 from tests.threads.thread_support import on_thread, state_file, whole
 
-SECRET = "sk-live-\"quoted\"-4711"
+SECRET = 'sk-live-"quoted"-4711'
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,12 @@ SECRET = "sk-live-\"quoted\"-4711"
 )
 def test_authorization_headers_are_redacted_in_lines_and_in_json_at_any_depth(line: str) -> None:
     hide = Redactor({})
-    text = json.dumps({"a": [line, {"headers": {"Authorization": "Bearer abc.def-123"}}], "inner": json.dumps({"Authorization": "Bearer abc.def-123"})})
+    text = json.dumps(
+        {
+            "a": [line, {"headers": {"Authorization": "Bearer abc.def-123"}}],
+            "inner": json.dumps({"Authorization": "Bearer abc.def-123"}),
+        }
+    )
 
     hidden = hide(text)
 
@@ -46,11 +51,15 @@ def test_what_only_speaks_of_authorization_stays() -> None:
     assert Redactor({"HOME": "/home/me-and-you", "API_KEY": "short"})(text) == text
 
 
-PIECES = st.sampled_from(["Authorization", "authorization:", "x-api-key", "=", '"', "\\", ": ", "Bearer abcdef", "12345", "true"])
+PIECES = st.sampled_from(
+    ["Authorization", "authorization:", "x-api-key", "=", '"', "\\", ": ", "Bearer abcdef", "12345", "true"]
+)
 TEXTS = st.text(max_size=20) | st.lists(PIECES, max_size=6).map("".join)
 
 
-@given(st.dictionaries(TEXTS, TEXTS | st.lists(TEXTS, max_size=3) | st.integers() | st.booleans() | st.none(), max_size=5))
+@given(
+    st.dictionaries(TEXTS, TEXTS | st.lists(TEXTS, max_size=3) | st.integers() | st.booleans() | st.none(), max_size=5)
+)
 def test_json_stays_json(data: dict[str, object]) -> None:
     hide = Redactor({"SOME_TOKEN": 'ab"cd\\efgh'})
     text = json.dumps({**data, "said": 'it is ab"cd\\efgh'}, ensure_ascii=False)

@@ -202,9 +202,17 @@ def test_a_tool_that_is_not_enabled_is_neither_shown_nor_run(store: Any) -> None
         return "wiped"
 
     hooks: list[Any] = []
-    model = script([call("wipe", {"what": "all"}, "1"), call("wipe", {"nonsense": 1}, "2"), call("add", {"a": 1, "b": 1}, "3")], "ok")
+    model = script(
+        [call("wipe", {"what": "all"}, "1"), call("wipe", {"nonsense": 1}, "2"), call("add", {"a": 1, "b": 1}, "3")],
+        "ok",
+    )
     configure(store, enabled_tools=["a*"])
-    spec = agent("main", model, tools=[add, wipe], hooks=[(HookPoint.PRE_TOOL_CALL, lambda **said: hooks.append(said["tool_name"]))])
+    spec = agent(
+        "main",
+        model,
+        tools=[add, wipe],
+        hooks=[(HookPoint.PRE_TOOL_CALL, lambda **said: hooks.append(said["tool_name"]))],
+    )
 
     result = on_thread(runtime_on(store, spec), "x")[0]
 
@@ -333,10 +341,16 @@ def endings() -> dict[str, tuple[dict[str, Any], Any]]:
         "loop": ({}, script(two)),
         "provider": ({}, script(two, ValueError("provider is down"))),
         "provider at once": ({}, script(ValueError("provider is down"))),
-        "tool error": ({"tools": [add, broken], "on_tool_error": "raise"}, script([*two, call("broken", {}, "3")], "x")),
+        "tool error": (
+            {"tools": [add, broken], "on_tool_error": "raise"},
+            script([*two, call("broken", {}, "3")], "x"),
+        ),
         "budget": ({"budget": {"tool_calls": 1}}, script(two, "x")),
         "timeout": ({"tools": [add, hang], "run_timeout": 1.0}, script([*two, call("hang", {}, "3")], "x")),
-        "denied": ({"tools": [add, asked], "return_permission_errors": False}, script([*two, call("asked", {}, "3")], "x")),
+        "denied": (
+            {"tools": [add, asked], "return_permission_errors": False},
+            script([*two, call("asked", {}, "3")], "x"),
+        ),
         "hook": ({"hooks": [(HookPoint.POST_TOOL_CALL, lambda **_: 1 / 0)]}, script(two, "x")),
     }
 
@@ -492,7 +506,11 @@ def test_a_denied_call_is_in_the_journal_with_who_denied_it(store: Any) -> None:
         """Wipe."""
         return "wiped"
 
-    runtime = runtime_of([agent("main", script(call("wipe"), "ok"), tools=[wipe])], approvals=RunApprovalPolicy("reject_all"), options={"store": store})
+    runtime = runtime_of(
+        [agent("main", script(call("wipe"), "ok"), tools=[wipe])],
+        approvals=RunApprovalPolicy("reject_all"),
+        options={"store": store},
+    )
     result = on_thread(runtime, "x")[0]
 
     seen = asyncio.run(store.observations(Filter(run_id=result.run_id, types=("approval_resolved", "tool_result"))))
@@ -511,7 +529,12 @@ def test_context_providers_add_to_the_instructions_and_one_that_fails_or_hangs_i
         raise OSError("no index")
 
     model = script("ok")
-    spec = agent("main", model, instructions="Be kind.", context_providers=[lambda ctx: f"Asked: {ctx.frame.input.input}.", fails, ContextProvider(hangs, 0.01)])
+    spec = agent(
+        "main",
+        model,
+        instructions="Be kind.",
+        context_providers=[lambda ctx: f"Asked: {ctx.frame.input.input}.", fails, ContextProvider(hangs, 0.01)],
+    )
     runtime = runtime_of([spec], context_providers=[lambda _: "It is Monday."])
     ear = heard(runtime, "warning")
 

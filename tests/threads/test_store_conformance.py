@@ -90,8 +90,8 @@ def test_another_users_thread_does_not_exist(store: ThreadStore) -> None:
 
     assert done(store.thread("t")) is None
     assert done(store.thread("t", "eve")) is None
-    assert (done(store.thread("t", "ann")) or pytest.fail()).length == 4
-    assert (done(store.thread("t", "bob")) or pytest.fail()).length == 2
+    assert (done(store.thread("t", "ann")) or pytest.fail("it is gone")).length == 4
+    assert (done(store.thread("t", "bob")) or pytest.fail("it is gone")).length == 2
     assert [record.user_id for record in done(store.threads("ann"))] == ["ann"]
     assert {record.user_id for record in done(store.threads(every_user=True))} == {"ann", "bob"}
     assert done(store.delete_thread("t", "eve")) is False
@@ -133,7 +133,7 @@ def test_a_window_has_the_latest_messages(store: ThreadStore) -> None:
 
 def test_a_deleted_thread_takes_its_own_messages_along_and_leaves_shared_ones(store: ThreadStore) -> None:
     ids = done(talk(store, 2))
-    original = done(store.thread("t")) or pytest.fail()
+    original = done(store.thread("t")) or pytest.fail("it is gone")
     done(store.save_thread(replace(original, id="fork", head=ids[1], revision=""), expected=None))
 
     assert done(store.delete_thread("t"))
@@ -186,7 +186,9 @@ def test_two_runs_on_one_thread_the_second_to_end_loses_and_is_kept_as_a_branch(
         assert one.thread is not None
         assert two.thread is not None
         await store.finish_run(
-            Ending(Batch("r1", [event(0)], [row("m1")]), "completed", 2.0, turn=one.thread.turn, head="m1", state='{"n":1}')
+            Ending(
+                Batch("r1", [event(0)], [row("m1")]), "completed", 2.0, turn=one.thread.turn, head="m1", state='{"n":1}'
+            )
         )
         with pytest.raises(ThreadConflict):
             await store.finish_run(
@@ -307,7 +309,7 @@ def test_state_is_saved_when_its_value_has_changed(store: ThreadStore) -> None:
         unchanged = await manager.save_state_if_modified("t")
         state["tags"].append("b")
         changed = await manager.save_state_if_modified("t")
-        return unchanged, changed, (await store.thread("t") or pytest.fail()).state
+        return unchanged, changed, (await store.thread("t") or pytest.fail("it is gone")).state
 
     assert done(change()) == (False, True, {"tags": ["a", "b"]})
 
@@ -382,7 +384,10 @@ def test_a_store_does_what_a_dictionary_would(steps: list[tuple[str, int]]) -> N
             assert (there is not None) == (name in known)
             messages, state = known.get(name, ([], {}))
             if what == "add":
-                known[name] = [*messages, *await ConversationManager(store).add_messages(name, [said(str(number))])], state
+                known[name] = (
+                    [*messages, *await ConversationManager(store).add_messages(name, [said(str(number))])],
+                    state,
+                )
             elif what == "state" and there is not None:
                 await store.save_thread(replace(there, state=number), expected=there.revision)
                 known[name] = messages, number

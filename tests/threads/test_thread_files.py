@@ -1,10 +1,13 @@
-"""What project files say of threads, compaction, context providers and plans; and the commands that look at the store."""
+"""What project files say of threads, compaction, context providers and plans; and the commands on the store."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,8 @@ import pytest
 from llm_do import Project
 from llm_do.project.linker import check
 from tests.threads.thread_support import ROOT
+
+Do = Callable[..., "Done"]
 
 ANSWERS = """
 agents:
@@ -32,23 +37,45 @@ def project(tmp_path: Path) -> Path:
 def write(root: Path, manifest: dict[str, object]) -> None:
     base = {"version": 1, "agent_files": ["*.agent"], "entry": {"agent": "main"}, "model": "script:answers.yaml"}
     (root / "project.json").write_text(json.dumps({**base, **manifest}), encoding="utf-8")
-    (root / "main.agent").write_text("---\nname: main\ncompaction: {fraction: 0.5, strategies: [sliding_window]}\n---\nHi.\n", encoding="utf-8")
+    (root / "main.agent").write_text(
+        "---\nname: main\ncompaction: {fraction: 0.5, strategies: [sliding_window]}\n---\nHi.\n", encoding="utf-8"
+    )
     (root / "answers.yaml").write_text(ANSWERS, encoding="utf-8")
 
 
-def do(root: Path, *args: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-    """One command line in the project's folder."""
-    import os
+@dataclass
+class Done:
+    """How a command line ended."""
 
-    return subprocess.run(
-        [sys.executable, "-m", "llm_do.cli", *args],
-        cwd=root,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"},
-        text=True,
-        capture_output=True,
-        input=stdin if stdin is not None else "",
-        check=False,
-    )
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture(scope="module")
+def lines() -> Iterator[subprocess.Popen[str]]:
+    """A process that carries out command lines, each in a fork of its own."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
+    command = [sys.executable, str(ROOT / "tests" / "cli" / "cli_batch.py")]
+    with subprocess.Popen(command, env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        yield process
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+@pytest.fixture
+def do(lines: subprocess.Popen[str]) -> Do:
+    """Carries out one command line in a folder."""
+
+    def carry_out(root: Path, *args: str, stdin: str = "") -> Done:
+        assert lines.stdin is not None
+        assert lines.stdout is not None
+        lines.stdin.write(json.dumps({"args": args, "cwd": str(root), "stdin": stdin}) + "\n")
+        lines.stdin.flush()
+        ended = json.loads(lines.stdout.readline())
+        return Done(ended["code"], ended["out"], ended["err"])
+
+    return carry_out
 
 
 def test_threads_and_compaction_are_read_from_files(project: Path) -> None:
@@ -57,7 +84,10 @@ def test_threads_and_compaction_are_read_from_files(project: Path) -> None:
     assert linked.threads.config.history_limit == 9
     assert linked.threads.config.enabled_tools == ("a*",)
     assert linked.threads.config.compaction == {"max_tokens": 5000}
-    assert (linked.registry.agent("main") or pytest.fail()).compaction == {"fraction": 0.5, "strategies": ["sliding_window"]}
+    assert (linked.registry.agent("main") or pytest.fail("it is gone")).compaction == {
+        "fraction": 0.5,
+        "strategies": ["sliding_window"],
+    }
 
 
 def test_a_store_that_does_not_exist_is_a_diagnostic(tmp_path: Path) -> None:
@@ -66,7 +96,7 @@ def test_a_store_that_does_not_exist_is_a_diagnostic(tmp_path: Path) -> None:
     report = check(tmp_path)
 
     assert report.project is None
-    assert ["LD190"] == [item.code for item in report.diagnostics]
+    assert [item.code for item in report.diagnostics] == ["LD190"]
     assert "postgresql" in report.diagnostics[0].message
 
 
@@ -81,7 +111,7 @@ def test_context_providers_are_linked_and_a_wrong_one_is_a_diagnostic(tmp_path: 
     assert "LD212" in codes
 
 
-def test_a_conversation_goes_on_in_another_process_and_can_be_looked_at(project: Path) -> None:
+def test_a_conversation_goes_on_in_another_process_and_can_be_looked_at(project: Path, do: Do) -> None:
     assert do(project, "run", "hello", "--thread", "t").stdout == "first\n"
     assert do(project, "run", "again", "--thread", "t").stdout == "second\n"
     assert do(project, "run", "hello", "--thread", "t", "--user", "ann").stdout == "first\n"
@@ -94,16 +124,20 @@ def test_a_conversation_goes_on_in_another_process_and_can_be_looked_at(project:
     assert json.loads(do(project, "threads", "config", "t").stdout)["history_limit"] == 9
     runs = json.loads(do(project, "runs", "list", "--json").stdout)
     assert [run["status"] for run in runs] == ["completed"] * 3
-    events = [json.loads(line) for line in do(project, "runs", "show", runs[0]["run_id"][:8], "--events").stdout.splitlines()]
+    events = [
+        json.loads(line) for line in do(project, "runs", "show", runs[0]["run_id"][:8], "--events").stdout.splitlines()
+    ]
     assert [event["type"] for event in events][:1] == ["run_started"]
     assert events[-1]["output"] == "first"
 
 
-def test_settings_forks_branches_export_and_import(project: Path) -> None:
+def test_settings_forks_branches_export_and_import(project: Path, do: Do) -> None:
     for text in ("one", "two"):
         do(project, "run", text, "--thread", "t")
 
-    changed = json.loads(do(project, "threads", "set", "t", "history_limit=4", "model_settings.temperature=0.5", "enabled_tools=").stdout)
+    changed = json.loads(
+        do(project, "threads", "set", "t", "history_limit=4", "model_settings.temperature=0.5", "enabled_tools=").stdout
+    )
     assert changed == {"history_limit": 4, "model_settings": {"temperature": 0.5}, "compaction": {"max_tokens": 5000}}
     assert do(project, "threads", "fork", "t", "copy", "--at", "2").stdout == "copy: 2 messages\n"
     assert do(project, "run", "other", "--thread", "copy").stdout == "second\n"
@@ -131,7 +165,7 @@ def test_settings_forks_branches_export_and_import(project: Path) -> None:
         (lambda lines: lines, "there is a thread 't' already"),
     ],
 )
-def test_an_import_that_is_wrong_stores_nothing_and_says_where(project: Path, spoil: object, says: str) -> None:
+def test_an_import_that_is_wrong_stores_nothing_and_says_where(project: Path, spoil: object, says: str, do: Do) -> None:
     do(project, "run", "one", "--thread", "t")
     lines = spoil(do(project, "threads", "export", "t").stdout.splitlines())  # type: ignore[operator]
 
@@ -142,7 +176,7 @@ def test_an_import_that_is_wrong_stores_nothing_and_says_where(project: Path, sp
     assert len(do(project, "threads", "list").stdout.splitlines()) == 1
 
 
-def test_nothing_is_kept_where_that_is_not_wanted(project: Path) -> None:
+def test_nothing_is_kept_where_that_is_not_wanted(project: Path, do: Do) -> None:
     assert do(project, "run", "hello", "--no-record").stdout == "first\n"
     assert not (project / ".llm-do").exists()
     refused = do(project, "run", "hello", "--no-record", "--thread", "t")
@@ -153,7 +187,7 @@ def test_nothing_is_kept_where_that_is_not_wanted(project: Path) -> None:
     assert "nothing has been recorded" in nothing.stderr
 
 
-def test_a_plan_in_a_manifest_runs_with_the_shipped_agents(tmp_path: Path) -> None:
+def test_a_plan_in_a_manifest_runs_with_the_shipped_agents(tmp_path: Path, do: Do) -> None:
     write(tmp_path, {"flows": {"project": {"mode": "plan"}}, "entry": {"flow": "project"}})
     (tmp_path / "answers.yaml").write_text(
         "agents:\n"

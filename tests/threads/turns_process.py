@@ -1,6 +1,6 @@
 """A process that takes turns on threads and tells how each ended.
 
-    turns_process.py ROOT MARK TURNS THREAD...
+turns_process.py ROOT MARK TURNS THREAD...
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ async def work(item: int) -> str:
 
 async def main() -> None:
     plain = Runtime(project_of([AgentSpec("main", model=script("answer"))], root=root))
-    working = Runtime(project_of([AgentSpec("main", model=script(call("work", item=1), "answer"), tools=[work])], root=root))
+    working = Runtime(
+        project_of([AgentSpec("main", model=script(call("work", item=1), "answer"), tools=[work])], root=root)
+    )
     ends: list[list[str]] = []
     for number in range(turns):
         for thread in threads:

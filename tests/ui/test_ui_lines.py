@@ -11,7 +11,6 @@ from llm_do.runtime.results import RunResult, Usage
 from llm_do.ui.display import Display
 from llm_do.ui.errors import error_text, paragraph
 from llm_do.ui.lines import event_line, summary_line
-from llm_do.ui.progress import Progress
 from llm_do.ui.text import call_text, cut, shorten, wrap
 
 

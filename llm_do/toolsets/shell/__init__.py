@@ -13,10 +13,10 @@ from pydantic_ai import FunctionToolset
 from llm_do.errors import UsageError
 from llm_do.files.root import Root
 from llm_do.policy.pattern import Pattern, PatternError, parse_pattern
+from llm_do.policy.secrets import is_secret
 from llm_do.runtime.traits import BuiltinContext
 from llm_do.toolsets.filesystem.protection import Protection
 from llm_do.toolsets.shell.classic import ShellConfig, ShellRule, ShellToolset
-from llm_do.toolsets.shell.environment import is_secret
 from llm_do.toolsets.shell.toolset import Shell, shell_toolset
 from llm_do.toolsets.shell.verdicts import file_operations, patterns, read_only
 

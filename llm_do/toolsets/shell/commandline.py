@@ -23,6 +23,9 @@ _MAX_PIPES = 100
 _ESCAPED = re.compile(rb"\\(.)", re.DOTALL)
 _ESCAPED_IN_QUOTES = re.compile(rb'\\([$`"\\])')
 _BRACES = re.compile(rb"\{[^{}]*(?:,|\.\.)[^{}]*\}")
+# The grammar's scanner reads outside its tables for characters far beyond ASCII, which can end the process. To a shell
+# they are parts of words like any letter, so it is given letters; the words come from the text itself.
+_LETTERS = bytes(byte if byte < 0x80 else ord("x") for byte in range(256))
 _LINE_BREAK = re.compile(r"[\r\n\v\f\x85\u2028\u2029]")
 
 _ONE_COMMAND = "run one command, or a pipeline of commands, in each call"
@@ -88,7 +91,7 @@ def parse_command(text: str) -> Pipeline:
         llm_do.toolsets.shell.commandline.CommandRefusedError: `;` is not supported: run one command, ...
     """
     source = _encoded(text)
-    root = _parser().parse(source).root_node
+    root = _parser().parse(source.translate(_LETTERS)).root_node
     statements = root.children
     if len(statements) == 1 and statements[0].type == "command" and not root.has_error:
         return (_words(statements[0], source),)

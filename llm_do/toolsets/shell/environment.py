@@ -5,37 +5,17 @@ program is looked up.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from llm_do.errors import ToolError
+from llm_do.policy.secrets import is_secret
 
-__all__ = ["find_program", "is_secret", "shell_environment", "trusted_path"]
+__all__ = ["find_program", "shell_environment", "trusted_path"]
 
 _KEPT = ("LANG", "LANGUAGE", "TZ", "LC_ALL", "LC_CTYPE", "LC_COLLATE", "LC_MESSAGES", "LC_NUMERIC", "LC_TIME")
 _ON_WINDOWS = ("SYSTEMROOT", "PATHEXT", "COMSPEC")
-_SECRET_NAME = re.compile(
-    r"KEY|TOKEN|SECRET|PASS(WORD|WD|PHRASE|_|$)|PWD_|CREDENTIAL|AUTH|COOKIE|SESSION|PRIVATE|SIGNATURE|WEBHOOK|DSN"
-    r"|(^|_)(PAT|PW)($|_)",
-    re.IGNORECASE,
-)
-_SECRET_VALUE = re.compile(
-    r"://[^/\s:@]*:[^/\s@]+@"
-    r"|\b(sk|pk|rk|ghp|gho|ghs|ghu|glpat|xox[abprs]|hf|npm|pypi)[-_][A-Za-z0-9_-]{12,}"
-    r"|\bgithub_pat_|\bAKIA[0-9A-Z]{12,}|\bAIza[0-9A-Za-z_-]{20,}|\beyJ[\w-]{8,}\.[\w-]{8,}\.|-----BEGIN "
-)
-
-
-def is_secret(name: str, value: str = "") -> bool:
-    """Whether an environment variable looks like a secret, by its name or its value.
-
-    Example:
-        >>> is_secret("OPENAI_API_KEY"), is_secret("PAGER"), is_secret("DB", "pg://me:pw@host/x")
-        (True, False, True)
-    """
-    return _SECRET_NAME.search(name) is not None or _SECRET_VALUE.search(value) is not None
 
 
 def trusted_path(root: Path, environ: Mapping[str, str] | None = None) -> str:

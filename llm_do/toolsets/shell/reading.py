@@ -105,10 +105,10 @@ _PROGRAMS: Mapping[str, Options] = {
     ),
     "sort": Options.of(
         "bdfgiMhnRrVcCmsuz",
-        "kSt",
+        "kt",
         "ignore-leading-blanks dictionary-order ignore-case general-numeric-sort ignore-nonprinting month-sort "
         "human-numeric-sort numeric-sort random-sort reverse version-sort merge stable unique zero-terminated debug",
-        "key field-separator sort buffer-size parallel",
+        "key field-separator sort",
         "check",
     ),
     "uniq": Options.of(

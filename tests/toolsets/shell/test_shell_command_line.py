@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
@@ -107,6 +108,19 @@ def test_everything_else_of_a_shell_is_refused_with_a_reason(text: str, why: str
     with pytest.raises(CommandRefusedError, match=r".") as caught:
         parse_command(text)
     assert why in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "text", ["{\U0010ffff", "@=\U000e0041={\U0010ffff\u3000-)", "$\U0010ffff", "<<\U0010ffff", "a{\U0001f600"]
+)
+def test_no_character_breaks_the_reader(text: str) -> None:
+    for end in ("", "}", ",b}", "\n", "..3}"):
+        with suppress(CommandRefusedError):
+            assert parse_command(text + end)
+
+
+def test_characters_of_all_languages_are_parts_of_words() -> None:
+    assert parse_command("grep 漢字 'é ü' \U0001f600.txt") == (("grep", "漢字", "é ü", "\U0001f600.txt"),)
 
 
 @given(WORDS)

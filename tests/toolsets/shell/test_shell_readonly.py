@@ -157,6 +157,7 @@ WRITES_OR_RUNS = [
     "sort --compress-program=./evil notes.txt",
     "sort --compress-prog ./evil notes.txt",
     "sort -T src notes.txt",
+    "sort -S 99% notes.txt",
     "sort --files0-from=notes.txt",
     "sort -k -omarker notes.txt",
     "uniq notes.txt marker",

@@ -15,8 +15,9 @@ from pydantic import ValidationError
 from pydantic_ai import FunctionToolset
 
 from llm_do.errors import ToolError
+from llm_do.policy.secrets import is_secret
 from llm_do.toolsets.shell import configured
-from llm_do.toolsets.shell.environment import is_secret, shell_environment, trusted_path
+from llm_do.toolsets.shell.environment import shell_environment, trusted_path
 from llm_do.toolsets.shell.output import Capture
 from tests.toolsets.shell.support import arun, context, run
 

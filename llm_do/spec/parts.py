@@ -1,6 +1,6 @@
-"""Parts of the format that are read and checked, but that this version doesn't act on; and the table that says so.
+"""Models of the parts of both files: flows, threads, compaction, and the gates of states.
 
-When a part arrives, its lines leave `NOT_YET`, and nothing else here changes.
+The files themselves are `llm_do.spec.manifest` and `llm_do.spec.agent_file`; toolsets are `llm_do.spec.toolset_config`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,7 @@ from pydantic import Discriminator, Field
 
 from llm_do.spec.fields import FunctionRef, Models, ModelSettings, Name, Opt, Strict, Text
 
-__all__ = ["NOT_YET", "CompactionFile", "FlowFile", "StateGate", "ThreadsFile"]
-
-NOT_YET: dict[str, str] = {
-}
-"""Dotted key to what is said of it. `*` stands for any one key, `=VALUE` for a value."""
+__all__ = ["CompactionFile", "FlowFile", "StateGate", "ThreadsFile"]
 
 
 class StateGate(Strict):

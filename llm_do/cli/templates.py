@@ -1,0 +1,293 @@
+"""The projects that `llm-do init` writes: files by name, each template a small thing that runs and has a test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+__all__ = ["TEMPLATES", "Template"]
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """One kind of project.
+
+    Args:
+        about: What it shows, in a line.
+        files: Path to text; in project.json, NAME stands for the project's name as JSON.
+    """
+
+    about: str
+    files: Mapping[str, str]
+
+
+_AGENT = Template(
+    "an agent that calls a function as its tool",
+    {
+        "project.json": """\
+{
+  "$schema": ".schema/project.schema.json",
+  "version": 1,
+  "name": NAME,
+  "entry": { "agent": "main", "args": { "input": "What is 17 times 23?" } },
+  "agent_files": ["*.agent"],
+  "python_files": ["tools.py"],
+  "approvals": { "allow": ["multiply"] }
+}
+""",
+        "main.agent": """\
+---
+name: main
+description: Answers questions, and multiplies with a tool.
+tools: [multiply]
+---
+You answer in one sentence. Multiply with the tool `multiply`, never in your head.
+""",
+        "tools.py": '''\
+"""The functions that agents may call, by name."""
+
+from __future__ import annotations
+
+
+def multiply(a: int, b: int) -> int:
+    """Multiply two whole numbers.
+
+    Args:
+        a: The first number.
+        b: The second number.
+    """
+    return a * b
+
+
+TOOLS = [multiply]
+''',
+        "tests/test_project.py": '''\
+"""Runs the project with the answers that stand in answers.yaml: without a network, and always the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from llm_do.testing import play
+
+HERE = Path(__file__).parent
+
+
+def test_the_agent_multiplies_with_its_tool() -> None:
+    played = play(HERE.parent, "What is 17 times 23?", answers=HERE / "answers.yaml")
+
+    assert played.call("multiply").args == {"a": 17, "b": 23}
+    assert played.questions == []
+    assert played.output == "17 times 23 is 391."
+''',
+        "tests/answers.yaml": """\
+# What the model answers, turn by turn, when it is named as script:PATH. {tool} is the last result of a tool.
+- tools:
+    - name: multiply
+      args: { a: 17, b: 23 }
+- text: "17 times 23 is {tool}."
+""",
+    },
+)
+
+_FUNCTION = Template(
+    "Python code that calls agents where judgement is needed",
+    {
+        "project.json": """\
+{
+  "$schema": ".schema/project.schema.json",
+  "version": 1,
+  "name": NAME,
+  "entry": { "function": "main.py:main", "args": { "input": "great service\\nnever again\\nfine, I guess" } },
+  "agent_files": ["*.agent"],
+  "python_files": ["main.py"]
+}
+""",
+        "judge.agent": """\
+---
+name: judge
+description: Says whether a comment is good, bad or neither.
+---
+Answer with one word: good, bad or neither. Say which of them the person's comment is.
+""",
+        "main.py": '''\
+"""The entry: ordinary Python, which calls agents by name."""
+
+from __future__ import annotations
+
+import asyncio
+
+
+async def main(input, ctx):
+    """Count the moods of comments, one a line."""
+    comments = [line for line in input.input.splitlines() if line.strip()]
+    moods = await asyncio.gather(*(ctx.call("judge", comment) for comment in comments))
+    counted = [str(mood).strip(" .").lower() for mood in moods]
+    return {mood: counted.count(mood) for mood in ("good", "bad", "neither")}
+''',
+        "tests/test_project.py": '''\
+"""Runs the project with answers that are written down: without a network, and always the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from llm_do.testing import play
+
+HERE = Path(__file__).parent
+
+
+def test_moods_are_counted() -> None:
+    played = play(HERE.parent, "great service\\nnever again", answers=HERE / "answers.yaml")
+
+    assert played.output["good"] + played.output["bad"] + played.output["neither"] == 2
+    assert len(played.result.calls) == 2
+''',
+        "tests/answers.yaml": """\
+# What the model answers each time it is called, when it is named as script:PATH.
+- text: good
+""",
+    },
+)
+
+_TOOLKIT = Template(
+    "a toolkit: tools that share a state, each open only when it is its turn",
+    {
+        "project.json": """\
+{
+  "$schema": ".schema/project.schema.json",
+  "version": 1,
+  "name": NAME,
+  "entry": { "agent": "clerk", "args": { "input": "The blue room, please. The key is: open sesame" } },
+  "agent_files": ["*.agent"],
+  "python_files": ["desk.py"],
+  "approvals": { "allow": ["connect", "reserve"] }
+}
+""",
+        "clerk.agent": """\
+---
+name: clerk
+description: Reserves rooms.
+toolsets: [desk]
+---
+Connect with the key that the person gives, then reserve the room they ask for. Answer in one sentence.
+""",
+        "desk.py": '''\
+"""A toolkit: `reserve` can be called once `connect` has succeeded, for a room that is free."""
+
+from __future__ import annotations
+
+from llm_do import DynamicStr, Toolkit, Update
+
+desk = Toolkit("desk", context={"rooms": []})
+
+
+@desk.tool(enables_states=["connected"])
+def connect(ctx, key: str):
+    """Connect to the reservation system."""
+    if key != "open sesame":
+        return Update.failed("wrong key")
+    return "connected", {"rooms": ["blue", "green"]}
+
+
+@desk.tool(required_states=["connected"], required_context=["rooms"])
+def reserve(ctx, room: DynamicStr["rooms"]):
+    """Reserve a room."""
+    left = [each for each in ctx.state["rooms"] if each != room]
+    return Update(f"{room} is reserved", rooms=left)
+
+
+TOOLSETS = [desk]
+''',
+        "tests/test_project.py": '''\
+"""Runs the project with answers that are written down: without a network, and always the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from llm_do.testing import play
+
+HERE = Path(__file__).parent
+
+
+def test_a_room_is_reserved_after_connecting() -> None:
+    played = play(HERE.parent, answers=HERE / "answers.yaml")
+
+    assert [call.status for call in played.calls] == ["refused", "success", "success"]
+    assert played.output == "The blue room is yours."
+''',
+        "tests/answers.yaml": """\
+# What the model answers, turn by turn, when it is named as script:PATH. It forgets to connect at first.
+- tools: [{ name: reserve, args: { room: blue } }]
+- tools: [{ name: connect, args: { key: open sesame } }]
+- tools: [{ name: reserve, args: { room: blue } }]
+- text: The blue room is yours.
+""",
+    },
+)
+
+_FLOW = Template(
+    "a flow: several agents one after the other and side by side",
+    {
+        "project.json": """\
+{
+  "$schema": ".schema/project.schema.json",
+  "version": 1,
+  "name": NAME,
+  "entry": { "flow": "article", "args": { "input": "A goose crossed the market." } },
+  "agent_files": ["*.agent"],
+  "flows": { "article": { "mode": "workflow", "flow": "(facts | style) >> writer" } }
+}
+""",
+        "facts.agent": """\
+---
+name: facts
+description: Checks facts.
+---
+Say in one sentence what in this text should be checked.
+""",
+        "style.agent": """\
+---
+name: style
+description: Advises on style.
+---
+Say in one sentence how a news item of this text should sound.
+""",
+        "writer.agent": """\
+---
+name: writer
+description: Writes the item.
+---
+Write a news item of two sentences from these notes.
+""",
+        "tests/test_project.py": '''\
+"""Runs the project with answers that are written down: without a network, and always the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from llm_do.testing import play
+
+HERE = Path(__file__).parent
+
+
+def test_the_writer_gets_both_notes() -> None:
+    played = play(HERE.parent, answers=HERE / "answers.yaml")
+
+    assert played.output == "A duck crossed the market."
+    assert {call.path.rpartition("/")[2] for call in played.result.calls} == {"facts", "style", "writer"}
+''',
+        "tests/answers.yaml": """\
+# What the models answer, when they are named as script:PATH.
+agents:
+  facts: [{ text: It was a duck. }]
+  style: [{ text: Keep it short. }]
+  writer: [{ expect: It was a duck., text: A duck crossed the market. }]
+""",
+    },
+)
+
+TEMPLATES: Mapping[str, Template] = {"agent": _AGENT, "function": _FUNCTION, "toolkit": _TOOLKIT, "flow": _FLOW}
+"""Name to template; the first is the default."""

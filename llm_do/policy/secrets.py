@@ -1,0 +1,35 @@
+"""What looks like a secret: names and values of environment variables that no command is shown.
+
+Who asks is elsewhere: the linker about names that a manifest gives a shell, the shell about what it passes on.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["is_secret"]
+
+_SECRET_NAME = re.compile(
+    r"KEY|TOKEN|SECRET|PASS(WORD|WD|PHRASE|_|$)|PWD_|CREDENTIAL|AUTH|COOKIE|SESSION|PRIVATE|SIGNATURE|WEBHOOK|DSN"
+    r"|(^|_)(PAT|PW)($|_)",
+    re.IGNORECASE,
+)
+_SECRET_VALUE = re.compile(
+    r"://[^/\s:@]*:[^/\s@]+@"
+    r"|\b(sk|pk|rk|ghp|gho|ghs|ghu|glpat|xox[abprs]|hf|npm|pypi)[-_][A-Za-z0-9_-]{12,}"
+    r"|\bgithub_pat_|\bAKIA[0-9A-Z]{12,}|\bAIza[0-9A-Za-z_-]{20,}|\beyJ[\w-]{8,}\.[\w-]{8,}\.|-----BEGIN "
+)
+
+
+def is_secret(name: str, value: str = "") -> bool:
+    """Whether an environment variable looks like a secret, by its name or its value.
+
+    Args:
+        name: Its name.
+        value: Its value, empty where only the name is known.
+
+    Example:
+        >>> is_secret("OPENAI_API_KEY"), is_secret("PAGER"), is_secret("DB", "pg://me:pw@host/x")
+        (True, False, True)
+    """
+    return _SECRET_NAME.search(name) is not None or _SECRET_VALUE.search(value) is not None

@@ -1,0 +1,28 @@
+"""`Code`: one row of the table of codes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from llm_do.spec.diagnostics import Severity
+
+__all__ = ["Code"]
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """What a code stands for.
+
+    Args:
+        title: A few words.
+        severity: Of every diagnostic with this code.
+        explanation: What is wrong and why it matters, for the documentation.
+        wrong: An example that has the fault.
+        fixed: The same without it.
+    """
+
+    title: str
+    severity: Severity
+    explanation: str
+    wrong: str
+    fixed: str

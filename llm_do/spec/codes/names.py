@@ -1,0 +1,109 @@
+"""LD2xx: names and references."""
+
+from __future__ import annotations
+
+from llm_do.spec.codes.code import Code
+
+__all__ = ["NAMES"]
+
+NAMES: dict[str, Code] = {
+    "LD201": Code(
+        "Unknown name",
+        "error",
+        "Nothing in the project has this name: no agent, exported tool, toolset or flow, and no built-in.",
+        "tools: [serach]",
+        "tools: [search]",
+    ),
+    "LD202": Code(
+        "Name taken twice",
+        "error",
+        "Agents, tools, toolsets and flows share one namespace, so that a call by name is unambiguous.",
+        "search.agent has name: search, and tools.py exports a function search",
+        "search.agent has name: searcher",
+    ),
+    "LD203": Code(
+        "Reserved name",
+        "error",
+        "The name belongs to a built-in toolset, which every agent can list.",
+        "name: filesystem_cwd",
+        "name: files",
+    ),
+    "LD204": Code(
+        "Wrong kind of name",
+        "error",
+        "The name exists, but what it stands for can't be used here.",
+        "tools: [reviewer]",
+        "toolsets: [reviewer]",
+    ),
+    "LD205": Code(
+        "No entry",
+        "error",
+        "Without a manifest the entry is the agent named main, else the only agent; here it is neither.",
+        "a folder with a.agent and b.agent",
+        "the same folder with a main.agent, or with a project.json that names the entry",
+    ),
+    "LD206": Code(
+        "Nothing matches",
+        "error",
+        "A listed path or pattern names no file, so something the project counts on is missing.",
+        '"agent_files": ["agent/*.agent"]',
+        '"agent_files": ["agents/*.agent"]',
+    ),
+    "LD207": Code(
+        "Path leaves the project",
+        "error",
+        "Paths in a manifest are relative to its folder and stay in it, symbolic links included.",
+        '"python_files": ["../shared/tools.py"]',
+        '"python_files": ["shared/tools.py"]',
+    ),
+    "LD208": Code(
+        "Not an ordinary file",
+        "error",
+        "A listed path names a folder, a device or a pipe.",
+        '"agent_files": ["agents"]',
+        '"agent_files": ["agents/*.agent"]',
+    ),
+    "LD209": Code(
+        "Name can't be used",
+        "error",
+        "A name becomes a tool name: a letter or _, then up to 63 letters, digits, _ and -.",
+        'TOOLS = {"look up": look_up}',
+        'TOOLS = {"look_up": look_up}',
+    ),
+    "LD210": Code(
+        "Module isn't the project's",
+        "error",
+        "References lead into the listed Python files only, never to an installed module.",
+        "input_model_ref: os.path",
+        "input_model_ref: schemas.Pitch",
+    ),
+    "LD211": Code(
+        "Nothing of that name in the file",
+        "error",
+        "The file was imported, and it has no such name.",
+        '"function": "main.py:mian"',
+        '"function": "main.py:main"',
+    ),
+    "LD212": Code(
+        "Reference to something unsuitable",
+        "error",
+        "An input model is a subclass of AgentArgs, an output model a type that pydantic can validate, and an entry a "
+        "function that takes (input, ctx).",
+        "def main(): ...",
+        "def main(input, ctx): ...",
+    ),
+    "LD213": Code(
+        "Default input doesn't fit",
+        "error",
+        "The entry's `args` are used when no input is given, so they have to fit its input model.",
+        '"args": {"imput": "hello"}',
+        '"args": {"input": "hello"}',
+    ),
+    "LD214": Code(
+        "Unknown template field",
+        "error",
+        "An agent with `template: true` names a field that its input doesn't have.",
+        "Judge {{compnay}}.",
+        "Judge {{company}}.",
+    ),
+}

@@ -1,0 +1,104 @@
+"""LD4xx: agents' tools, toolsets and states."""
+
+from __future__ import annotations
+
+from llm_do.spec.codes.code import Code
+
+__all__ = ["TOOLS"]
+
+TOOLS: dict[str, Code] = {
+    "LD402": Code(
+        "Two tools of one name in an agent",
+        "error",
+        "The model sees tools by name, so the names of one agent's tools have to differ.",
+        "tools: [search, search]",
+        "tools: [search]",
+    ),
+    "LD403": Code(
+        "Derived name can't be used",
+        "error",
+        "A prefix makes a tool's name too long, or puts a character in it that providers refuse.",
+        'toolsets: [{reviewer: {prefix: "the reviewer"}}]',
+        "toolsets: [{reviewer: {prefix: the}}]",
+    ),
+    "LD404": Code(
+        "Option that isn't taken",
+        "error",
+        "Every toolset takes prefix, include and exclude; one that the manifest configures also what its type takes.",
+        "toolsets: [{reviewer: {prefx: a}}]",
+        "toolsets: [{reviewer: {prefix: a}}]",
+    ),
+    "LD405": Code(
+        "Not a tool",
+        "error",
+        "No tool can be made of an exported function or object: a parameter's type has no JSON Schema, or the "
+        "parameters that it declares are none.",
+        "def send(to: socket.socket): ...",
+        "def send(to: str): ...",
+    ),
+    "LD406": Code(
+        "Refused by a provider",
+        "warning",
+        "A provider whose model the agent may use is known to refuse a request with this tool in it.",
+        "def locate(point: tuple[float, str]): ...",
+        "def locate(latitude: float, name: str): ...",
+    ),
+    "LD407": Code(
+        "Too many tools",
+        "warning",
+        "The agent has more tools than a provider takes in one request.",
+        "tools: [t1, t2, ... 129 of them]",
+        "tools: [t1, t2, ... fewer]",
+    ),
+    "LD408": Code(
+        "Choice that chooses nothing",
+        "warning",
+        "A glob of `include` or `exclude` matches no tool of the toolset; most often it is misspelled.",
+        "toolsets: [{filesystem_project: {exclude: [writ_file]}}]",
+        "toolsets: [{filesystem_project: {exclude: [write_file]}}]",
+    ),
+    "LD409": Code(
+        "Primary argument that isn't there",
+        "error",
+        "Rules match a tool's primary argument, so it has to be one of its parameters.",
+        '@tool(primary="adress")',
+        '@tool(primary="address")',
+    ),
+    "LD410": Code(
+        "State that nothing unlocks",
+        "warning",
+        "Tools need a state that no tool of their toolkit, or of the agent's `states`, enables; most often one of the two "
+        "is misspelled. A run that continues from another one may have it unlocked already.",
+        "states: {test: {enables: [testd]}, push: {requires: [tested]}}",
+        "states: {test: {enables: [tested]}, push: {requires: [tested]}}",
+    ),
+    "LD411": Code(
+        "Tool that never becomes available",
+        "warning",
+        "Whatever is called, the states that the tool requires are never unlocked together while those that it forbids "
+        "are locked.",
+        "states: {open: {enables: [ready, done]}, push: {requires: [ready], forbids: [done]}}",
+        "states: {open: {enables: [ready]}, push: {requires: [ready], forbids: [done]}}",
+    ),
+    "LD412": Code(
+        "Dead end",
+        "warning",
+        "Calls can lead to a situation in which no tool of the machine is available, so that the model can only answer.",
+        "states: {close: {forbids: [closed], enables: [closed]}}",
+        "states: {close: {forbids: [closed], enables: [closed]}, reopen: {requires: [closed], disables: [closed]}}",
+    ),
+    "LD413": Code(
+        "Gate of an unknown tool",
+        "error",
+        "`states` speaks of a tool that the agent doesn't have, so that the tool that is meant would not be gated.",
+        "states: {writ_file: {requires: [read]}}",
+        "states: {write_file: {requires: [read]}}",
+    ),
+    "LD414": Code(
+        "Toolkit that can't be used",
+        "error",
+        "A tool of the toolkit names a filter that doesn't exist, or no schema can be made of it.",
+        'def pick(id: DynamicFiltered[("items", "activ_only")]): ...',
+        'def pick(id: DynamicFiltered[("items", "active_only")]): ...',
+    ),
+}

@@ -1,0 +1,115 @@
+"""The command line in a pseudo-terminal, started by a fork so that nothing is imported twice; the screen is read back."""
+
+from __future__ import annotations
+
+import atexit
+import fcntl
+import gc
+import os
+import pty
+import signal
+import struct
+import sys
+import termios
+import time
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+
+import pyte
+from tests.cli.cli_processes import environment
+from pexpect.fdpexpect import fdspawn
+
+HEAVY = ("llm_do.cli.running", "llm_do.cli.session", "llm_do.cli.chatting", "llm_do.models.script")
+
+
+class Screen:
+    """A command line in a terminal: what is typed goes in, what stands on the screen comes out.
+
+    Args:
+        args: The words behind `llm-do`.
+        cwd: The folder it runs in.
+        columns: How wide the terminal is.
+        rows: How high.
+        env: Changes of the environment.
+    """
+
+    def __init__(self, args: Sequence[str], cwd: Path, columns: int = 80, rows: int = 40, **env: str | None) -> None:
+        for name in HEAVY:
+            import_module(name)
+        self.screen = pyte.HistoryScreen(columns, rows, history=1000)
+        self._stream = pyte.Stream(self.screen)
+        self.raw = ""
+        self._pid, self._number = pty.fork()
+        if self._pid == 0:
+            _become(args, cwd, columns, rows, environment(**env))
+        self._child = fdspawn(self._number, encoding="utf-8", timeout=30)
+        self._child.delaybeforesend = None
+        self._child.logfile_read = self
+
+    def write(self, text: str) -> None:
+        """Take in what the terminal was sent."""
+        self.raw += text
+        self._stream.feed(text)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def wait(self, text: str) -> None:
+        """Wait until this was written."""
+        self._child.expect_exact(text)
+
+    def type(self, keys: str) -> None:
+        """Type keys."""
+        self._child.send(keys)
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Make the terminal another size."""
+        fcntl.ioctl(self._number, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self.screen.resize(rows, columns)
+
+    def end(self) -> int:
+        """Wait for the end; the exit code."""
+        import pexpect
+
+        self._child.expect(pexpect.EOF)
+        _, status = os.waitpid(self._pid, 0)
+        self._pid = 0
+        return os.waitstatus_to_exitcode(status)
+
+    @property
+    def lines(self) -> list[str]:
+        """What stands in the scrollback and on the screen, without empty lines."""
+        above = ["".join(row[column].data for column in range(self.screen.columns)) for row in self.screen.history.top]
+        return [line.rstrip() for line in [*above, *self.screen.display] if line.strip()]
+
+    def close(self) -> None:
+        """Kill it, if it is still there."""
+        if self._pid:
+            os.kill(self._pid, signal.SIGKILL)
+            os.waitpid(self._pid, 0)
+        os.close(self._number)
+
+
+def _become(args: Sequence[str], cwd: Path, columns: int, rows: int, env: dict[str, str]) -> None:
+    """Be the command line, in the child."""
+    try:
+        atexit._clear()
+        warnings.resetwarnings()
+        warnings.simplefilter("default")
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: PTH123, SIM115
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: PTH123, SIM115
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: PTH123, SIM115
+        os.chdir(cwd)
+        os.environ.clear()
+        os.environ.update(env)
+        sys.argv = ["llm-do", *args]
+        gc.disable()
+        time.tzset()
+        from llm_do.cli import main
+
+        main()
+    finally:
+        os._exit(99)

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from llm_do.runtime import answers
+from tests.cli.cli_processes import Ended, run_many
+
+MANIFEST = """
+{
+  "version": 1,
+  "entry": {"agent": "main"},
+  "agent_files": ["main.agent"],
+  "python_files": ["tools.py"],
+  "model": "script:answers.yaml",
+  "approvals": {
+    "deny": ["send(to=eve)"],
+    "allow": [{"rule": "send(to=ann)", "why": "she asked for it"}]
+  }
+}
+"""
+
+
+@pytest.fixture
+def ended(project: Callable[..., Path]) -> Callable[..., dict[str, Ended]]:
+    root = project(manifest=MANIFEST)
+
+    def run(**calls: str) -> dict[str, Ended]:
+        words = {name: (line.split(" ") if isinstance(line, str) else line, root, b"") for name, line in calls.items()}
+        return run_many(words)
+
+    run.root = root  # type: ignore[attr-defined]
+    return run
+
+
+def test_explain_says_the_verdict_the_rule_and_where_it_stands(ended: Callable[..., dict[str, Ended]]) -> None:
+    said = ended(
+        ann="approvals explain send to=ann",
+        eve='approvals explain main send {"to":"eve"}',
+        bob="approvals explain send bob",
+        option="approvals explain send to=bob --allow send(to=b*)",
+        data="approvals explain send to=ann --format json",
+    )
+
+    assert [each.code for each in said.values()] == [0] * 5
+    assert said["ann"].out == (
+        "main calls send\n"
+        "  to: ann\n"
+        "allow: send is allowed by the rule send(to=ann) (project.json:10): she asked for it\n"
+        "  rule: send(to=ann)\n"
+        "  place: project.json:10\n"
+    )
+    assert "deny: send is denied by the rule send(to=eve) (project.json:9)" in said["eve"].out
+    assert said["bob"].out.endswith("a person is asked; where there is none it is denied\n")
+    assert "allow: send is allowed by --allow send(to=b*)" in said["option"].out
+    assert (said["data"].json["effect"], said["data"].json["place"]) == ("allow", "project.json:10")
+
+
+def test_explain_proposes_the_nearest_tool(ended: Callable[..., dict[str, Ended]]) -> None:
+    said = ended(near="approvals explain sned", other="approvals explain main nothing", no="approvals explain")
+
+    assert [each.code for each in said.values()] == [2, 2, 2]
+    assert said["near"].err == "error: no agent of the project has a tool 'sned'. Did you mean 'send'?\n"
+
+
+def test_what_was_allowed_for_good_is_listed_explained_checked_and_taken_back(
+    ended: Callable[..., dict[str, Ended]],
+) -> None:
+    root = ended.root  # type: ignore[attr-defined]
+    answers.add_rule(root, "main:send(to=bob)")
+    answers.add_rule(root, "shout")
+
+    said = ended(
+        listed="approvals list",
+        data="approvals list --format json",
+        explained="approvals explain send to=bob",
+        checked="check",
+        wrong="approvals revoke 3",
+        revoked="approvals revoke 1",
+        left="approvals list",
+        all="approvals revoke --all",
+        empty="approvals list",
+    )
+
+    assert said["listed"].out.splitlines() == [
+        "1 main:send(to=bob)  (.llm-do/approvals.json:4)",
+        "2 shout  (.llm-do/approvals.json:5)",
+    ]
+    assert [item["allows"] for item in said["data"].json["answers"]] == ["main:send(to=bob)", "shout"]
+    assert "allow: send is allowed by the rule main:send(to=bob) (.llm-do/approvals.json:4)" in said["explained"].out
+    assert "allowed for good: main:send(to=bob) (.llm-do/approvals.json:4)\n" in said["checked"].err
+    assert said["wrong"].code == 2
+    assert said["revoked"].err == "revoked: main:send(to=bob)\n"
+    assert said["left"].out == "1 shout  (.llm-do/approvals.json:4)\n"
+    assert said["empty"].err == "nothing was allowed for good\n"
+
+
+def test_check_tells_of_answers_that_can_not_be_read(ended: Callable[..., dict[str, Ended]]) -> None:
+    root = ended.root  # type: ignore[attr-defined]
+    (root / ".llm-do").mkdir()
+    (root / answers.FILE).write_text('{"version": 1, "allow": [\n  "send("\n]}')
+
+    said = ended(text="check", data="check --format json")
+
+    assert said["text"].code == 3
+    assert said["text"].out.startswith(".llm-do/approvals.json:2:1: error[LD601]: the rule send( can't be read")
+    assert [item["line"] for item in json.loads(said["data"].out)["diagnostics"]] == [2]

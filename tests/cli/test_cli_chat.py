@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.cli_processes import run_many
+from tests.cli.cli_terminal import Screen
+
+ANSWERS = """
+- text: "first: {input}"
+- text: "second, **bold**: {input}"
+- text: "third: {input}"
+- {text: "slow", delay: 20}
+"""
+
+PROMPT = "\x1b[?2004h"
+"""What the line editor writes when it begins to read: the terminal is to mark what is pasted."""
+
+
+@pytest.fixture
+def terminal(project: Callable[..., Path]) -> Iterator[Callable[..., Screen]]:
+    root = project(ANSWERS)
+    started: list[Screen] = []
+
+    def start(*args: str, **options: object) -> Screen:
+        started.append(Screen(["chat", *args], root, **options))  # type: ignore[arg-type]
+        return started[-1]
+
+    yield start
+    for screen in started:
+        screen.close()
+
+
+def test_lines_of_a_pipe_are_turns_of_one_conversation(project: Callable[..., Path], tmp_path: Path) -> None:
+    root = project(ANSWERS)
+    lines = b"one\n\n  two  \n/undo\nagain\n/state\n/save out.json\n/nonsense\n/quit\nnever\n"
+
+    said = run_many(
+        {
+            "first": (["chat"], root, lines),
+            "continued": (["chat", "--continue"], root, b"three\n"),
+            "unkept": (["chat", "--no-record"], root, b"a\nb\n/undo\nb\n"),
+            "prompt": (["chat", ".", "hello"], root, b""),
+        }
+    )
+
+    first = said["first"]
+    assert first.code == 0
+    assert first.out == "first: one\nsecond, **bold**: two\nsecond, **bold**: again\n"
+    assert "taken back: two\n" in first.err
+    assert '"messages": 4' in first.err
+    assert "error: there is no command /nonsense. See /help.\n" in first.err
+    assert len(json.loads((root / "out.json").read_text())) == 4
+    assert said["continued"].out == "third: three\n"
+    assert said["unkept"].out == "first: a\nsecond, **bold**: b\nsecond, **bold**: b\n"
+    assert said["prompt"].out == "first: hello\n"
+
+
+def test_a_turn_that_fails_leaves_the_conversation_usable_and_its_code(project: Callable[..., Path]) -> None:
+    root = project('- {error: {status: 400, message: "no"}}\n- text: "{input}"')
+
+    said = run_many({"chat": (["chat", "--no-record"], root, b"one\ntwo\n")})["chat"]
+
+    assert said.code == 7
+    assert said.err.startswith("error: ")
+    assert said.err.count("\n") <= 2
+
+
+def test_on_a_terminal_turns_are_typed_and_answers_drawn(terminal: Callable[..., Screen]) -> None:
+    screen = terminal()
+    screen.wait(PROMPT)
+    screen.type("hello\r")
+    screen.wait("completed")
+    screen.wait(PROMPT)
+    screen.type("one\\\rtwo\r")
+    screen.wait("completed")
+    screen.wait(PROMPT)
+    screen.type("/too\t\r")
+    screen.wait("send(")
+    screen.wait(PROMPT)
+    screen.type("\x04")
+
+    assert screen.end() == 0
+    assert "first: hello" in screen.lines
+    assert "second, bold: one" in screen.lines
+    assert "two" in screen.lines
+
+
+def test_ctrl_c_stops_the_turn_and_twice_leaves(terminal: Callable[..., Screen], tmp_path: Path) -> None:
+    screen = terminal("--no-record")
+    for number in range(3):
+        screen.wait(PROMPT)
+        screen.type(f"turn {number}\r")
+        screen.wait("completed")
+    screen.wait(PROMPT)
+    screen.type("turn 3\r")
+    screen.wait("main  0.2 s")
+    screen.type("\x03")
+    screen.wait("the conversation goes on")
+    screen.wait(PROMPT)
+    screen.type("\x03")
+    screen.wait("Ctrl-C again")
+    screen.wait(PROMPT)
+    screen.type("\x03")
+
+    assert screen.end() == 130
+    assert "Traceback" not in screen.raw
+
+
+def test_what_was_said_is_there_in_the_next_session(terminal: Callable[..., Screen], tmp_path: Path) -> None:
+    first = terminal()
+    first.wait(PROMPT)
+    first.type("remember me\r")
+    first.wait("completed")
+    first.wait(PROMPT)
+    first.type("\x04")
+    assert first.end() == 0
+    second = terminal("--continue")
+    second.wait("2 messages")
+    second.wait(PROMPT)
+    second.type("\x1b[A")
+    second.wait("remember me")
+    second.type("\r")
+    second.wait("completed")
+    second.wait(PROMPT)
+    second.type("\x04")
+
+    assert second.end() == 0
+    assert "second, bold: remember me" in second.lines

@@ -1,0 +1,165 @@
+"""What a person sees of a run, on the screen of a real pseudo-terminal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.cli.cli_terminal import Screen
+
+PARALLEL = """
+agents:
+  main:
+    - {text: "I ask **two**.", tools: [{name: worker, args: {input: one}}, {name: helper, args: {input: two}}]}
+    - {text: "# All done\\n\\nIt is `well`.", delay: 0.2}
+  worker: [{tools: [{name: wait, args: {seconds: 0.3}}]}, {text: worked}]
+  helper: [{tools: [{name: wait, args: {seconds: 0.6}}]}, {text: helped}]
+"""
+TOOLS = '''
+import asyncio
+
+async def wait(seconds: float) -> str:
+    """Wait."""
+    print(f"waiting {seconds}")
+    await asyncio.sleep(seconds)
+    return "slept " * 40
+
+def send(to: str, text: str = "") -> str:
+    """Send."""
+    return f"sent to {to}"
+
+
+TOOLS = [wait, send]
+'''
+MANIFEST = """
+{"version": 1, "entry": {"agent": "main"}, "agent_files": ["*.agent"], "python_files": ["tools.py"],
+ "model": "script:answers.yaml", "approvals": {"allow": ["wait"]}}
+"""
+ASK = "- tools: [{name: send, args: {to: ann, text: hello}}]\n- text: 'told: {tool}'"
+
+
+def agent(name: str, **keys: str) -> str:
+    head = "".join(f"{key}: {value}\n" for key, value in keys.items())
+    return f"---\nname: {name}\ndescription: {name}\n{head}---\nHelp.\n"
+
+
+@pytest.fixture
+def team(project: Callable[..., Path]) -> Callable[[str], Path]:
+    return lambda answers: project(
+        answers,
+        manifest=MANIFEST,
+        **{
+            "tools.py": TOOLS,
+            "agent": agent("main", tools="[send, wait]", toolsets="[worker, helper]"),
+            "worker.agent": agent("worker", tools="[wait]"),
+            "helper.agent": agent("helper", tools="[wait]"),
+        },
+    )
+
+
+@pytest.fixture
+def terminal(team: Callable[[str], Path]) -> Iterator[Callable[..., Screen]]:
+    started: list[Screen] = []
+
+    def start(answers: str, *args: str, columns: int = 80, **env: str | None) -> Screen:
+        started.append(Screen(["run", ".", "x", *args], team(answers), columns, **env))
+        return started[-1]
+
+    yield start
+    for screen in started:
+        screen.close()
+
+
+def test_parallel_agents_are_a_tree_and_leave_a_transcript(terminal: Callable[..., Screen]) -> None:
+    screen = terminal(PARALLEL)
+    screen.wait("wait(seconds=0.6)")
+    screen.wait("✓")
+    during = screen.lines
+    code = screen.end()
+
+    assert code == 0
+    assert any(line.startswith("├─ worker ") or line.startswith("└─ helper ") for line in during)
+    assert any(line.endswith("  0.3 s") and "wait(seconds=0.6)" in line for line in during)
+    shown = screen.lines
+    assert shown[:2] == ["main", "I ask two."]
+    assert sorted(line for line in shown if line.startswith("waiting")) == ["waiting 0.3", "waiting 0.6"]
+    assert shown[-5].startswith("✓ main/helper  0.")
+    assert shown[-4:-1] == ["  → helped", "All done", "It is well."]
+    assert shown[-1].startswith("completed: 6 steps, 4 tool calls, ")
+    assert not any("─" in line for line in shown)
+
+
+@pytest.mark.parametrize("columns", [40, 200])
+def test_every_line_fits_into_the_terminal(terminal: Callable[..., Screen], columns: int) -> None:
+    screen = terminal(PARALLEL, columns=columns)
+
+    assert screen.end() == 0
+
+    results = [line for line in screen.lines if line.startswith("  → slept")]
+    assert len(results) == 2
+    assert all(line.endswith("…") and len(line) <= columns for line in results)
+    assert "It is well." in screen.lines
+
+
+def test_typing_and_resizing_do_not_break_the_tree(terminal: Callable[..., Screen]) -> None:
+    screen = terminal(PARALLEL)
+    screen.wait("wait(seconds=0.6)")
+    screen.type("\n\nabc\n")
+    screen.resize(60, 40)
+
+    assert screen.end() == 0
+
+    assert not any("─" in line for line in screen.lines)
+    assert "abc" not in " ".join(screen.lines)
+
+
+def test_without_colours_or_unicode_all_is_readable(terminal: Callable[..., Screen]) -> None:
+    screen = terminal(PARALLEL, NO_COLOR="1", LANG=None, LC_ALL="C")
+    screen.wait("wait(seconds=0.6)")
+    screen.wait("+ ")
+    during = screen.lines
+    assert screen.end() == 0
+
+    assert any(line.startswith(("|- worker", "`- helper")) for line in during)
+    assert not re.search(r"\x1b\[3[0-8]m", screen.raw)
+
+
+def test_an_answer_for_good_is_kept_and_asks_no_more(terminal: Callable[..., Screen], team: Callable[..., Path]) -> None:
+    first = terminal(ASK)
+    first.wait("abort the run: ")
+    first.type("w\n")
+    first.wait("to go back: ")
+    first.type("send(to=bob)\n")
+    first.wait("to go back: ")
+    first.type("1\n")
+    assert first.end() == 0
+    second = terminal(ASK)
+    assert second.end() == 0
+
+    assert "send(to=bob) does not allow this call" in first.lines
+    assert any(line.startswith("  1 main:send(to=ann, text=hello)") for line in first.lines)
+    assert second.lines[-2] == "told: sent to ann"
+    assert "wants to call" not in second.raw
+
+
+def test_a_rule_for_the_session_covers_the_next_call(terminal: Callable[..., Screen]) -> None:
+    calls = "".join(f"- tools: [{{name: send, args: {{to: ann, text: {text}}}}}]\n" for text in ("a", "b"))
+    screen = terminal(calls + "- text: over")
+    screen.wait("abort the run: ")
+    screen.type("p\n")
+    screen.wait("to go back: ")
+    screen.type("main:send(to=ann)\n")
+
+    assert screen.end() == 0
+    assert screen.raw.count("wants to call") == 1
+    assert screen.lines[-2] == "over"
+
+
+def test_nothing_a_tool_prints_moves_the_cursor(terminal: Callable[..., Screen], team: Callable[..., Path]) -> None:
+    screen = terminal("- tools: [{name: wait, args: {seconds: 0}}]\n- text: \"a\\e[2Jb\"")
+
+    assert screen.end() == 0
+    assert "a\\x1b[2Jb" in screen.lines
+    assert "\x1b[2J" not in screen.raw

@@ -1,0 +1,72 @@
+"""`init` and `doctor`: what a person meets first."""
+
+from __future__ import annotations
+
+import json
+import runpy
+from pathlib import Path
+
+import pytest
+
+from llm_do.cli.templates import TEMPLATES
+from tests.cli.cli_processes import run_many
+from tests.cli.cli_terminal import Screen
+
+
+def test_every_template_is_clean_and_its_own_test_passes(tmp_path: Path) -> None:
+    calls = {name: (["init", name, "--template", name], tmp_path, b"") for name in TEMPLATES}
+    made = run_many(calls)
+    checked = run_many({name: (["check", name, "--strict"], tmp_path, b"") for name in TEMPLATES})
+
+    assert {name: ended.code for name, ended in made.items()} == dict.fromkeys(TEMPLATES, 0)
+    assert {name: ended.out + ended.err for name, ended in checked.items()} == dict.fromkeys(TEMPLATES, "no errors\n")
+    for name in TEMPLATES:
+        tests = runpy.run_path(str(tmp_path / name / "tests" / "test_project.py"))
+        found = [function for key, function in tests.items() if key.startswith("test_")]
+        assert found
+        for function in found:
+            function()
+
+
+def test_a_person_chooses_the_template_and_a_pipe_is_asked_nothing(tmp_path: Path) -> None:
+    screen = Screen(["init", "chosen"], tmp_path)
+    screen.wait("which one? [agent] ")
+    screen.type("toolkit\n")
+    assert screen.end() == 0
+    screen.close()
+    piped = run_many({"piped": (["init", "piped"], tmp_path, b"toolkit\n")})["piped"]
+
+    assert (tmp_path / "chosen" / "desk.py").exists()
+    assert (tmp_path / "piped" / "tools.py").exists()
+    assert "which" not in piped.err
+
+
+def test_the_doctor_tells_what_is_there_and_never_shows_a_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from llm_do.ui.checkup import checkup, lines
+
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    monkeypatch.setenv("TERM", "dumb")
+    (tmp_path / "main.agent").write_text("---\nname: main\n---\n")
+    (tmp_path / ".llm-do").mkdir()
+    (tmp_path / ".llm-do" / "state.db").write_text("no database" * 100)
+
+    found = {check.name: check for check in checkup(tmp_path)}
+
+    assert "OPENAI_API_KEY" in found["keys"].found
+    assert "sk-secret" not in "\n".join(lines(list(found.values()), 40))
+    assert found["terminal"].status == "note"
+    assert (found["state.db"].status, found["clock"].status) == ("bad", "ok")
+    assert {"python", "extra local", "extra otel", "sandbox", "locale", "store", "local model"} <= set(found)
+
+
+def test_the_doctor_prints_json_and_ends_with_one_when_something_is_broken(tmp_path: Path) -> None:
+    (tmp_path / "project.json").write_text("{}")
+    well = run_many({"x": (["doctor", "--json"], tmp_path, b"")})["x"]
+    (tmp_path / ".llm-do").mkdir(exist_ok=True)
+    (tmp_path / ".llm-do" / "state.db").write_text("no database" * 100)
+    ill = run_many({"x": (["doctor", "--json"], tmp_path, b"")})["x"]
+
+    assert (well.code, json.loads(well.out)["ok"]) == (0, True)
+    assert (ill.code, json.loads(ill.out)["ok"]) == (1, False)
