@@ -86,7 +86,8 @@ def proposals(call: ToolCallInfo) -> list[str]:
         At most four rules; none when no rule can allow the call.
 
     Example:
-        >>> proposals(ToolCallInfo("write_file", {"path": "notes/todo.md"}, primary="path", resolved={"path": "notes/todo.md"}))
+        >>> path = {"path": "notes/todo.md"}
+        >>> proposals(ToolCallInfo("write_file", path, primary="path", resolved=path))
         ['main:write_file(notes/todo.md)', 'main:write_file(notes/**)', 'main:write_file']
         >>> command = {"command": (("git", "log", "-3"),)}
         >>> proposals(ToolCallInfo("shell", {"command": "git log -3"}, primary="command", resolved=command))
@@ -124,11 +125,7 @@ def _broad(rule: str) -> bool:
 
 def _subcommand(argv: tuple[str, ...]) -> list[str]:
     """A program and its subcommand: the words in front of the first that is an option or looks like data."""
-    words = [argv[0]]
-    for word in argv[1:2]:
-        if re.fullmatch(r"[a-z][a-z-]*", word):
-            words.append(word)
-    return words
+    return [argv[0], *(word for word in argv[1:2] if re.fullmatch(r"[a-z][a-z-]*", word))]
 
 
 def _argument(call: ToolCallInfo, name: str) -> str | None:

@@ -21,8 +21,8 @@ from llm_do.spec.source import Loc, Node
 if TYPE_CHECKING:
     from llm_do.spec.agent_file import AgentFile
     from llm_do.spec.fields import HooksFile
-    from llm_do.spec.parts import StateGate, ThreadsFile
     from llm_do.spec.manifest import RuntimeFile
+    from llm_do.spec.parts import StateGate, ThreadsFile
 
 __all__ = [
     "HOOK_KEYWORDS",

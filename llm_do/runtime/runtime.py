@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import os
-import random
 import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from pydantic_ai.models import Model
 
-from llm_do.errors import InputError, RunError, RunTimeoutError, StoreError, ThreadConflict, ToolError, UsageError
+from llm_do.errors import InputError, UsageError
 from llm_do.models.listing import local_at_hand
 from llm_do.models.names import ModelOverride, choose
 from llm_do.models.pool import ModelPool
@@ -28,31 +26,21 @@ from llm_do.runtime.answers import Answers
 from llm_do.runtime.answers import load as load_answers
 from llm_do.runtime.approvals import ApprovalCallback, ApprovalMode, Broker, RunApprovalPolicy
 from llm_do.runtime.build import AgentBuilder, BuiltAgent
-from llm_do.runtime.call import CallConfig, CallFrame, status_of
-from llm_do.runtime.calls import NULL_MODEL
 from llm_do.runtime.config import RuntimeConfig
 from llm_do.runtime.context import CallContext
 from llm_do.runtime.dispatch import call_by_name
 from llm_do.runtime.entries import AgentEntry, Entry, FlowEntry, FunctionEntry, NamedEntry
-from llm_do.runtime.events import (
-    Event,
-    EventBus,
-    RetryEvent,
-    RunFailedEvent,
-    RunFinishedEvent,
-    RunStartedEvent,
-    Subscription,
-)
-from llm_do.runtime.hooks import HookAbort
+from llm_do.runtime.events import Event, EventBus, Subscription
+from llm_do.runtime.execution import Execution, Given
 from llm_do.runtime.limits import BudgetMeter
 from llm_do.runtime.questions import AskUser
-from llm_do.runtime.recording import Recorder, recorder_of, toolkit_states
+from llm_do.runtime.recording import Recorder, recorder_of
 from llm_do.runtime.requests import EngineModel
 from llm_do.runtime.resources import Resources
-from llm_do.runtime.results import ErrorRecord, ExecutionContext, RunResult, Usage, to_json_data
+from llm_do.runtime.results import ExecutionContext, RunResult, Usage
 from llm_do.runtime.state import RunState
 from llm_do.runtime.stream import RunStream
-from llm_do.runtime.support import builder_of, end_task, patterns_of, policy_of, run_blocking
+from llm_do.runtime.support import builder_of, patterns_of, policy_of, run_blocking
 from llm_do.runtime.threads import in_worker
 
 if TYPE_CHECKING:
@@ -65,21 +53,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Runtime"]
 
-CONFLICT_RETRIES = 10
-"""How often a run that lost against another one on its thread begins again."""
-
 T = TypeVar("T")
 
 THREAD_MEMORIES = 1000
 """Threads whose tools' memories a session keeps; those that were used longest ago go first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """What a run was started with: its entry, and its history where that isn't the thread's."""
-
-    entry: str | Entry | None
-    history: list[ModelMessage] | None
 
 
 class Runtime:
@@ -166,13 +143,13 @@ class Runtime:
             self.config.notice(f"{fault}; it allows nothing")
         self.pool = ModelPool(self.config.notice)
         self.resources = Resources()
+        self.running: set[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = set()
         self._recorder: Recorder | None = None
         self._lock = threading.Lock()
         self._memories: dict[tuple[str | None, str], dict[Any, Any]] = {}
         self._subscriptions: list[Subscription] = []
         self._brokers: WeakKeyDictionary[asyncio.AbstractEventLoop, Broker] = WeakKeyDictionary()
         self._slots: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
-        self._running: set[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = set()
 
     # -- names
 
@@ -342,7 +319,7 @@ class Runtime:
             InputError: The input doesn't fit; nothing has run.
         """
         history = list(messages or (execution_context.messages if execution_context else ()))
-        chosen = self._entry(entry, history, execution_context.active_agent if execution_context else None)
+        chosen = self.entry_of(entry, history, execution_context.active_agent if execution_context else None)
         value = self._input(chosen, input, default=entry is None)
         run = RunState(
             run_id=uuid.uuid4().hex,
@@ -354,170 +331,11 @@ class Runtime:
             records_steps=isinstance(chosen, AgentEntry),
         )
         given = Given(entry, history if messages is not None or execution_context is not None else None)
-        fault: StoreError | None = None
-        try:
-            chosen = await self._open(run, chosen, given)
-        except StoreError as error:
-            fault = error
-        depth0 = CallConfig(
-            name=chosen.name,
-            path="" if isinstance(chosen, AgentEntry | NamedEntry) else chosen.name,
-            depth=0,
-            call_id=run.unique_call_id(run.run_id),
-            parent_call_id=None,
-            model=NULL_MODEL,
-        )
-        ctx = CallContext(self, run, CallFrame(depth0, value))
-        if fault is not None:
-            ctx.emit(RunStartedEvent, entry=chosen.name, input=to_json_data(value))
-            return await self._close(ctx, chosen, None, fault)
-        return await self._carry_out(ctx, chosen, value, given)
-
-    async def _open(self, run: RunState, entry: Entry, given: Given) -> Entry:
-        """Begin the run's record where it has one; the entry then, with the thread's conversation."""
-        keeps = run.thread_id is not None or run.user_id is not None
-        record = self.config.record
-        if not self.project.record and self.config.store is None and self.project.threads.store != "memory":
-            record = False
-        if record is False and run.thread_id is not None:
-            raise UsageError(
-                "a thread can't be kept where nothing is recorded",
-                hint="Leave out --no-record or `record: false`, or set `threads.store` to `memory`.",
-            )
-        if record is False or not (record or keeps):
-            return entry
-        if self._recorder is None:
-            self._recorder = recorder_of(self.project, self.config.store, self.config.notice)
-        run.recording = recording = await self._recorder.begin(run, entry.name)
-        if recording is None or not isinstance(entry, AgentEntry | FlowEntry) or given.history is not None:
-            return entry
-        run.toolkits = toolkit_states(recording.toolkits)
-        return self._entry(given.entry, list(recording.history), recording.active)
-
-    async def _carry_out(self, ctx: CallContext, entry: Entry, value: Any, given: Given) -> RunResult:
-        """Run the entry, again where another run has continued the thread before anything with effects has run."""
-        ctx.emit(RunStartedEvent, entry=entry.name, input=to_json_data(value))
-        attempt = 0
-        while True:
-            output, error = await self._attempt(ctx, entry, value)
-            try:
-                return await self._close(ctx, entry, output, error)
-            except ThreadConflict as clash:
-                attempt += 1
-                if _has_effects(ctx.run, entry) or error is not None or attempt > CONFLICT_RETRIES:
-                    return await self._close(ctx, entry, None, clash)
-                delay = random.random() * 0.05 * attempt
-                ctx.emit(RetryEvent, attempt=attempt, delay=round(delay, 3), error=clash.message)
-                await asyncio.sleep(delay)
-                entry = await self._open(ctx.run, entry, given)
-
-    async def _attempt(self, ctx: CallContext, entry: Entry, value: Any) -> tuple[Any, BaseException | None]:
-        """Run the entry in a task of its own, so that `interrupt` can tell itself from an outer cancellation."""
-        task = asyncio.ensure_future(self._timed(entry, value, ctx))
-        mark = (asyncio.get_running_loop(), task)
-        self._running.add(mark)
-        try:
-            await asyncio.wait([task])
-        except asyncio.CancelledError as cancelled:
-            try:
-                await end_task(task)
-            finally:
-                try:
-                    await self._close(ctx, entry, None, cancelled)
-                except ThreadConflict as clash:
-                    await self._close(ctx, entry, None, clash)
-            raise
-        finally:
-            self._running.discard(mark)
-        try:
-            return task.result(), None
-        except (Exception, asyncio.CancelledError) as raised:  # noqa: BLE001 (however a run ends, it has a result)
-            return None, raised.error if isinstance(raised, HookAbort) else raised
-
-    async def _timed(self, entry: Entry, value: Any, ctx: CallContext) -> Any:
-        limit = self.config.settings.run_timeout
-        if limit is None:
-            return await entry.run(value, ctx)
-        timer = asyncio.timeout(limit)
-        try:
-            async with timer:
-                return await entry.run(value, ctx)
-        except TimeoutError as error:
-            if not timer.expired():
-                raise
-            raise RunTimeoutError(
-                f"the run took longer than {limit:g} s", hint="Raise `runtime.run_timeout` or --timeout."
-            ) from error
-
-    async def _close(self, ctx: CallContext, entry: Entry, output: Any, error: BaseException | None) -> RunResult:
-        """Make the result, save it, and tell of it: in this order, so that what is told is what is kept.
-
-        Raises:
-            ThreadConflict: Another run has continued the thread; nothing has been told of this end.
-        """
-        run = ctx.run
-        result, event = self._ending(ctx, entry, output, error)
-        if run.recording is not None:
-            try:
-                await run.recording.finish(
-                    event,
-                    run.conversation if isinstance(entry, AgentEntry | FlowEntry) else (),
-                    toolkits=run.toolkits,
-                    active=entry.active if isinstance(entry, AgentEntry | FlowEntry) else None,
-                    effects=_has_effects(run, entry) or error is not None,
-                )
-            except ThreadConflict:
-                run.seq = event.seq
-                raise
-            except (StoreError, ToolError) as fault:
-                run.seq, run.recording = event.seq, None
-                if error is None:
-                    result, event = self._ending(ctx, entry, None, fault)
-                else:
-                    run.note_error(fault, ctx.path)
-                    run.seq += 1
-        run.deliver(event)
-        with self._lock:
-            self.usage += result.usage
-        return result
-
-    def _ending(
-        self, ctx: CallContext, entry: Entry, output: Any, error: BaseException | None
-    ) -> tuple[RunResult, Event]:
-        """The result of a run, and its last event, which nobody has heard yet."""
-        run = ctx.run
-        status = status_of(error)
-        if run.nobody_to_ask and status in ("completed", "limited"):
-            status = "denied"
-        if error is not None:
-            run.note_error(error, ctx.path)
-        goes_on = isinstance(entry, AgentEntry | FlowEntry)
-        messages = list(entry.messages) if goes_on else []
-        if isinstance(error, RunError):
-            error.messages = messages
-        result = RunResult(
-            status=status,
-            output=output if error is None else (ctx.frame.text or None),
-            run_id=run.run_id,
-            thread_id=run.thread_id,
-            messages=messages,
-            calls=run.calls,
-            usage=run.budget.used,
-            steps=run.steps,
-            errors=run.errors,
-            denials=run.denials,
-            approvals=run.approvals,
-            execution_context=ExecutionContext(tuple(messages), entry.active if goes_on else None, dict(run.toolkits)),
-            error=error,
-        )
-        config = ctx.frame.config
-        if error is None:
-            return result, run.make(RunFinishedEvent, config, status=status, output=to_json_data(output))
-        return result, run.make(RunFailedEvent, config, status=status, error=ErrorRecord.of(error, ctx.path).to_dict())
+        return await Execution(self, run, given).carry_out(chosen, value)
 
     def interrupt(self) -> None:
         """End every run that goes on now, as a signal does: tools clean up, results say `interrupted`."""
-        for loop, task in list(self._running):
+        for loop, task in list(self.running):
             loop.call_soon_threadsafe(task.cancel)
 
     async def aclose(self) -> None:
@@ -528,7 +346,18 @@ class Runtime:
             await self._recorder.aclose()
             self._recorder = None
 
-    # -- what calls need
+    # -- what runs and calls need
+
+    def recorder(self) -> Recorder:
+        """What records this session's runs, opened at its first use."""
+        if self._recorder is None:
+            self._recorder = recorder_of(self.project, self.config.store, self.config.notice)
+        return self._recorder
+
+    def count(self, usage: Usage) -> None:
+        """Add what a run used to the session's."""
+        with self._lock:
+            self.usage += usage
 
     async def dispatch(self, ctx: CallContext, name: str, input: object) -> Any:
         """Call `name` as a child of `ctx`; `CallContext.call` is this."""
@@ -617,7 +446,17 @@ class Runtime:
         """Run synchronous code in a worker thread, with this call's context variables."""
         return await in_worker(function, *args)
 
-    def _entry(self, entry: str | Entry | None, history: list[ModelMessage], active: str | None) -> Entry:
+    def entry_of(self, entry: str | Entry | None, history: list[ModelMessage], active: str | None) -> Entry:
+        """What a run begins with.
+
+        Args:
+            entry: A name, an entry object, or None for the project's own.
+            history: The conversation so far.
+            active: The agent that was in control when it ended.
+
+        Raises:
+            UsageError: The project has nothing of that name.
+        """
         if isinstance(entry, AgentEntry):
             # One of this run's own: it takes the run's history and keeps what comes of it.
             return AgentEntry(entry.spec, history or entry.history, active=active or entry.active)
@@ -650,11 +489,6 @@ class Runtime:
                 raise InputError(f"{entry.name} needs an input", hint=f"It takes {describe_input(entry.input_model)}.")
             value = {}
         return to_input(entry.input_model, value)
-
-
-def _has_effects(run: RunState, entry: Entry) -> bool:
-    """Whether anything has run that can't simply be done again: the project's code, or a tool."""
-    return not isinstance(entry, AgentEntry) or run.budget.used.tool_calls > 0 or bool(run.calls)
 
 
 def _names(model: str | Sequence[str]) -> str | tuple[str, ...]:

@@ -54,8 +54,8 @@ def rendered(text: str, columns: int, *, color: bool = False) -> str:
 
         elements: ClassVar[Any] = {**Markdown.elements, "heading_open": Title}
 
-    styles = {f"markdown.{name}": "default" for name in ("item.number", "item.bullet", "table.border", "hr")}
-    styles |= {"markdown.block_quote": "default", "markdown.table.header": "bold"}
+    styles = {f"markdown.{name}": "none" for name in ("item.number", "item.bullet", "table.border", "hr")}
+    styles |= {"markdown.block_quote": "none", "markdown.table.header": "bold"}
     styles |= {"markdown.code": "cyan", "markdown.link": "blue", "markdown.link_url": "blue"}
     screen = Console(
         file=io.StringIO(),

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from llm_do.ui.display import terminal_size
+
 if TYPE_CHECKING:
     from prompt_toolkit.completion import Completer
     from prompt_toolkit.output import Output
@@ -135,9 +137,14 @@ def _output() -> Output:
         from prompt_toolkit.output import create_output
 
         return create_output(stdout=sys.stderr)
+    from prompt_toolkit.data_structures import Size
     from prompt_toolkit.output.vt100 import Vt100_Output
 
-    return Vt100_Output.from_pty(sys.stderr, term=os.environ.get("TERM"), enable_cpr=False)
+    def size() -> Size:
+        columns, rows = terminal_size()
+        return Size(rows=rows, columns=columns)
+
+    return Vt100_Output(sys.stderr, size, term=os.environ.get("TERM"), enable_cpr=False)
 
 
 def _completer(words: Callable[[str], Iterable[str]]) -> Completer:

@@ -318,7 +318,7 @@ def test_a_cancelled_run_takes_its_question_down_and_the_next_is_asked() -> None
         first = asyncio.ensure_future(runtime.run("go"))
         await first_shown.wait()
         second = asyncio.ensure_future(runtime.run("go", entry="second"))
-        while len(runtime._running) < 2 or len(shown) < 1:  # noqa: ASYNC110
+        while len(runtime.running) < 2 or len(shown) < 1:  # noqa: ASYNC110
             await asyncio.sleep(0)
         first.cancel()
         with suppress(asyncio.CancelledError):

@@ -98,27 +98,6 @@ def test_an_error_is_one_paragraph_of_what_where_why_and_what_to_do() -> None:
     assert paragraph("a\x1b[2J\u202e", label="warning") == "warning: a\\x1b[2J\\u202e."
 
 
-def test_progress_names_who_works_on_what() -> None:
-    progress = Progress(10.0)
-    progress.note(event(events.CallStartedEvent, input={}))
-    progress.note(event(events.UsageEvent, usage={"input_tokens": 1000, "output_tokens": 5}))
-    progress.note(event(events.ToolCallEvent, tool_name="critic", tool_call_id="t", args={}))
-    progress.note(event(events.CallStartedEvent, "main/critic", "c2", input={}))
-    progress.note(event(events.RetryEvent, "main/critic", "c2", attempt=2, delay=1, error="x"))
-
-    assert progress.text(13.4, 80) == "3 s · 1,005 tokens · main/critic (retry 2) · main > critic"
-    assert progress.text(13.4, 12) == "3 s · 1,005…"
-
-    progress.note(event(events.CallFinishedEvent, "main/critic", "c2", status="completed", output="x"))
-    progress.note(
-        event(
-            events.ToolResultEvent,
-            tool_name="critic", tool_call_id="t", status="success", result="x", duration=1.0, size=1,
-        )
-    )  # fmt: skip
-    assert progress.text(14.0, 80) == "4 s · 1,005 tokens · main"
-
-
 def test_what_comes_while_a_question_stands_is_shown_after_it() -> None:
     written: list[str] = []
     display = Display(written.append, 1)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from llm_do.policy.display import format_args
 from llm_do.runtime.approvals import ApprovalRequest
-from llm_do.ui.question import parse_answer, question_text
+from llm_do.ui.question import choices_text, parse_answer, question_text, rules_text
 
 DIFF = "--- a/notes.md\n+++ b/notes.md\n@@ -1 +1 @@\n-old\n+new\n"
 
@@ -92,3 +92,17 @@ def test_no_line_is_wider_than_the_terminal(value: str, columns: int) -> None:
 )
 def test_only_the_keys_mean_something(text: str, key: str | None) -> None:
     assert parse_answer(text) == key
+
+
+def test_the_choices_fit_into_narrow_terminals_and_leave_out_what_can_not_be_remembered() -> None:
+    assert all(len(line) < 40 for line in choices_text(40).split("\n"))
+    assert choices_text(40).endswith("a abort the run: ")
+    assert "always" not in choices_text(80, person_only=True)
+
+
+def test_proposed_rules_are_numbered_and_shown_whole() -> None:
+    shown = rules_text(["main:send(to=ann)", "main:" + "x" * 100], 40, exact=True)
+
+    assert shown.startswith("  0 exactly this call\n  1 main:send(to=ann)\n  2 main:")
+    assert shown.count("x") == 101
+    assert all(len(line) < 40 for line in shown.split("\n")[:-1])

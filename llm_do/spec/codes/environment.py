@@ -24,8 +24,8 @@ ENVIRONMENT: dict[str, Code] = {
     "LD703": Code(
         "Secret shown to commands",
         "error",
-        "A shell's `env` names the environment variables that commands may see, and one that looks like a secret is none "
-        "of them: whatever a command sees, a model can read.",
+        "A shell's `env` names the environment variables that commands may see. One that looks like a secret can't be "
+        "among them: what a command sees, a model can read.",
         '"shell": {"type": "shell", "env": ["GITHUB_TOKEN"]}',
         '"shell": {"type": "shell", "env": ["PAGER"]}',
     ),

@@ -206,7 +206,7 @@ READING: dict[str, Code] = {
     "LD190": Code(
         "Value that is not in this version",
         "error",
-        "The key takes values of a kind that this version of llm-do doesn't know, such as a thread store of another kind.",
+        "This version of llm-do doesn't know values of this kind, such as another kind of store for threads.",
         '"threads": {"store": "postgresql://db/threads"}',
         '"threads": {"store": "sqlite"}',
     ),

@@ -67,8 +67,8 @@ TOOLS: dict[str, Code] = {
     "LD410": Code(
         "State that nothing unlocks",
         "warning",
-        "Tools need a state that no tool of their toolkit, or of the agent's `states`, enables; most often one of the two "
-        "is misspelled. A run that continues from another one may have it unlocked already.",
+        "Tools need a state that no tool of their toolkit, or of the agent's `states`, enables; most often one of the "
+        "two is misspelled. A run that continues from another one may have it unlocked already.",
         "states: {test: {enables: [testd]}, push: {requires: [tested]}}",
         "states: {test: {enables: [tested]}, push: {requires: [tested]}}",
     ),
@@ -83,7 +83,7 @@ TOOLS: dict[str, Code] = {
     "LD412": Code(
         "Dead end",
         "warning",
-        "Calls can lead to a situation in which no tool of the machine is available, so that the model can only answer.",
+        "Calls can lead to a situation in which no tool of the machine is available: the model can only answer then.",
         "states: {close: {forbids: [closed], enables: [closed]}}",
         "states: {close: {forbids: [closed], enables: [closed]}, reopen: {requires: [closed], disables: [closed]}}",
     ),

@@ -1,0 +1,201 @@
+"""The live view without a process: events go in, a screen comes out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyte
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from llm_do.runtime import events
+from llm_do.ui.block import Block
+from llm_do.ui.display import Display
+from llm_do.ui.markdown import rendered
+from llm_do.ui.screen import draws_lines
+from llm_do.ui.text import width
+from llm_do.ui.tree import CallTree, seconds_text
+
+
+class Terminal:
+    """A screen, and a display that draws on it."""
+
+    def __init__(self, columns: int = 60, rows: int = 30) -> None:
+        self.screen = pyte.Screen(columns, rows)
+        self.screen.set_mode(pyte.modes.LNM)
+        self.stream = pyte.Stream(self.screen)
+        self.display = Display(self.stream.feed, animate=True, color=True, size=lambda: (columns, rows))
+
+    @property
+    def lines(self) -> list[str]:
+        return [line.rstrip() for line in self.screen.display if line.strip()]
+
+
+def event(kind: type[Any], path: str = "main", call_id: str = "c", parent: str | None = "r", **data: Any) -> Any:
+    return kind(
+        seq=0,
+        time=1000.0,
+        run_id="r",
+        call_id=call_id,
+        parent_call_id=parent,
+        agent_name=path.rpartition("/")[2],
+        path=path,
+        depth=path.count("/") + 1,
+        **data,
+    )
+
+
+def called(tool: str, call: str = "t", path: str = "main", call_id: str = "c", **args: Any) -> Any:
+    return event(events.ToolCallEvent, path, call_id, tool_name=tool, tool_call_id=call, args=args)
+
+
+def returned(tool: str, result: Any, status: str = "success", call: str = "t") -> Any:
+    return event(
+        events.ToolResultEvent,
+        tool_name=tool,
+        tool_call_id=call,
+        status=status,
+        result=result,
+        duration=0.01,
+        size=1,
+    )
+
+
+def test_a_finished_call_moves_from_the_tree_to_the_transcript() -> None:
+    terminal = Terminal()
+    for each in (event(events.CallStartedEvent, input={}), called("send", to="ann")):
+        terminal.display.on_event(each)
+    assert [line.split("  ")[0] for line in terminal.lines] == ["main", '└─ send(to="ann")']
+
+    terminal.display.on_event(returned("send", "sent"))
+
+    assert [line.split("  ")[0] for line in terminal.lines] == ['✓ main send(to="ann") → sent', "main"]
+    terminal.display.end()
+    assert terminal.lines == ['✓ main send(to="ann") → sent']
+
+
+@pytest.mark.parametrize(
+    ("status", "mark"), [("failed", "✗"), ("denied", "✗"), ("refused", "✗"), ("timed_out", "✗"), ("success", "✓")]
+)
+def test_how_a_call_ended_is_marked(status: str, mark: str) -> None:
+    terminal = Terminal()
+    for each in (event(events.CallStartedEvent, input={}), called("send"), returned("send", "why", status)):
+        terminal.display.on_event(each)
+    terminal.display.end()
+
+    told = "" if status == "success" else f"{status}: "
+    assert terminal.lines == [f"{mark} main send() → {told}why"]
+
+
+def test_streamed_text_is_below_its_agent_and_the_result_is_not_repeated() -> None:
+    terminal = Terminal()
+    terminal.display.on_event(event(events.CallStartedEvent, input={}))
+    for piece in ("one\n", "two ", "**three**"):
+        terminal.display.on_event(event(events.TextEvent, text=piece))
+    terminal.display.tick()
+    assert terminal.lines[1:] == ["│  one", "│  two **three**"]
+
+    terminal.display.on_event(event(events.TextDoneEvent, text="one\ntwo **three**"))
+    terminal.display.on_event(event(events.CallFinishedEvent, status="completed", output="one\ntwo **three**"))
+    terminal.display.end(output="one\ntwo **three**")
+
+    assert terminal.lines == []
+
+
+def test_a_run_that_fails_leaves_what_was_said() -> None:
+    terminal = Terminal()
+    terminal.display.on_event(event(events.CallStartedEvent, input={}))
+    terminal.display.on_event(event(events.TextDoneEvent, text="half"))
+    terminal.display.end()
+
+    assert terminal.lines == ["main", "half"]
+
+
+def test_a_question_has_the_terminal_for_itself() -> None:
+    terminal = Terminal()
+    terminal.display.on_event(event(events.CallStartedEvent, input={}))
+    terminal.display.hold()
+    terminal.display.on_event(event(events.CallStartedEvent, "main/b", "d", "c", input={}))
+    terminal.display.foreign("a print\n")
+    assert terminal.lines == []
+
+    terminal.display.release()
+
+    assert [line.split("  ")[0] for line in terminal.lines] == ["a print", "main", "└─ b"]
+
+
+def test_more_calls_than_rows_are_counted() -> None:
+    tree = CallTree()
+    tree.note(event(events.CallStartedEvent, input={}))
+    for number in range(50):
+        tree.note(event(events.CallStartedEvent, f"main/w{number}", f"d{number}", "c", input={}))
+
+    drawn = tree.draw(1001.0, 40, 10)
+
+    assert len(drawn) == 10
+    assert drawn[-1] == "… 42 more"
+
+
+def test_a_terminal_made_narrower_has_its_old_block_taken_away() -> None:
+    columns = 40
+    written: list[str] = []
+    block = Block(written.append, lambda: columns)
+    block.show(["x" * 39, "y"])
+    columns = 20
+
+    block.show(["z"])
+
+    assert written[-1].startswith("\r\x1b[3A")
+
+
+@given(st.lists(st.text(max_size=60), max_size=6), st.integers(20, 90))
+@settings(max_examples=60, deadline=None)
+def test_whatever_is_called_the_tree_fits(texts: list[str], columns: int) -> None:
+    tree = CallTree()
+    tree.note(event(events.CallStartedEvent, input={}))
+    for number, text in enumerate(texts):
+        tree.note(called("t", str(number), text=text))
+        tree.note(event(events.TextEvent, text=text))
+
+    drawn = tree.draw(1001.0, columns, 12)
+
+    assert len(drawn) <= 12
+    assert all(sum(map(width, line)) < columns and "\n" not in line and "\x1b" not in line for line in drawn)
+
+
+@given(st.text(max_size=200))
+@settings(max_examples=100, deadline=None)
+def test_drawn_markdown_does_nothing_to_the_terminal_and_keeps_its_words(text: str) -> None:
+    drawn = rendered(f"# {text}", 80)
+
+    assert all(char == "\n" or char.isprintable() for char in drawn.replace("\x1b[1m", "").replace("\x1b[0m", "")) or (
+        "\x1b" in drawn and "\x1b[2" not in drawn
+    )
+
+
+def test_markdown_is_drawn_and_what_is_none_stays_as_it_is() -> None:
+    assert rendered("a * b * c\n", 80) == "a * b * c\n"
+    assert rendered("see <b>this</b> **x**", 80) == "see <b>this</b> **x**\n"
+    assert rendered("**b** `c`\n\n- [x](http://y)", 80, color=True) == (
+        "\x1b[1mb\x1b[0m \x1b[36mc\x1b[0m\n\n • \x1b[34mx\x1b[0m (\x1b[34mhttp://y\x1b[0m)\n"
+    )
+    assert "\x1b]8" not in rendered("[x](http://y) <http://z>", 80, color=True)
+
+
+@pytest.mark.parametrize(
+    ("environ", "wanted"),
+    [
+        ({"LC_ALL": "C", "LANG": "en_US.UTF-8"}, False),
+        ({"LANG": "de_DE.utf8"}, True),
+        ({"LC_CTYPE": "C.UTF-8"}, True),
+        ({"LANG": "de_DE.ISO-8859-1"}, False),
+        ({}, False),
+    ],
+)
+def test_the_locale_says_whether_trees_have_lines(environ: dict[str, str], wanted: bool) -> None:
+    assert draws_lines(environ) is wanted
+
+
+def test_durations_are_short() -> None:
+    assert [seconds_text(value) for value in (-1, 0.04, 9.94, 59.4, 61)] == ["0.0 s", "0.0 s", "9.9 s", "59 s", "1:01"]
