@@ -7,15 +7,15 @@ llm-do says of them from llm-do.
 from __future__ import annotations
 
 import sys
-import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
 
 from llm_do.spec.codes import CODES, Code  # noqa: E402
 from llm_do.spec.render import render_text  # noqa: E402
-from tests.corpus.cases import Case, File, cases, checked, write  # noqa: E402
+from tests.corpus.cases import Case, File, cases, linked, whole  # noqa: E402
 
 TARGET = ROOT / "docs" / "diagnostics.md"
 
@@ -74,15 +74,14 @@ def _example(case: Case) -> list[str]:
     lines: list[str] = []
     for name, file in case.files.items():
         lines += [f"`{name}`", "", *_file(file), ""]
-    with tempfile.TemporaryDirectory() as folder:
-        root = write(case, Path(folder))
-        report = checked(case, root)
+    files = whole(case)
 
-        def read(file: str) -> str | None:
-            data = (root / file).read_bytes()
-            return data.decode(errors="replace") if len(data) < 10_000 else None
+    def read(name: str) -> str | None:
+        file = files.get(name)
+        data = file.data if file is not None and file.kind != "link" else b""
+        return data.decode(errors="replace") if len(data) < 10_000 else None
 
-        shown = render_text(report.diagnostics, read, width=100)
+    shown = render_text(linked(case).diagnostics, read, width=100)
     lines += ["llm-do says", "", *_fenced(shown.rstrip("\n"), "text"), ""]
     if case.fixed:
         lines += ["Put right:", ""]

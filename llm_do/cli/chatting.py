@@ -49,12 +49,12 @@ def start(options: RunOptions, *, last: bool) -> int:
         if last and options.thread is not None:
             raise UsageError("--continue and --thread exclude each other", hint="Keep one of them.")
         target = resolve(options.project, options.prompt)
+        prepare(options)
         project = link(target.path, options)
         if not project.allow_cli_input:
             raise UsageError(
                 "the project takes no input from the command line", hint="Set `allow_cli_input` in project.json."
             )
-        prepare(options)
         from llm_do.cli.session import Session
 
         session = Session(project, options, results, interrupts)

@@ -9,8 +9,6 @@ import json
 import re
 from collections.abc import Mapping
 
-from llm_do.policy.digest import canonical_json
-
 __all__ = ["format_args", "visible"]
 
 _INVISIBLE = frozenset(
@@ -81,6 +79,9 @@ def format_args(args: Mapping[str, object], *, lines: bool = True) -> list[tuple
 def _show(value: object, *, lines: bool) -> str:
     if isinstance(value, str) and not _reads_as_json(value):
         return visible(value, lines=lines)
+    # Imported here, since every error that is told of makes its text visible, and few show arguments.
+    from llm_do.policy.digest import canonical_json
+
     try:
         # JSON has doubled the backslashes of texts already.
         return _reveal(canonical_json(value), lines=False, double=False)

@@ -6,13 +6,13 @@ import json
 from collections.abc import Mapping
 from functools import lru_cache
 from itertools import islice
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-import jsonschema
-from jsonschema.protocols import Validator
 from pydantic import ValidationError
 from pydantic_ai.exceptions import ModelRetry
-from referencing import Registry
+
+if TYPE_CHECKING:
+    from jsonschema.protocols import Validator
 
 __all__ = ["check_schema", "schema_faults", "validation_text"]
 
@@ -64,5 +64,9 @@ def _told(fault: Any) -> str:
 
 @lru_cache(maxsize=1024)
 def _validator(schema: str) -> Validator:
+    # Imported when the first value is checked: most runs check none, and it costs them a thirtieth.
+    from jsonschema import Draft202012Validator
+    from referencing import Registry
+
     # An empty registry: a `$ref` to somewhere else is a fault, never a request.
-    return jsonschema.Draft202012Validator(json.loads(schema), registry=Registry())
+    return Draft202012Validator(json.loads(schema), registry=Registry())

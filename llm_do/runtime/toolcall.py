@@ -170,8 +170,10 @@ def _is_cancelled() -> bool:
 def _told_on_purpose(error: BaseException) -> str | None:
     """What a tool that fails on purpose says to the model; None for any other failure."""
     for one in (error, error.__cause__):
-        if isinstance(one, ModelRetry | ToolFailed | ToolError):
+        if isinstance(one, ModelRetry | ToolFailed):
             return one.message
+        if isinstance(one, ToolError):
+            return f"{one.message}. {one.hint}" if one.hint else one.message
     return None
 
 

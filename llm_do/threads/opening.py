@@ -64,9 +64,13 @@ def is_read_only(project: Project) -> bool:
     root = project.root.resolve()
     folder = root / FOLDER
     file = folder / "state.db"
-    if file.exists() and not os.access(file, os.W_OK):
+    try:
+        if file.exists() and not os.access(file, os.W_OK):
+            return True
+        return not os.access(folder if folder.is_dir() else root, os.W_OK | os.X_OK)
+    except PermissionError:
+        # Not even its entries may be looked at.
         return True
-    return not os.access(folder if folder.is_dir() else root, os.W_OK | os.X_OK)
 
 
 _HINT = "Is the project's folder read-only?"

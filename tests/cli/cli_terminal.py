@@ -1,4 +1,4 @@
-"""The command line in a pseudo-terminal, started by a fork so that nothing is imported twice; the screen is read back."""
+"""The command line in a pseudo-terminal, started by a fork so that nothing is imported twice; its screen."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from importlib import import_module
 from pathlib import Path
 
 import pyte
-from tests.cli.cli_processes import environment
 from pexpect.fdpexpect import fdspawn
+
+from tests.cli.cli_processes import environment
 
 HEAVY = ("llm_do.cli.running", "llm_do.cli.session", "llm_do.cli.chatting", "llm_do.models.script")
 
@@ -99,9 +100,9 @@ def _become(args: Sequence[str], cwd: Path, columns: int, rows: int, env: dict[s
         warnings.resetwarnings()
         warnings.simplefilter("default")
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: PTH123, SIM115
-        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: PTH123, SIM115
-        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: PTH123, SIM115
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
         os.chdir(cwd)
         os.environ.clear()
         os.environ.update(env)

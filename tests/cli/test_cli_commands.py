@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from tests.cli.cli_processes import Ended, environment, run, run_many
 
 BROKEN = "---\nname: main\ntols: [send]\n---\nx"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.cli.cli_processes import Ended, run_many, write_project
 
 from llm_do.runtime.results import RunResult
+from tests.cli.cli_processes import Ended, run_many, write_project
 
 CALL = "- tools: [{name: TOOL}]\n- text: done"
 SEND = "- tools: [{name: send, args: {to: ann}}]\n- text: done"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
 from tests.cli.cli_terminal import Screen
 
 PARALLEL = """
@@ -80,7 +81,7 @@ def test_parallel_agents_are_a_tree_and_leave_a_transcript(terminal: Callable[..
     code = screen.end()
 
     assert code == 0
-    assert any(line.startswith("├─ worker ") or line.startswith("└─ helper ") for line in during)
+    assert any(line.startswith(("├─ worker ", "└─ helper ")) for line in during)
     assert any(line.endswith("  0.3 s") and "wait(seconds=0.6)" in line for line in during)
     shown = screen.lines
     assert shown[:2] == ["main", "I ask two."]
@@ -126,7 +127,7 @@ def test_without_colours_or_unicode_all_is_readable(terminal: Callable[..., Scre
     assert not re.search(r"\x1b\[3[0-8]m", screen.raw)
 
 
-def test_an_answer_for_good_is_kept_and_asks_no_more(terminal: Callable[..., Screen], team: Callable[..., Path]) -> None:
+def test_an_answer_for_good_is_kept_and_asks_no_more(terminal: Callable[..., Screen]) -> None:
     first = terminal(ASK)
     first.wait("abort the run: ")
     first.type("w\n")
@@ -158,7 +159,7 @@ def test_a_rule_for_the_session_covers_the_next_call(terminal: Callable[..., Scr
 
 
 def test_nothing_a_tool_prints_moves_the_cursor(terminal: Callable[..., Screen], team: Callable[..., Path]) -> None:
-    screen = terminal("- tools: [{name: wait, args: {seconds: 0}}]\n- text: \"a\\e[2Jb\"")
+    screen = terminal('- tools: [{name: wait, args: {seconds: 0}}]\n- text: "a\\e[2Jb"')
 
     assert screen.end() == 0
     assert "a\\x1b[2Jb" in screen.lines

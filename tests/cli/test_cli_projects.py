@@ -41,9 +41,7 @@ def test_a_person_chooses_the_template_and_a_pipe_is_asked_nothing(tmp_path: Pat
     assert "which" not in piped.err
 
 
-def test_the_doctor_tells_what_is_there_and_never_shows_a_key(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_doctor_tells_what_is_there_and_never_shows_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from llm_do.ui.checkup import checkup, lines
 
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")

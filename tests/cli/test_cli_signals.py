@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from tests.cli.cli_processes import LLM_DO, environment, write_project
 
 MODEL = "- {text: late, delay: 60}"

@@ -10,6 +10,7 @@ from pathlib import Path
 import pexpect
 import pyte
 import pytest
+
 from tests.cli.cli_processes import LLM_DO, environment
 
 CHOICES = "abort the run: "

@@ -8,6 +8,7 @@ bytes; `(link)`: a symbolic link; `(absent)`: no such file. A project without an
 from __future__ import annotations
 
 import re
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,11 +16,10 @@ from pathlib import Path
 from llm_do.project.apart import Checked, check_apart
 from llm_do.project.linker import check
 
-__all__ = ["HERE", "Case", "cases", "checked", "write"]
+__all__ = ["HERE", "Case", "File", "cases", "harms", "linked", "whole", "write"]
 
 HERE = Path(__file__).parent
 MAIN = "---\nname: main\n---\nHelp.\n"
-_APART = ("LD310", "LD311")
 _SECTION = re.compile(r"-- (?P<fixed>fixed )?(?P<name>\S+)(?: \((?P<kind>expression|link|absent)\))?")
 
 
@@ -103,8 +103,8 @@ def _read(path: Path) -> Iterator[Case]:
         yield case
 
 
-def write(case: Case, root: Path, *, fixed: bool = False) -> Path:
-    """Write a case's files."""
+def whole(case: Case, *, fixed: bool = False) -> dict[str, File]:
+    """All files of a case, the agent that it doesn't write itself included."""
     files = {**case.files, **(case.fixed if fixed else {})}
     if not any(name.endswith(".agent") for name in files):
         files["main.agent"] = File(MAIN)
@@ -112,7 +112,12 @@ def write(case: Case, root: Path, *, fixed: bool = False) -> Path:
         raise ValueError(case.id)
     if "project.json" in files and "main.agent" not in files and '"agent": "main"' in files["project.json"].text:
         files["main.agent"] = File(MAIN)
-    for name, file in files.items():
+    return files
+
+
+def write(case: Case, root: Path, *, fixed: bool = False) -> Path:
+    """Write a case's files."""
+    for name, file in whole(case, fixed=fixed).items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if file.kind == "link":
@@ -122,9 +127,23 @@ def write(case: Case, root: Path, *, fixed: bool = False) -> Path:
     return root
 
 
-def checked(case: Case, root: Path, *, seconds: float = 2.0) -> Checked:
-    """Link a written case; in a process of its own where it would hurt this one."""
-    if case.code in _APART:
-        return check_apart(root, seconds=seconds)
-    report = check(root)
-    return Checked(report.diagnostics, report.root)
+def harms(case: Case) -> bool:
+    """Whether linking it would hurt the process that does."""
+    return case.code in ("LD310", "LD311")
+
+
+def linked(case: Case) -> Checked:
+    """What linking a case finds; each is linked once, however many ask."""
+    if case.source not in _LINKED:
+        with tempfile.TemporaryDirectory() as folder:
+            root = write(case, Path(folder))
+            if harms(case):
+                found = check_apart(root, seconds=2)
+            else:
+                report = check(root)
+                found = Checked(report.diagnostics, report.root)
+        _LINKED[case.source] = found
+    return _LINKED[case.source]
+
+
+_LINKED: dict[tuple[Path, int], Checked] = {}

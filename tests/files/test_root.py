@@ -70,7 +70,6 @@ def refused(operation: Operation, root: Root, path: str) -> str:
     return caught.value.reason
 
 
-@pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize(
     "path",
     [
@@ -97,28 +96,29 @@ def refused(operation: Operation, root: Root, path: str) -> str:
         "to_a/../..",
     ],
 )
-def test_a_path_that_leaves_is_refused(root: Root, outside: Path, operation: str, path: str) -> None:
+def test_a_path_that_leaves_is_refused_whatever_is_done_with_it(root: Root, outside: Path, path: str) -> None:
     before = everything(outside)
-    assert refused(OPERATIONS[operation], root, path) == "outside"
+    reasons = {name: refused(operation, root, path) for name, operation in OPERATIONS.items()}
+    assert reasons == dict.fromkeys(OPERATIONS, "outside")
     assert everything(outside) == before
 
 
-@pytest.mark.parametrize("operation", FOLLOWING)
 @pytest.mark.parametrize("path", ["to_secret", "to_outside", "dangling_out", "relative_out", "a/hop", "to_proc"])
-def test_a_link_that_leaves_is_refused_at_the_end_too(root: Root, outside: Path, operation: str, path: str) -> None:
+def test_a_link_that_leaves_is_refused_at_the_end_too(root: Root, outside: Path, path: str) -> None:
     before = everything(outside)
-    assert refused(OPERATIONS[operation], root, path) == "outside"
+    reasons = {name: refused(OPERATIONS[name], root, path) for name in FOLLOWING}
+    assert reasons == dict.fromkeys(FOLLOWING, "outside")
     assert everything(outside) == before
 
 
-@pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize(
     "path", ["", "a\0b", "x" * 5000, "a/" * 300, "y" * 300, "half \ud800 pair"], ids=lambda path: repr(path[:8])
 )
-def test_what_can_be_no_path_is_refused(root: Root, operation: str, path: str) -> None:
-    if operation == "trail" and path.startswith("y"):
-        operation = "read"  # Whether a name is too long is only known to the disk.
-    assert refused(OPERATIONS[operation], root, path) in ("invalid", "missing")
+def test_what_can_be_no_path_is_refused(root: Root, path: str) -> None:
+    for name, operation in OPERATIONS.items():
+        if name == "trail" and path.startswith("y"):
+            continue  # Whether a name is too long is only known to the disk.
+        assert refused(operation, root, path) in ("invalid", "missing"), name
 
 
 def test_a_sibling_whose_name_begins_like_the_root_is_outside(root: Root) -> None:
@@ -371,7 +371,7 @@ PATHS = st.builds(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(path=PATHS, operation=st.sampled_from(sorted(OPERATIONS)))
 @example(path="a/hop/secret.txt", operation="read")
 def test_no_path_leaves_the_root(root: Root, outside: Path, path: str, operation: str) -> None:

@@ -85,7 +85,7 @@ def assert_sound(report: LinkReport, root: Path) -> None:
         assert (root / item.file).is_file()
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(
     manifest=MANIFEST | st.none(),
     agents=st.lists(FRONT, min_size=1, max_size=3),

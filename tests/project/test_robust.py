@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from llm_do.project.linker import LinkReport, check
 from tests.project.conftest import Make, agent, manifest
 
-LOOSE = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+LOOSE = settings(suppress_health_check=list(HealthCheck))
 
 AGENT = "---\nname: main\ndescription: 'Helps: a lot'\ntools: [add]\ntoolsets:\n  - main: {prefix: x}\n---\nHelp.\n"
 MANIFEST = json.dumps(manifest(approvals={"allow": ["main(input=*)"]}, runtime={"max_depth": 3}))

@@ -100,7 +100,9 @@ def test_answers_are_neither_read_nor_written_through_a_link(tmp_path: Path) -> 
 
 
 def write_project(root: Path, **approvals: object) -> Path:
-    (root / "tools.py").write_text("def send(to: str) -> str:\n    'Send.'\n    return f'sent to {to}'\nTOOLS = [send]\n")
+    (root / "tools.py").write_text(
+        "def send(to: str) -> str:\n    'Send.'\n    return f'sent to {to}'\nTOOLS = [send]\n"
+    )
     (root / "main.agent").write_text("---\nname: main\ntools: [send]\n---\nHelp.\n")
     manifest = {"version": 1, "entry": {"agent": "main"}, "agent_files": ["*.agent"], "python_files": ["tools.py"]}
     (root / "project.json").write_text(json.dumps({**manifest, "approvals": approvals}))
@@ -151,7 +153,6 @@ def test_a_rule_from_a_callback_lasts_for_the_session_and_is_not_written(tmp_pat
     played = play(write_project(tmp_path), "x", answers=sends("ann", "adam"), approvals="once")
     assert len(played.questions) == 2
 
-
     (tmp_path / "answers.yaml").write_text(json.dumps(sends("ann", "adam")))
     runtime = Runtime(Project.load(tmp_path), approvals=callback, model=f"script:{tmp_path}/answers.yaml")
     asyncio.run(runtime.run("x"))
@@ -163,7 +164,6 @@ def test_a_rule_from_a_callback_lasts_for_the_session_and_is_not_written(tmp_pat
 def test_a_rule_that_can_not_be_read_is_an_answer_for_once(tmp_path: Path) -> None:
     async def callback(request: ApprovalRequest) -> ApprovalDecision:
         return ApprovalDecision("always", pattern="send(")
-
 
     root = write_project(tmp_path)
     (root / "answers.yaml").write_text(json.dumps(sends("ann", "ann")))

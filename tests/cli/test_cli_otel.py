@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.cli_processes import run
+
+pytest.importorskip("opentelemetry.sdk")
+
+
+def test_spans_of_agents_requests_and_tools_go_where_the_environment_says(project: Callable[..., Path]) -> None:
+    root = project("- tools: [{name: send, args: {to: ann}}]\n- text: 'told: {tool}'")
+
+    ended = run("run", "x", "--otel", "--approve-all", cwd=root, env={"OTEL_TRACES_EXPORTER": "console"})
+
+    assert (ended.code, ended.out) == (0, "told: sent to ann\n")
+    decoder, spans, rest = json.JSONDecoder(), [], ended.err
+    while "{" in rest:
+        span, end = decoder.raw_decode(rest, rest.index("{"))
+        spans.append(span)
+        rest = rest[end:]
+    names = [span["name"] for span in spans]
+    assert "chat script" in " ".join(names) or any(name.startswith("chat ") for name in names)
+    assert any("send" in name for name in names)
+    assert len({span["context"]["trace_id"] for span in spans}) == 1
+
+
+def test_an_exporter_that_does_not_exist_is_a_usage_error(project: Callable[..., Path]) -> None:
+    ended = run("run", "x", "--otel", cwd=project(), env={"OTEL_TRACES_EXPORTER": "carrier-pigeon"})
+
+    assert ended.code == 2
+    assert ended.err == (
+        "error: OTEL_TRACES_EXPORTER names 'carrier-pigeon'. It is otlp, console or none; several with commas.\n"
+    )
