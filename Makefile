@@ -12,7 +12,7 @@ demo:
 	$(BIN)/llm-do run examples/receipts
 
 test: $(VENV)/.ready
-	$(BIN)/python -m pytest -m 'not slow' $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow' $(PYTEST_ARGS)
 
 check: $(VENV)/.ready
 	$(BIN)/ruff check .

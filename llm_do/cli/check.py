@@ -50,7 +50,7 @@ def check(
       llm-do check examples/receipts --strict
       llm-do check --format github
     """
-    from llm_do.cli.diagnostics import source_reader
+    from llm_do.cli.diagnostics import from_here, read_source
     from llm_do.cli.streams import claim_stdout, warn, without_plugins
     from llm_do.cli.target import here_or_at
 
@@ -67,10 +67,11 @@ def check(
     if form == "json":
         results.write(render_json(report.diagnostics))
     elif form == "github":
-        results.write(render_github(report.diagnostics))
+        results.write(render_github(from_here(report.diagnostics, report.root)))
     else:
         color = results.is_terminal and wants_color(os.environ, no_color=no_color)
-        results.write(render_text(report.diagnostics, source_reader(report.root), color=color, width=results.columns))
+        shown = from_here(report.diagnostics, report.root)
+        results.write(render_text(shown, read_source, color=color, width=results.columns))
         warn(summary(report.diagnostics))
         for line in answers:
             warn(line)

@@ -1,9 +1,13 @@
-"""A link report on stderr or stdout, as text; what it looks like is `llm_do.spec.render`'s business."""
+"""A link report on stderr, and its paths as they are seen from the current folder.
+
+What a report looks like is `llm_do.spec.render`'s business.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,15 +18,16 @@ from llm_do.ui.screen import wants_color
 if TYPE_CHECKING:
     from llm_do.project.apart import Checked
     from llm_do.project.linker import LinkReport
+    from llm_do.spec.diagnostics import Diagnostic
 
-__all__ = ["show", "source_reader"]
+__all__ = ["from_here", "read_source", "show"]
 
 
 def show(report: LinkReport | Checked, *, no_color: bool = False) -> None:
     """Show all that was found on stderr."""
     text = render_text(
-        report.diagnostics,
-        source_reader(report.root),
+        from_here(report.diagnostics, report.root),
+        read_source,
         color=wants_color(os.environ, no_color=no_color),
         width=_columns(),
     )
@@ -30,20 +35,32 @@ def show(report: LinkReport | Checked, *, no_color: bool = False) -> None:
         warn(text)
 
 
-def source_reader(root: Path) -> Callable[[str], str | None]:
-    """What reads the source that a diagnostic points at.
+def from_here(diagnostics: Iterable[Diagnostic], root: Path) -> tuple[Diagnostic, ...]:
+    """Diagnostics with paths that a terminal can open and GitHub can find: relative to the current folder.
 
     Args:
-        root: The folder that the diagnostics' paths are relative to.
+        diagnostics: What was found; its paths are relative to `root`.
+        root: The project's folder, absolute.
+
+    Returns:
+        The same; paths of files that are not below the current folder are absolute.
     """
+    try:
+        start = root.relative_to(Path.cwd())
+    except (OSError, ValueError):  # the current folder is gone, or elsewhere
+        start = root
+    return tuple(
+        replace(item, place=replace(item.place, file=(start / item.file).as_posix())) if item.file else item
+        for item in diagnostics
+    )
 
-    def read(file: str) -> str | None:
-        try:
-            return (root / file).read_text(encoding="utf-8", errors="replace")
-        except (OSError, ValueError):
-            return None
 
-    return read
+def read_source(file: str) -> str | None:
+    """The text of a file by a path that `from_here` made, None when it can't be read."""
+    try:
+        return Path(file).read_text(encoding="utf-8", errors="replace")
+    except (OSError, ValueError):
+        return None
 
 
 def _columns() -> int | None:

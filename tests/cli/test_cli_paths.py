@@ -1,0 +1,42 @@
+"""The paths that diagnostics are shown with: from the current folder, so that a terminal and GitHub find the files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.cli_processes import run_many
+
+BROKEN = "---\nname: main\nmodle: x\n---\nHelp.\n"
+
+
+def write(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "main.agent").write_text(BROKEN, encoding="utf-8")
+    return folder
+
+
+def test_paths_are_relative_to_the_current_folder_and_absolute_elsewhere(tmp_path: Path) -> None:
+    project, other = write(tmp_path / "sub" / "pro ject"), tmp_path / "other"
+    other.mkdir()
+
+    ended = run_many(
+        {
+            "github": (["check", "sub/pro ject", "--format", "github"], tmp_path, b""),
+            "text": (["check", "sub/pro ject/main.agent"], tmp_path, b""),
+            "inside": (["check"], project, b""),
+            "elsewhere": (["check", str(project)], other, b""),
+            "data": (["check", "sub/pro ject", "--format", "json"], tmp_path, b""),
+            "graph": (["graph", "sub/pro ject"], tmp_path, b""),
+        }
+    )
+
+    assert {name: done.code for name, done in ended.items()} == dict.fromkeys(ended, 3)
+    assert ended["github"].out.startswith("::error file=sub/pro ject/main.agent,line=3,")
+    assert ended["text"].out.startswith("sub/pro ject/main.agent:3:1: error[LD120]")
+    assert ended["inside"].out.startswith("main.agent:3:1: error[LD120]")
+    assert ended["elsewhere"].out.startswith(f"{project.resolve()}/main.agent:3:1: error[LD120]")
+    assert ended["graph"].err.startswith("sub/pro ject/main.agent:3:1: error[LD120]")
+    assert json.loads(ended["data"].out)["diagnostics"][0]["file"] == "main.agent"
+    for name in ("text", "inside", "elsewhere", "graph"):
+        assert "3 | modle: x" in ended[name].out + ended[name].err
