@@ -1,6 +1,6 @@
 """Writes docs/diagnostics.md: `python scripts/diagnostics.py`; `--check` only says whether it is as it should be.
 
-The words come from `llm_do/spec/codes.py`, the examples from the corpus of wrong projects in tests/corpus, and what
+The words come from `llm_do/spec/codes`, the examples from the corpus of wrong projects in tests/corpus, and what
 llm-do says of them from llm-do.
 """
 
@@ -24,7 +24,8 @@ HEAD = """\
 
 `llm-do check` finds what is wrong with a project before anything runs, and says all of it at once: where, why, and
 what to do. Each finding has a code that never changes its meaning. Errors keep a project from running (exit code 3);
-warnings do so under `--strict`. `--format json` and `--format github` are for programs.
+warnings do so under `--strict`. `--format json` and `--format github` are for programs. Paths are shown from the
+current folder, where a terminal and GitHub look for them; in JSON they are relative to the project.
 
 This page is made by `python scripts/diagnostics.py`; every example on it is checked.
 """

@@ -106,10 +106,17 @@ def run(args: Sequence[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
+def _options_of(error: Any) -> Sequence[Any]:
+    return error.ctx.command.params if error.ctx is not None else ()
+
+
 def _usage(error: Any, args: Sequence[str]) -> int:
-    if not args:
+    if type(error).__name__ == "NoArgsIsHelpError":
         warn(error.format_message())
         return 2
     command = error.ctx.command_path if error.ctx is not None else "llm-do"
-    wrong = UsageError(error.format_message(), hint=f"See `{command} --help`.")
+    hint = f"See `{command} --help`."
+    if "extra argument" in error.format_message() and any("--project" in each.opts for each in _options_of(error)):
+        hint = f"The project is named with --project. {hint}"
+    wrong = UsageError(error.format_message(), hint=hint)
     return failure.report(wrong, failure.asked_output(args), claim_stdout())

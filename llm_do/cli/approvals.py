@@ -6,12 +6,13 @@ from typing import Annotated, Literal
 
 import typer
 
-from llm_do.cli.lean import LeanCommand
+from llm_do.cli.lean import LeanCommand, LeanGroup
 from llm_do.cli.parameters import agents_here
 
 __all__ = ["app"]
 
 app = typer.Typer(
+    cls=LeanGroup,
     rich_markup_mode=None,
     add_completion=False,
     no_args_is_help=True,
@@ -35,7 +36,7 @@ Form = Annotated[Literal["text", "json"], typer.Option("--format", help="For peo
 def list_answers(project: Project = None, form: Form = "text") -> int:
     """List what was allowed for good: `.llm-do/approvals.json`, which may also be edited.
 
-    The rules of the project itself stand in its manifest; `llm-do graph --permissions` shows what they come to.
+    The project's own rules stand in its manifest. `llm-do graph --permissions` shows what they come to.
     """
     import json
 
@@ -123,7 +124,9 @@ def explain(
     ] = 30.0,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,  # noqa: ARG001
 ) -> int:
-    """Say whether a call would be allowed, by which rule, and where that rule stands. Nothing is called.
+    """Say whether a call would be allowed.
+
+    Also by which rule, and where that rule stands. Nothing is called.
 
     \b
     Examples:

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from typing import Any, Literal, get_args, get_origin
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
-__all__ = ["LeanCommand", "make_lean"]
+__all__ = ["LeanCommand", "LeanGroup", "make_lean"]
 
 
 class LeanCommand(TyperCommand):
@@ -21,6 +21,15 @@ class LeanCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments."""
+        make_lean(self.get_params(ctx))
+        return super().parse_args(ctx, args)
+
+
+class LeanGroup(TyperGroup):
+    """A command with commands below it, for `typer.Typer(cls=...)`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments in front of the command."""
         make_lean(self.get_params(ctx))
         return super().parse_args(ctx, args)
 

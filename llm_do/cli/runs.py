@@ -6,19 +6,32 @@ from typing import Annotated
 
 import typer
 
-from llm_do.cli.lean import LeanCommand
+from llm_do.cli.lean import LeanCommand, LeanGroup
 
 app = typer.Typer(
-    rich_markup_mode=None, add_completion=False, no_args_is_help=True, help="Look at what runs have done."
+    cls=LeanGroup,
+    rich_markup_mode=None,
+    add_completion=False,
+    no_args_is_help=True,
+    help="Look at what runs have done.",
 )
 
-Project = Annotated[str, typer.Option("--project", metavar="PROJECT", help="Folder of the project.")]
+Project = Annotated[
+    str | None,
+    typer.Option(
+        "--project",
+        "-p",
+        metavar="PROJECT",
+        help="Folder, manifest or .agent file; by default the project of the current folder.",
+        show_default=False,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 
 @app.command("list", cls=LeanCommand)
 def list_runs(
-    project: Project = ".",
+    project: Project = None,
     thread: Annotated[str | None, typer.Option("--thread", metavar="ID", help="Of one thread.")] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many.")] = 20,
     as_json: Json = False,
@@ -32,7 +45,7 @@ def list_runs(
 @app.command(cls=LeanCommand)
 def show(
     run: Annotated[str, typer.Argument(metavar="RUN_ID", help="The run's id, or its beginning.")],
-    project: Project = ".",
+    project: Project = None,
     events: Annotated[bool, typer.Option("--events", help="Every event, one JSON record a line.")] = False,
     types: Annotated[
         list[str] | None, typer.Option("--type", metavar="TYPE", help="Events of this type only; repeatable.")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from llm_do.cli.streams import claim_stdout
+from llm_do.cli.target import here_or_at
 from llm_do.errors import UsageError
 from llm_do.policy.display import visible
 from llm_do.project.locate import locate
@@ -39,11 +40,11 @@ __all__ = [
 Work = Callable[..., Coroutine[Any, Any, Sequence[str]]]
 
 
-def carry_out(project: str, work: Work, *args: Any, **options: Any) -> int:
+def carry_out(project: str | None, work: Work, *args: Any, **options: Any) -> int:
     """Open a project's store, do the work, print its lines.
 
     Args:
-        project: The project's folder.
+        project: The project; None for the current folder's.
         work: One of the functions below.
         args: What it takes besides the store.
         options: The same.
@@ -51,7 +52,7 @@ def carry_out(project: str, work: Work, *args: Any, **options: Any) -> int:
     Returns:
         The exit code.
     """
-    root = locate(Path(project)).root
+    root = locate(here_or_at(project)).root
     results = claim_stdout()
     if not (root / FOLDER / "state.db").exists() and work is not import_thread and work is not set_config:
         raise UsageError(f"nothing has been recorded in {root}", hint="Runs are recorded unless --no-record is given.")

@@ -6,16 +6,26 @@ from typing import Annotated, Any
 
 import typer
 
-from llm_do.cli.lean import LeanCommand
+from llm_do.cli.lean import LeanCommand, LeanGroup
 
 app = typer.Typer(
+    cls=LeanGroup,
     rich_markup_mode=None,
     add_completion=False,
     no_args_is_help=True,
     help="Look at conversations, change and copy them.",
 )
 
-Project = Annotated[str, typer.Option("--project", metavar="PROJECT", help="Folder of the project.")]
+Project = Annotated[
+    str | None,
+    typer.Option(
+        "--project",
+        "-p",
+        metavar="PROJECT",
+        help="Folder, manifest or .agent file; by default the project of the current folder.",
+        show_default=False,
+    ),
+]
 User = Annotated[str | None, typer.Option("--user", metavar="ID", help="Whose thread it is.")]
 Thread = Annotated[str, typer.Argument(metavar="THREAD", help="The thread's id.")]
 Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
@@ -23,7 +33,7 @@ Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 @app.command("list", cls=LeanCommand)
 def list_threads(
-    project: Project = ".",
+    project: Project = None,
     user: User = None,
     every_user: Annotated[bool, typer.Option("--all", help="Of every user.")] = False,
     as_json: Json = False,
@@ -35,7 +45,7 @@ def list_threads(
 @app.command(cls=LeanCommand)
 def show(
     thread: Thread,
-    project: Project = ".",
+    project: Project = None,
     user: User = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="Messages at most, the latest.")] = 20,
     as_json: Json = False,
@@ -45,7 +55,7 @@ def show(
 
 
 @app.command(cls=LeanCommand)
-def config(thread: Thread, project: Project = ".", user: User = None) -> int:
+def config(thread: Thread, project: Project = None, user: User = None) -> int:
     """Print a thread's settings as JSON."""
     return _do(project, "show_config", thread, user)
 
@@ -57,10 +67,16 @@ def set_config(
         list[str],
         typer.Argument(metavar="KEY=VALUE", help="A setting; its value is JSON or text, empty takes it away."),
     ],
-    project: Project = ".",
+    project: Project = None,
     user: User = None,
 ) -> int:
-    """Change a thread's settings, such as `model=openai:gpt-5 history_limit=20 model_settings.temperature=0.2`."""
+    """Change a thread's settings.
+
+    \b
+    Examples:
+      llm-do threads set desk-7 model=openai:gpt-5-mini history_limit=20
+      llm-do threads set desk-7 model_settings.temperature=0.2
+    """
     return _do(project, "set_config", thread, values, user)
 
 
@@ -68,7 +84,7 @@ def set_config(
 def fork(
     thread: Thread,
     new: Annotated[str, typer.Argument(metavar="NEW", help="Id of the new thread.")],
-    project: Project = ".",
+    project: Project = None,
     user: User = None,
     at: Annotated[int | None, typer.Option("--at", min=0, help="Keep so many messages.")] = None,
 ) -> int:
@@ -79,19 +95,19 @@ def fork(
 @app.command(cls=LeanCommand)
 def branch(
     thread: Thread,
-    project: Project = ".",
+    project: Project = None,
     user: User = None,
     at: Annotated[int | None, typer.Option("--at", min=0, help="Go back to so many messages.")] = None,
     to: Annotated[str | None, typer.Option("--to", metavar="MESSAGE", help="Go to this message or branch.")] = None,
 ) -> int:
-    """Go on from an earlier message; what came after it is kept as a branch. Without options, list the branches."""
+    """Go on from an earlier message. What came after it is kept as a branch. Without options, list the branches."""
     return _do(project, "branch", thread, user, at=at, to=to)
 
 
 @app.command(cls=LeanCommand)
 def delete(
     thread: Thread,
-    project: Project = ".",
+    project: Project = None,
     user: User = None,
 ) -> int:
     """Delete a thread, its messages and the journal of its runs."""
@@ -99,7 +115,7 @@ def delete(
 
 
 @app.command(cls=LeanCommand)
-def export(thread: Thread, project: Project = ".", user: User = None) -> int:
+def export(thread: Thread, project: Project = None, user: User = None) -> int:
     """Write a thread to stdout, one JSON record a line."""
     return _do(project, "export", thread, user)
 
@@ -107,15 +123,15 @@ def export(thread: Thread, project: Project = ".", user: User = None) -> int:
 @app.command("import", cls=LeanCommand)
 def import_thread(
     file: Annotated[str, typer.Argument(metavar="FILE", help="What `export` wrote; - is stdin.")],
-    project: Project = ".",
+    project: Project = None,
     user: User = None,
     name: Annotated[str | None, typer.Option("--as", metavar="ID", help="Another id for the thread.")] = None,
 ) -> int:
-    """Read a thread that was exported, and check it; a thread that exists is left alone."""
+    """Read a thread that was exported. It is checked, and a thread that exists is left alone."""
     return _do(project, "import_thread", file, user, name=name)
 
 
-def _do(project: str, what: str, *args: Any, **options: Any) -> int:
+def _do(project: str | None, what: str, *args: Any, **options: Any) -> int:
     from llm_do.cli import stored
 
     work: Any = getattr(stored, what)

@@ -182,7 +182,7 @@ class _Reader:
         if _NAMED.match(self.text, self.at) is None:
             start = self.at
             argument = self.argument("()")
-            if not argument.atoms:
+            if not argument.atoms and self.peek() == ")":
                 raise self.fail("the parentheses are empty", "leave them out, or write `*` between them", start)
             self.close()
             return argument, ()

@@ -286,10 +286,15 @@ def proofs(
                 hint = "write the argument as text, or as in the rule: name=TEXT, name=TEXT"
                 faults.append(RuleFault(f"the example {example!r} doesn't fit the rule {rule.text}", path, hint=hint))
             elif any(matches(rule.pattern, call, restrictive=restrictive) != wanted for call in calls if call):
-                hint = "correct the rule or the example, which is the argument alone, without the tool's name"
+                hint = f"correct the rule or the example, which is {_example_is(rule)} alone, without the tool's name"
                 hint = hint if inner is None else f"an example is the argument alone: write {inner!r}"
                 faults.append(RuleFault(_proof_text(rule, key, example), path, hint=hint))
     return tuple(faults)
+
+
+def _example_is(rule: Rule) -> str:
+    named = [name for name, _ in rule.pattern.named]
+    return f"the text of {named[0]}" if len(named) == 1 and rule.pattern.primary is None else "the argument"
 
 
 def _argument_of_call(rule: Rule, example: str) -> str | None:

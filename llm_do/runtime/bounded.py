@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from pydantic_ai.messages import ToolReturn, is_multi_modal_content
 
+from llm_do.runtime.characters import whole
 from llm_do.runtime.results import output_text, to_json_data
 
 __all__ = ["Bounded", "Keep", "bounded", "bounded_text"]
@@ -56,6 +57,7 @@ def bounded(value: Any, limit: int, keep: Keep | None = None) -> Bounded:
     if value is None or isinstance(value, bool | int):
         return Bounded(value, value)
     if isinstance(value, str) and len(value) * 4 <= limit:
+        value = whole(value)
         return Bounded(value, value)
     if isinstance(value, ToolReturn):
         returned = cast("ToolReturn[Any]", value)
@@ -84,9 +86,10 @@ def bounded_text(text: str, limit: int) -> str:
         >>> bounded_text("short", 100)
         'short'
     """
+    text = whole(text)
     if len(text) * 4 <= limit:
         return text
-    raw = text.encode("utf-8", "replace")
+    raw = text.encode()
     return text if len(raw) <= limit else _head_and_tail(raw, limit)
 
 

@@ -28,6 +28,7 @@ from pydantic_ai.settings import ModelSettings, merge_model_settings
 from llm_do.errors import BudgetError, LlmDoError, StepLimitError
 from llm_do.models.failures import explain_failure, is_passing
 from llm_do.project.threads import ThreadConfig
+from llm_do.runtime.characters import whole, whole_data, whole_response
 from llm_do.runtime.context import CallContext, current_call
 from llm_do.runtime.events import RetryEvent, TextDoneEvent, TextEvent, ThinkingEvent, UsageEvent
 from llm_do.runtime.gates import shown
@@ -83,7 +84,7 @@ class EngineModel(WrapperModel):
         sent = enabled(run.thread.config, shown(frame.gating, model_request_parameters))
         if frame.compaction is not None:
             messages = await frame.compaction.shortened(ctx, self.wrapped, messages, sent)
-        response = await _attempts(ctx, self.wrapped, messages, model_settings, sent)
+        response = whole_response(await _attempts(ctx, self.wrapped, messages, model_settings, sent))
         if recording is not None:
             await recording.written()
         frame.steps += 1
@@ -184,7 +185,7 @@ def _text_of(event: object) -> str:
 def _say_text(ctx: CallContext, pending: list[str]) -> None:
     """Tell of the text that has come; should the run end now, it is what it has to show."""
     if pending:
-        text = "".join(pending)
+        text = whole("".join(pending))
         pending.clear()
         ctx.frame.text += text
         ctx.emit(TextEvent, text=text)
@@ -309,7 +310,7 @@ def arguments_of(args: object) -> object:
     """A tool call's arguments as data, where they are JSON."""
     if isinstance(args, str):
         try:
-            return json.loads(args or "{}")
+            return whole_data(json.loads(args or "{}"))
         except (ValueError, RecursionError):
             return args
     return args if args is not None else {}

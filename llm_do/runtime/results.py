@@ -252,8 +252,19 @@ def to_json_data(value: Any) -> Any:
         >>> to_json_data({"when": __import__("datetime").date(2026, 1, 2)})
         {'when': '2026-01-02'}
     """
-    if value is None or isinstance(value, str | bool | int):
+    if value is None or isinstance(value, bool | int):
         return value
+    from llm_do.runtime.characters import whole, whole_data
+
+    if isinstance(value, str):
+        return whole(value)
+    try:
+        return whole_data(_jsonable(value))
+    except UnicodeEncodeError:
+        return _jsonable(whole_data(value))
+
+
+def _jsonable(value: Any) -> Any:
     from pydantic_core import to_jsonable_python
 
     return to_jsonable_python(value, fallback=str, bytes_mode="base64", inf_nan_mode="strings", serialize_unknown=True)

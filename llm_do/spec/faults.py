@@ -227,11 +227,10 @@ class _Words:
                 return f"write `{scalar.lower()}` without quotes"
             if "number" in expected and re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", scalar):
                 return "write it without quotes"
-            return (
-                f"write [{_short(scalar)}]"
-                if expected == "a list" and self.node is not None and self.node.plain
-                else None
-            )
+            written = _short(scalar) if self.node is not None and self.node.plain else json.dumps(_short(scalar))
+            if self.shown == "`entry`" and expected == "an object":
+                return f'write {{"{"function" if ".py:" in scalar else "agent"}": {written}}}'
+            return f"write [{written}]" if expected == "a list" else None
         if isinstance(scalar, bool):
             return None
         if isinstance(scalar, int | float) and expected.startswith("text"):

@@ -133,6 +133,8 @@ def tree(data: Mapping[str, Any], *, color: bool = False) -> str:
     left = [name for name in agents if name not in reached]
     if left:
         lines.append(_paint(f"not reached: {', '.join(left)}", "quiet", color))
+    if any(tool["rules"] for name in drawn for tool in agents[name]["tools"]):
+        lines += ["", _paint("* rules decide by the arguments", "quiet", color)]
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -100,10 +100,14 @@ def call_text(tool: str, args: object, limit: int = 160) -> str:
     for name, value in args.items():  # pyright: ignore[reportUnknownVariableType]
         if room <= 0:
             break
-        shown = json.dumps(value[: limit + 1], ensure_ascii=False) if isinstance(value, str) else _as_json(value)  # pyright: ignore[reportUnknownArgumentType]
-        parts.append(f"{name}={shown[: limit + 1]}")
+        if isinstance(value, str):
+            text = visible(value[: limit + 1]).replace('"', '\\"')
+            shown = f'"{text}"'
+        else:
+            shown = visible(_as_json(value))  # pyright: ignore[reportUnknownArgumentType]
+        parts.append(f"{visible(str(name))}={shown[: limit + 1]}")  # pyright: ignore[reportUnknownArgumentType]
         room -= len(parts[-1])
-    return f"{visible(tool)}({_cut_characters(visible(', '.join(parts)), limit)})"
+    return f"{visible(tool)}({_cut_characters(', '.join(parts), limit)})"
 
 
 def _as_json(value: object) -> str:

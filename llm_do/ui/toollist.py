@@ -29,15 +29,18 @@ def tools_data(project: Project, agent: str | None = None) -> dict[str, Any]:
         UsageError: There is no such agent.
     """
     from llm_do.errors import UsageError
+    from llm_do.spec.faults import close_to
 
     specs = project.registry.agents()
     if agent is not None:
         specs = [spec for spec in specs if spec.name == agent]
         if not specs:
-            near = project.registry.nearest(agent)
+            near = close_to(agent, [spec.name for spec in project.registry.agents()])
             raise UsageError(
                 f"the project has no agent {agent!r}",
-                hint=f"Did you mean {near!r}?" if near else "`llm-do graph` shows its agents.",
+                hint=f"Did you mean {near!r}?"
+                if near
+                else "`llm-do graph` shows its agents; another project is named with --project.",
             )
     return {"agents": [_agent(project, spec) for spec in specs]}
 

@@ -112,6 +112,8 @@ def test_an_example_written_as_a_whole_call_is_never_right_by_accident() -> None
 def test_an_example_of_a_wrong_outcome_says_what_examples_are() -> None:
     (fault,) = proofs(rule("write_file(out/**)", allows=("in/minutes.md",)))
     assert fault.hint == "correct the rule or the example, which is the argument alone, without the tool's name"
+    (fault,) = proofs(rule("lend(member=ann)", allows=("title=Emma, member=ann",)))
+    assert fault.hint == "correct the rule or the example, which is the text of member alone, without the tool's name"
 
 
 def test_examples_are_parsed_by_the_callers_parser() -> None:

@@ -32,6 +32,9 @@ _MAX_SECONDS = 10.0
 _MAX_SECONDS_A_LINE = 1.0
 # Recursion makes the matcher's memory grow until its time is over.
 _RECURSION = re.compile(r"\(\?(?:R|&|P>|[+-]?\d)")
+# The matcher writes out what is repeated a fixed number of times, groups within groups.
+_REPEATED = re.compile(r"(.?)\s*\{\s*([\d\s]+)[^{}]*\}", re.DOTALL)
+_MAX_WRITTEN_OUT = 500_000
 _SPECIAL = re.compile(r"[^\w ,;:<>=/@%'\"!-]")
 
 
@@ -153,6 +156,10 @@ def _compiled(pattern: str) -> _Compiled:
         raise ToolError(f"the pattern is longer than {_MAX_PATTERN} characters")
     if _RECURSION.search(pattern):
         raise ToolError(f"the pattern {shown(pattern, 100)} is recursive, which is not supported")
+    if _written_out(pattern) > _MAX_WRITTEN_OUT:
+        raise ToolError(
+            f"the pattern {shown(pattern, 100)} takes too much memory", hint="Repeat less, or no repetition."
+        )
     try:
         return cast(_Compiled, regex.compile(pattern))
     except (regex.error, RecursionError, OverflowError, ValueError) as error:
@@ -160,6 +167,20 @@ def _compiled(pattern: str) -> _Compiled:
             f"the pattern {shown(pattern, 100)} is not a valid regular expression ({error})",
             hint="Put a backslash before a character that stands for itself.",
         ) from error
+
+
+def _written_out(pattern: str) -> int:
+    """How long a pattern may get when its repetitions are written out; never less than it does get."""
+    groups, single = 1, len(pattern)
+    commented = "#" in pattern and re.search(r"\(\?\w*x", pattern) is not None
+    for before, least in _REPEATED.findall(pattern):
+        times = max(int("".join(least.split())), 1)
+        # What follows a group, another repetition or a comment may repeat all that is within the group.
+        if commented or before in (")", "}", "?", "+", "*", ""):
+            groups *= times
+        else:
+            single += times
+    return groups * single
 
 
 def _excerpt(line: str, at: int) -> str:

@@ -1,0 +1,49 @@
+"""Requests that are small and would take all of the machine's memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from llm_do.errors import ToolError
+from llm_do.toolsets.filesystem.protection import Protection
+from llm_do.toolsets.filesystem.searching import search
+from llm_do.files.root import Root
+
+
+def found(root: Path, pattern: str) -> str:
+    return search(Protection(Root(root)), pattern, ".", "**/*", ())
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "(?:a{600}){1000}",
+        "(?:(?:a{100}){100}){100}",
+        "(?:a{600} ) {1000,}(?x)",
+        "(?x)(?:a{600}) # ten\n{1000}",
+        "(?:a{600})(?#ten){1000}",
+        "(?:" + "[ab]c" * 150 + "){1000}",
+        "".join(f"{letter}{{60000}}" for letter in "abcdefghij"),
+    ],
+)
+def test_a_pattern_that_would_grow_beyond_memory_is_refused(tmp_path: Path, pattern: str) -> None:
+    (tmp_path / "a.txt").write_text("aaa")
+    with pytest.raises(ToolError, match="memory|valid"):
+        found(tmp_path, pattern)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        (r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", "0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f"),
+        (r"(?:[^,]*,){20}x", "," * 20 + "x"),
+        (r"(?:ab{0,1000}){0,1000}c", "abbc"),
+        (r"\d{4}-\d{2}-\d{2}", "2026-01-02"),
+        (r"function \w+\(\) \{", "function f() {"),
+    ],
+)
+def test_ordinary_repetitions_are_searched_for(tmp_path: Path, pattern: str, text: str) -> None:
+    (tmp_path / "a.txt").write_text(text)
+    assert found(tmp_path, pattern).startswith("a.txt:1: ")
