@@ -57,13 +57,14 @@ def allow_hint(call: ToolCallInfo, *, limit: int | None = 500) -> str | None:
     if is_unresolved(call):
         return None
     tool = call.tool_name if _TOOL.fullmatch(call.tool_name) else "'" + call.tool_name.replace("'", "'\\''") + "'"
-    if isinstance(call.primary, str):
+    beside = [name for name in call.resolved if name != call.primary] if isinstance(call.primary, str) else []
+    if isinstance(call.primary, str) and not beside:
         text = _argument(call, call.primary)
         if text is not None and (limit is None or len(tool) + len(text) + 2 <= limit):
             return f"{tool}({text})"
         names: list[str] = [name for name in call.args if name != call.primary] if text is not None else list(call.args)
     else:
-        names = list(call.primary or call.args)
+        names = [call.primary, *beside] if isinstance(call.primary, str) else list(call.primary or call.args)
     found = {name: _argument(call, name) for name in names if _NAME.fullmatch(name)}
     parts = [f"{name}={text}" for name, text in found.items() if text is not None]
     while parts:

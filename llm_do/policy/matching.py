@@ -85,6 +85,8 @@ def covers(pattern: Pattern, call: ToolCallInfo | Seen) -> frozenset[int]:
     if seen.unresolved or not pattern.tool.matches(call.tool_name) or not _agent_matches(pattern, call, fold=False):
         return frozenset()
     everything = frozenset(range(seen.stages))
+    if not _speaks_of_all(pattern, call):
+        return frozenset()
     for name, argument in _arguments(pattern, call):
         everything &= frozenset() if name is None else _allowed_stages(argument, name, seen)
         if not everything:
@@ -146,6 +148,15 @@ def _arguments(pattern: Pattern, call: ToolCallInfo) -> Iterator[tuple[str | Non
     yield from pattern.named
 
 
+def _speaks_of_all(pattern: Pattern, call: ToolCallInfo) -> bool:
+    """Whether nothing that changes what the pattern's words stand for, such as a directory, goes unmentioned."""
+    if (pattern.primary is None or pattern.primary.plain.is_star) and not pattern.named:
+        return True
+    primary = (call.primary,) if isinstance(call.primary, str) else call.primary or ()
+    named = {name for name, _ in pattern.named}
+    return call.resolved.keys() <= {*primary, *named}
+
+
 def _text_of(value: object) -> str | None:
     if isinstance(value, str):
         return value
@@ -163,7 +174,7 @@ def _allowed_stages(argument: ArgumentPattern, name: str, seen: Seen) -> frozens
             return everything if target is not None and argument.path.matches(target) else frozenset()
         allowed = argument.command.allows(target)
         # With two command lines in one call, stages can't be told apart by number: all of them or none.
-        if len(target) == seen.stages and len(seen.targets) == 1:
+        if len(target) == seen.stages and sum(isinstance(each, tuple) for each in seen.targets.values()) == 1:
             return allowed
         return everything if len(allowed) == len(target) else frozenset()
     args = seen.call.args

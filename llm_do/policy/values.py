@@ -57,7 +57,8 @@ class ToolCallInfo:
         primary: Name of the argument that `tool(PATTERN)` matches, if the tool declares one; several
             names when the pattern has to hold for each of them (both ends of a move).
         resolved: What arguments stand for, by name, where the toolset says so. A rule matches this
-            instead of the argument's text; a None in it keeps every rule from allowing the call.
+            instead of the argument's text; a None in it keeps every rule from allowing the call, and what isn't
+            primary (the directory of a command) has to be named by a rule that looks at arguments.
     """
 
     tool_name: str

@@ -227,7 +227,11 @@ class _Words:
                 return f"write `{scalar.lower()}` without quotes"
             if "number" in expected and re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", scalar):
                 return "write it without quotes"
-            written = _short(scalar) if self.node is not None and self.node.plain else json.dumps(_short(scalar))
+            written = (
+                _short(scalar)
+                if self.node is not None and self.node.plain
+                else json.dumps(_short(scalar), ensure_ascii=False)
+            )
             if self.shown == "`entry`" and expected == "an object":
                 return f'write {{"{"function" if ".py:" in scalar else "agent"}": {written}}}'
             return f"write [{written}]" if expected == "a list" else None

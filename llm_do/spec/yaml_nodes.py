@@ -371,8 +371,10 @@ def _syntax_hint(problem: str, source: Source, offset: int, line: int) -> str | 
     if "mapping values" in problem or "cannot start any token" in problem or "expected" in problem:
         if found is not None and offset > start + found.start("value") - 1 and found["value"][0] not in "|>'\"[{&*!":
             return f"quote the value: {found['key'].strip()}: {json.dumps(found['value'].rstrip(), ensure_ascii=False)}"
-        colon = start + len(text) - len(text.lstrip()) + len(found["key"]) if found is not None else -1
-        if "mapping values" in problem and offset == colon and text[:1] == " ":
+        before = source.text[start:offset]
+        if "expected key" in problem and before and not before.strip():
+            return "the line is indented less than the one above it: begin it in the same column"
+        if "mapping values" in problem and re.fullmatch(r" +[\w-]+", before):
             return "the line is indented more than the key above it: begin it in the same column"
         if "mapping values" in problem:
             return "a value that holds `: ` has to be quoted"

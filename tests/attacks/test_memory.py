@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from llm_do.errors import ToolError
+from llm_do.files.root import Root
 from llm_do.toolsets.filesystem.protection import Protection
 from llm_do.toolsets.filesystem.searching import search
-from llm_do.files.root import Root
 
 
 def found(root: Path, pattern: str) -> str:
@@ -30,7 +30,7 @@ def found(root: Path, pattern: str) -> str:
 )
 def test_a_pattern_that_would_grow_beyond_memory_is_refused(tmp_path: Path, pattern: str) -> None:
     (tmp_path / "a.txt").write_text("aaa")
-    with pytest.raises(ToolError, match="memory|valid"):
+    with pytest.raises(ToolError, match=r"memory|valid"):
         found(tmp_path, pattern)
 
 

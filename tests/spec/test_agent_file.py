@@ -199,6 +199,7 @@ def test_each_fault_has_its_code_and_place(frontmatter: str, expected: list[tupl
         ("name: a\nmax_steps: 5.0", "write 5"),
         ("name: a\nmax_steps: 0x5", "write it as a decimal number"),
         ("name: a\ntools: search", "write [search]"),
+        ("name: a\ntools: 'sea rch'", 'write ["sea rch"]'),
         ("name: a\nmodle: x", "did you mean `model`?"),
         ("name: a\nmodel_settings: {temprature: 1}", "did you mean `temperature`?"),
         ("name: a\nserver_side_tools: [{tool_type: web_serch}]", "did you mean `web_search`?"),

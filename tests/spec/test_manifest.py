@@ -199,6 +199,19 @@ def test_a_manifest_has_a_version_an_entry_and_files(text: str, expected: list[t
 
 
 @pytest.mark.parametrize(
+    ("inside", "hint"),
+    [
+        ('"version": 1, "entry": "main", "agent_files": ["a"]', 'write {"agent": "main"}'),
+        ('"version": 1, "entry": "m.py:main", "agent_files": ["a"]', 'write {"function": "m.py:main"}'),
+        ('"version": 1, "entry": {"agent": "a"}, "agent_files": "a.agent"', 'write ["a.agent"]'),
+    ],
+)
+def test_a_text_where_more_is_needed_is_told_what_to_write(inside: str, hint: str) -> None:
+    (item,) = parse(inside).diagnostics
+    assert item.hint == hint
+
+
+@pytest.mark.parametrize(
     ("inside", "expected"),
     [
         ('"nmae": "x"', [("LD120", '"nmae"')]),

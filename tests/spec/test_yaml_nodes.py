@@ -168,6 +168,12 @@ def test_what_is_not_part_of_the_format_is_refused_with_its_place(
     [
         ("description: Note: reads files", 'quote the value: description: "Note: reads files"'),
         ('a: 1\nd: say: "hi"', 'quote the value: d: "say: \\"hi\\""'),
+        ("a: 1\n b: 2", "the line is indented more than the key above it: begin it in the same column"),
+        ("a: 1\n b:\n  - c", "the line is indented more than the key above it: begin it in the same column"),
+        (
+            "a:\n  b: {}\n c: {}",
+            "the line is indented less than the one above it: begin it in the same column",
+        ),
         ("email: @me", 'quote the value: email: "@me"'),
         ("\ta: 1", "indent with spaces, not with tabs"),
     ],

@@ -71,7 +71,7 @@ def configured(ctx: BuiltinContext) -> FunctionToolset[Any]:
                 hint="Take it out of `env`; secrets never reach a command.",
             )
     allowed = [_pattern(ctx, text) for text in _texts(ctx, "allow")]
-    return shell_toolset(Shell(protection.root, patterns(protection, allowed), cwd, names), name=ctx.name)
+    return shell_toolset(Shell(protection.root, patterns(protection, allowed, cwd), cwd, names), name=ctx.name)
 
 
 def _protection(ctx: BuiltinContext) -> Protection:

@@ -29,7 +29,7 @@ from llm_do.toolsets.shell.places import below, leads_outside, looks_outside, po
 from llm_do.toolsets.shell.result import ShellResult
 from llm_do.toolsets.shell.running import Ended, Stage, run_stages
 from llm_do.toolsets.shell.sandbox import sandboxed
-from llm_do.toolsets.shell.verdicts import Judge, reading_of
+from llm_do.toolsets.shell.verdicts import Judge, elsewhere, reading_of
 
 __all__ = ["Shell", "shell_tool", "shell_toolset"]
 
@@ -83,7 +83,10 @@ class Shell:
         return self.judge(pipeline, cwd)
 
     def resolve(self, args: Mapping[str, Any]) -> Mapping[str, Resolved]:
-        """The parsed command, for rules; None when a path in it leads outside without looking so."""
+        """The parsed command, for rules; None when a path in it leads outside without looking so.
+
+        Where it doesn't only read, its directory too unless it is the usual one: the same words are another command there.
+        """
         try:
             pipeline, cwd = self.parse(args)
         except ToolError:
@@ -92,6 +95,8 @@ class Shell:
             hidden = [path for path in possible_paths(argv) if not looks_outside(path)]
             if leads_outside(self.root, cwd, hidden) is not None:
                 return {"command": None}
+        if elsewhere(self.root, pipeline, cwd, self.home):
+            return {"command": pipeline, "cwd": cwd}
         return {"command": pipeline}
 
     def describe(self, args: Mapping[str, Any]) -> str:

@@ -11,15 +11,17 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from llm_do.files.paths import shown
+from llm_do.files.refusals import FileRefusedError
+from llm_do.files.root import Root
 from llm_do.policy.pattern import Pattern
 from llm_do.policy.risks import WRAPPERS, is_risky
 from llm_do.policy.values import Pipeline, Verdict
 from llm_do.toolsets.filesystem.protection import Protection
 from llm_do.toolsets.shell.options import Options, UnknownOptionError, read_words
-from llm_do.toolsets.shell.places import leads_outside, possible_paths
+from llm_do.toolsets.shell.places import below, leads_outside, possible_paths
 from llm_do.toolsets.shell.reading import NotReadingError, Reading, reads_only
 
-__all__ = ["ClassicRule", "Judge", "classic", "file_operations", "patterns", "read_only", "reading_of"]
+__all__ = ["ClassicRule", "Judge", "classic", "elsewhere", "file_operations", "patterns", "read_only", "reading_of"]
 
 Judge = Callable[[Pipeline, str], Verdict]
 """Says what to do with a pipeline that would run in a directory, a path below the root."""
@@ -27,6 +29,7 @@ Judge = Callable[[Pipeline, str], Verdict]
 _WRITERS = ("chmod", "chown", "cp", "dd", "install", "ln", "mkdir", "mv", "rm", "rmdir", "rsync", "sed", "tee", "touch")
 _DELETERS = ("shred", "truncate", "unlink")
 _MV = Options.of("finuvT", "", "force interactive no-clobber update verbose no-target-directory")
+_ELSEWHERE = "what is allowed is allowed in the usual directory, and this is another"
 _SEVERITY = {"allow": 0, "ask": 1, "deny": 2}
 
 
@@ -36,6 +39,23 @@ def reading_of(argv: Sequence[str]) -> Reading | None:
         return reads_only(argv)
     except NotReadingError:
         return None
+
+
+def elsewhere(root: Root, pipeline: Pipeline, cwd: str, home: str) -> bool:
+    """Whether what is allowed in the usual directory would be something else in this one.
+
+    Args:
+        root: The root.
+        pipeline: The commands; those that only read are the same everywhere.
+        cwd: The directory, a path below the root.
+        home: The usual one, as it was configured.
+    """
+    if all(reading_of(argv) is not None for argv in pipeline):
+        return False
+    try:
+        return cwd != below(root, home)
+    except FileRefusedError:
+        return True
 
 
 def read_only(protection: Protection) -> Judge:
@@ -79,12 +99,13 @@ def file_operations(protection: Protection) -> Judge:
     return judge
 
 
-def patterns(protection: Protection, allowed: Sequence[Pattern]) -> Judge:
+def patterns(protection: Protection, allowed: Sequence[Pattern], home: str = ".") -> Judge:
     """Commands that fit one of the patterns are allowed, others asked about.
 
     Args:
         protection: The root, and what in it may not be written.
         allowed: Patterns as `shell(PATTERN)`; several may allow a pipeline together.
+        home: The directory they speak of; in another one, commands that don't only read are asked about.
     """
 
     def judge(pipeline: Pipeline, cwd: str) -> Verdict:
@@ -96,6 +117,8 @@ def patterns(protection: Protection, allowed: Sequence[Pattern]) -> Judge:
         if missing:
             reason = f"no pattern of `allow` fits {shown(' '.join(missing[0]), 80)}"
             return _stricter(_asked_writes(protection, pipeline, cwd), Verdict("ask", reason))
+        if elsewhere(protection.root, pipeline, cwd, home):
+            return _stricter(_asked_writes(protection, pipeline, cwd), Verdict("ask", _ELSEWHERE))
         return _stricter(Verdict("allow", "its `allow` says so"), _outside(protection, pipeline, cwd))
 
     return judge
@@ -138,6 +161,8 @@ def classic(protection: Protection, rules: Sequence[ClassicRule], default: bool 
                 found = _stricter(found, Verdict("ask", f"{shown(argv[0])} may run or write something else so"))
             elif asks:
                 found = _stricter(found, Verdict("ask", "its rules say so"))
+        if found.effect == "allow" and elsewhere(protection.root, pipeline, cwd, "."):
+            found = Verdict("ask", _ELSEWHERE)
         writes = _asked_writes(protection, pipeline, cwd) if found.effect == "ask" else found
         return _stricter(_stricter(found, writes), _outside(protection, pipeline, cwd))
 
