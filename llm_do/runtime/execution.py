@@ -10,7 +10,15 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from llm_do.errors import RunError, RunTimeoutError, StoreError, ThreadConflict, ToolError, UsageError
+from llm_do.errors import (
+    PermissionDeniedError,
+    RunError,
+    RunTimeoutError,
+    StoreError,
+    ThreadConflict,
+    ToolError,
+    UsageError,
+)
 from llm_do.runtime.call import CallConfig, CallFrame, status_of
 from llm_do.runtime.calls import NULL_MODEL
 from llm_do.runtime.context import CallContext
@@ -197,7 +205,7 @@ class Execution:
         """The result of a run, and its last event, which nobody has heard yet."""
         run = ctx.run
         status = status_of(error)
-        if run.nobody_to_ask and status in ("completed", "limited"):
+        if run.nobody_to_ask and (status in ("completed", "limited") or isinstance(error, PermissionDeniedError)):
             status = "denied"
         if error is not None:
             run.note_error(error, ctx.path)

@@ -241,6 +241,17 @@ def test_denials_can_end_the_run_at_once() -> None:
         strict(result.messages)
 
 
+def test_a_run_ended_by_a_denial_for_lack_of_a_person_is_denied_and_by_any_other_is_failed() -> None:
+    def ended(**options: Any) -> tuple[str, int]:
+        main = agent("main", script([call("send", to="bob")], "never"), tools=[send])
+        result = carry_out(runtime_of([main], return_permission_errors=False, **options))
+        assert isinstance(result.error, PermissionDeniedError)
+        return result.status, result.exit_code
+
+    assert ended() == ("denied", 4)
+    assert ended(approvals="reject_all") == ("failed", 1)
+
+
 # -- questions at once
 
 
