@@ -248,7 +248,7 @@ def test_a_run_ended_by_a_denial_for_lack_of_a_person_is_denied_and_by_any_other
         assert isinstance(result.error, PermissionDeniedError)
         return result.status, result.exit_code
 
-    assert ended() == ("denied", 4)
+    assert ended(approvals="prompt") == ("denied", 4)
     assert ended(approvals="reject_all") == ("failed", 1)
 
 

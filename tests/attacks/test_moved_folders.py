@@ -1,0 +1,76 @@
+"""What only a person may allow isn't reached by moving the folder around it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from llm_do.toolsets.shell import configured, shell_file_ops
+from tests.toolsets.shell.support import context, verdict
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    for name in ("src/deep/tools.py", "evil/tools.py", "agents/a.agent", "plain/note.txt", "many/.llm-do/x"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x = 1\n")
+    (tmp_path / "link").symlink_to("agents")
+    return tmp_path
+
+
+def summary(root: Path, command: str, *, any_command: bool) -> str:
+    given = context(root)
+    given = type(given)(given.name, root, root, [root / "src/deep/tools.py", root / "lib/tools.py"], {})
+    found = verdict(configured(given) if any_command else shell_file_ops(given), command)
+    return "person" if found.person_only else found.effect
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("mv src old", "person"),
+        ("mv ./src/ old", "person"),
+        ("mv src/deep old", "person"),
+        ("mv evil src/deep", "person"),
+        ("mv -T evil lib", "person"),
+        ("mv evil lib", "person"),
+        ("mv plain evil lib", "person"),
+        ("mv agents other", "person"),
+        ("mv plain agents", "ask"),
+        ("mv plain other", "ask"),
+        ("mv link other", "ask"),
+        ("mv missing other", "ask"),
+    ],
+)
+def test_a_folder_counts_for_what_is_in_it(root: Path, command: str, expected: str) -> None:
+    assert summary(root, command, any_command=False) == expected
+    assert summary(root, command, any_command=True) == expected
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("rm -r src", "person"),
+        ("rm -rf plain agents", "person"),
+        ("rm -r plain", "ask"),
+        ("cp -r evil/. lib", "person"),
+        ("cp -rT evil lib", "person"),
+        ("cp -t lib evil/tools.py", "person"),
+        ("cp -tlib evil/tools.py", "person"),
+        ("cp --target-directory=lib evil/tools.py", "person"),
+        ("cp --target-directory lib evil/tools.py", "person"),
+        ("cp evil/tools.py lib/", "person"),
+        ("cp -t plain evil/tools.py", "ask"),
+    ],
+)
+def test_programs_that_write_are_judged_by_all_they_reach(root: Path, command: str, expected: str) -> None:
+    assert summary(root, command, any_command=True) == expected
+
+
+def test_a_folder_too_large_to_look_through_is_for_a_person(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("llm_do.toolsets.filesystem.protection._MOST_LOOKED_AT", 3)
+    for number in range(4):
+        (root / "plain" / f"{number}").touch()
+    assert summary(root, "mv plain other", any_command=False) == "person"
