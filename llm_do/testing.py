@@ -18,9 +18,11 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+from llm_do._frozen import frozen
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["Played", "Question", "ToolRun", "play"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolRun:
     """One tool call of a run.
 
@@ -50,7 +52,7 @@ class ToolRun:
     result: Any
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Question:
     """One question that was put to a person, and how the test answered it.
 
@@ -69,7 +71,7 @@ class Question:
     answer: Answer
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Played:
     """What a run did.
 

@@ -9,12 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeVar, overload
 
+from llm_do._frozen import frozen
+
 __all__ = ["NamedTool", "Tool", "ToolOptions", "Update", "tool"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolOptions:
     """What `@tool(...)` says of a function.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Annotated, Any, cast
@@ -95,6 +96,12 @@ def run(args: Sequence[str]) -> int:
     Returns:
         The exit code.
     """
+    for arg in args:
+        if not arg.isascii() and _is_broken(arg):
+            from llm_do.policy.display import visible
+
+            wrong = UsageError(f"the argument {visible(arg)} is not UTF-8 text", hint="Write it in UTF-8.")
+            return failure.report(wrong, failure.asked_output(args), claim_stdout())
     try:
         code = get_command(_root).main(list(args), prog_name="llm-do", standalone_mode=False)
     except _BAD_USAGE as error:
@@ -104,6 +111,15 @@ def run(args: Sequence[str]) -> int:
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 (whatever it is, a person gets a paragraph)
         return failure.report(failure.told(error), "text", claim_stdout(), debug="--debug" in args)
     return code if isinstance(code, int) else 0
+
+
+def _is_broken(arg: str) -> bool:
+    """Whether an argument holds bytes that are no text; the name of a file that is there may."""
+    try:
+        arg.encode()
+    except UnicodeEncodeError:
+        return not os.path.lexists(arg)
+    return False
 
 
 def _options_of(error: Any) -> Sequence[Any]:

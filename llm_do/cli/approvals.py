@@ -34,9 +34,10 @@ Form = Annotated[Literal["text", "json"], typer.Option("--format", help="For peo
 
 @app.command("list", cls=LeanCommand)
 def list_answers(project: Project = None, form: Form = "text") -> int:
-    """List what was allowed for good: `.llm-do/approvals.json`, which may also be edited.
+    """List what was allowed for good.
 
-    The project's own rules stand in its manifest. `llm-do graph --permissions` shows what they come to.
+    It stands in `.llm-do/approvals.json`, which may also be edited. The rules of the project itself stand in its
+    manifest; `llm-do graph --permissions` shows what they come to.
     """
     import json
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from types import UnionType
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel, PrivateAttr
 
+from llm_do._frozen import frozen
 from llm_do.cli import stdin
 from llm_do.errors import InputError, UsageError
 from llm_do.project.inputs import Attachment, PromptContent, PromptInput, describe_input, to_input
@@ -41,7 +41,7 @@ class _PromptWithData(PromptInput):
         return made
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Attached:
     """Attachments by the names that the input has for them, and the bytes of those outside of the project."""
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from llm_do._frozen import frozen
 
 __all__ = ["RunOptions"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunOptions:
     """The arguments and options of `run`, as they were given.
 

@@ -97,7 +97,23 @@ def link(path: os.PathLike[str], options: RunOptions) -> Project:
         raise LinkError("the project does not link", report.diagnostics)
     if options.verbosity >= 1:
         show(report, no_color=options.no_color)
+    if options.verbosity >= 0:
+        _warn_of_idle(report.project, options)
     return report.project
+
+
+def _warn_of_idle(project: Project, options: RunOptions) -> None:
+    """Say which of the command line's patterns can't match: a mistyped one would go unnoticed."""
+    patterns = [("--allow", text) for text in options.allow] + [("--deny", text) for text in options.deny]
+    if not patterns:
+        return
+    from llm_do.project.rules import idle
+    from llm_do.ui.errors import paragraph
+
+    for option, text in patterns:
+        found = idle(text, project)
+        if found is not None:
+            warn(paragraph(f"{option} {found}", label="warning"))
 
 
 def _notice(options: RunOptions):

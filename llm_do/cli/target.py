@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
+from llm_do._frozen import frozen
 from llm_do.errors import UsageError
 from llm_do.project.locate import Located, find_project, locate
 
@@ -14,7 +14,7 @@ __all__ = ["Target", "here_or_at", "resolve"]
 _SUFFIXES = (".agent", ".json")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Target:
     """What is to run, and the prompt among the arguments.
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from llm_do._frozen import frozen
 
 __all__ = ["TEMPLATES", "Template"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Template:
     """One kind of project.
 

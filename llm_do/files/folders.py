@@ -12,10 +12,10 @@ import errno
 import os
 import stat
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal, Protocol
 
+from llm_do._frozen import frozen
 from llm_do.files.refusals import FileRefusedError
 
 __all__ = [
@@ -48,7 +48,7 @@ _BY_DESCRIPTOR = {os.open, os.stat, os.mkdir, os.rename, os.unlink, os.readlink}
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Named:
     """One name in a folder and what it names; a link is a link, wherever it leads."""
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
 
+from llm_do._frozen import frozen
 from llm_do.files.refusals import FileRefusedError
 
 __all__ = ["Glob", "expand_braces"]
@@ -35,7 +35,7 @@ _CLASSES: dict[str, Callable[[str], bool]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _OneOf:
     """`?` or `[...]`: one character."""
 
@@ -48,7 +48,7 @@ class _OneOf:
         return (found or any(_CLASSES[name](character) for name in self.classes)) != self.negated
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Glob:
     """A pattern: `*` and `?` within a name, `[a-z]`, `[!a]`, `**` for any number of folders, `\\` to quote.
 

@@ -6,8 +6,8 @@ The rules are Git's. They only concern listing and searching; whether a file may
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from llm_do._frozen import frozen
 from llm_do.files.globs import Glob
 from llm_do.files.paths import fold
 from llm_do.files.refusals import FileRefusedError
@@ -20,7 +20,7 @@ _NEVER = frozenset({".git", ".llm-do", ".venv"})
 _MAX_RULES = 2000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IgnoreRule:
     """One line of a `.gitignore` file.
 

@@ -14,11 +14,11 @@ import os
 import secrets
 import stat
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
+from llm_do._frozen import frozen
 from llm_do.files.folders import CREATE, Folder, Kind, Named, kind_at, kind_of, must_be_regular, open_file, open_folder
 from llm_do.files.paths import shown, split
 from llm_do.files.refusals import FileRefusedError, refusal
@@ -30,7 +30,7 @@ Guard = Callable[[tuple[str, ...]], None]
 """Called with the trail of a path before anything is touched; raises to refuse it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileInfo:
     """What a path below the root names.
 

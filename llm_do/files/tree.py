@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import BinaryIO
 
+from llm_do._frozen import frozen
 from llm_do.files.folders import Folder, Kind, Named, kind_at, open_file
 from llm_do.files.ignore import IGNORE_FILE, IgnoreRule, ignored, never_listed, parse_rules
 from llm_do.files.paths import shown
@@ -27,7 +28,7 @@ _MAX_IN_FOLDER = 50_000
 _MAX_IGNORE_BYTES = 100_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Found:
     """Something below the root.
 

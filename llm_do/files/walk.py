@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import errno
 from collections import deque
-from dataclasses import dataclass
 from pathlib import Path
 
+from llm_do._frozen import frozen
 from llm_do.files.folders import Folder, kind_at
 from llm_do.files.paths import shown, split
 from llm_do.files.refusals import FileRefusedError
@@ -17,7 +17,7 @@ _MAX_LINKS = 40
 _RACED = {errno.ELOOP, errno.ENOTDIR, errno.EMLINK, errno.EINVAL, errno.ENOENT}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Spot:
     """Where a walk ended.
 

@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Literal, TypeAlias
 
-from llm_do.errors import LinkError
+from llm_do.errors import LinkError, UsageError
 from llm_do.project.agents import AgentSpec
 from llm_do.project.exports import tool_name
 from llm_do.project.flow_checks import FlowFault, Spot, delegate_name, own_faults, spots_of
 from llm_do.project.flows import Aggregate, FlowMode, FlowSpec, handoff_names
 from llm_do.project.listing import nearest
+from llm_do.project.registry import Registered
 from llm_do.spec.codes import diagnostic
 from llm_do.spec.diagnostics import Place
 from llm_do.spec.flow_expression import FlowSyntaxError, FlowTree, Parallel, Reference, parse_flow
@@ -24,7 +25,34 @@ Member: TypeAlias = "AgentSpec | FlowSpec | Callable[..., Any] | str"
 OnError = Literal["cancel", "collect"]
 
 
-class Swarm(FlowSpec):
+class CodedFlow(FlowSpec):
+    """A flow made in code: an entry or a tool may call the object itself."""
+
+    async def __call__(self, input: object) -> Any:
+        """Call the flow from code that runs in a call, as `ctx.call` does by name.
+
+        Args:
+            input: Its input: text, a mapping, or an input model.
+
+        Returns:
+            Its output.
+
+        Raises:
+            UsageError: No run goes on here.
+            RunError: It ended early.
+        """
+        from llm_do.runtime.context import CURRENT_CALL
+        from llm_do.runtime.dispatch import call_found
+
+        ctx = CURRENT_CALL.get(None)
+        if ctx is None:
+            raise UsageError(f"the flow {self.name!r} is called outside of a run", hint="Use `await run(flow, input)`.")
+        ctx.frame.children += 1
+        found = Registered(self.name, "flow", self)
+        return await call_found(ctx, found, input, f"{ctx.call_id}.{ctx.frame.children}")
+
+
+class Swarm(CodedFlow):
     """Several agents under one name.
 
     Args:
@@ -79,7 +107,7 @@ class Swarm(FlowSpec):
         _check(self, flow or "")
 
 
-class ParallelGroup(FlowSpec):
+class ParallelGroup(CodedFlow):
     """Members side by side: each gets the same input, their outputs are joined in declared order.
 
     Args:
@@ -124,7 +152,7 @@ class ParallelGroup(FlowSpec):
         _check(self, "")
 
 
-class SerialGroup(FlowSpec):
+class SerialGroup(CodedFlow):
     """Members one after the other: the output of each is the input of the next.
 
     Args:
@@ -146,7 +174,7 @@ class SerialGroup(FlowSpec):
         _check(self, "")
 
 
-class SwarmNode(FlowSpec):
+class SwarmNode(CodedFlow):
     """A swarm under another name, to stand in a flow; it shares nothing with the flow around it.
 
     Args:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
+from llm_do._frozen import frozen
 from llm_do.errors import InputError, LlmDoError, RunError
 from llm_do.flows.passing import own_copy, passed
 from llm_do.flows.side_by_side import side_by_side
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["MemberFailure", "Workflow"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MemberFailure:
     """Stands for the output of a parallel member that failed, where `on_error` is `collect`.
 

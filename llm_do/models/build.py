@@ -8,7 +8,6 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit
 
@@ -16,6 +15,7 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import Model, infer_model
 from pydantic_ai.providers import Provider, infer_provider, infer_provider_class
 
+from llm_do._frozen import frozen
 from llm_do.errors import ModelUnavailableError
 from llm_do.models.names import PROVIDERS
 
@@ -48,7 +48,7 @@ ClientSource: TypeAlias = "Callable[[Address], httpx2.AsyncClient]"
 AnyProvider: TypeAlias = Provider[Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Address:
     """Where a provider is, and with which key: what decides which models share a client.
 
@@ -164,9 +164,6 @@ def make_model(provider: str, name: str, instance: AnyProvider) -> Model:
 
 
 def _openai_provider(address: Address, client_for: ClientSource) -> AnyProvider:
-    from pydantic_ai.providers.ollama import OllamaProvider
-    from pydantic_ai.providers.openai import OpenAIProvider
-
     from llm_do.models.lean import LeanOpenAI
 
     client = LeanOpenAI(
@@ -176,7 +173,11 @@ def _openai_provider(address: Address, client_for: ClientSource) -> AnyProvider:
         max_retries=0,
     )
     if address.provider == "ollama":
+        from pydantic_ai.providers.ollama import OllamaProvider
+
         return OllamaProvider(openai_client=client)
+    from pydantic_ai.providers.openai import OpenAIProvider
+
     return OpenAIProvider(openai_client=client)
 
 

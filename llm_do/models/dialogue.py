@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic_ai.messages import (
@@ -24,6 +23,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
 
+from llm_do._frozen import frozen
 from llm_do.models.grammar import bounded_schema, schema_line
 
 __all__ = ["Turns", "arguments_messages", "choice_messages", "conversation", "past_calls"]
@@ -32,7 +32,7 @@ Turns = list[tuple[str, str]]
 """Role and text of each message, in order; roles alternate between user and assistant after the system's."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PastCalls:
     """The tool calls since the user last spoke.
 

@@ -15,12 +15,12 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from llm_do._frozen import frozen
 from llm_do.errors import ModelError, ModelUnavailableError
 from llm_do.models.grammar import JsonSchema, decoder_schema
 
@@ -37,7 +37,7 @@ INSTALL = "pip install 'llm-do[local]'"
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Prompt:
     """One request to the model.
 
@@ -54,7 +54,7 @@ class Prompt:
     options: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Generation:
     """What the model wrote.
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.util import find_spec
 
+from llm_do._frozen import frozen
 from llm_do.models import weights
 from llm_do.models.factories import registered_prefixes
 from llm_do.models.names import PROVIDERS, ProviderInfo
@@ -37,7 +37,7 @@ ELSEWHERE = {
 """What providers without a key of their own look for, which can't be told from the environment alone."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModelInfo:
     """One kind of model, and whether it can be used.
 

@@ -23,6 +23,7 @@ from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse, 
 from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.usage import RequestUsage
 
+from llm_do._frozen import frozen
 from llm_do.errors import ModelError, ModelUnavailableError
 from llm_do.models import weights
 from llm_do.models.dialogue import (
@@ -181,7 +182,7 @@ class LocalModel(Model[None]):
         return await self._engine.generate(prompt, on_text)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer:
     """What a request came to.
 

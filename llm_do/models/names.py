@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
+from llm_do._frozen import frozen
 from llm_do.errors import ModelUnavailableError
 
 __all__ = [
@@ -43,7 +44,7 @@ GET_LOCAL = "`pip install 'llm-do[local]'` and `llm-do models pull`"
 OVERRIDE = re.compile(r"(?P<agent>[A-Za-z_][A-Za-z0-9_.-]*)=(?P<model>.+)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProviderInfo:
     """What one provider needs from the environment.
 
@@ -60,7 +61,7 @@ class ProviderInfo:
     keyless: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModelOverride:
     """What the caller asked for: a model for every agent, and models for some by name.
 
@@ -77,7 +78,7 @@ class ModelOverride:
         return self.agents.get(agent) or self.everyone or None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Choice:
     """The models an agent uses, in the order they are tried, and who named them.
 

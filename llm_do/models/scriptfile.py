@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import yaml
 
+from llm_do._frozen import frozen
 from llm_do.errors import ModelUnavailableError
 
 __all__ = ["Script", "ScriptedCall", "ScriptedError", "Step", "Turn", "load_script", "parse_script"]
@@ -22,7 +22,7 @@ CALL_KEYS = ("name", "args", "id")
 ERROR_KEYS = ("status", "message", "times", "retry_after")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScriptedCall:
     """A tool call.
 
@@ -37,7 +37,7 @@ class ScriptedCall:
     id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScriptedError:
     """A failed request.
 
@@ -54,7 +54,7 @@ class ScriptedError:
     retry_after: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Turn:
     """One answer.
 
@@ -79,7 +79,7 @@ class Turn:
     expect: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """The errors that come before an answer, and the answer; None where the script ends with errors."""
 
@@ -87,7 +87,7 @@ class Step:
     turn: Turn | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Script:
     """A script: the steps of every agent, or of each agent by name.
 
@@ -240,7 +240,7 @@ def _error(value: object, path: Path, line: int) -> ScriptedError:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Reader:
     """One mapping of the file, whose values are read with their kind checked."""
 

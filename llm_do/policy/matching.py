@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import cast
 
+from llm_do._frozen import frozen
 from llm_do.policy.commands import is_pipeline
 from llm_do.policy.digest import canonical_json
 from llm_do.policy.globs import path_parts
@@ -20,7 +20,7 @@ from llm_do.policy.values import Pipeline, ToolCallInfo
 __all__ = ["Seen", "covers", "is_unresolved", "matches", "see"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Seen:
     """A call with what every rule needs to know of it, worked out once.
 
@@ -134,7 +134,7 @@ def matches(pattern: Pattern, call: ToolCallInfo | Seen, *, restrictive: bool = 
 
 def _agent_matches(pattern: Pattern, call: ToolCallInfo, *, fold: bool) -> bool:
     if pattern.agent is not None:
-        return pattern.agent.matches(call.agent)
+        return any(pattern.agent.matches(name) for name in (call.agent, *(call.makers if fold else ())))
     if pattern.agent_path is not None:
         return pattern.agent_path.matches(call.path.split("/"), restrictive=fold)
     return True

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from llm_do._frozen import frozen
 
 __all__ = ["INTERPRETERS", "RISKS", "WRAPPERS", "Risk", "is_risky"]
 
@@ -32,7 +33,7 @@ INTERPRETERS = _words("""
 """Programs whose arguments can be a program: `PROGRAM *` is worth a warning."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Risk:
     """What is risky about one program.
 
@@ -44,6 +45,7 @@ class Risk:
         safe: Names of `--` options that only look like an abbreviation.
         operands: How many operands are harmless, None for any number; where a second one is an output file.
         bundled: Whether the first operand may be options without a dash.
+        assigns: Whether an operand with `=` in it sets a variable, whose value may be run.
     """
 
     exact: frozenset[str] = frozenset()
@@ -53,6 +55,7 @@ class Risk:
     safe: frozenset[str] = frozenset()
     operands: int | None = None
     bundled: bool = False
+    assigns: bool = False
 
 
 def _risk(
@@ -64,8 +67,12 @@ def _risk(
     safe: str = "",
     operands: int | None = None,
     bundled: bool = False,
+    assigns: bool = False,
 ) -> Risk:
-    return Risk(_words(exact), _words(long), short, valued, _words(safe), operands, bundled)
+    return Risk(_words(exact), _words(long), short, valued, _words(safe), operands, bundled, assigns)
+
+
+_MAKE = _risk(long="directory eval file include-dir makefile", short="CEfI", assigns=True)
 
 
 _HARMLESS = _words("""
@@ -94,7 +101,8 @@ RISKS: dict[str, Risk] = {
     "date": _risk(long="set", short="s", valued="d"),
     "file": _risk(long="compile magic-file", short="Cm"),
     "man": _risk(long="html pager preprocessor", short="HPC"),
-    "make": _risk(long="directory eval file include-dir makefile", short="CEfI"),
+    "make": _MAKE,
+    "gmake": _MAKE,
     "tar": _risk(
         long="checkpoint-action info-script new-volume-script rmt-command rsh-command to-command use-compress-program",
         short="FI",
@@ -120,6 +128,7 @@ _RISKY_WORDS = _words("""
     cmd command config delete editor eval exec execute hook in-place inplace out outdir outfile output pager plugin
     preprocessor program script shell write
 """)
+_RISKY_ENDS = ("cmd", "command", "exec", "script", "tool")
 _NAME = re.compile(r"--?([A-Za-z][A-Za-z0-9_-]*)")
 
 
@@ -137,8 +146,10 @@ def is_risky(programs: Iterable[str], token: str) -> bool:
         >>> is_risky(["sort"], "-uo"), is_risky(["sort"], "--outp=x"), is_risky(["sort"], "-u")
         (True, True, False)
     """
-    if len(token) < 2 or token[0] != "-":
+    if len(token) < 2:
         return False
+    if token[0] != "-":
+        return "=" in token and any(RISKS[program].assigns for program in programs if program in RISKS)
     return any(_is_risky(RISKS.get(program), token) for program in programs)
 
 
@@ -167,4 +178,6 @@ def _sounds_risky(token: str) -> bool:
         return False
     name = found[1].lower()
     parts = [name, *re.split(r"[-_]", name)]
+    if name.endswith(_RISKY_ENDS):
+        return True
     return any(word.startswith(part) for part in parts if len(part) >= 3 for word in _RISKY_WORDS)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, cast
 
+from llm_do._frozen import frozen
 from llm_do.policy.globs import path_parts
 from llm_do.policy.matching import matches
 from llm_do.policy.pattern import ArgumentPattern, Pattern, PatternError, parse_pattern
@@ -64,7 +65,7 @@ class Rule:
     path: tuple[str | int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RuleFault:
     """Something wrong with a rule.
 

@@ -6,8 +6,10 @@ Pure data; how a decision is reached lives in `llm_do.policy.decide`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
+
+from llm_do._frozen import frozen
 
 __all__ = ["Decision", "Effect", "Pipeline", "Resolved", "Source", "ToolCallInfo", "ToolKind", "Verdict"]
 
@@ -41,7 +43,7 @@ Source = Literal[
 """What decided: the line of the table in docs/approvals.md that applied."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolCallInfo:
     """One call a model asks for, as rules, policy functions and toolsets see it.
 
@@ -51,6 +53,8 @@ class ToolCallInfo:
         agent: Name of the agent whose model asks.
         path: Call path of that agent, such as `main/analyst`.
         depth: Depth of that agent; the entry agent is at 1.
+        makers: Names of the agents that made this one, if agents did: what rules deny them or ask them about, holds
+            for it too.
         toolset: Registered name of the toolset the tool belongs to, None for a plain function.
         tool: The tool's own name inside its toolset, without a prefix.
         kind: What stands behind the tool.
@@ -71,9 +75,10 @@ class ToolCallInfo:
     kind: ToolKind = "function"
     primary: str | tuple[str, ...] | None = None
     resolved: Mapping[str, Resolved] = field(default_factory=dict[str, Resolved])
+    makers: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verdict:
     """What a toolset says of a call to one of its own tools with these arguments.
 
@@ -88,7 +93,7 @@ class Verdict:
     person_only: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Decision:
     """What was decided about a call, by what, and why.
 

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from llm_do._frozen import frozen
 from llm_do.project.gates import Gate
 from llm_do.spec.diagnostics import Place
 from llm_do.tools import NamedTool, ToolOptions
@@ -40,7 +41,7 @@ ToolsetDef: TypeAlias = "AbstractToolset[Any] | ToolsetFunc"
 """What a toolset's name stands for: an instance (shared) or a factory (one instance per call)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolsetRef:
     """One line of an agent's `toolsets`: a name and how its tools are shown.
 
@@ -63,7 +64,7 @@ class ToolsetRef:
     value: ToolsetDef | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ServerSideTool:
     """A tool that the provider runs: `web_search`, `web_fetch`, `code_execution` or `image_generation`.
 

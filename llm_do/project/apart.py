@@ -20,6 +20,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from llm_do._frozen import frozen
 from llm_do.errors import UsageError
 from llm_do.project.linker import LinkReport, check
 from llm_do.project.listing import label_of
@@ -43,7 +44,7 @@ _FRAME = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+) in ', re.MULTIL
 _ESCAPED = re.compile(r"\\x([0-9a-f]{2})|\\u([0-9a-f]{4})|\\U([0-9a-f]{8})")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Checked:
     """What linking found.
 

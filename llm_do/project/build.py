@@ -6,10 +6,10 @@ Names in them are looked up in `llm_do.project.checks`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from llm_do._frozen import frozen
 from llm_do.project.agents import AgentSpec, ServerSideTool, ToolsetRef
 from llm_do.project.gates import Gate
 from llm_do.project.project import Budget, Overrides, RuntimeSettings
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AgentSource:
     """One `.agent` file after parsing.
 

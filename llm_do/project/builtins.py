@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
+
+from llm_do._frozen import frozen
 
 if TYPE_CHECKING:
     from llm_do.policy.values import Effect
@@ -42,7 +44,7 @@ CONFIGURABLE: Mapping[str, str] = {
 """The `type` of a toolset in the manifest to `module:attribute`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BuiltinTool:
     """What is known of a built-in's tool without importing it; a test compares it with the tool itself.
 
@@ -99,7 +101,7 @@ _TOOLS: Mapping[str, tuple[BuiltinTool, ...]] = {
 """Built-in, or the `type` of a configured one, to its tools; those of others are known at run time."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BuiltinToolset:
     """A built-in toolset, not imported yet. The registry holds one for each toolset that the manifest configures.
 
@@ -152,7 +154,7 @@ def tools_known(toolset: BuiltinToolset, options: Mapping[str, Any]) -> tuple[Bu
     return tools
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Options:
     """What options an agent may give a built-in, and what is wrong with those it gives.
 

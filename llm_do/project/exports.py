@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from llm_do._frozen import frozen
 from llm_do.project.agents import AgentSpec
 from llm_do.project.flows import FlowSpec
 from llm_do.project.python_files import LoadedFile, run_user_code
@@ -31,7 +32,7 @@ _VARIABLES: Mapping[str, tuple[Kind, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Export:
     """One exported object.
 
@@ -82,7 +83,7 @@ class _Collector:
         self.faults.append(diagnostic(code, message, place, hint))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Member:
     """A member of an exported list or dict; `key` is its key in a dict."""
 

@@ -7,8 +7,8 @@ Checks say where in a flow something is wrong; whoever knows the file turns that
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from llm_do._frozen import frozen
 from llm_do.project.agents import AgentSpec
 from llm_do.project.flows import FlowSpec, handoff_names, member_of
 from llm_do.project.registry import Registered
@@ -17,7 +17,7 @@ from llm_do.spec.flow_expression import Reference, names_in
 __all__ = ["FlowFault", "Spot", "delegate_name", "flow_faults", "own_faults", "transfer_tool_names"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Spot:
     """Where in a flow.
 
@@ -34,7 +34,7 @@ class Spot:
     end: int = -1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FlowFault:
     """One thing that is wrong: a code of `llm_do.spec.codes`, in words, and where."""
 
@@ -113,7 +113,7 @@ def spots_of(flow: FlowSpec) -> Iterator[tuple[str, Spot]]:
 
 
 def _handoff_faults(flow: FlowSpec, registry: Mapping[str, Registered]) -> Iterator[FlowFault]:
-    """Handovers that lead out of the flow, and agents that none leads to."""
+    """Handoffs that lead out of the flow, and agents that none leads to."""
     targets: dict[str, tuple[str, ...]] = {}
     for index, name in enumerate(flow.agents):
         found = member_of(flow, name, registry)

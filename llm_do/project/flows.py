@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from llm_do._frozen import frozen
 from llm_do.project.agents import AgentSpec
 from llm_do.project.functions import input_model_of, takes_context
 from llm_do.project.inputs import AnyInput, PromptInput
@@ -126,7 +127,7 @@ def member_of(flow: FlowSpec, name: str, registry: Mapping[str, Registered]) -> 
     return Registered(name, "flow" if isinstance(value, FlowSpec) else "tool", value)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StepOutline:
     """One part of a flow as a drawing shows it.
 

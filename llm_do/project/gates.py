@@ -6,8 +6,9 @@ Pure values. Enforcing them is the business of `llm_do.toolkits`, drawing them t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from llm_do._frozen import frozen
 from llm_do.spec.diagnostics import Place
 
 __all__ = ["Analysis", "DeadEnd", "Gate", "analyse"]
@@ -16,7 +17,7 @@ MOST_SITUATIONS = 20_000
 """Sets of states that are looked at before the analysis settles for what it can prove without them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Gate:
     """When one tool is available, and what its success changes.
 
@@ -79,7 +80,7 @@ class Gate:
         return (unlocked | frozenset(self.enables)) - frozenset(self.disables)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeadEnd:
     """A situation in which no tool of the machine is available.
 
@@ -92,7 +93,7 @@ class DeadEnd:
     unlocked: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Analysis:
     """What was proved of a machine; the context is taken to have what tools need.
 

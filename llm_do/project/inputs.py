@@ -6,11 +6,12 @@ Attachments are named here and read by the runtime, which knows what a model may
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from llm_do._frozen import frozen
 from llm_do.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["AgentArgs", "AnyInput", "Attachment", "PromptContent", "PromptInput", "describe_input", "to_input"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Attachment:
     """A file that goes to the model beside the text.
 

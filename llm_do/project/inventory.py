@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, cast
 
+from llm_do._frozen import frozen
 from llm_do.policy.values import Effect, ToolKind
 from llm_do.project.agents import AgentSpec, ToolsetRef
 from llm_do.project.builtins import BuiltinToolset, builtin, tools_known
@@ -44,7 +45,7 @@ class Origin:
         return f"the toolset `{self.name}`" if self.ref is not None else f"the tool `{self.name}`"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KnownTool:
     """One tool as an agent's model sees it.
 
@@ -77,7 +78,7 @@ class KnownTool:
     description: str | None = field(default=None, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Miss:
     """A glob that matches no tool of the toolset it chooses from.
 
@@ -96,7 +97,7 @@ class Miss:
     known: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AgentTools:
     """The tools of one agent.
 

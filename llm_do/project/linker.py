@@ -12,7 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from types import FunctionType
 
+from llm_do._frozen import frozen
 from llm_do.errors import LinkError
 from llm_do.policy.rules import Policy
 from llm_do.project.agents import AgentSpec
@@ -48,7 +50,7 @@ from llm_do.spec.diagnostics import Diagnostic, Place
 __all__ = ["LinkReport", "check", "link"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LinkReport:
     """What linking found.
 
@@ -198,6 +200,9 @@ def _register_exports(linked: _Linked) -> None:
     linked.exports, faults, refused = read_exports(linked.python.files, entry)
     linked.names.faults += faults
     linked.names.refused |= refused
+    for file in linked.python.files:
+        functions = (name for name, value in file.namespace.items() if isinstance(value, FunctionType))
+        linked.names.functions |= dict.fromkeys(functions, file.label)
     for export in linked.exports:
         linked.names.register(export.name, export.kind, export.value, export.place)
 

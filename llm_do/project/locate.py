@@ -6,9 +6,9 @@ Nothing is read here; whether the files are any good is the linker's business.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
+from llm_do._frozen import frozen
 from llm_do.errors import UsageError
 
 __all__ = ["MANIFEST", "Located", "find_project", "locate"]
@@ -19,7 +19,7 @@ MANIFEST = "project.json"
 _HINT = "Name a folder with a project.json or .agent files, a manifest, or one .agent file."
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Located:
     """A place where a project is.
 

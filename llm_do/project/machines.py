@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from llm_do._frozen import frozen
 from llm_do.errors import ToolkitError
 from llm_do.project.agents import AgentSpec
 from llm_do.project.gates import Gate, analyse
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["StateMachine", "check_machines", "gate_of", "gated_toolset", "machines", "wire_name"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StateMachine:
     """The gates that belong together.
 

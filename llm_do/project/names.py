@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from llm_do._frozen import frozen
 from llm_do.project.builtins import BUILTINS
 from llm_do.project.listing import nearest
 from llm_do.project.registry import Kind, Registered
@@ -23,7 +24,7 @@ _MOST_PROPOSALS = 50
 _HOW = {"tool": "`tools`", "toolset": "`toolsets`", "agent": "`toolsets`", "flow": "`toolsets`"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Broken:
     """What a file that couldn't be read may have declared: names that aren't reported as unknown.
 
@@ -54,12 +55,14 @@ class Names:
         taken: Name to what has it.
         faults: What was wrong so far.
         refused: Names that something was to have and couldn't; that is told once.
+        functions: Functions of the project's Python files, exported or not, each with its file.
     """
 
     broken: Broken = field(default_factory=Broken)
     taken: dict[str, Registered] = field(default_factory=dict[str, Registered])
     faults: list[Diagnostic] = field(default_factory=list[Diagnostic])
     refused: set[str] = field(default_factory=set[str])
+    functions: dict[str, str] = field(default_factory=dict[str, str])
     _proposed: int = 0
 
     def register(self, name: str, kind: Kind, value: object, place: Place) -> bool:
@@ -107,6 +110,10 @@ class Names:
         self.faults.append(diagnostic(code, message, place, hint))
 
     def _proposal(self, name: str, kinds: Sequence[Kind]) -> str | None:
+        if name in self.functions and ("tool" in kinds or "toolset" in kinds):
+            exports = "TOOLS" if "tool" in kinds else "TOOLSETS"
+            file = self.functions[name]
+            return f"{file} has it, but doesn't export it: put it into its list {exports}, as in {exports} = [{name}]"
         self._proposed += 1
         if self._proposed > _MOST_PROPOSALS:
             return None

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from llm_do._frozen import frozen
 
 __all__ = ["Facts", "Span", "read_facts"]
 
 _CALLS = {"call", "call_agent"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Span:
     """Line and column of a stretch of text, from 1, and its end (exclusive)."""
 
@@ -24,7 +26,7 @@ class Span:
     end_column: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Facts:
     """What is known of a Python file without running it.
 

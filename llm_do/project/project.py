@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from llm_do._frozen import frozen
 from llm_do.policy.rules import Policy
 from llm_do.project.registry import Registry
 from llm_do.project.threads import ThreadsSpec
@@ -18,13 +19,13 @@ from llm_do.spec.diagnostics import Diagnostic, Place
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from llm_do.project.agents import ModelChoice
+    from llm_do.project.agents import AgentSpec, ModelChoice
     from llm_do.project.python_files import Modules
 
 __all__ = ["Budget", "EntrySpec", "Overrides", "Project", "RuntimeSettings"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EntrySpec:
     """What runs first.
 
@@ -45,7 +46,7 @@ class EntrySpec:
     place: Place | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Budget:
     """What a whole run may use, nested and parallel calls included; None is no limit.
 
@@ -68,7 +69,7 @@ class Budget:
     descendants: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Overrides:
     """One agent's answer to "do calls to it need approval"; None takes the project's."""
 
@@ -76,7 +77,7 @@ class Overrides:
     attachments_require_approval: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RuntimeSettings:
     """The manifest's `runtime`: limits and modes, with the defaults the contract gives.
 
@@ -189,3 +190,8 @@ class Project:
         from llm_do.project.linker import link
 
         return link(Path(path))
+
+    def is_made(self, agent: AgentSpec) -> bool:
+        """Whether an agent's file is one that `agent_create` writes."""
+        folder = self.generated_agents_dir
+        return folder is not None and agent.place is not None and (self.root / agent.place.file).parent == folder

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
+from llm_do._frozen import frozen
 from llm_do.project.tools import properties_of
 
 __all__ = ["MOST_TOOLS", "Refusal", "families", "refusals"]
@@ -28,7 +28,7 @@ _FAMILIES: Mapping[str, tuple[str, ...]] = {
 _NEVER = ("test", "script", "local")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Refusal:
     """Something that providers refuse.
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from llm_do._frozen import frozen
 from llm_do.project.importing import ModuleSpace
 from llm_do.project.listing import label_of
 from llm_do.project.positions import Facts
@@ -28,7 +29,7 @@ from llm_do.spec.diagnostics import Diagnostic, Place
 __all__ = ["LoadedFile", "Modules", "PythonFiles", "Watch", "load_python_files", "run_user_code"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoadedFile:
     """One imported file.
 
@@ -57,7 +58,7 @@ class LoadedFile:
         return Place(self.label, span.line, span.column, span.end_line, span.end_column)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Watch:
     """What a process that links apart wants of the import.
 

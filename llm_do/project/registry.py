@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from llm_do._frozen import frozen
 from llm_do.project.agents import AgentSpec
 from llm_do.spec.diagnostics import Place
 
@@ -21,7 +21,7 @@ NAME_PATTERN = r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$"
 Kind = Literal["agent", "tool", "toolset", "flow"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Registered:
     """One name and what it stands for.
 

@@ -7,9 +7,9 @@ beside what it comes to.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from llm_do._frozen import frozen
 from llm_do.policy.decide import decide
 from llm_do.policy.rules import Policy, Rule
 from llm_do.policy.values import Decision, Effect, ToolCallInfo, Verdict
@@ -24,7 +24,7 @@ MOST_PATHS = 500
 """Ways that are looked at; a project with more has them all alike."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Right:
     """What holds for one tool of one agent at one call path.
 
@@ -46,7 +46,7 @@ class Right:
         return self.decision.effect
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Detour:
     """A right that an agent lacks and has through another one.
 

@@ -10,18 +10,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from llm_do.policy.pattern import PatternError, parse_pattern
 from llm_do.policy.rules import Policy, Rule, RuleFault, broad, build_policy, proofs
-from llm_do.project.inventory import KnownTool
+from llm_do.project.inventory import Inventory, KnownTool
 from llm_do.project.listing import nearest
 from llm_do.project.names import Names
 from llm_do.spec.diagnostics import Place
 from llm_do.spec.toolset_config import ShellConfig
 
 if TYPE_CHECKING:
+    from llm_do.project.project import Project
     from llm_do.project.reading import ProjectFiles
     from llm_do.spec.source import Node
 
-__all__ = ["Subjects", "check_rules", "check_shells", "link_policy"]
+__all__ = ["Subjects", "check_rules", "check_shells", "idle", "link_policy"]
+
+_GIVEN = ("transfer_to_", "delegate_to_")
+"""How the tools that handoffs and teams give to agents begin."""
 
 _ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _SURROGATES = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
@@ -125,6 +130,32 @@ def check_rules(policy: Policy, subjects: Subjects, files: ProjectFiles, names: 
                 _nothing(rule, every, names, place, agents, subjects)
             continue
         _check_arguments(rule, spoken, names, place, some=any(agent in subjects.open for agent in agents))
+
+
+def idle(text: str, project: Project) -> str | None:
+    """What is wrong with a pattern of the command line that no call can match: a mistyped tool would go unnoticed.
+
+    Args:
+        text: The pattern.
+        project: The project, linked.
+
+    Returns:
+        A sentence; None for a pattern that may match, and where tools show at run time only.
+    """
+    try:
+        rule = Rule("deny", parse_pattern(text), text)
+    except PatternError:
+        return None
+    inventory = Inventory(project.registry)
+    every = [inventory.of(spec) for spec in project.registry.agents()]
+    tools = [tool for own in every for tool in own.tools]
+    literal = rule.pattern.tool.literal
+    if literal is None or literal.startswith(_GIVEN) or any(own.open for own in every):
+        return None
+    if any(_speaks_of(rule, tool) for tool in tools):
+        return None
+    hint = nearest(literal, sorted({tool.name for tool in tools}))
+    return f"{text} can't match: no agent has such a tool" + (f"; {hint}" if hint else "")
 
 
 def _nothing(

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
 from typing import Any
+
+from llm_do._frozen import frozen
 
 __all__ = ["ThreadConfig", "ThreadsSpec"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ThreadConfig:
     """How agents work on one thread. What isn't set is left to the agent's file and to the project.
 
@@ -44,7 +46,7 @@ class ThreadConfig:
         return self.enabled_tools is None or any(fnmatchcase(tool, glob) for glob in self.enabled_tools)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ThreadsSpec:
     """A project's threads.
 

@@ -11,10 +11,10 @@ import copy
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, cast
 
+from llm_do._frozen import frozen
 from llm_do.errors import ToolkitError
 from llm_do.tools import NamedTool, Tool, ToolOptions
 
@@ -44,7 +44,7 @@ APPROVAL_KEY = "__llm_do_approval__"
 """The attribute of a toolset under which `set_toolset_approval_config` keeps what was said."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MadeTool:
     """A tool with its schema.
 

@@ -11,10 +11,11 @@ import datetime
 import json
 import os
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, cast
 
+from llm_do._frozen import frozen
 from llm_do.errors import StoreError
 from llm_do.files.refusals import FileRefusedError
 from llm_do.files.root import Root
@@ -35,7 +36,7 @@ LIMIT = 4 * 1024 * 1024
 _IGNORE = ".llm-do/.gitignore"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StoredAnswer:
     """One thing that a person has allowed for good.
 
@@ -64,7 +65,7 @@ class StoredAnswer:
         return f"{self.call.get('agent')}: {self.call.get('tool')} with exactly {args}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answers:
     """All that stands in the file.
 

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
+from llm_do._frozen import frozen
 from llm_do.policy.values import ToolCallInfo
 
 __all__ = [
@@ -30,7 +31,7 @@ Answer = Literal["once", "session", "always", "deny", "abort"]
 """allow this call; allow it for the session, or for good; deny; end the run."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ApprovalRequest:
     """One question: may this call be made?
 
@@ -69,7 +70,7 @@ class ApprovalRequest:
     person_only: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ApprovalDecision:
     """The answer to an `ApprovalRequest`.
 
@@ -92,7 +93,7 @@ ApprovalCallback: TypeAlias = Callable[[ApprovalRequest], Awaitable[ApprovalDeci
 """Puts a question to a person. Anything but an `ApprovalDecision` from it means deny."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunApprovalPolicy:
     """Who answers, as one value.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from llm_do.errors import AbortedError, PermissionDeniedError, StoreError
@@ -82,7 +83,24 @@ async def approve(ctx: CallContext, call: ToolCallPart, traits: ToolTraits, args
 
 def _info(ctx: CallContext, tool_name: str, traits: ToolTraits, data: Mapping[str, Any]) -> ToolCallInfo:
     config = ctx.frame.config
-    return call_info(tool_name, traits, data, agent=config.name, path=config.path, depth=config.depth)
+    info = call_info(tool_name, traits, data, agent=config.name, path=config.path, depth=config.depth)
+    makers = _makers(ctx)
+    return replace(info, makers=makers) if makers else info
+
+
+def _makers(ctx: CallContext) -> tuple[str, ...]:
+    """Who made the agent that calls, and who made that one: all along its call path up to one that people wrote."""
+    project, registry = ctx.project, ctx.runtime.registry
+    if project.generated_agents_dir is None:
+        return ()
+    names = ctx.path.split("/")
+    makers: list[str] = []
+    while len(names) > 1:
+        spec = registry.agent(names.pop())
+        if spec is None or not project.is_made(spec):
+            break
+        makers.append(names[-1])
+    return tuple(makers)
 
 
 def call_info(

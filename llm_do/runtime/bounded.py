@@ -6,18 +6,19 @@ Results that are too long keep head and tail; so do the texts of failures.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 from pydantic_ai.messages import ToolReturn, is_multi_modal_content
 
+from llm_do._frozen import frozen
 from llm_do.runtime.characters import whole
 from llm_do.runtime.results import output_text, to_json_data
 
 __all__ = ["Bounded", "Keep", "bounded", "bounded_text"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bounded:
     """A result made fit to be told.
 

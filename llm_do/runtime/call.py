@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from llm_do._frozen import frozen
 from llm_do.errors import LlmDoError, Status
 from llm_do.runtime.events import CallFinishedEvent, CallStartedEvent
 from llm_do.runtime.gates import Gating
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["CallConfig", "CallFrame", "CallScope", "OpenToolCall", "elapsed", "names_of", "status_of"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CallConfig:
     """What is fixed for one call.
 

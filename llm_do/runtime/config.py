@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
+from llm_do._frozen import frozen
 from llm_do.project.project import RuntimeSettings
 from llm_do.runtime.approvals import RunApprovalPolicy
 from llm_do.runtime.questions import AskUser
@@ -23,7 +24,7 @@ def silent(_: str) -> None:
     """Tells nobody."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RuntimeConfig:
     """A session's policy and limits; frozen.
 

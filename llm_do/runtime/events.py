@@ -13,6 +13,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, TypeAlias, get_args
 
+from llm_do._frozen import frozen
+
 __all__ = [
     "EVENT_TYPES",
     "ApprovalRequestedEvent",
@@ -41,7 +43,7 @@ __all__ = [
 log = logging.getLogger("llm_do.events")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class EventBase:
     """What every event tells: when it was, and which call of which run it belongs to.
 
@@ -75,7 +77,7 @@ class EventBase:
         return data
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RunStartedEvent(EventBase):
     """A run began."""
 
@@ -84,7 +86,7 @@ class RunStartedEvent(EventBase):
     input: Any
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RunFinishedEvent(EventBase):
     """A run came to its end."""
 
@@ -93,7 +95,7 @@ class RunFinishedEvent(EventBase):
     output: Any
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RunFailedEvent(EventBase):
     """A run ended early; `error` is `{type, message, ...}`."""
 
@@ -102,7 +104,7 @@ class RunFailedEvent(EventBase):
     error: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class CallStartedEvent(EventBase):
     """An agent, a function or a flow was called."""
 
@@ -110,7 +112,7 @@ class CallStartedEvent(EventBase):
     input: Any
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class CallFinishedEvent(EventBase):
     """That call ended; `status` is as in `RunResult.status`."""
 
@@ -119,7 +121,7 @@ class CallFinishedEvent(EventBase):
     output: Any
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TextEvent(EventBase):
     """A piece of a model's text, as it comes."""
 
@@ -127,7 +129,7 @@ class TextEvent(EventBase):
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TextDoneEvent(EventBase):
     """The whole text of one model response."""
 
@@ -135,7 +137,7 @@ class TextDoneEvent(EventBase):
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ThinkingEvent(EventBase):
     """What a model said it thought."""
 
@@ -143,7 +145,7 @@ class ThinkingEvent(EventBase):
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ToolCallEvent(EventBase):
     """A model asks for a tool; `args` as it wrote them."""
 
@@ -153,7 +155,7 @@ class ToolCallEvent(EventBase):
     args: Any
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ToolResultEvent(EventBase):
     """How that call ended: success, failed, denied, refused, timed_out or cancelled.
 
@@ -172,7 +174,7 @@ class ToolResultEvent(EventBase):
     size: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ApprovalRequestedEvent(EventBase):
     """A call waits for an answer; `rule` is what made it ask."""
 
@@ -183,7 +185,7 @@ class ApprovalRequestedEvent(EventBase):
     rule: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ApprovalResolvedEvent(EventBase):
     """The answer: `decision` is allow or deny, `by` is who gave it."""
 
@@ -194,7 +196,7 @@ class ApprovalResolvedEvent(EventBase):
     by: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class StateChangedEvent(EventBase):
     """A toolkit's context or states changed."""
 
@@ -204,7 +206,7 @@ class StateChangedEvent(EventBase):
     states: Any
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class HandoffEvent(EventBase):
     """One agent handed control to another; as JSON data the two are `from` and `to`."""
 
@@ -219,7 +221,7 @@ class HandoffEvent(EventBase):
         return {{"source": "from", "target": "to"}.get(name, name): value for name, value in data.items()}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RetryEvent(EventBase):
     """A model request failed for a passing reason and is tried again after `delay` seconds.
 
@@ -232,7 +234,7 @@ class RetryEvent(EventBase):
     error: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class UsageEvent(EventBase):
     """What one model response used."""
 
@@ -240,7 +242,7 @@ class UsageEvent(EventBase):
     usage: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class WarningEvent(EventBase):
     """Something a person should know that doesn't end the run."""
 
@@ -306,7 +308,7 @@ class Subscription:
             log.exception("an event subscriber failed on %s", event.type)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RuntimeEvent:
     """An event with its origin, as code written for version 0.3 makes and passes on; ours are `EventBase`s.
 

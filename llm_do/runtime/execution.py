@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from llm_do._frozen import frozen
 from llm_do.errors import (
     PermissionDeniedError,
     RunError,
@@ -41,7 +41,7 @@ CONFLICT_RETRIES = 10
 """How often a run that lost against another one on its thread begins again."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Given:
     """What a run was started with: its entry, and its history where that isn't the thread's."""
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic_ai.toolsets import AbstractToolset
 
+from llm_do._frozen import frozen
 from llm_do.errors import ToolError
 from llm_do.runtime.artifacts import keep_artifact
 from llm_do.runtime.bounded import Bounded, bounded
@@ -69,7 +70,7 @@ class GateState(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Settled:
     """What a successful call comes to.
 

@@ -6,7 +6,6 @@ Who goes on, and with what, is `llm_do.runtime.chains`' business.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
@@ -14,6 +13,7 @@ from pydantic_ai import RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 from typing_extensions import TypedDict
 
+from llm_do._frozen import frozen
 from llm_do.errors import ToolError
 from llm_do.project.agents import AgentSpec
 from llm_do.project.flows import handoff_names
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["HandedOver", "Handoff", "handoff_of", "transfer_name", "transfer_tools"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Handoff:
     """What an agent decided.
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from llm_do._frozen import frozen
 from llm_do.runtime.hooks import HookAbort
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ TIME_LIMIT = 10.0
 """Seconds that a provider has where it doesn't say itself."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ContextProvider:
     """A function that adds run-time context to an agent's instructions, such as what a search has found.
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
+from llm_do._frozen import frozen
 from llm_do.errors import ToolError
 
 __all__ = ["AskUser", "UserQuestion", "put_question"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UserQuestion:
     """A question to a person.
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, cast
 
+from llm_do._frozen import frozen
 from llm_do.errors import EXIT_CODES, LlmDoError, RunError, Status
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["ApprovalRecord", "CallRecord", "ErrorRecord", "ExecutionContext", "RunResult", "Usage", "to_json_data"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Usage:
     """What was used: counts, and US dollars where every price is known.
 
@@ -65,7 +66,7 @@ class Usage:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ErrorRecord:
     """One failure, nested ones that the run survived included."""
 
@@ -92,7 +93,7 @@ class ErrorRecord:
         return data
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ApprovalRecord:
     """One call that was asked about and granted, or denied; `call_id` is the tool call's."""
 
@@ -108,7 +109,7 @@ class ApprovalRecord:
         return dataclasses.asdict(self)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CallRecord:
     """One nested call of an agent, a function or a flow.
 
@@ -143,7 +144,7 @@ class CallRecord:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExecutionContext:
     """What the next run can continue from; continuing never changes it.
 
@@ -166,7 +167,7 @@ class ExecutionContext:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunResult:
     """How a run ended and what it did.
 

@@ -6,9 +6,11 @@ A toolset of any origin may leave it out: then the tool is an ordinary one that 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from llm_do._frozen import frozen
 
 if TYPE_CHECKING:
     from llm_do.policy.values import Effect, Resolved, ToolCallInfo, ToolKind, Verdict
@@ -20,7 +22,7 @@ TRAITS_KEY = "llm_do"
 """The key of a tool definition's metadata under which its `ToolTraits` stand."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolTraits:
     """One tool's relation to policy, limits and people.
 
@@ -61,7 +63,7 @@ def traits_of(metadata: Mapping[str, Any] | None) -> ToolTraits | None:
     return metadata.get(TRAITS_KEY) if metadata else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BuiltinContext:
     """What a built-in toolset is made from.
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from llm_do._frozen import frozen
+
 __all__ = ["Diagnostic", "Place", "Severity"]
 
 Severity = Literal["error", "warning"]
@@ -35,7 +37,7 @@ class Place:
         return f"{self.file}:{self.line}:{self.column}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Diagnostic:
     """One finding of the linker.
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from llm_do._frozen import frozen
 from llm_do.spec.codes import diagnostic
 from llm_do.spec.diagnostics import Diagnostic, Place
 from llm_do.spec.fields import NAME_PATTERN
@@ -43,7 +43,7 @@ _RANGES: dict[str, tuple[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fault:
     """One fault.
 
@@ -153,7 +153,7 @@ def _value(root: Node, kind: str, loc: Sequence[str | int], ctx: Mapping[str, An
     return Fault(path, diagnostic(code, message, place, hint))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Words:
     """Finds the words for one faulty value.
 

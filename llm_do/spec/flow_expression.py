@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
+from llm_do._frozen import frozen
 from llm_do.spec.source import Node
 
 __all__ = [
@@ -29,7 +30,7 @@ MAX_NESTING = 50
 """Deepest nesting of parentheses."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reference:
     """A step by its name. Where it stands in the expression doesn't count when trees are compared.
 
@@ -42,14 +43,14 @@ class Reference:
     start: int = field(default=0, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Serial:
     """Steps one after the other: the output of each is the input of the next."""
 
     steps: tuple[FlowTree, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parallel:
     """Members side by side: each gets the same input, their outputs are joined in this order."""
 
@@ -173,7 +174,7 @@ _WORD = re.compile(r"[^\s>|()]+|.", re.DOTALL)
 _LONGEST_NAME = 64
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Token:
     kind: str
     text: str

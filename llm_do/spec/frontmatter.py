@@ -6,8 +6,8 @@ A file whose frontmatter is not quite one is an error that says so: an agent nev
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from llm_do._frozen import frozen
 from llm_do.spec.codes import diagnostic
 from llm_do.spec.diagnostics import Diagnostic, Place
 from llm_do.spec.source import Source, text_fault
@@ -19,7 +19,7 @@ _NEARLY_CLOSE = r"(?<=[\r\n])[ \t]*(?:-{3,}|[\u2010-\u2015]+|\.\.\.)[ \t]*(?=[\r
 _BLANK = " \t\r\n"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Frontmatter:
     """The two parts of an `.agent` file.
 

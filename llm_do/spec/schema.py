@@ -7,11 +7,11 @@ faults in `llm_do.spec.faults`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
+from llm_do._frozen import frozen
 from llm_do.spec.codes import diagnostic
 from llm_do.spec.diagnostics import Diagnostic
 from llm_do.spec.faults import Fault, close_to, describe, free_trap, unknown_key
@@ -25,7 +25,7 @@ M = TypeVar("M", bound=BaseModel)
 _ATTEMPTS = 8
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parsed(Generic[T]):
     """What became of one file.
 

@@ -10,10 +10,10 @@ import re
 import stat
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from llm_do._frozen import frozen
 from llm_do.spec.codes import diagnostic
 from llm_do.spec.diagnostics import Diagnostic, Place
 
@@ -51,7 +51,7 @@ Plain: TypeAlias = "Scalar | list[Plain] | dict[str, Plain]"
 """Data without places. A `Trap` stands where YAML's versions disagree about a value."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Trap:
     """An unquoted YAML scalar that is text to one reader and something else to another, such as `no`.
 
@@ -223,7 +223,7 @@ class Node:
             yield from node.walk((*loc, index))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NodeResult:
     """What became of a text: its tree, and what is wrong with it.
 
@@ -239,7 +239,7 @@ class NodeResult:
     traps: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadResult:
     """A file's text, or what is wrong with it.
 

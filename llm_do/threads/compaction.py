@@ -6,7 +6,7 @@ The first thing the user said and the latest messages stay; a tool call and its 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic_ai.messages import (
@@ -21,6 +21,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import Model, ModelRequestParameters
 
+from llm_do._frozen import frozen
 from llm_do.errors import LlmDoError
 from llm_do.runtime.results import Usage
 
@@ -74,7 +75,7 @@ def _characters(part: Any) -> int:
     return 4000 if isinstance(content, BinaryContent) else len(str(content))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Split:
     """A history in three: what stays at the beginning, what may go, what stays at the end."""
 

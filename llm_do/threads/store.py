@@ -6,9 +6,10 @@ Texts in these values are JSON, redacted already. A store never looks inside sta
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
+from llm_do._frozen import frozen
 from llm_do.runtime.recording import AgentState
 from llm_do.threads.values import Filter, Observation, RunRecord, StoredMessage, ThreadRecord
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Batch", "Begun", "Draft", "Ending", "EventRow", "MessageRow", "ThreadStore"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EventRow:
     """One event on its way into the journal."""
 
@@ -28,7 +29,7 @@ class EventRow:
     data: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MessageRow:
     """One message on its way into a history."""
 
@@ -40,7 +41,7 @@ class MessageRow:
     metadata: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Draft:
     """What a run has made of its thread so far; it counts once the run has ended.
 
@@ -57,7 +58,7 @@ class Draft:
     toolkits: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Batch:
     """What is written of a run at once.
 
@@ -76,7 +77,7 @@ class Batch:
     draft: Draft | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Begun:
     """What a run begins with.
 
@@ -95,7 +96,7 @@ class Begun:
     recovered: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ending:
     """The end of a run, saved in one transaction.
 

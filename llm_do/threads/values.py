@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from llm_do._frozen import frozen
 from llm_do.errors import UsageError
 from llm_do.runtime.recording import AgentState, ThreadConfig
 
@@ -28,7 +29,7 @@ _FIELDS = tuple(ThreadConfig.__dataclass_fields__)
 _NO_SECRETS = ("api_key", "apikey", "authorization", "password", "secret", "token")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ThreadRecord:
     """One thread as the store has it, without its messages.
 
@@ -63,7 +64,7 @@ class ThreadRecord:
     updated: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ThreadContext:
     """A thread's configuration and state, together."""
 
@@ -71,7 +72,7 @@ class ThreadContext:
     state: AgentState
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StoredMessage:
     """One message of a thread's history. It never changes.
 
@@ -92,7 +93,7 @@ class StoredMessage:
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunRecord:
     """One run as the journal knows it.
 
@@ -119,7 +120,7 @@ class RunRecord:
     events: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Observation:
     """One entry of the journal: an event of a run, as it was written.
 
@@ -142,7 +143,7 @@ class Observation:
     data: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Filter:
     """Which observations are meant; what is None lets everything through.
 

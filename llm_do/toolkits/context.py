@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 import immutables
@@ -16,6 +15,7 @@ from jsonschema.protocols import Validator
 from jsonschema.validators import extend  # pyright: ignore[reportUnknownVariableType]
 from referencing import Registry
 
+from llm_do._frozen import frozen
 from llm_do.errors import ContextValidationError, ToolkitError
 from llm_do.toolkits.frozen import Value, freeze, thaw
 
@@ -47,7 +47,7 @@ def validator_of(schema: Mapping[str, Any]) -> Validator:
     return _CHECKER(schema, registry=registry, format_checker=_CHECKER.FORMAT_CHECKER)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Rule:
     schema: Mapping[str, Any]
     validator: Validator

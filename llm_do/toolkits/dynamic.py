@@ -10,11 +10,11 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias, cast
 
 from pydantic_core import PydanticCustomError, core_schema, to_jsonable_python
 
+from llm_do._frozen import frozen
 from llm_do.errors import ToolkitError
 from llm_do.runtime.gates import DYNAMIC_MARK
 from llm_do.toolkits.frozen import Value, thaw
@@ -65,7 +65,7 @@ class UnresolvedError(Exception):
     """A dynamic type has no schema in this context; the text says why, after "it"."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sources:
     """Where dynamic types find what they stand for.
 

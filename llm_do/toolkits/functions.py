@@ -14,6 +14,7 @@ from pydantic_ai import RunContext
 from pydantic_ai import Tool as PydanticTool
 from typing_extensions import get_type_hints
 
+from llm_do._frozen import frozen
 from llm_do.errors import ToolkitError
 from llm_do.runtime.context import CallContext
 from llm_do.toolkits.context import Context
@@ -41,7 +42,7 @@ class ToolkitContext(RunContext[CallContext]):
         return await self.deps.call(name, input)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolkitTool:
     """One tool of a toolkit.
 

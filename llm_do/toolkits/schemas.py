@@ -6,12 +6,13 @@ Built once per value of an immutable context; what the types mean is in `llm_do.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias, cast
 
 import jsonschema
 from jsonschema.protocols import Validator
 
+from llm_do._frozen import frozen
 from llm_do.errors import ToolkitError
 from llm_do.toolkits.context import validator_of
 from llm_do.toolkits.dynamic import MARK, Dynamic, Sources, UnresolvedError, unmarked
@@ -21,7 +22,7 @@ __all__ = ["DynamicSchema", "Resolved"]
 Path: TypeAlias = "tuple[str | int, ...]"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Resolved:
     """A tool's schema in one context.
 

@@ -74,7 +74,7 @@ async def agent_create(
     if name in BUILTINS:
         raise ToolError(f"{name!r} is the name of a built-in toolset; choose another name")
     taken = runtime.registry.get(name)
-    if taken is not None and not (taken.kind == "agent" and _is_made(taken.value, call)):
+    if taken is not None and not (taken.kind == "agent" and project.is_made(taken.value)):
         raise ToolError(f"{name!r} is already the name of the project's own {taken.kind}; choose another name")
     if maker.states and (tools or toolsets):
         raise ToolError("your tools depend on states of yours, so no other agent can be given them")
@@ -103,8 +103,8 @@ async def agent_call(ctx: RunContext[CallContext], name: str, input: str) -> str
     """
     call = ctx.deps
     spec = call.runtime.registry.agent(name)
-    if spec is None or not _is_made(spec, call):
-        made = sorted(each.name for each in call.runtime.registry.agents() if _is_made(each, call))
+    if spec is None or not call.project.is_made(spec):
+        made = sorted(each.name for each in call.runtime.registry.agents() if call.project.is_made(each))
         known = f"Agents that were made: {', '.join(made)}." if made else "Make it with agent_create first."
         raise ToolError(f"there is no made agent called {name!r}. {known}")
     _check_within(spec, _maker(call))
@@ -189,14 +189,6 @@ def _own_toolset(maker: AgentSpec, name: str) -> ToolsetRef:
 
 def _own(what: str, names: Sequence[str]) -> str:
     return f"Your {what}: {', '.join(names)}." if names else f"You have no {what}."
-
-
-def _is_made(spec: AgentSpec, call: CallContext) -> bool:
-    """Whether an agent's file is one that `agent_create` writes."""
-    folder = call.project.generated_agents_dir
-    if folder is None or spec.place is None:
-        return False
-    return (call.project.root / spec.place.file).parent == folder
 
 
 def _check_within(spec: AgentSpec, caller: AgentSpec) -> None:

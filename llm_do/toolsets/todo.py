@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 from pydantic_ai import FunctionToolset, RunContext, Tool
 
+from llm_do._frozen import frozen
 from llm_do.errors import ToolError
 from llm_do.runtime.context import CallContext
 from llm_do.runtime.traits import TRAITS_KEY, BuiltinContext, ToolTraits
@@ -24,7 +25,7 @@ Text = Annotated[str, Field(min_length=1, max_length=500)]
 _MARKS: dict[Status, str] = {"open": "[ ]", "doing": "[>]", "done": "[x]", "dropped": "[-]"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Item:
     """One thing to do.
 

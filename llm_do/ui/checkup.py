@@ -10,13 +10,14 @@ import textwrap
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
 from llm_do import __version__
+from llm_do._frozen import frozen
 from llm_do.policy.display import visible
 from llm_do.ui.screen import is_plain
 
@@ -26,7 +27,7 @@ _EXTRAS = {"local": "xllamacpp", "otel": "opentelemetry-sdk"}
 _SKEW = 5.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Check:
     """One thing that was looked at.
 

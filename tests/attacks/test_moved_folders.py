@@ -74,3 +74,8 @@ def test_a_folder_too_large_to_look_through_is_for_a_person(root: Path, monkeypa
     for number in range(4):
         (root / "plain" / f"{number}").touch()
     assert summary(root, "mv plain other", any_command=False) == "person"
+
+
+def test_many_files_at_once_are_for_a_person(root: Path) -> None:
+    many = " ".join(f"{'./' * number}plain" for number in range(60))
+    assert summary(root, f"mv {many} other", any_command=False) == "person"

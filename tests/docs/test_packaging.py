@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import sys
 import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
+import grimp
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -13,8 +16,19 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 OWN = [Requirement(line) for line in PROJECT["project"]["dependencies"]]
-LOCAL = [Requirement(line) for line in PROJECT["project"]["optional-dependencies"]["local"]]
+EXTRAS = [Requirement(line) for extra in PROJECT["project"]["optional-dependencies"].values() for line in extra]
 TOOLS = [Requirement(line) for group in PROJECT["dependency-groups"].values() for line in group]
+
+# What comes with a package that is listed, in the version that this package wants.
+BROUGHT = {
+    "anthropic": "pydantic-ai-slim[anthropic]",
+    "fastmcp-slim": "pydantic-ai-slim[mcp]",
+    "google-genai": "pydantic-ai-slim[google]",
+    "httpx": "pydantic-ai-slim[google]",
+    "openai": "pydantic-ai-slim[openai]",
+    "opentelemetry-api": "pydantic-ai-slim",
+    "pydantic-core": "pydantic",
+}
 
 
 def constraints(name: str) -> dict[str, str]:
@@ -30,12 +44,12 @@ def test_a_constraint_file_holds_exact_versions_and_nothing_else(name: str) -> N
     assert [line for line in lines[1:] if not re.fullmatch(r"[a-z0-9-]+==[0-9][0-9a-z.]*", line)] == []
 
 
-@pytest.mark.parametrize("requirement", [*OWN, *LOCAL, *TOOLS], ids=lambda requirement: requirement.name)
+@pytest.mark.parametrize("requirement", [*OWN, *EXTRAS, *TOOLS], ids=lambda requirement: requirement.name)
 def test_the_tested_version_of_each_dependency_is_in_its_range(requirement: Requirement) -> None:
     assert constraints("tested.txt")[canonicalize_name(requirement.name)] in requirement.specifier
 
 
-@pytest.mark.parametrize("requirement", OWN, ids=lambda requirement: requirement.name)
+@pytest.mark.parametrize("requirement", [*OWN, *EXTRAS], ids=lambda requirement: requirement.name)
 def test_the_oldest_version_tested_is_the_oldest_that_is_allowed(requirement: Requirement) -> None:
     lowest = constraints("lowest.txt")[canonicalize_name(requirement.name)]
     bound = next(part.version for part in requirement.specifier if part.operator == ">=")
@@ -44,6 +58,22 @@ def test_the_oldest_version_tested_is_the_oldest_that_is_allowed(requirement: Re
     assert lowest.startswith(bound)
 
 
-@pytest.mark.parametrize("requirement", [*OWN, *LOCAL, *TOOLS], ids=lambda requirement: requirement.name)
+@pytest.mark.parametrize("requirement", [*OWN, *EXTRAS, *TOOLS], ids=lambda requirement: requirement.name)
 def test_each_dependency_has_an_upper_bound(requirement: Requirement) -> None:
     assert any(part.operator in ("<", "<=") for part in requirement.specifier)
+
+
+def test_each_package_that_is_imported_is_listed_or_comes_with_one_that_is() -> None:
+    graph = grimp.build_graph("llm_do", include_external_packages=True, cache_dir=None)
+    outside = {module for module in graph.modules if graph.is_module_squashed(module)} - set(sys.stdlib_module_names)
+    assert "pydantic_ai" in outside
+    owners = packages_distributions()
+    names = {module: {canonicalize_name(name) for name in owners[module]} for module in outside}
+    listed = {canonicalize_name(requirement.name): requirement for requirement in [*OWN, *EXTRAS]}
+    brought = {name for name, by in BROUGHT.items() if _is_listed(Requirement(by), listed)}
+
+    assert {module for module in outside if not names[module] & ({*listed} | brought)} == set()
+
+
+def _is_listed(by: Requirement, listed: dict[str, Requirement]) -> bool:
+    return by.name in listed and by.extras <= listed[by.name].extras

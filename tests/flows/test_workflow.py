@@ -22,6 +22,7 @@ from llm_do import (
     SerialGroup,
     Swarm,
     SwarmNode,
+    UsageError,
 )
 from tests.flows.flow_runs import finish, flow_runtime, outline, run_flow, streamed, text_of
 from tests.support.history import strict
@@ -496,6 +497,20 @@ def test_a_flow_is_called_from_code_as_an_agent_is() -> None:
     assert asked(a) == ["one", "two"]
     assert result.messages == []
     assert [record.path for record in result.calls if record.path.endswith("/b")] == ["main/pair/2/b"] * 2
+
+
+def test_a_flow_made_in_code_is_called_itself_by_an_entry_and_only_inside_a_run() -> None:
+    pair = Swarm([saying("a"), saying("b")], name="pair")
+
+    async def main(input: Any, ctx: CallContext) -> list[str]:
+        return [await pair("one"), await pair({"input": "two"})]
+
+    result = finish(flow_runtime(pair, entry=main))
+
+    assert text_of(result) == ["b's", "b's"]
+    assert [record.path for record in result.calls if record.path.endswith("/b")] == ["main/pair/2/b"] * 2
+    with pytest.raises(UsageError, match="outside of a run"):
+        asyncio.run(pair("three"))
 
 
 def test_a_flow_is_a_tool_of_an_agent_and_runs_unasked() -> None:

@@ -277,6 +277,20 @@ def test_a_name_that_a_broken_file_may_declare_is_not_told_as_unknown(checked: C
     ]
 
 
+def test_a_function_that_its_file_does_not_export_is_told_how(checked: Checked) -> None:
+    report = checked(
+        project(
+            main=agent("main", "tools: [add, sub, mul]\ntoolsets: [lookups]"),
+            tools=TOOLS + "def sub(a: int, b: int) -> int:\n    return a - b\ndef lookups(ctx): ...\n",
+        )
+    )
+    assert [item.hint for item in report.diagnostics] == [
+        "tools.py has it, but doesn't export it: put it into its list TOOLS, as in TOOLS = [sub]",
+        None,
+        "tools.py has it, but doesn't export it: put it into its list TOOLSETS, as in TOOLSETS = [lookups]",
+    ]
+
+
 def test_references_into_a_broken_file_are_not_told_again(checked: Checked) -> None:
     report = checked(
         project(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from llm_do._frozen import frozen
 from llm_do.spec.diagnostics import Severity
 
 __all__ = ["Code"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Code:
     """What a code stands for.
 

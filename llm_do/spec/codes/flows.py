@@ -46,7 +46,7 @@ FLOWS: dict[str, Code] = {
         '"flow": "researcher >> stylist >> writer"',
     ),
     "LD506": Code(
-        "Handover out of a flow",
+        "Handoff out of a flow",
         "error",
         "An agent in a handoff flow lists a target under `handoffs` that is not in the flow.",
         '"agents": ["triage"] and handoffs: [billing] in triage.agent',

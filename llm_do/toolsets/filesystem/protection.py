@@ -6,9 +6,10 @@ The same rules give the verdict before a call and guard the walk during it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 from llm_do.files.globs import Glob
@@ -19,6 +20,7 @@ from llm_do.policy.values import Effect, Verdict
 
 __all__ = ["Protection"]
 
+_MOST_LOOKED_AT = 5_000
 _NOT_WRITTEN = (".git", ".llm-do")
 
 
@@ -94,6 +96,46 @@ class Protection:
             if why := self._for_a_person(trail):
                 verdict = Verdict("ask", why, person_only=True)
         return verdict
+
+    def carried_verdict(self, source: str, targets: Sequence[str]) -> Verdict:
+        """The verdict on moving, copying or removing what is in a folder along with it.
+
+        Args:
+            source: The folder, or a link that stands for one; of any other file nothing is said.
+            targets: Paths that it may get.
+        """
+        try:
+            kind, place = self.root.stat(source, follow=False).kind, self.root.trail(source, follow=False)[-1]
+            if kind not in ("folder", "link"):
+                return Verdict("allow")
+            if self._leads_to_code(place):
+                return Verdict("ask", "only a person can allow a change of a project's Python file", person_only=True)
+            places = [place, *(trail for target in targets for trail in self.root.trail(target))]
+            for number, path in enumerate(self._below(place) if kind == "folder" else ()):
+                if number >= _MOST_LOOKED_AT:
+                    return Verdict("ask", "there is too much in it to be looked through", person_only=True)
+                if why := self._for_a_person(tuple(f"{each}/{path}" for each in places)):
+                    return Verdict("ask", why, person_only=True)
+        except FileRefusedError:
+            return Verdict("allow")
+        return Verdict("allow")
+
+    def _below(self, folder: str) -> Iterator[str]:
+        """All that is in a folder and the folders in it, relative to it; links are not followed."""
+        waiting = [""]
+        while waiting:
+            base = waiting.pop()
+            with self.root.folder(f"{folder}/{base}" if base else folder) as (opened, _):
+                entries = list(islice(opened.entries(), _MOST_LOOKED_AT + 1))
+            for entry in entries:
+                path = f"{base}/{entry.name}" if base else entry.name
+                yield path
+                if entry.kind == "folder":
+                    waiting.append(path)
+
+    def _leads_to_code(self, place: str) -> bool:
+        prefixes = [_fold_path(f"{at}/{place}") for at in self._bases]
+        return any(file[: len(prefix)] == prefix for file in self._python_files for prefix in prefixes)
 
     def _refuse(self, trail: tuple[str, ...], *, writing: bool) -> None:
         if why := self._blocked(trail, writing=writing):

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from llm_do._frozen import frozen
 from llm_do.errors import ToolError
 
 __all__ = ["Capture", "SafeGit", "safe_git"]
@@ -66,7 +66,7 @@ _OLDEST = (2, 31)
 """The first version that takes configuration from numbered environment variables."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SafeGit:
     """A git command as it is run.
 

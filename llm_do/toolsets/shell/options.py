@@ -7,8 +7,10 @@ table knows, never something else.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
+
+from llm_do._frozen import frozen
 
 __all__ = ["Options", "UnknownOptionError", "read_words"]
 
@@ -20,7 +22,7 @@ class UnknownOptionError(Exception):
     """A command has an option that its table doesn't name, or one that lacks its value."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Options:
     """The options of one program.
 

@@ -7,8 +7,8 @@ isn't one that only reads.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
+from llm_do._frozen import frozen
 from llm_do.toolsets.shell.options import Options, UnknownOptionError, read_words
 
 __all__ = ["READING_PROGRAMS", "NotReadingError", "Reading", "reads_only"]
@@ -137,7 +137,7 @@ class NotReadingError(Exception):
     """A command is not one of those that only read; the message is a clause that says why."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reading:
     """A command that only reads.
 

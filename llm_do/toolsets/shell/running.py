@@ -13,10 +13,10 @@ import signal
 import sys
 import uuid
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from llm_do._frozen import frozen
 from llm_do.errors import ToolError
 from llm_do.toolsets.shell.output import Capture, OutputLimitError
 
@@ -29,7 +29,7 @@ _GRACE = 0.5
 _MARK = "LLM_DO_COMMAND"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stage:
     """One process of a pipeline.
 
@@ -42,7 +42,7 @@ class Stage:
     environment: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ended:
     """How a pipeline ended.
 

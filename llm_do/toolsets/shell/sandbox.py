@@ -13,8 +13,9 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from llm_do._frozen import frozen
 
 __all__ = ["SandboxStatus", "sandboxed", "status"]
 
@@ -22,7 +23,7 @@ _PROBE_SECONDS = 5
 _MASKED = ("/home", "/root", "/tmp", "/var/tmp", "/run/user")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SandboxStatus:
     """Whether commands that only read are sandboxed.
 

@@ -85,7 +85,8 @@ class Shell:
     def resolve(self, args: Mapping[str, Any]) -> Mapping[str, Resolved]:
         """The parsed command, for rules; None when a path in it leads outside without looking so.
 
-        Where it doesn't only read, its directory too unless it is the usual one: the same words are another command there.
+        Where it doesn't only read, its directory too unless it is the usual one: the same words mean another command
+        there.
         """
         try:
             pipeline, cwd = self.parse(args)

@@ -5,11 +5,12 @@ One function for each kind of toolset. They are pure but for looking up where pa
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from llm_do._frozen import frozen
 from llm_do.files.paths import shown
 from llm_do.files.refusals import FileRefusedError
 from llm_do.files.root import Root
@@ -27,9 +28,13 @@ Judge = Callable[[Pipeline, str], Verdict]
 """Says what to do with a pipeline that would run in a directory, a path below the root."""
 
 _WRITERS = ("chmod", "chown", "cp", "dd", "install", "ln", "mkdir", "mv", "rm", "rmdir", "rsync", "sed", "tee", "touch")
+_TO_THE_LAST = ("cp", "install", "ln", "mv", "rsync")
 _DELETERS = ("shred", "truncate", "unlink")
 _MV = Options.of("finuvT", "", "force interactive no-clobber update verbose no-target-directory")
 _ELSEWHERE = "what is allowed is allowed in the usual directory, and this is another"
+_MOST_MOVED = 50
+_TARGET = re.compile(r"-[A-Za-z]*t|--t[a-z-]*")
+_TARGET_IN_WORD = re.compile(r"(?:-[A-Za-z]*?t|--t[a-z-]*=)(.+)", re.DOTALL)
 _SEVERITY = {"allow": 0, "ask": 1, "deny": 2}
 
 
@@ -124,7 +129,7 @@ def patterns(protection: Protection, allowed: Sequence[Pattern], home: str = "."
     return judge
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClassicRule:
     """One rule of a 0.3 configuration.
 
@@ -210,7 +215,7 @@ def _mv(protection: Protection, argv: Sequence[str], cwd: str) -> Verdict:
         operands = [text for role, _, text in read_words(argv[1:], _MV) if role == "operand"]
     except UnknownOptionError as error:
         return Verdict("deny", f"mv has the option {error}, which is not supported")
-    return _write_verdict(protection, operands, cwd) if operands else Verdict("ask", "it changes files")
+    return _write_verdict(protection, operands, cwd, operands[-1:]) if operands else Verdict("ask", "it changes files")
 
 
 def _asked_writes(protection: Protection, pipeline: Pipeline, cwd: str) -> Verdict:
@@ -220,15 +225,35 @@ def _asked_writes(protection: Protection, pipeline: Pipeline, cwd: str) -> Verdi
         if argv[0].rpartition("/")[2] in (*_WRITERS, *_DELETERS):
             operands = [word for word in argv[1:] if not word.startswith("-")]
             if operands:
-                found = _stricter(found, _write_verdict(protection, operands, cwd))
+                targets = _named_targets(argv)
+                if not targets and argv[0].rpartition("/")[2] in _TO_THE_LAST:
+                    targets = operands[-1:]
+                found = _stricter(found, _write_verdict(protection, operands, cwd, targets))
     return found
 
 
-def _write_verdict(protection: Protection, operands: Sequence[str], cwd: str) -> Verdict:
-    """The verdict on writing, moving or removing what the operands name, also as names in a folder they end with."""
-    into = [str(PurePosixPath(operands[-1]) / PurePosixPath(each).name) for each in operands[:-1]]
+def _named_targets(argv: Sequence[str]) -> list[str]:
+    """The folders that options name for all that is written, as GNU's programs have them."""
+    following = [argv[at + 1] for at, word in enumerate(argv[:-1]) if _TARGET.fullmatch(word)]
+    return [*following, *(found[1] for word in argv[1:] if (found := _TARGET_IN_WORD.fullmatch(word)))]
+
+
+def _write_verdict(protection: Protection, operands: Sequence[str], cwd: str, targets: Sequence[str]) -> Verdict:
+    """The verdict on writing, moving or removing what the operands name, also as names in the targets.
+
+    A folder that is no target counts for what is in it.
+    """
+    moved = [path for path in dict.fromkeys(operands) if path not in targets]
+    if len(moved) > _MOST_MOVED:
+        return Verdict("ask", f"it changes more than {_MOST_MOVED} files at once", person_only=True)
+    into = [str(PurePosixPath(target) / PurePosixPath(path).name) for target in targets for path in moved]
     found = Verdict("ask", "it changes files")
-    for path in (*operands, *into):
+    for path in moved:
+        if leads_outside(protection.root, cwd, [path]) is None:
+            name = PurePosixPath(path).name
+            ends = [_joined(cwd, end) for target in targets for end in (target, f"{target}/{name}")]
+            found = _stricter(found, protection.carried_verdict(_joined(cwd, path), ends))
+    for path in (*moved, *targets, *into):
         if outside := leads_outside(protection.root, cwd, [path]):
             found = _stricter(found, Verdict("ask", f"{shown(outside)} is outside the project's folder"))
         else:

@@ -1,0 +1,27 @@
+"""Arguments that are no text: said once, in the form that was asked for, and nothing runs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.cli.cli_processes import run, write_project
+
+BROKEN = os.fsdecode(b"h\xffi")
+
+
+@pytest.mark.parametrize("args", [[BROKEN], ["hi", "--thread", BROKEN], ["hi", "--user", BROKEN]])
+def test_an_argument_that_is_not_utf8_is_a_wrong_call(tmp_path: Path, args: list[str]) -> None:
+    write_project(tmp_path)
+    ended = run("run", str(tmp_path), *args, "--output", "json")
+    assert ended.code == 2
+    assert ended.json["status"] == "invalid"
+    assert "is not UTF-8" in ended.err
+    assert not (tmp_path / ".llm-do").exists()
+
+
+def test_a_folder_may_have_any_name(tmp_path: Path) -> None:
+    folder = write_project(tmp_path / BROKEN)
+    assert run("run", str(folder), "hi", "--no-record").code == 0

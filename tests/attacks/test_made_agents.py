@@ -1,0 +1,74 @@
+"""An agent that an agent made has no more rights than its maker: rules that name the maker hold for it too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llm_do import Runtime
+from tests.support.runs import agent, carry_out, project_of
+from tests.support.scripted import call, script
+
+ANSWERS = """
+agents:
+  one:
+  - tools: [{name: write_file, args: {path: one.txt, content: x}}]
+  - tools: [{name: agent_create, args: {name: two, model: "script:MODEL", instructions: W, toolsets: [NAME]}}]
+  - tools: [{name: agent_call, args: {name: two, input: go}}]
+  - text: done
+  two:
+  - tools: [{name: write_file, args: {path: two.txt, content: x}}]
+  - text: done
+"""
+
+
+def run(root: Path, *, approvals: Any = "approve_all", **rules: Any) -> list[str]:
+    """`main` makes `one`, which makes `two`; each tries to write. What was written."""
+    (root / "made").mkdir()
+    (root / "answers.yaml").write_text(
+        ANSWERS.replace("MODEL", str(root / "answers.yaml")).replace("NAME", "filesystem_project")
+    )
+    make = {
+        "instructions": "Write.",
+        "model": f"script:{root}/answers.yaml",
+        "toolsets": ["filesystem_project", "dynamic_agents"],
+    }
+    main = agent(
+        "main",
+        script(
+            call("agent_create", {"name": "one", **make}),
+            call("agent_call", {"name": "one", "input": "go"}),
+            call("write_file", path="main.txt", content="x"),
+            call("writer", input="go"),
+            "done",
+        ),
+        toolsets=["filesystem_project", "dynamic_agents", "writer"],
+    )
+    writer = agent(
+        "writer", script(call("write_file", path="writer.txt", content="x"), "done"), toolsets=["filesystem_project"]
+    )
+    project = project_of([main, writer], root=root, generated_agents_dir=root / "made")
+    runtime = Runtime(project, approvals=approvals, **rules)
+    result = carry_out(runtime)
+    assert result.status in ("completed", "denied"), result.error
+    return sorted(path.stem for path in root.glob("*.txt"))
+
+
+def test_without_rules_all_may_write(tmp_path: Path) -> None:
+    assert run(tmp_path) == ["main", "one", "two", "writer"]
+
+
+@pytest.mark.parametrize("rule", ["main:write_file", "main:write_file(**)", "ma?n:*_file"])
+def test_what_is_denied_to_the_maker_is_denied_to_what_it_makes(tmp_path: Path, rule: str) -> None:
+    assert run(tmp_path, deny=[rule]) == ["writer"]
+
+
+def test_what_is_denied_to_a_made_agent_is_not_denied_to_its_maker(tmp_path: Path) -> None:
+    assert run(tmp_path, deny=["one:write_file"]) == ["main", "writer"]
+
+
+def test_what_is_allowed_to_the_maker_is_not_thereby_allowed_to_what_it_makes(tmp_path: Path) -> None:
+    allowed = ["agent_create", "main:write_file"]
+    assert run(tmp_path, approvals="prompt", allow=allowed) == ["main"]

@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.cli.cli_processes import run_many
+
+
+def test_a_pattern_that_can_match_nothing_is_warned_of_and_the_run_goes_on(project: Callable[..., Path]) -> None:
+    root = project()
+    line = ["run", ".", "hello", "--no-record"]
+    ended = run_many(
+        {
+            "typo": ([*line, "--deny", "snd(to=eve)", "--allow", "main:sned"], root, b""),
+            "right": ([*line, "--deny", "send(to=eve)", "--allow", "*", "--deny", "transfer_to_x"], root, b""),
+            "quiet": ([*line, "--deny", "snd", "-q"], root, b""),
+        }
+    )
+
+    assert [each.code for each in ended.values()] == [0, 0, 0]
+    assert ended["typo"].err.splitlines() == [
+        "warning: --allow main:sned can't match: no agent has such a tool; did you mean `send`?",
+        "warning: --deny snd(to=eve) can't match: no agent has such a tool; did you mean `send`?",
+    ]
+    assert (ended["right"].err, ended["quiet"].err) == ("", "")
