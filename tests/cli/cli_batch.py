@@ -15,22 +15,40 @@ from pathlib import Path
 from typing import Any
 
 from llm_do.cli import main
+from llm_do.cli.app import COMMANDS
 
-COMMANDS = ("app", "check", "diagnostics", "dryrun", "init", "inputs", "running", "session")
-HEAVY = ("llm_do.models.script", "llm_do.threads.recorder", "llm_do.cli.stored", "llm_do.project.linker", "llm_do.spec.editor_schema", "llm_do.spec.render")
+HEAVY = (
+    *(f"llm_do.cli.{name}" for name in COMMANDS),
+    *(f"llm_do.cli.{name}" for name in ("chatting", "dryrun", "inputs", "running", "session", "stored", "templates")),
+    *(f"llm_do.models.{name}" for name in ("names", "script")),
+    "llm_do.project.apart",
+    "llm_do.project.linker",
+    "llm_do.spec.editor_schema",
+    "llm_do.spec.render",
+    "llm_do.threads.recorder",
+    "llm_do.toolsets.filesystem",
+    *(f"llm_do.ui.{name}" for name in ("explain", "graph", "toollist")),
+    "anyio._backends._asyncio",
+    "pydantic_ai.models.function",
+    "pydantic_ai.models.test",
+)
+"""What a run may import; a name that is gone makes all calls fail."""
 
 
-def call(args: list[str], cwd: str, stdin: str) -> dict[str, Any]:
-    """Run once, and say how it ended."""
+def call(args: list[str], cwd: str, stdin: str, env: dict[str, str], together: bool) -> dict[str, Any]:
+    """Run once, and say how it ended; `together` puts what goes to stderr into stdout."""
     # Not a TemporaryDirectory, which a child would take away when it ends.
     folder = tempfile.mkdtemp()
     files = [Path(folder, name) for name in ("in", "out", "err")]
     files[0].write_bytes(stdin.encode("latin-1"))
     child = os.fork()
     if child == 0:
-        begin(args, cwd, files if stdin else [Path(os.devnull), *files[1:]])
+        os.environ.clear()
+        os.environ.update(env)
+        files[0] = files[0] if stdin else Path(os.devnull)
+        begin(args, cwd, files[:2] if together else files)
     _, status = os.waitpid(child, 0)
-    out, err = (file.read_text(encoding="utf-8") for file in files[1:])
+    out, err = (file.read_text(encoding="utf-8") if file.exists() else "" for file in files[1:])
     shutil.rmtree(folder)
     return {"code": os.waitstatus_to_exitcode(status), "out": out, "err": err}
 
@@ -39,13 +57,15 @@ def begin(args: list[str], cwd: str, files: list[Path]) -> None:
     """Become the command line."""
     os.chdir(cwd)
     for number, file in enumerate(files):
-        os.dup2(os.open(file, os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT), number)
+        os.dup2(os.open(file, os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
+    if len(files) == 2:
+        os.dup2(1, 2)
     sys.argv = ["llm-do", *args]
     main()
 
 
 if __name__ == "__main__":
-    for name in (*HEAVY, *(f"llm_do.cli.{command}" for command in COMMANDS)):
+    for name in HEAVY:
         import_module(name)
     for line in sys.stdin:
         print(json.dumps(call(**json.loads(line))), flush=True)

@@ -129,8 +129,23 @@ class Batch:
 
     process: subprocess.Popen[str] | None = None
 
-    def run(self, args: Sequence[str], cwd: Path, stdin: bytes) -> Ended:
-        """Run once."""
+    def run(
+        self,
+        args: Sequence[str],
+        cwd: Path,
+        stdin: bytes = b"",
+        env: Mapping[str, str] | None = None,
+        together: bool = False,
+    ) -> Ended:
+        """Run once.
+
+        Args:
+            args: The words behind `llm-do`.
+            cwd: The folder it runs in.
+            stdin: What it can read; when that is nothing, the null device.
+            env: The whole environment; `environment()` when None.
+            together: Whether what goes to stderr is in `out` too.
+        """
         if self.process is None:
             self.process = subprocess.Popen(
                 [sys.executable, str(Path(__file__).with_name("cli_batch.py"))],
@@ -141,7 +156,13 @@ class Batch:
             )
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        call = {"args": list(args), "cwd": str(cwd), "stdin": stdin.decode("latin-1")}
+        call = {
+            "args": list(args),
+            "cwd": str(cwd),
+            "stdin": stdin.decode("latin-1"),
+            "env": dict(environment() if env is None else env),
+            "together": together,
+        }
         self.process.stdin.write(json.dumps(call) + "\n")
         self.process.stdin.flush()
         return Ended(**json.loads(self.process.stdout.readline()))
@@ -163,6 +184,13 @@ def run_many(calls: Mapping[str, tuple[Sequence[str], Path, bytes]]) -> dict[str
         calls: Name to arguments, folder and stdin; empty stdin is the null device.
     """
     return {name: BATCH.run(*call) for name, call in calls.items()}
+
+
+def forked(
+    *args: str, cwd: Path = REPOSITORY, stdin: bytes = b"", env: Mapping[str, str | None] | None = None
+) -> Ended:
+    """Run `llm-do` once as `run` does, in a fork: whatever its start is not about."""
+    return BATCH.run(args, cwd, stdin, environment(**(env or {})))
 
 
 def write_project(root: Path, answers: str = "", **files: str) -> Path:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.cli_processes import Ended, environment, run, run_many
+from tests.cli.cli_processes import Ended, environment, forked, run_many
 
 BROKEN = "---\nname: main\ntols: [send]\n---\nx"
 UNUSED = "---\nname: idle\nmodel: test\n---\nx"
@@ -59,7 +59,7 @@ def test_a_project_that_prints_while_it_is_linked_leaves_stdout_alone(project: C
     root = project()
     (root / "tools.py").write_text("print('imported')\n" + (root / "tools.py").read_text())
 
-    ended = run("check", "--format", "json", cwd=root)
+    ended = forked("check", "--format", "json", cwd=root)
 
     assert ended.json == {"diagnostics": [], "errors": 0, "warnings": 0}
     assert "imported\n" in ended.err
@@ -87,13 +87,13 @@ def test_check_and_schema_import_no_provider(project: Callable[..., Path]) -> No
 def test_schemas_are_json_schemas(kind: str) -> None:
     from jsonschema import Draft202012Validator
 
-    Draft202012Validator.check_schema(run("schema", kind).json)
+    Draft202012Validator.check_schema(forked("schema", kind).json)
 
 
 def test_init_writes_a_project_that_runs_and_never_overwrites(tmp_path: Path) -> None:
-    made = run("init", "demo", cwd=tmp_path)
+    made = forked("init", "demo", cwd=tmp_path)
     files = {path: path.read_bytes() for path in (tmp_path / "demo").rglob("*") if path.is_file()}
-    again = run("init", "demo", cwd=tmp_path)
+    again = forked("init", "demo", cwd=tmp_path)
     ended = run_many(
         {
             "check": (["check", "--strict", "demo"], tmp_path, b""),
@@ -130,8 +130,8 @@ def test_init_next_to_other_files_leaves_them_alone(tmp_path: Path) -> None:
 
 
 def test_models_lists_what_is_at_hand_and_why_not() -> None:
-    some = run("models", env={"OPENAI_API_KEY": "k"})
-    everything = run("models", "list", "--all")
+    some = forked("models", env={"OPENAI_API_KEY": "k"})
+    everything = forked("models", "list", "--all")
 
     assert "\nopenai:NAME\n" in some.out
     assert "anthropic:NAME" not in some.out

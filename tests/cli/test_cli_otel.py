@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.cli_processes import run
+from tests.cli.cli_processes import forked
 
 pytest.importorskip("opentelemetry.sdk")
 
@@ -14,7 +14,7 @@ pytest.importorskip("opentelemetry.sdk")
 def test_spans_of_agents_requests_and_tools_go_where_the_environment_says(project: Callable[..., Path]) -> None:
     root = project("- tools: [{name: send, args: {to: ann}}]\n- text: 'told: {tool}'")
 
-    ended = run("run", "x", "--otel", "--approve-all", cwd=root, env={"OTEL_TRACES_EXPORTER": "console"})
+    ended = forked("run", "x", "--otel", "--approve-all", cwd=root, env={"OTEL_TRACES_EXPORTER": "console"})
 
     assert (ended.code, ended.out) == (0, "told: sent to ann\n")
     decoder, spans, rest = json.JSONDecoder(), [], ended.err
@@ -29,7 +29,7 @@ def test_spans_of_agents_requests_and_tools_go_where_the_environment_says(projec
 
 
 def test_an_exporter_that_does_not_exist_is_a_usage_error(project: Callable[..., Path]) -> None:
-    ended = run("run", "x", "--otel", cwd=project(), env={"OTEL_TRACES_EXPORTER": "carrier-pigeon"})
+    ended = forked("run", "x", "--otel", cwd=project(), env={"OTEL_TRACES_EXPORTER": "carrier-pigeon"})
 
     assert ended.code == 2
     assert ended.err == (

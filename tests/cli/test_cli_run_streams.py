@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.cli.cli_processes import LLM_DO, environment, run, run_many
+from tests.cli.cli_processes import LLM_DO, environment, forked, run, run_many
 
 SHOUT = '- {tools: [{name: shout}], expect: "Zürich"}\n- text: "{tool} €"'
 ALLOW = ("--approve-all",)
@@ -195,7 +195,7 @@ def test_files_outside_of_the_project_and_stdin_are_attached_with_their_content(
     root = project("- {text: seen, expect: look}")
     (tmp_path / "note.txt").write_text("a note")
 
-    ended = run(
+    ended = forked(
         "run", "look", "--attach", str(tmp_path / "note.txt"), "--attach", "-", "--output", "json",
         cwd=root, stdin=b"piped bytes",
     )  # fmt: skip

@@ -12,6 +12,7 @@ import contextlib
 import io
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.cli_processes import BATCH
+
 ROOT = Path(__file__).parents[2]
 ELSEWHERE = {"diagnostics.md"}
 """Pages whose examples other tests run."""
@@ -29,6 +32,8 @@ DOCUMENTS = [ROOT / "README.md", *sorted(path for path in (ROOT / "docs").glob("
 FENCE = re.compile(
     r"^(?P<skip><!-- not run: .+ -->\n+)?```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
 )
+SHELL = re.compile(r"[$`~]")
+PUNCTUATION = set("();<>|&")
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\((?P<to>[^)#\s]+)")
 
 
@@ -109,17 +114,33 @@ def run_console(body: str, where: str) -> None:
     code = 0
     for part in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
         command, _, expected = part.partition("\n")
-        done = subprocess.run(
-            ["/bin/sh", "-c", f"(exit {code}); {command}"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        code = done.returncode
-        check_output(done.stdout, expected, f"{where}: {command}")
+        code, printed = run_command(command, code)
+        check_output(printed, expected, f"{where}: {command}")
+
+
+def run_command(command: str, before: int = 0) -> tuple[int, str]:
+    """Run a line of the shell's; the exit code, and what was printed.
+
+    Args:
+        command: The line. What needs no shell is run in a fork.
+        before: The exit code of the command before.
+    """
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    words = list(lexer)
+    if words[0] == "llm-do" and not SHELL.search(command) and not any(PUNCTUATION.issuperset(word) for word in words):
+        ended = BATCH.run(words[1:], Path.cwd(), env=os.environ, together=True)
+        return ended.code, ended.out
+    done = subprocess.run(
+        ["/bin/sh", "-c", f"(exit {before}); {command}"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, done.stdout
 
 
 def check_output(printed: str, expected: str, where: str) -> None:
@@ -145,8 +166,8 @@ def test_the_commands_of_an_examples_readme_run(name: str, session: Path) -> Non
     assert commands
     for command in commands:
         if "--model" not in command:
-            done = subprocess.run(["/bin/sh", "-c", command], stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
-            assert done.returncode in (0, 4), f"{command}: {done.stderr.decode()}"
+            code, printed = run_command(command)
+            assert code in (0, 4), f"{command}: {printed}"
 
 
 def test_the_index_names_every_document() -> None:

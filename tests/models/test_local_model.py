@@ -254,6 +254,7 @@ RECEIPTS = [
 @pytest.mark.local_model
 @pytest.mark.usefixtures("local_weights")
 class TestTheRealModel:
+    @pytest.mark.slow
     def test_it_reads_plain_receipts_and_counts_its_tokens(self) -> None:
         agent = Agent(
             ModelPool().get("local"),

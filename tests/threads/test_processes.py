@@ -20,7 +20,12 @@ def prompts(messages: list[ModelMessage]) -> list[str]:
 
 @pytest.mark.parametrize(
     ("processes", "threads", "turns"),
-    [(2, ["one"], 9), (8, ["one"], 3), (3, ["a", "b", "c", "d"], 3)],
+    [
+        (2, ["one"], 6),
+        (3, ["a", "b"], 3),
+        pytest.param(8, ["one"], 3, marks=pytest.mark.slow),
+        pytest.param(3, ["a", "b", "c", "d"], 9, marks=pytest.mark.slow),
+    ],
 )
 def test_processes_on_the_same_threads_lose_nothing(
     tmp_path: Path, processes: int, threads: list[str], turns: int
