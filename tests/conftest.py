@@ -1,6 +1,12 @@
-"""How thorough property tests are: a few examples among the quick tests, many among the slow ones (`-m slow`)."""
+"""How thorough property tests are: a few examples among the quick tests, many among the slow ones (`-m slow`).
+
+And that a run of the tests in the background, which a shell starts with Ctrl-C ignored, can test Ctrl-C all the same.
+"""
 
 from __future__ import annotations
+
+import signal
+import threading
 
 import pytest
 from hypothesis import is_hypothesis_test, settings
@@ -11,7 +17,9 @@ settings.register_profile("thorough", max_examples=300, deadline=None)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose how many examples there are, before tests are imported."""
+    """Choose how many examples there are, before tests are imported, and let what tests start hear Ctrl-C."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     settings.load_profile("thorough" if config.option.markexpr == "slow" else "quick")
 
 

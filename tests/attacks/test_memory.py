@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,9 @@ from llm_do.errors import ToolError
 from llm_do.files.root import Root
 from llm_do.toolsets.filesystem.protection import Protection
 from llm_do.toolsets.filesystem.searching import search
+from llm_do.toolsets.shell import shell_readonly
+from llm_do.toolsets.shell.sandbox import MEMORY
+from tests.toolsets.shell.support import context, run
 
 
 def found(root: Path, pattern: str) -> str:
@@ -47,3 +52,17 @@ def test_a_pattern_that_would_grow_beyond_memory_is_refused(tmp_path: Path, patt
 def test_ordinary_repetitions_are_searched_for(tmp_path: Path, pattern: str, text: str) -> None:
     (tmp_path / "a.txt").write_text(text)
     assert found(tmp_path, pattern).startswith("a.txt:1: ")
+
+
+@pytest.mark.skipif(shutil.which("prlimit") is None, reason="the machine has no `prlimit`")
+def test_a_command_that_runs_unasked_may_not_take_all_memory(tmp_path: Path) -> None:
+    result = run(shell_readonly(context(tmp_path)), "cat /proc/self/limits")
+    assert re.search(rf"Max address space +{MEMORY} +{MEMORY} ", result["stdout"])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("prlimit") is None, reason="the machine has no `prlimit`")
+def test_a_pattern_that_makes_grep_want_all_memory_ends_grep(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("aaa")
+    result = run(shell_readonly(context(tmp_path)), "grep -E '((a{1000}){1000}){1000}' a.txt", timeout=300)
+    assert "memory" in result["stderr"].lower(), result

@@ -9,6 +9,7 @@ import os
 import pty
 import signal
 import struct
+import subprocess
 import sys
 import termios
 import time
@@ -44,7 +45,8 @@ class Screen:
         self.raw = ""
         self._pid, self._number = pty.fork()
         if self._pid == 0:
-            _become(args, cwd, columns, rows, environment(**env))
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+            _become(args, cwd, environment(**env))
         self._child = fdspawn(self._number, encoding="utf-8", timeout=30)
         self._child.delaybeforesend = None
         self._child.logfile_read = self
@@ -93,13 +95,29 @@ class Screen:
         os.close(self._number)
 
 
-def _become(args: Sequence[str], cwd: Path, columns: int, rows: int, env: dict[str, str]) -> None:
-    """Be the command line, in the child."""
+def started(args: Sequence[str], cwd: Path, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
+    """Start the command line in a fork, with pipes for its output."""
+    for name in HEAVY:
+        import_module(name)
+    return subprocess.Popen(
+        ["llm-do"],
+        preexec_fn=lambda: _become(args, cwd, environment(), above=2),  # never gets as far as what would be executed
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _become(args: Sequence[str], cwd: Path, env: dict[str, str], above: int | None = None) -> None:
+    """Be the command line, in the child; `above` is the last file that is kept open."""
     try:
+        if above is not None:
+            os.closerange(above + 1, min(os.sysconf("SC_OPEN_MAX"), 65536))
         atexit._clear()
         warnings.resetwarnings()
         warnings.simplefilter("default")
-        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
         sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
         sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.cli.cli_processes import LLM_DO, environment, forked, run, run_many
+from tests.cli.cli_terminal import started
 
 SHOUT = '- {tools: [{name: shout}], expect: "Zürich"}\n- text: "{tool} €"'
 ALLOW = ("--approve-all",)
@@ -97,21 +98,14 @@ def test_a_reader_who_goes_away_is_no_error_and_a_full_disk_is_one(project: Call
 
 def test_stdin_that_is_silent_is_waited_for_with_a_notice(project: Callable[..., Path]) -> None:
     root = project()
-    process = subprocess.Popen(
-        [*LLM_DO, "run"],
-        cwd=root,
-        env=environment(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    process = started(["run"], root, stdin=subprocess.PIPE)
     assert process.stderr is not None
 
     notice = process.stderr.readline()
-    out, err = process.communicate(b"\xef\xbb\xbfhello", timeout=60)
+    out, err = process.communicate("\ufeffhello", timeout=60)
 
-    assert notice.startswith(b"waiting for input on stdin")
-    assert (out, err, process.returncode) == (b"answer to hello\n", b"", 0)
+    assert notice.startswith("waiting for input on stdin")
+    assert (out, err, process.returncode) == ("answer to hello\n", "", 0)
 
 
 MANIFEST = """\

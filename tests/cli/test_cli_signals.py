@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.cli_processes import LLM_DO, environment, write_project
+from tests.cli.cli_processes import write_project
+from tests.cli.cli_terminal import started
 
 MODEL = "- {text: late, delay: 60}"
 TOOL = "- tools: [{name: NAME, args: {ARGS}}]\n- text: never"
@@ -39,19 +40,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str,
     runs: dict[str, tuple[subprocess.Popen[str], Path]] = {}
     for number, (name, (answers, options, *_)) in enumerate(CASES.items()):
         root = write_project(tmp_path_factory.mktemp("signals") / str(number), answers)
-        command = [*LLM_DO, "run", "x", "--approve-all", "-v", *(options or ["--output", "json"])]
-        runs[name] = (
-            subprocess.Popen(
-                command,
-                cwd=root,
-                env=environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            ),
-            root,
-        )
+        runs[name] = (started(["run", "x", "--approve-all", "-v", *(options or ["--output", "json"])], root), root)
     return {name: _hit(process, root, *CASES[name][2:4]) for name, (process, root) in runs.items()}
 
 
@@ -107,15 +96,7 @@ def _alive(process: int) -> bool:
 
 def test_a_signal_before_anything_runs_is_quiet(project: Callable[..., Path]) -> None:
     root = project()
-    process = subprocess.Popen(
-        [*LLM_DO, "run", "--output", "json"],
-        cwd=root,
-        env=environment(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = started(["run", "--output", "json"], root, stdin=subprocess.PIPE)
     assert process.stderr is not None
     assert process.stderr.readline().startswith("waiting for input on stdin")
 

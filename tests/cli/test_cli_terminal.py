@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pexpect
@@ -12,6 +12,7 @@ import pyte
 import pytest
 
 from tests.cli.cli_processes import LLM_DO, environment
+from tests.cli.cli_terminal import Screen
 
 CHOICES = "abort the run: "
 ASK = "- tools: [{name: send, args: {to: ann}}]\n- text: 'told: {tool}'"
@@ -27,43 +28,21 @@ SEVERAL = r"""
 
 
 @pytest.fixture
-def terminal(project: Callable[..., Path]) -> Callable[..., pexpect.spawn]:
-    started: list[pexpect.spawn] = []
+def terminal(project: Callable[..., Path]) -> Iterator[Callable[..., Screen]]:
+    started: list[Screen] = []
 
-    def start(answers: str, *args: str, columns: int = 100, **env: str) -> pexpect.spawn:
-        child = pexpect.spawn(
-            LLM_DO[0],
-            [*LLM_DO[1:], "run", "x", *args],
-            cwd=str(project(answers)),
-            env=environment(**env),
-            encoding="utf-8",
-            timeout=30,
-            dimensions=(40, columns),
-        )
-        child.logfile_read = Log()
-        started.append(child)
-        return child
+    def start(answers: str, *args: str, columns: int = 100, **env: str) -> Screen:
+        started.append(Screen(["run", "x", *args], project(answers), columns, **env))
+        return started[-1]
 
     yield start
     for child in started:
-        child.close(force=True)
+        child.close()
 
 
-class Log(list[str]):
-    """All that the terminal was sent."""
-
-    def write(self, text: str) -> None:
-        self.append(text)
-
-    def flush(self) -> None:
-        pass
-
-
-def end(child: pexpect.spawn) -> tuple[int | None, str]:
+def end(child: Screen) -> tuple[int, str]:
     """Wait for the end: the exit code, and all that was written."""
-    child.expect(pexpect.EOF)
-    child.close()
-    return child.exitstatus, "".join(child.logfile_read)
+    return child.end(), child.raw
 
 
 def screen(text: str, columns: int = 100) -> list[str]:
@@ -73,18 +52,18 @@ def screen(text: str, columns: int = 100) -> list[str]:
     return [line.rstrip() for line in shown.display if line.strip()]
 
 
-def test_a_person_answers_each_question_with_a_key(terminal: Callable[..., pexpect.spawn]) -> None:
+def test_a_person_answers_each_question_with_a_key(terminal: Callable[..., Screen]) -> None:
     child = terminal(SEVERAL)
-    child.expect_exact(CHOICES)
-    child.sendline("what?")
-    child.expect_exact(CHOICES)
-    child.sendline("s")
-    child.expect_exact(CHOICES)  # the second call is allowed by the answer to the first
-    child.sendline("D")
-    child.expect_exact("note for the model: ")
-    child.sendline("never to bob")
-    child.expect_exact(CHOICES)
-    child.sendline(" Y ")
+    child.wait(CHOICES)
+    child.type("what?\n")
+    child.wait(CHOICES)
+    child.type("s\n")
+    child.wait(CHOICES)  # the second call is allowed by the answer to the first
+    child.type("D\n")
+    child.wait("note for the model: ")
+    child.type("never to bob\n")
+    child.wait(CHOICES)
+    child.type(" Y \n")
 
     code, text = end(child)
 
@@ -101,13 +80,13 @@ def test_a_person_answers_each_question_with_a_key(terminal: Callable[..., pexpe
     assert shown[-1].startswith("completed: 5 steps, 3 tool calls, ")
 
 
-def test_nothing_that_a_model_writes_does_anything_to_the_terminal(terminal: Callable[..., pexpect.spawn]) -> None:
+def test_nothing_that_a_model_writes_does_anything_to_the_terminal(terminal: Callable[..., Screen]) -> None:
     child = terminal(SEVERAL.replace("- tools: [{name: send, args: {to: ann}}]\n", ""), "-v")
-    child.expect_exact(CHOICES)
-    asked = "".join(child.logfile_read)
-    child.sendline("n")
-    child.expect_exact(CHOICES)
-    child.sendeof()
+    child.wait(CHOICES)
+    asked = child.raw
+    child.type("n\n")
+    child.wait(CHOICES)
+    child.type("\x04")
 
     code, text = end(child)
 
@@ -125,10 +104,10 @@ def test_nothing_that_a_model_writes_does_anything_to_the_terminal(terminal: Cal
     assert "\x07" not in text
 
 
-def test_ctrl_c_takes_the_question_down_and_ends_the_run(terminal: Callable[..., pexpect.spawn]) -> None:
+def test_ctrl_c_takes_the_question_down_and_ends_the_run(terminal: Callable[..., Screen]) -> None:
     child = terminal(ASK)
-    child.expect_exact(CHOICES)
-    child.sendintr()
+    child.wait(CHOICES)
+    child.type("\x03")
 
     code, text = end(child)
 
@@ -138,10 +117,10 @@ def test_ctrl_c_takes_the_question_down_and_ends_the_run(terminal: Callable[...,
     assert screen(text)[-1].startswith("interrupted: 1 step")
 
 
-def test_abort_ends_the_run_with_code_one(terminal: Callable[..., pexpect.spawn]) -> None:
+def test_abort_ends_the_run_with_code_one(terminal: Callable[..., Screen]) -> None:
     child = terminal(ASK)
-    child.expect_exact(CHOICES)
-    child.sendline("a")
+    child.wait(CHOICES)
+    child.type("a\n")
 
     code, text = end(child)
 
@@ -151,7 +130,7 @@ def test_abort_ends_the_run_with_code_one(terminal: Callable[..., pexpect.spawn]
 
 @pytest.mark.parametrize("env", [{"TERM": "dumb"}, {"CI": "1"}], ids=["dumb", "CI"])
 def test_in_ci_or_a_dumb_terminal_nobody_is_asked_and_nothing_is_drawn(
-    terminal: Callable[..., pexpect.spawn], env: dict[str, str]
+    terminal: Callable[..., Screen], env: dict[str, str]
 ) -> None:
     code, text = end(terminal(ASK, **env))
 
@@ -161,7 +140,7 @@ def test_in_ci_or_a_dumb_terminal_nobody_is_asked_and_nothing_is_drawn(
     assert "\x1b" not in text
 
 
-def test_streamed_text_stands_behind_its_agents_name(terminal: Callable[..., pexpect.spawn]) -> None:
+def test_streamed_text_stands_behind_its_agents_name(terminal: Callable[..., Screen]) -> None:
     code, text = end(terminal('- {text: "one two\\nmain > send()", delay: 0.1}', "-vv"))
 
     shown = screen(text)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
+from collections.abc import Mapping
 from importlib.metadata import packages_distributions
 from pathlib import Path
+from typing import Any
 
 import grimp
 import pytest
@@ -75,5 +77,5 @@ def test_each_package_that_is_imported_is_listed_or_comes_with_one_that_is() -> 
     assert {module for module in outside if not names[module] & ({*listed} | brought)} == set()
 
 
-def _is_listed(by: Requirement, listed: dict[str, Requirement]) -> bool:
+def _is_listed(by: Requirement, listed: Mapping[Any, Requirement]) -> bool:
     return by.name in listed and by.extras <= listed[by.name].extras

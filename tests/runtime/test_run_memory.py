@@ -62,14 +62,14 @@ def in_use(runtime: Runtime, times: int) -> tuple[int, int]:
 
 
 def test_what_a_run_keeps_grows_with_its_calls_only() -> None:
-    few, many = in_use(listening(), 15)[0], in_use(listening(), 45)[0]
+    few, many = in_use(listening(), 10)[0], in_use(listening(), 30)[0]
 
     assert many < few * 3.3
-    assert many / 45 < 10_000
+    assert many / 30 < 10_000
 
 
 def test_a_session_keeps_next_to_nothing_of_a_run_whose_result_is_gone() -> None:
-    with_result, afterwards = in_use(listening(), 30)
+    with_result, afterwards = in_use(listening(), 20)
 
     assert with_result > 10 * afterwards
 

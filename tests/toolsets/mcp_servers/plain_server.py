@@ -1,0 +1,96 @@
+"""A small MCP server over stdio that needs no SDK, so that it is there at once: `stdio_server.py` is one of the SDK's.
+
+What it is told on its command line says how it misbehaves. Each request has a thread, so that a slow one keeps none waiting.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+WRITING = threading.Lock()
+NUMBERS = {"a": {"type": "integer"}, "b": {"type": "integer"}}
+TOOLS: dict[str, dict[str, Any]] = {
+    "add": {"type": "object", "properties": NUMBERS, "required": ["a", "b"]},
+    **{name: {"type": "object", "properties": {}} for name in ("whoami", "crash", "slow", "flood")},
+    "fail": {"type": "object", "properties": {"why": {"type": "string"}}, "required": ["why"]},
+}
+
+
+def complain(text: str) -> None:
+    """Write a line to standard error."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def use(name: str, arguments: dict[str, Any]) -> str:
+    """Carry out a tool."""
+    if name == "add":
+        return str(arguments["a"] + arguments["b"])
+    if name == "whoami":
+        told = [os.environ.get(variable, "none") for variable in ("TOKEN", "OTHER_SECRET")]
+        return f"{os.getpid()} {told[0]} {told[1]} {Path.cwd()}"
+    if name == "crash":
+        complain("crashing as asked")
+        os._exit(3)
+    if name == "slow":
+        complain("thinking")
+        Path("slow").touch()
+        time.sleep(60)
+    if name == "flood":
+        for _ in range(5000):
+            complain("x" * 1000)
+        return "dry again"
+    raise ValueError(arguments.get("why", "late"))
+
+
+def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
+    """The result of a request; None when there is no such method."""
+    if method == "initialize":
+        server = {"name": "small", "version": "1"}
+        return {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": server}
+    if method == "tools/list":
+        return {
+            "tools": [{"name": name, "description": name, "inputSchema": schema} for name, schema in TOOLS.items()]
+        }
+    if method == "tools/call":
+        try:
+            text, failed = use(params["name"], params.get("arguments") or {}), False
+        except ValueError as error:
+            text, failed = str(error), True
+        return {"content": [{"type": "text", "text": text}], "isError": failed}
+    return {} if method == "ping" else None
+
+
+def serve(request: dict[str, Any]) -> None:
+    """Answer one request."""
+    result = answer(request["method"], request.get("params") or {})
+    said = {"error": {"code": -32601, "message": "Method not found"}} if result is None else {"result": result}
+    with WRITING:
+        print(json.dumps({"jsonrpc": "2.0", "id": request["id"], **said}), flush=True)
+
+
+def main(mode: str) -> None:
+    """Answer requests until there are no more."""
+    if mode == "dies":
+        sys.exit("no configuration found\nplease configure me")
+    if mode == "hangs":
+        complain("waiting for a miracle")
+        time.sleep(60)
+    if mode == "babbles":
+        print("this is no protocol", flush=True)
+    if mode == "floods":
+        for _ in range(2000):
+            complain("flood " * 100)
+    for line in sys.stdin:
+        request = json.loads(line)
+        if "id" in request:
+            threading.Thread(target=serve, args=(request,), daemon=True).start()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else "well")
