@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.measure import Figure
 
-NAMES = ("startup", "whole_run", "in_process", "flows", "threads")
+NAMES = ("startup", "whole_run", "in_process", "flows", "threads", "toolkits", "decide", "link")
 
 
 def describe() -> str:

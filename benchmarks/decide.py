@@ -1,19 +1,17 @@
-"""How long one decision takes, and reading one rule: `python benchmarks/decide.py [RULES]`.
-
-Prints the processor time of one decision for calls of several kinds, with 50 rules by default.
-"""
+"""How long one decision takes, and reading one rule, in processor time."""
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 
+from benchmarks.measure import Figure
 from llm_do.policy.decide import decide
 from llm_do.policy.hints import allow_hint
 from llm_do.policy.rules import build_policy
 from llm_do.policy.values import ToolCallInfo
 
+RULES = 50
 TARGET_US = 100.0
 
 
@@ -41,9 +39,9 @@ def command(*stages: str) -> ToolCallInfo:
     return ToolCallInfo("shell", {"command": " | ".join(stages)}, primary="command", resolved=resolved)
 
 
-def main() -> int:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 50
-    policy, faults = build_policy(approvals(count))
+def main() -> list[Figure]:
+    """Measure decisions among fifty rules, none of which matches, and reading one rule."""
+    policy, faults = build_policy(approvals(RULES))
     assert not faults
     path = "area1/a/b/c/d/notes.txt"
     calls = {
@@ -53,17 +51,12 @@ def main() -> int:
         "a pipeline of three": command("git log --oneline", "grep -v fix", "head -3"),
         "a wrapped command": command("env A=1 timeout 5 sh -c script with many words here"),
     }
-    worst = 0.0
-    print(f"one decision with {count} rules, none of which matches")
-    for name, call in calls.items():
-        spent = micros(lambda call=call: decide(call, policy))
-        worst = max(worst, spent)
-        print(f"  {name:22}{spent:8.1f} us")
-    print(f"reading one rule        {micros(lambda: build_policy(approvals(100))) / 100:8.1f} us")
-    print(f"the rule for a call     {micros(lambda: allow_hint(calls['a file'])):8.1f} us")
-    print(f"target {TARGET_US:.0f} us: {'met' if worst < TARGET_US else 'missed'}")
-    return 0 if worst < TARGET_US else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    figures = [
+        Figure(
+            f"decision about {name}, {RULES} rules", micros(lambda call=call: decide(call, policy)), TARGET_US, " us"
+        )
+        for name, call in calls.items()
+    ]
+    read = micros(lambda: build_policy(approvals(100))) / 100
+    hint = micros(lambda: allow_hint(calls["a file"]))
+    return [*figures, Figure("reading one rule", read, unit=" us"), Figure("the rule for a call", hint, unit=" us")]

@@ -124,7 +124,7 @@ def _child(number: int) -> Callable[..., Awaitable[str]]:
 
 def _walls(name: str, ours: Any, reference: Any) -> Figure:
     """Both against the ideal, and so against each other."""
-    one, other = interleaved(ours, reference, rounds=9, clock=time.perf_counter)
+    one, other = interleaved(ours, reference, rounds=5, clock=time.perf_counter)
     return Figure(name, one / other, 1.15, detail=f"{one / IDEAL:.3f} and {other / IDEAL:.3f} of the ideal")
 
 

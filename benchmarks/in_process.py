@@ -11,6 +11,7 @@ from typing import Any
 from benchmarks.measure import Figure, interleaved
 from benchmarks.server import serving
 from llm_do import AgentSpec, Project, Runtime, tool
+from llm_do.policy.rules import build_policy
 from llm_do.project.project import EntrySpec
 from llm_do.project.registry import Registered, Registry
 
@@ -108,7 +109,8 @@ def approvals() -> Figure:
     """The same with fifty rules against none."""
     rules = {"allow": [f"tool_{number}(x=*)" for number in range(50)]}
     spec_rules = runtime("tools-10")
-    with_rules = Runtime(Project(Path.cwd(), spec_rules.project.entry, spec_rules.project.registry, approvals=rules))
+    policy, _ = build_policy(rules)
+    with_rules = Runtime(Project(Path.cwd(), spec_rules.project.entry, spec_rules.project.registry, policy=policy))
     without = runtime("tools-10")
     one, other = interleaved(times(4, lambda: with_rules.run("x")), times(4, lambda: without.run("x")), rounds=9)
     return Figure("fifty rules / none", one / other, 1.03)

@@ -1,19 +1,17 @@
-"""How long linking takes and what a linked agent weighs: `python benchmarks/link.py [AGENTS]`.
-
-Prints processor time and memory for each agent, for a project of some and for one of ten times as many.
-"""
+"""How long linking takes and what a linked agent weighs: processor time and memory, as the number of agents grows."""
 
 from __future__ import annotations
 
 import gc
-import sys
 import tempfile
 import time
 import tracemalloc
 from pathlib import Path
 
+from benchmarks.measure import Figure
 from llm_do.project.linker import link
 
+AGENTS = 1000
 TARGET_MS = 0.25
 TARGET_KB = 10.0
 ROUNDS = 3
@@ -43,14 +41,14 @@ def write_project(root: Path, count: int) -> None:
         (root / f"agent_{number}.agent").write_text(text, encoding="utf-8")
 
 
-def measure(count: int) -> tuple[float, float]:
+def measure(count: int, rounds: int = ROUNDS) -> tuple[float, float]:
     """Milliseconds of processor time, and kilobytes kept, for each of so many agents."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         write_project(root, count)
         link(root)
         spent: list[float] = []
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             gc.collect()
             start = time.process_time()
             link(root)
@@ -66,30 +64,13 @@ def measure(count: int) -> tuple[float, float]:
     return min(spent) * 1000 / count, (after - before) / 1000 / count
 
 
-def main(count: int = 1000) -> dict[str, float]:
-    """Measure.
-
-    Args:
-        count: Agents of the smaller project.
-
-    Returns:
-        Milliseconds and kilobytes for each agent, of the project and of one of ten times its size.
-    """
-    few_ms, few_kb = measure(count)
-    many_ms, many_kb = measure(count * 10)
-    return {
-        "link_ms_per_agent": few_ms,
-        "link_kb_per_agent": few_kb,
-        "link_ms_per_agent_x10": many_ms,
-        "link_kb_per_agent_x10": many_kb,
-        "link_growth": many_ms / few_ms,
-    }
-
-
-if __name__ == "__main__":
-    figures = main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)
-    for name, value in figures.items():
-        print(f"{name:24}{value:8.3f}")
-    met = figures["link_ms_per_agent"] <= TARGET_MS and figures["link_kb_per_agent"] <= TARGET_KB
-    print(f"targets {TARGET_MS} ms and {TARGET_KB:g} KB: {'met' if met else 'missed'}")
-    sys.exit(0 if met else 1)
+def main() -> list[Figure]:
+    """Measure a project of a thousand agents, and one of ten thousand."""
+    few_ms, few_kb = measure(AGENTS)
+    many_ms, many_kb = measure(AGENTS * 10, rounds=1)
+    return [
+        Figure(f"linking {AGENTS} agents, each", few_ms, TARGET_MS, " ms"),
+        Figure(f"{AGENTS} linked agents, each", few_kb, TARGET_KB, " KB"),
+        Figure(f"linking {AGENTS * 10} agents, each / of {AGENTS}", many_ms / few_ms, 1.2, detail=f"{many_ms:.3f} ms"),
+        Figure(f"{AGENTS * 10} linked agents, each / of {AGENTS}", many_kb / few_kb, 1.1, detail=f"{many_kb:.2f} KB"),
+    ]

@@ -55,27 +55,34 @@ def environment() -> dict[str, str]:
     return {**kept, "PYDANTIC_AI_NO_BANNER": "1", "OPENAI_API_KEY": "benchmark"}
 
 
-def cpu_of(command: Sequence[str], cwd: str | None = None, extra: dict[str, str] | None = None) -> float:
+def cpu_of(
+    command: Sequence[str], cwd: str | None = None, extra: dict[str, str] | None = None, *, code: int = 0
+) -> float:
     """Processor seconds, user and system, of a whole process.
 
     Raises:
-        RuntimeError: It ended with another code than 0.
+        RuntimeError: It ended with another code than `code`.
     """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(
         command, cwd=cwd, env={**environment(), **(extra or {})}, capture_output=True, text=True, check=False
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode != 0:
+    if done.returncode != code:
         raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}: {done.stderr[-2000:]}")
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def interleaved_processes(
-    ours: Sequence[str], reference: Sequence[str], *, rounds: int = 7, extra: dict[str, str] | None = None
+    ours: Sequence[str],
+    reference: Sequence[str],
+    *,
+    rounds: int = 7,
+    extra: dict[str, str] | None = None,
+    code: int = 0,
 ) -> tuple[float, float]:
-    """Median processor seconds of two commands, run in turns after one warm-up each."""
-    pairs = [(cpu_of(ours, extra=extra), cpu_of(reference, extra=extra)) for _ in range(rounds + 1)][1:]
+    """Median processor seconds of two commands, run in turns after one warm-up each; ours ends with `code`."""
+    pairs = [(cpu_of(ours, extra=extra, code=code), cpu_of(reference, extra=extra)) for _ in range(rounds + 1)][1:]
     return statistics.median(one for one, _ in pairs), statistics.median(other for _, other in pairs)
 
 

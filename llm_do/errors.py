@@ -133,7 +133,7 @@ class InputError(UsageError):
 
 
 class ToolkitError(UsageError):
-    """A toolkit is put together or used wrongly: an unknown filter, a tool twice, a context that is only for reading."""
+    """A toolkit is put together or used wrongly: an unknown filter, a tool twice, a context only for reading."""
 
 
 class LinkError(LlmDoError):
@@ -162,7 +162,7 @@ class ToolError(LlmDoError):
 
 
 class ContextValidationError(ToolError):
-    """A value doesn't fit its schema in a toolkit's context; `key` is whose, `rule` the JSON Schema keyword it breaks."""
+    """A value doesn't fit its schema in a toolkit's context; `key` is whose, `rule` the keyword it breaks."""
 
     def __init__(self, message: str, *, key: str, rule: str, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)

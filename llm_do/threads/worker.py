@@ -74,15 +74,22 @@ class Worker:
         with self._lock:
             self._jobs.put(work)
             self._waiting += 1
-            if not self._running:
-                self._running = True
-                self._thread = threading.Thread(target=self._serve, name="llm-do-store", daemon=True)
-                self._thread.start()
+            if self._running:
+                return
+            self._running = True
+            self._thread = threading.Thread(
+                target=self._serve, args=(self._idle_seconds,), name="llm-do-store", daemon=True
+            )
+        try:
+            self._thread.start()
+        except RuntimeError:  # a process that is ending starts no threads, since Python 3.12
+            self._thread = threading.current_thread()
+            self._serve(0)
 
-    def _serve(self) -> None:
+    def _serve(self, idle_seconds: float) -> None:
         while True:
             try:
-                work = self._jobs.get(timeout=self._idle_seconds)
+                work = self._jobs.get(timeout=idle_seconds)
             except queue.Empty:
                 with self._lock:
                     if self._waiting == 0:

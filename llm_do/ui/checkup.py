@@ -9,7 +9,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import asdict
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -171,9 +171,8 @@ def _store(path: Path) -> Check:
     import sqlite3
 
     try:
-        with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=2) as opened:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=2)) as opened:
             said = str(opened.execute("pragma quick_check").fetchone()[0])
-        opened.close()
     except sqlite3.Error as error:
         said = str(error)
     if said == "ok":

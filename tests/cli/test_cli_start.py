@@ -3,12 +3,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from llm_do.cli.app import COMMANDS
 from llm_do.cli.failure import asked_output
 from tests.cli.cli_processes import LLM_DO, REPOSITORY, environment, run
+from tests.support.openai_server import serve
 
 LIGHT = [
     ["--version"],
@@ -153,3 +155,45 @@ def test_a_shell_completes_commands_and_options() -> None:
 
     assert completed("llm-do m") == ["models"]
     assert completed("llm-do run --max-") == ["--max-depth", "--max-steps"]
+
+
+UNUSED = (
+    "IPython",
+    "httpx._main",
+    "jsonschema",
+    "llm_do.cli.chat",
+    "llm_do.flows",
+    "llm_do.project.child",
+    "llm_do.toolkits",
+    "llm_do.toolsets",
+    "logfire",
+    "openai.lib.streaming",
+    "openai.resources.chat",
+    "prompt_toolkit",
+    "pydantic_ai.providers.ollama",
+    "rich",
+)
+
+RUN = """
+import json, sys
+from llm_do.cli import app
+code = app.run(["run", "main.agent", "Hello", "--model", "openai-chat:text"])
+json.dump({"code": code, "modules": sorted(sys.modules)}, open(sys.argv[1], "w"))
+"""
+
+
+def test_a_plain_run_imports_nothing_it_does_not_use(tmp_path: Path) -> None:
+    (tmp_path / "main.agent").write_text("---\nname: main\n---\nAnswer.\n")
+    with serve({"text": [{"text": "Hello."}]}) as (url, _):
+        subprocess.run(
+            [sys.executable, "-c", RUN, "seen.json"],
+            cwd=tmp_path,
+            env={**environment(), "OPENAI_BASE_URL": url, "OPENAI_API_KEY": "k"},
+            capture_output=True,
+            timeout=60,
+            check=True,
+        )
+    seen = json.loads((tmp_path / "seen.json").read_text())
+
+    assert seen["code"] == 0
+    assert [name for name in UNUSED if name in seen["modules"]] == []

@@ -130,7 +130,7 @@ def test_a_run_that_takes_too_long_ends_all_members() -> None:
         step.__name__ = name
         return step
 
-    result = run_flow(ParallelGroup("all", [member("a"), member("b")], on_error="collect"), run_timeout=0.05)
+    result = run_flow(ParallelGroup("all", [member("a"), member("b")], on_error="collect"), run_timeout=0.5)
 
     assert (result.status, type(result.error).__name__) == ("limited", "RunTimeoutError")
     assert sorted(ended) == ["a", "b"]

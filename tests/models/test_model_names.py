@@ -20,6 +20,7 @@ def test_every_prefix_that_pydantic_ai_lists_is_known() -> None:
     assert listed - set(PROVIDERS) == set()
 
 
+@pytest.mark.slow  # it imports every provider's package
 def test_every_known_prefix_is_one_that_pydantic_ai_has() -> None:
     for prefix in PROVIDERS:
         try:

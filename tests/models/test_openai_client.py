@@ -96,3 +96,16 @@ def test_a_status_error_is_the_sdks_and_is_not_retried(server: tuple[str, list[R
         asyncio.run(fail())
     assert raised.value.status_code == 500
     assert len(log) == 1
+
+
+def test_what_the_lean_client_does_not_do_itself_is_the_sdks(server: tuple[str, list[Request]]) -> None:
+    client = LeanOpenAI(base_url=server[0], api_key="k", max_retries=0)
+
+    async def ask() -> str | None:
+        async with client:
+            raw = await client.chat.completions.with_raw_response.create(
+                model="calls", messages=[{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]
+            )
+            return raw.parse().choices[0].message.content
+
+    assert asyncio.run(ask()) == "It is ."

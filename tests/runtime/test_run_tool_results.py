@@ -267,11 +267,11 @@ def test_a_sync_tool_that_takes_too_long_is_abandoned_and_can_see_it() -> None:
     try:
         result = run_spec(agent("main", script([call("slow")], "fin"), tools=[slow], tool_timeout=0.02))
     finally:
-        ended = seen.wait(2)
+        ended = seen.wait(30)
         release.set()
 
     assert ended
-    assert time.perf_counter() - started < 2
+    assert time.perf_counter() - started < 30
     assert [text for _, _, text in results_of(result.messages)] == ["timed out after 0.02 s"]
 
 

@@ -8,6 +8,7 @@ import random
 import signal
 import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -45,7 +46,8 @@ def kill_at_random(root: Path, seed: int) -> list[str]:
 
 
 def check_after_kill(root: Path, told: list[str], mark: str) -> None:
-    assert sqlite3.connect(root / ".llm-do" / "state.db").execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    with closing(sqlite3.connect(root / ".llm-do" / "state.db")) as db:
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     runtime = runtime_of([agent("main", script("fine"))], root=root)
     result = on_thread(runtime, "still there?")[0]
     assert result.status == "completed", result.error

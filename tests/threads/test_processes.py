@@ -5,13 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import pytest
 from pydantic_ai.messages import ModelMessage, UserPromptPart
 
+from llm_do.threads.worker import Worker
 from tests.support.history import strict
 from tests.threads.thread_support import child, record_of, state_file, whole
+
+ROOT = Path(__file__).parents[2]
 
 
 def prompts(messages: list[ModelMessage]) -> list[str]:
@@ -62,3 +68,26 @@ def test_processes_on_the_same_threads_lose_nothing(
     assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     db.close()
     asyncio.run(store.aclose())
+
+
+def test_a_store_that_was_never_used_lets_its_process_end_quietly(tmp_path: Path) -> None:
+    program = (
+        "import pathlib, sys\nfrom llm_do.threads import SqliteStore\nstore = SqliteStore(pathlib.Path(sys.argv[1]))"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "state.db")]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+def test_a_store_works_where_no_thread_can_be_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    worker = Worker(lambda: sqlite3.connect(tmp_path / "a.db", check_same_thread=False))
+
+    assert worker.submit(lambda db: db.execute("select 1").fetchone()).result(timeout=0) == (1,)
+    worker.close()
+    assert worker.submit(lambda db: db.execute("select 2").fetchone()).result(timeout=0) == (2,)
+    worker.close()

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from llm_do import Project
 from llm_do.project.linker import check
-from tests.threads.thread_support import ROOT
-
-Do = Callable[..., "Done"]
+from tests.cli.cli_processes import BATCH, Ended, environment
 
 ANSWERS = """
 agents:
@@ -43,39 +37,15 @@ def write(root: Path, manifest: dict[str, object]) -> None:
     (root / "answers.yaml").write_text(ANSWERS, encoding="utf-8")
 
 
-@dataclass
-class Done:
-    """How a command line ended."""
-
-    returncode: int
-    stdout: str
-    stderr: str
+@pytest.fixture(scope="module", autouse=True)
+def _batch() -> Iterator[None]:
+    yield
+    BATCH.close()
 
 
-@pytest.fixture(scope="module")
-def lines() -> Iterator[subprocess.Popen[str]]:
-    """A process that carries out command lines, each in a fork of its own."""
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
-    command = [sys.executable, str(ROOT / "tests" / "cli" / "cli_batch.py")]
-    with subprocess.Popen(command, env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        yield process
-        assert process.stdin is not None
-        process.stdin.close()
-
-
-@pytest.fixture
-def do(lines: subprocess.Popen[str]) -> Do:
-    """Carries out one command line in a folder."""
-
-    def carry_out(root: Path, *args: str, stdin: str = "") -> Done:
-        assert lines.stdin is not None
-        assert lines.stdout is not None
-        lines.stdin.write(json.dumps({"args": args, "cwd": str(root), "stdin": stdin}) + "\n")
-        lines.stdin.flush()
-        ended = json.loads(lines.stdout.readline())
-        return Done(ended["code"], ended["out"], ended["err"])
-
-    return carry_out
+def do(root: Path, *args: str, stdin: str = "") -> Ended:
+    """Carry out one command line in a folder."""
+    return BATCH.run(args, root, stdin.encode(), environment(NO_COLOR="1"))
 
 
 def test_threads_and_compaction_are_read_from_files(project: Path) -> None:
@@ -111,47 +81,47 @@ def test_context_providers_are_linked_and_a_wrong_one_is_a_diagnostic(tmp_path: 
     assert "LD212" in codes
 
 
-def test_a_conversation_goes_on_in_another_process_and_can_be_looked_at(project: Path, do: Do) -> None:
-    assert do(project, "run", "hello", "--thread", "t").stdout == "first\n"
-    assert do(project, "run", "again", "--thread", "t").stdout == "second\n"
-    assert do(project, "run", "hello", "--thread", "t", "--user", "ann").stdout == "first\n"
+def test_a_conversation_goes_on_in_another_process_and_can_be_looked_at(project: Path) -> None:
+    assert do(project, "run", "hello", "--thread", "t").out == "first\n"
+    assert do(project, "run", "again", "--thread", "t").out == "second\n"
+    assert do(project, "run", "hello", "--thread", "t", "--user", "ann").out == "first\n"
 
-    assert [line.split()[:3] for line in do(project, "threads", "list").stdout.splitlines()] == [["t", "4", "messages"]]
-    assert len(do(project, "threads", "list", "--all").stdout.splitlines()) == 2
-    shown = do(project, "threads", "show", "t").stdout
+    assert [line.split()[:3] for line in do(project, "threads", "list").out.splitlines()] == [["t", "4", "messages"]]
+    assert len(do(project, "threads", "list", "--all").out.splitlines()) == 2
+    shown = do(project, "threads", "show", "t").out
     assert "user: hello" in shown
     assert "assistant: second" in shown
-    assert json.loads(do(project, "threads", "config", "t").stdout)["history_limit"] == 9
-    runs = json.loads(do(project, "runs", "list", "--json").stdout)
+    assert json.loads(do(project, "threads", "config", "t").out)["history_limit"] == 9
+    runs = json.loads(do(project, "runs", "list", "--json").out)
     assert [run["status"] for run in runs] == ["completed"] * 3
     events = [
-        json.loads(line) for line in do(project, "runs", "show", runs[0]["run_id"][:8], "--events").stdout.splitlines()
+        json.loads(line) for line in do(project, "runs", "show", runs[0]["run_id"][:8], "--events").out.splitlines()
     ]
     assert [event["type"] for event in events][:1] == ["run_started"]
     assert events[-1]["output"] == "first"
 
 
-def test_settings_forks_branches_export_and_import(project: Path, do: Do) -> None:
+def test_settings_forks_branches_export_and_import(project: Path) -> None:
     for text in ("one", "two"):
         do(project, "run", text, "--thread", "t")
 
     changed = json.loads(
-        do(project, "threads", "set", "t", "history_limit=4", "model_settings.temperature=0.5", "enabled_tools=").stdout
+        do(project, "threads", "set", "t", "history_limit=4", "model_settings.temperature=0.5", "enabled_tools=").out
     )
     assert changed == {"history_limit": 4, "model_settings": {"temperature": 0.5}, "compaction": {"max_tokens": 5000}}
-    assert do(project, "threads", "fork", "t", "copy", "--at", "2").stdout == "copy: 2 messages\n"
-    assert do(project, "run", "other", "--thread", "copy").stdout == "second\n"
-    assert do(project, "threads", "branch", "t", "--at", "2").stdout == "t: 2 messages\n"
-    (branch,) = do(project, "threads", "branch", "t").stdout.splitlines()
+    assert do(project, "threads", "fork", "t", "copy", "--at", "2").out == "copy: 2 messages\n"
+    assert do(project, "run", "other", "--thread", "copy").out == "second\n"
+    assert do(project, "threads", "branch", "t", "--at", "2").out == "t: 2 messages\n"
+    (branch,) = do(project, "threads", "branch", "t").out.splitlines()
     assert "second" in branch
-    assert do(project, "threads", "branch", "t", "--to", branch.split()[0]).stdout == "t: 4 messages\n"
+    assert do(project, "threads", "branch", "t", "--to", branch.split()[0]).out == "t: 4 messages\n"
 
-    exported = do(project, "threads", "export", "t").stdout
-    assert do(project, "threads", "import", "-", "--as", "back", stdin=exported).stdout == "back: 4 messages\n"
-    assert do(project, "threads", "export", "back").stdout.count("\n") == exported.count("\n") == 5
-    assert do(project, "run", "three", "--thread", "back").stdout == "third\n"
-    assert do(project, "threads", "delete", "t").returncode == 0
-    assert [line.split()[0] for line in do(project, "threads", "list").stdout.splitlines()] == ["back", "copy"]
+    exported = do(project, "threads", "export", "t").out
+    assert do(project, "threads", "import", "-", "--as", "back", stdin=exported).out == "back: 4 messages\n"
+    assert do(project, "threads", "export", "back").out.count("\n") == exported.count("\n") == 5
+    assert do(project, "run", "three", "--thread", "back").out == "third\n"
+    assert do(project, "threads", "delete", "t").code == 0
+    assert [line.split()[0] for line in do(project, "threads", "list").out.splitlines()] == ["back", "copy"]
 
 
 @pytest.mark.parametrize(
@@ -165,29 +135,29 @@ def test_settings_forks_branches_export_and_import(project: Path, do: Do) -> Non
         (lambda lines: lines, "there is a thread 't' already"),
     ],
 )
-def test_an_import_that_is_wrong_stores_nothing_and_says_where(project: Path, spoil: object, says: str, do: Do) -> None:
+def test_an_import_that_is_wrong_stores_nothing_and_says_where(project: Path, spoil: object, says: str) -> None:
     do(project, "run", "one", "--thread", "t")
-    lines = spoil(do(project, "threads", "export", "t").stdout.splitlines())  # type: ignore[operator]
+    lines = spoil(do(project, "threads", "export", "t").out.splitlines())  # type: ignore[operator]
 
     failed = do(project, "threads", "import", "-", stdin="\n".join(lines))
 
-    assert failed.returncode == 2
-    assert says in failed.stderr
-    assert len(do(project, "threads", "list").stdout.splitlines()) == 1
+    assert failed.code == 2
+    assert says in failed.err
+    assert len(do(project, "threads", "list").out.splitlines()) == 1
 
 
-def test_nothing_is_kept_where_that_is_not_wanted(project: Path, do: Do) -> None:
-    assert do(project, "run", "hello", "--no-record").stdout == "first\n"
+def test_nothing_is_kept_where_that_is_not_wanted(project: Path) -> None:
+    assert do(project, "run", "hello", "--no-record").out == "first\n"
     assert not (project / ".llm-do").exists()
     refused = do(project, "run", "hello", "--no-record", "--thread", "t")
-    assert refused.returncode == 2
-    assert "exclude each other" in refused.stderr
+    assert refused.code == 2
+    assert "exclude each other" in refused.err
     nothing = do(project, "threads", "list")
-    assert nothing.returncode == 2
-    assert "nothing has been recorded" in nothing.stderr
+    assert nothing.code == 2
+    assert "nothing has been recorded" in nothing.err
 
 
-def test_a_plan_in_a_manifest_runs_with_the_shipped_agents(tmp_path: Path, do: Do) -> None:
+def test_a_plan_in_a_manifest_runs_with_the_shipped_agents(tmp_path: Path) -> None:
     write(tmp_path, {"flows": {"project": {"mode": "plan"}}, "entry": {"flow": "project"}})
     (tmp_path / "answers.yaml").write_text(
         "agents:\n"
@@ -199,5 +169,5 @@ def test_a_plan_in_a_manifest_runs_with_the_shipped_agents(tmp_path: Path, do: D
 
     done = do(tmp_path, "run", "make a report", "--thread", "t")
 
-    assert done.stdout == "all is done\n", done.stderr
-    assert do(tmp_path, "run", "--no-record", "make it").stdout == "all is done\n"
+    assert done.out == "all is done\n", done.err
+    assert do(tmp_path, "run", "--no-record", "make it").out == "all is done\n"

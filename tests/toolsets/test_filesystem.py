@@ -455,4 +455,4 @@ def test_an_agent_uses_the_tools(project: Path) -> None:
         return ModelResponse([TextPart(str(returned.content))])
 
     agent = Agent(FunctionModel(model), toolsets=[filesystem_project(context(project))])
-    assert agent.run_sync("go").output == "hi"
+    assert asyncio.run(agent.run("go")).output == "hi"

@@ -207,7 +207,7 @@ def test_a_required_server_that_does_not_start_ends_the_run_with_the_reason(
     assert result.status == "failed"
     assert "the MCP server small" in str(result.error)
     assert all(each in str(result.error) for each in says), str(result.error)
-    assert time.monotonic() - started < 15
+    assert time.monotonic() - started < 40  # they would take 60
 
 
 def test_a_run_goes_on_without_a_server_it_does_not_require(tmp_path: Path) -> None:
@@ -281,7 +281,7 @@ def test_a_cancelled_run_leaves_the_server_to_the_others(tmp_path: Path) -> None
     async def cancel_one() -> RunResult:
         results(await session.execute("go"))
         task = asyncio.ensure_future(stuck.execute("go"))
-        while not (tmp_path / "slow").exists():
+        while not (tmp_path / "slow").exists():  # noqa: ASYNC110 (another process says when)
             await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -1,6 +1,7 @@
 """A small MCP server over stdio that needs no SDK, so that it is there at once: `stdio_server.py` is one of the SDK's.
 
-What it is told on its command line says how it misbehaves. Each request has a thread, so that a slow one keeps none waiting.
+What it is told on its command line says how it misbehaves. Each request has a thread, so that none waits
+for a slow one.
 """
 
 from __future__ import annotations
@@ -54,9 +55,7 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
         server = {"name": "small", "version": "1"}
         return {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": server}
     if method == "tools/list":
-        return {
-            "tools": [{"name": name, "description": name, "inputSchema": schema} for name, schema in TOOLS.items()]
-        }
+        return {"tools": [{"name": name, "description": name, "inputSchema": schema} for name, schema in TOOLS.items()]}
     if method == "tools/call":
         try:
             text, failed = use(params["name"], params.get("arguments") or {}), False

@@ -118,9 +118,9 @@ def test_endless_output_ends_the_command(shell: FunctionToolset[Any]) -> None:
 def test_a_timeout_ends_the_command_and_tells_what_it_said(shell: FunctionToolset[Any], tmp_path: Path) -> None:
     code = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
     started = time.monotonic()
-    with pytest.raises(ToolError, match=r"the command timed out after 0\.5 s and was ended") as caught:
-        run(shell, python(code), timeout=0.5)
-    assert time.monotonic() - started < 5
+    with pytest.raises(ToolError, match=r"the command timed out after 2 s and was ended") as caught:
+        run(shell, python(code), timeout=2)
+    assert time.monotonic() - started < 30
     assert is_gone(int(caught.value.message.split("stdout:")[1].split()[0]))
 
 
@@ -167,18 +167,19 @@ def test_a_cancelled_call_leaves_no_process_behind(shell: FunctionToolset[Any], 
 def test_what_a_command_leaves_running_holds_nobody_up_and_is_ended(shell: FunctionToolset[Any]) -> None:
     code = 'import subprocess; print(subprocess.Popen(["sleep", "60"]).pid)'
     started = time.monotonic()
-    result = run(shell, python(code), timeout=30)
-    assert time.monotonic() - started < 10
+    result = run(shell, python(code), timeout=50)
+    assert time.monotonic() - started < 40
     assert is_gone(int(result["stdout"]))
 
 
 def test_commands_run_side_by_side(shell: FunctionToolset[Any]) -> None:
-    async def both() -> float:
-        started = time.monotonic()
-        await asyncio.gather(*(arun(shell, "sleep 0.6") for _ in range(4)))
-        return time.monotonic() - started
+    code = 'import os, time; open("{0}", "w").close()\nwhile not os.path.exists("{1}"): time.sleep(0.01)'
 
-    assert asyncio.run(both()) < 2.2
+    async def both() -> list[dict[str, Any]]:
+        return await asyncio.gather(*(arun(shell, python(code.format(*names)), timeout=30) for names in ("ab", "ba")))
+
+    # Each waits for the other.
+    assert [result["exit_code"] for result in asyncio.run(both())] == [0, 0]
 
 
 @pytest.mark.parametrize("seconds", [0, -1, 1e9, "inf", "nan"])
