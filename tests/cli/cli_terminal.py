@@ -63,6 +63,10 @@ class Screen:
         """Wait until this was written."""
         self._child.expect_exact(text)
 
+    def wait_for_match(self, pattern: str) -> None:
+        """Wait until something like this was written."""
+        self._child.expect(pattern)
+
     def type(self, keys: str) -> None:
         """Type keys."""
         self._child.send(keys)

@@ -181,6 +181,8 @@ def _part(node: Node, source: bytes) -> tuple[bytes, bool]:
                     "file patterns (`*`, `?`, `[...]`) are not expanded: name the files, find them with `find`, or "
                     "quote the pattern if the program itself takes it"
                 )
+            if b" " in plain or b"\t" in plain:  # the grammar takes `] {` and `} ]` for one word
+                raise CommandRefusedError("a `]`, `{` or `}` between spaces can't be read: quote it")
             if _LINE_BREAK.search(text.decode()) or any(mark in plain for mark in b"$`'\"\\;&|<>()"):
                 raise CommandRefusedError("it holds characters that are not part of a literal word")
             return text, True

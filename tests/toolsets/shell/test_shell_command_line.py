@@ -89,6 +89,8 @@ def test_literal_words_and_pipes_are_read_as_a_shell_would(text: str, words: lis
         ("ls {a,b}", "brace"),
         ("ls {1..3}", "brace"),
         ("ls {a,'b'}", "brace"),
+        ("ls ] {", "between spaces"),
+        ("]\t{", "between spaces"),
         ("ls ~", "`~`"),
         ("ls ~root/x", "`~`"),
         ("ls 'x", "quote"),
