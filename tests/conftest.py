@@ -1,10 +1,13 @@
 """How thorough property tests are: a few examples among the quick tests, many among the slow ones (`-m slow`).
 
-And that a run of the tests in the background, which a shell starts with Ctrl-C ignored, can test Ctrl-C all the same.
+And that the tests find the same surroundings everywhere: a run in the background, which a shell starts with Ctrl-C
+ignored, can test Ctrl-C all the same, and what a CI system or a person has set (`CI`, `NO_COLOR`, keys) changes nothing.
 """
 
 from __future__ import annotations
 
+import os
+import re
 import signal
 import threading
 
@@ -15,9 +18,19 @@ from hypothesis import is_hypothesis_test, settings
 settings.register_profile("quick", max_examples=30, deadline=None)
 settings.register_profile("thorough", max_examples=300, deadline=None)
 
+CHANGES_A_RUN = re.compile(
+    r"CI|GITHUB_ACTIONS|NO_COLOR|FORCE_COLOR|TTY_COMPATIBLE|TTY_INTERACTIVE|CLICOLOR(_FORCE)?|COLORTERM|COLUMNS|LINES"
+    r"|LANG|LANGUAGE|LC_.*|TZ|EDITOR|VISUAL|PAGER|PYTHON(PATH|WARNINGS|UTF8|IOENCODING|UNBUFFERED|DONTWRITEBYTECODE)"
+    r"|LLM_DO_(?!KILLS$|CACHE$).*|OTEL_.*|.*_API_KEY|.*_BASE_URL|(?i:(https?|all|no)_proxy)"
+)
+"""Variables that tests are run without; `LLM_DO_CACHE` is where the weights are."""
+
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose how many examples there are, before tests are imported, and let what tests start hear Ctrl-C."""
+    """Make the surroundings the same, choose how many examples there are, and let what tests start hear Ctrl-C."""
+    for name in [name for name in os.environ if CHANGES_A_RUN.fullmatch(name)]:
+        del os.environ[name]
+    os.environ["TERM"] = "xterm"
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)
     settings.load_profile("thorough" if config.option.markexpr == "slow" else "quick")

@@ -71,8 +71,6 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     programs.mkdir()
     (programs / "llm-do").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m llm_do.cli "$@"\n', encoding="utf-8")
     (programs / "llm-do").chmod(0o755)
-    for name in [name for name in os.environ if name.endswith(("_API_KEY", "_BASE_URL")) or name.startswith("LLM_DO_")]:
-        monkeypatch.delenv(name)
     monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("NO_COLOR", "1")
