@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import inspect
 import pickle
 from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
 
@@ -80,3 +82,67 @@ def test_methods_of_a_class_are_its_own() -> None:
     assert repr(Named(x=1, name="a")) == "my own"
     assert Folded("A") == Folded("a")
     assert hash(Folded("A")) == 7
+
+
+@frozen
+class Order:
+    number: int
+    lines: list[str] = field(default_factory=list)
+    counted: int = field(init=False, default=0)
+    seen: list[int] = field(init=False, default_factory=list)
+    rush: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "counted", len(self.lines))
+
+
+class Marked(Order):
+    """Only derives from a value."""
+
+
+def test_a_value_is_made_as_a_dataclass_is() -> None:
+    order = Order(1, rush=True)
+    order.lines.append("late")
+    assert (order.counted, order.seen, Order(2, ["a", "b"]).counted, Order(3).lines) == (0, [], 2, [])
+    assert replace(order, number=4) == Order(4, ["late"], rush=True)
+    with pytest.raises(TypeError, match=r"Order\.__init__\(\) missing 1 required positional argument: 'number'"):
+        Order()  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'counted'"):
+        Order(1, counted=2)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("made_before", [False, True])
+def test_what_a_value_is_called_with_can_be_asked_for(made_before: bool) -> None:
+    @frozen
+    class Fresh:
+        number: int
+        lines: list[str] = field(default_factory=list)
+        rush: bool = field(default=False, kw_only=True)
+
+    if made_before:
+        Fresh(1)
+
+    shown = "(number: 'int', lines: 'list[str]' = <factory>, *, rush: 'bool' = False) -> 'None'"
+    assert str(inspect.signature(Fresh)).replace("-> None", "-> 'None'") == shown
+
+
+def test_a_class_that_derives_from_a_value_may_have_attributes_and_a_start_of_its_own() -> None:
+    class Started(Order):
+        def __init__(self, text: str) -> None:
+            super().__init__(len(text))
+            self.text = text
+
+    marked, started = Marked(1, rush=True), Started("abc")
+    marked.mark = "x"  # type: ignore[attr-defined]
+    with pytest.raises(FrozenInstanceError):
+        marked.number = 2  # type: ignore[misc]
+    assert (marked.rush, started.number, started.text) == (True, 3, "abc")
+    assert list(inspect.signature(Started).parameters) == ["text"]
+
+
+def test_a_value_is_copied_whole() -> None:
+    order = Order(1, ["a"])
+    assert copy.deepcopy(order) == order
+    assert copy.deepcopy(order).lines is not order.lines
+    with pytest.raises(FrozenInstanceError):
+        del order.number  # type: ignore[misc]
