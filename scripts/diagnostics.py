@@ -6,6 +6,7 @@ llm-do says of them from llm-do.
 
 from __future__ import annotations
 
+import difflib
 import sys
 from pathlib import Path
 
@@ -15,7 +16,7 @@ if str(ROOT) not in sys.path:
 
 from llm_do.spec.codes import CODES, Code  # noqa: E402
 from llm_do.spec.render import render_text  # noqa: E402
-from tests.corpus.cases import Case, File, cases, linked, whole  # noqa: E402
+from tests.corpus.cases import Case, cases, linked, whole  # noqa: E402
 
 TARGET = ROOT / "docs" / "diagnostics.md"
 
@@ -27,8 +28,13 @@ what to do. Each finding has a code that never changes its meaning. Errors keep 
 warnings do so under `--strict`. `--format json` and `--format github` are for programs. Paths are shown from the
 current folder, where a terminal and GitHub look for them; in JSON they are relative to the project.
 
+Each entry has an example: what is wrong with a file (`-`) and what puts it right (`+`), and what llm-do says of it.
+
 This page is made by `python scripts/diagnostics.py`; every example on it is checked.
 """
+
+_AROUND = 4
+"""Lines shown around a change."""
 
 BLOCKS = {
     "LD1": "Reading files",
@@ -64,17 +70,26 @@ def _contents() -> str:
 
 def _entry(code: str, row: Code, case: Case | None) -> str:
     lines = [f"### {code}", "", f"**{row.title}** ({row.severity}). {row.explanation}", ""]
-    lines += ["Wrong:", "", *_fenced(row.wrong), "", "Right:", "", *_fenced(row.fixed), ""]
+    if case is None or row.wrong:
+        lines += [*_fenced("\n".join(_changed(row.wrong, row.fixed)), "diff"), ""]
+    else:
+        for name, file in case.fixed.items():
+            before = case.files.get(name) or whole(case).get(name)
+            lines += [f"`{name}`" + (" is removed:" if file.kind == "absent" else ""), ""]
+            lines += [*_fenced("\n".join(_changed(before.text if before else "", file.text)), "diff"), ""]
     if case is not None:
-        lines += ["<details><summary>A whole project, and what llm-do says of it</summary>", "", *_example(case)]
-        lines += ["</details>", ""]
-    return "\n".join(lines)
+        lines += ["llm-do says:", "", *_fenced(_said(case), "text")]
+    return "\n".join([*lines, ""])
 
 
-def _example(case: Case) -> list[str]:
-    lines: list[str] = []
-    for name, file in case.files.items():
-        lines += [f"`{name}`", "", *_file(file), ""]
+def _changed(wrong: str, right: str) -> list[str]:
+    """What is wrong and what is right, as a difference without its head."""
+    lines = difflib.unified_diff(wrong.splitlines(), right.splitlines(), n=_AROUND, lineterm="")
+    return ["" if line.startswith("@@") else line for line in lines][3:]
+
+
+def _said(case: Case) -> str:
+    """What llm-do prints of a case."""
     files = whole(case)
 
     def read(name: str) -> str | None:
@@ -82,21 +97,7 @@ def _example(case: Case) -> list[str]:
         data = file.data if file is not None and file.kind != "link" else b""
         return data.decode(errors="replace") if len(data) < 10_000 else None
 
-    shown = render_text(linked(case).diagnostics, read, width=100)
-    lines += ["llm-do says", "", *_fenced(shown.rstrip("\n"), "text"), ""]
-    if case.fixed:
-        lines += ["Put right:", ""]
-        for name, file in case.fixed.items():
-            lines += [f"`{name}`" + (" is removed." if file.kind == "absent" else ""), ""]
-            lines += [] if file.kind == "absent" else [*_file(file), ""]
-    return lines
-
-
-def _file(file: File) -> list[str]:
-    if file.kind == "link":
-        return [f"is a link to `{file.text}`."]
-    note = ["written in Python as", ""] if file.kind == "expression" else []
-    return [*note, *_fenced(file.text.rstrip("\n"))]
+    return render_text(linked(case).diagnostics, read, width=100).rstrip("\n")
 
 
 def _fenced(text: str, language: str = "") -> list[str]:

@@ -1,10 +1,12 @@
-"""Makes the pictures of the README from real runs in a pseudo-terminal: `make pictures`.
+"""Makes the pictures of the documents: `make pictures`, or `python docs/pictures/make.py NAME ...` for some.
 
-`receipts` needs the local model's weights (`llm-do models pull`).
+`approval` and `receipts` are real runs in a pseudo-terminal; `receipts` needs the local model's weights
+(`llm-do models pull`). `benchmarks` draws `benchmarks/results.txt`.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shutil
@@ -16,10 +18,17 @@ import pexpect
 import pyte
 from rich.console import Console
 from rich.style import Style
+from rich.table import Table
 from rich.terminal_theme import SVG_EXPORT_THEME
 from rich.text import Text
 
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+from benchmarks.measure import read_report  # noqa: E402
+
+FOLDER = Path(__file__).parent
+TARGET, LONGEST = 20, 28
+"""Cells of a bar that is as long as its target, and of the longest one that is drawn."""
 COLUMNS = 96
 ROWS = 60
 SECONDS = 300
@@ -81,19 +90,59 @@ def styled(screen: pyte.Screen) -> Text:
 
 def draw(name: str, command: str, answers: dict[str, str]) -> None:
     """Write `NAME.svg`: the command and what it shows."""
-    console = Console(record=True, width=COLUMNS, file=open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
+    console = Console(record=True, width=COLUMNS, file=io.StringIO())
     console.print(Text(f"$ llm-do {command}", style="bold"))
     console.print(styled(run(command, answers)))
-    picture = console.export_svg(title="llm-do", theme=SVG_EXPORT_THEME, unique_id=name)
+    (FOLDER / f"{name}.svg").write_text(picture(console, name, "llm-do"), encoding="utf-8")
+
+
+def picture(console: Console, name: str, title: str) -> str:
+    """What a console has recorded, as SVG."""
+    drawn = console.export_svg(title=title, theme=SVG_EXPORT_THEME, unique_id=name)
     # The picture loads nothing from elsewhere: its letters are the reader's own.
-    picture = re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL)
-    picture = picture.replace("Fira Code", "ui-monospace, Menlo, Consolas, DejaVu Sans Mono").replace(
+    drawn = re.sub(r"@font-face \{.*?\}\s*", "", drawn, flags=re.DOTALL)
+    drawn = drawn.replace("Fira Code", "ui-monospace, Menlo, Consolas, DejaVu Sans Mono").replace(
         "<!-- Generated with Rich https://www.textualize.io -->", ""
     )
-    picture = "\n".join(line.rstrip() for line in picture.splitlines()) + "\n"
-    (Path(__file__).parent / f"{name}.svg").write_text(picture, encoding="utf-8")
+    return "\n".join(line.rstrip() for line in drawn.splitlines()) + "\n"
 
+
+def plot(report: str) -> str:
+    """The report of the benchmarks as SVG: each figure that has a target, as a part of it.
+
+    Args:
+        report: The text that `python -m benchmarks --save` writes.
+    """
+    table = Table(box=None, header_style="bold")
+    for heading, justify in (
+        ("measured", "left"),
+        ("figure", "right"),
+        ("target", "right"),
+        ("up to the line: target met", "left"),
+    ):
+        table.add_column(heading, justify=justify, no_wrap=True)
+    for figure in read_report(report):
+        if figure.target:
+            filled = min(round(TARGET * figure.value / figure.target), LONGEST)
+            cells = ["█" if cell < filled else " " for cell in range(LONGEST)]
+            cells[TARGET] = "│"
+            bar = Text("".join(cells), style="green" if figure.met else "red")
+            bar.stylize("default", TARGET, TARGET + 1)
+            table.add_row(figure.name, f"{figure.value:.3g}{figure.unit}", f"{figure.target:g}{figure.unit}", bar)
+    console = Console(record=True, width=COLUMNS, file=io.StringIO())
+    console.print(Text(report.splitlines()[0], style="dim"), table)
+    return picture(console, "benchmarks", "python -m benchmarks")
+
+
+RUNS = {
+    "approval": ("run examples/approvals", {"allow\\?.*: ": "y"}),
+    "receipts": ("run examples/receipts", {}),
+}
 
 if __name__ == "__main__":
-    draw("approval", "run examples/approvals", {"allow\\?.*: ": "y"})
-    draw("receipts", "run examples/receipts", {})
+    for wanted in sys.argv[1:] or [*RUNS, "benchmarks"]:
+        if wanted == "benchmarks":
+            report = (ROOT / "benchmarks/results.txt").read_text(encoding="utf-8")
+            (FOLDER / "benchmarks.svg").write_text(plot(report), encoding="utf-8")
+        else:
+            draw(wanted, *RUNS[wanted])

@@ -100,7 +100,7 @@ class AgentFile(Strict):
 
     model_config = ConfigDict(title="llm-do agent")
 
-    name: Name = Field(description="The name it is called by; it becomes a tool name.")
+    name: Name = Field(description="What it is called by; it becomes a tool name.")
     description: Opt[str] = Field(default=None, description="Shown to models when the agent is a tool.")
     model: Opt[Models] = Field(default=None, description="Pins the model, or models tried in order.")
     compatible_models: Opt[Annotated[list[Text], Field(min_length=1)]] = Field(
@@ -108,11 +108,13 @@ class AgentFile(Strict):
     )
     model_settings: ModelSettings = Field(default_factory=ModelSettings, description="Settings sent to the model.")
     input_model_ref: Opt[ClassRef] = Field(
-        default=None, description="The input model: `path.py:Class` or `module.Class`."
+        default=None, description="What it takes: a subclass of `AgentArgs`. Text and attachments by default."
     )
-    output: Opt[dict[str, Any]] = Field(default=None, description="JSON Schema of a structured output.")
-    output_model_ref: Opt[ClassRef] = Field(default=None, description="Class of a structured output: `path.py:Class`.")
-    tools: list[Text] = Field(default_factory=list[Text], description="Functions that Python files export.")
+    output: Opt[dict[str, Any]] = Field(default=None, description="JSON Schema of its output; text by default.")
+    output_model_ref: Opt[ClassRef] = Field(
+        default=None, description="What its output is: a pydantic model or a dataclass."
+    )
+    tools: list[Text] = Field(default_factory=list[Text], description="Names of functions that Python files export.")
     toolsets: ToolsetList = Field(
         default_factory=list[Any],
         description="Toolsets, toolkits, MCP servers, agents and flows, by name; with options where needed.",
@@ -125,7 +127,8 @@ class AgentFile(Strict):
         default_factory=dict[Text, StateGate], description="Tool to the states it needs and changes."
     )
     gate: Opt[Literal["hide", "refuse"]] = Field(
-        default=None, description="Whether tools that aren't available now are hidden, or shown and refused."
+        default=None,
+        description="What becomes of tools that can't be called now: not shown (the default), or shown and refused.",
     )
     compaction: Opt[CompactionFile] = Field(default=None, description="How a long history is shortened.")
     context_providers: list[FunctionRef] = Field(
@@ -134,13 +137,18 @@ class AgentFile(Strict):
     template: bool = Field(
         default=False, description="Whether the instructions are a template over the input's fields."
     )
-    max_steps: Opt[Annotated[int, Field(ge=1)]] = Field(default=None, description="Model requests in one run.")
-    retries: Opt[Annotated[int, Field(ge=0)]] = Field(default=None, description="Tries again after invalid output.")
+    max_steps: Opt[Annotated[int, Field(ge=1)]] = Field(
+        default=None, description="Model requests in one run; the project's by default."
+    )
+    retries: Opt[Annotated[int, Field(ge=0)]] = Field(
+        default=None, description="How often it may try again after invalid output; 1 by default."
+    )
     tool_timeout: Opt[Annotated[float, Field(gt=0, allow_inf_nan=False)]] = Field(
-        default=None, description="Seconds a tool call may take."
+        default=None, description="Seconds a tool call may take; the project's by default."
     )
     loop_threshold: Opt[Annotated[int, Field(ge=0)]] = Field(
-        default=None, description="Identical batches of tool calls that end a run; 0 is off."
+        default=None,
+        description="The same tool calls this often in a row end a run; 0 is off. The project's by default.",
     )
     hooks: HooksFile = Field(default_factory=lambda: _NO_HOOKS, description="Hook point to functions, for this agent.")
 

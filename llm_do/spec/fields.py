@@ -130,22 +130,29 @@ Models: TypeAlias = Annotated[
 
 
 class HooksFile(Strict):
-    """Hook points to functions, called in this order."""
+    """Points of an agent's run to functions, which are called one after the other, with keywords."""
 
-    start: list[FunctionRef] = Field(default_factory=list[str], description="An agent's run begins: (agent).")
-    finished: list[FunctionRef] = Field(default_factory=list[str], description="It came to its end: (agent).")
-    error: list[FunctionRef] = Field(default_factory=list[str], description="It ended early: (agent, error).")
+    start: list[FunctionRef] = Field(
+        default_factory=list[str], description="When an agent's run begins; called with `agent`."
+    )
+    finished: list[FunctionRef] = Field(
+        default_factory=list[str], description="When it came to its end; called with `agent`."
+    )
+    error: list[FunctionRef] = Field(
+        default_factory=list[str], description="When it ended early; called with `agent` and `error`."
+    )
     pre_llm_call: list[FunctionRef] = Field(
-        default_factory=list[str], description="Before a model request: (agent, messages)."
+        default_factory=list[str], description="Before a model request; called with `agent` and `messages`."
     )
     post_llm_call: list[FunctionRef] = Field(
-        default_factory=list[str], description="After its response: (agent, response)."
+        default_factory=list[str], description="After its response; called with `agent` and `response`."
     )
     pre_tool_call: list[FunctionRef] = Field(
-        default_factory=list[str], description="Before a call is decided about: (agent, tool_name, arguments)."
+        default_factory=list[str],
+        description="Before a tool call is decided about; called with `agent`, `tool_name` and `arguments`.",
     )
     post_tool_call: list[FunctionRef] = Field(
-        default_factory=list[str], description="After it ran: (agent, tool_name, result)."
+        default_factory=list[str], description="After it ran; called with `agent`, `tool_name` and `result`."
     )
 
 
@@ -153,7 +160,7 @@ _Number: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class ModelSettings(TypedDict, total=False):
-    """Settings sent with every request of a model; a provider's own are passed on."""
+    """Settings sent with every request of a model; a provider's own are passed on, and what isn't set isn't sent."""
 
     __pydantic_config__ = ConfigDict(extra="allow", strict=True)  # type: ignore[misc]
 

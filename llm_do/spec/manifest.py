@@ -52,12 +52,12 @@ class EntryFile(Strict):
     """What runs first: exactly one of an agent, a function and a flow."""
 
     agent: Opt[Name] = Field(default=None, description="Name of the agent that runs first.")
-    function: Opt[FunctionRef] = Field(
-        default=None, description="The Python function that runs first: `path.py:function`."
-    )
+    function: Opt[FunctionRef] = Field(default=None, description="The Python function that runs first.")
     flow: Opt[Name] = Field(default=None, description="Name of the flow that runs first.")
-    args: Opt[dict[str, Any]] = Field(default=None, description="Input when none is given.")
-    input_model_ref: Opt[ClassRef] = Field(default=None, description="What a function entry takes: `path.py:Class`.")
+    args: Opt[dict[str, Any]] = Field(default=None, description="The input when none is given.")
+    input_model_ref: Opt[ClassRef] = Field(
+        default=None, description="What a function takes: a subclass of `AgentArgs`."
+    )
 
 
 class BudgetFile(Strict):
@@ -76,7 +76,9 @@ class OverridesFile(Strict):
     """The approval settings of calls to one agent; what is left out is the project's."""
 
     calls_require_approval: Opt[bool] = Field(default=None, description="Whether a call to this agent is asked about.")
-    attachments_require_approval: Opt[bool] = Field(default=None, description="Whether attaching files to one is.")
+    attachments_require_approval: Opt[bool] = Field(
+        default=None, description="Whether attaching files to such a call is."
+    )
 
 
 class RuntimeFile(Strict):
@@ -85,10 +87,10 @@ class RuntimeFile(Strict):
     approval_mode: Literal["prompt", "approve_all", "reject_all"] = Field(
         default="prompt", description="Who answers what is asked: a person, or always yes, or always no."
     )
-    max_depth: int = Field(default=5, ge=1, description="Deepest nested call; the entry is at 1.")
+    max_depth: int = Field(default=5, ge=1, description="How deep calls may nest; the entry is at 1.")
     max_steps: int = Field(default=10, ge=1, description="Model requests in one agent run.")
     loop_threshold: int = Field(
-        default=3, ge=0, description="Identical batches of tool calls that end a run; 0 is off."
+        default=3, ge=0, description="The same tool calls this often in a row end a run; 0 is off."
     )
     max_retries: int = Field(
         default=3, ge=0, description="Retries of a model request that failed for a passing reason."
@@ -97,7 +99,7 @@ class RuntimeFile(Strict):
         default="return", description="Give a tool's error to the model, or end the run with it."
     )
     tool_timeout: Opt[_Seconds] = Field(default=None, description="Seconds a tool call may take.")
-    run_timeout: Opt[_Seconds] = Field(default=None, description="Seconds a run may take.")
+    run_timeout: Opt[_Seconds] = Field(default=None, description="Seconds a whole run may take.")
     max_concurrency: int = Field(default=50, ge=1, description="Model requests in flight.")
     max_result_bytes: int = Field(default=65_536, ge=1, description="Bytes of a tool's result that a model is sent.")
     auth_mode: Text = Field(default="oauth_off", description="Accepted for older projects; only `oauth_off`.")
@@ -134,11 +136,13 @@ _Rule: TypeAlias = Annotated[
 class ApprovalsFile(Strict):
     """Rules of what a model may do unasked, on a question, or not at all."""
 
-    default: Opt[Effect] = Field(default=None, description="What holds where no rule applies.")
+    default: Opt[Effect] = Field(
+        default=None, description="What holds where no rule and no tool says anything; by kind of tool if left out."
+    )
     deny: list[_Rule] = Field(default_factory=list[_Rule], description="Calls that are refused, whatever else is said.")
     ask: list[_Rule] = Field(default_factory=list[_Rule], description="Calls that a person is asked about.")
     allow: list[_Rule] = Field(default_factory=list[_Rule], description="Calls that run unasked.")
-    policy: Opt[FunctionRef] = Field(default=None, description="A Python function that has a say: `path.py:function`.")
+    policy: Opt[FunctionRef] = Field(default=None, description="A Python function that has a say about every call.")
 
 
 class ManifestFile(Strict):
@@ -158,8 +162,10 @@ class ManifestFile(Strict):
     python_files: list[Path] = Field(
         default_factory=list[Path], description="Paths or globs of Python files, relative to the manifest."
     )
-    model: Opt[Models] = Field(default=None, description="Default model, or models tried in order.")
-    model_settings: ModelSettings = Field(default_factory=ModelSettings, description="Default model settings.")
+    model: Opt[Models] = Field(default=None, description="The default model, or models that are tried in order.")
+    model_settings: ModelSettings = Field(
+        default_factory=ModelSettings, description="Default settings; an agent's own go before."
+    )
     runtime: RuntimeFile = Field(default_factory=RuntimeFile.model_construct, description="Limits and modes.")
     approvals: ApprovalsFile = Field(default_factory=ApprovalsFile.model_construct, description="Rules for tool calls.")
     toolsets: dict[Name, ToolsetConfig] = Field(
@@ -174,7 +180,9 @@ class ManifestFile(Strict):
     )
     record: bool = Field(default=True, description="Whether prompts and results are kept on disk.")
     threads: Opt[ThreadsFile] = Field(default=None, description="Where threads are kept, and their defaults.")
-    generated_agents_dir: Path | None = Field(default=None, description="Where `agent_create` writes.")
+    generated_agents_dir: Path | None = Field(
+        default=None, description="Folder in which `agent_create` writes agents; without it none can be made."
+    )
 
 
 def parse_manifest(text: str, file: str) -> Parsed[ManifestFile]:

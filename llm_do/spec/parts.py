@@ -18,7 +18,7 @@ class StateGate(Strict):
     """When one tool is available, and what its success changes."""
 
     requires: list[Text] = Field(default_factory=list[Text], description="States that must be unlocked.")
-    forbids: list[Text] = Field(default_factory=list[Text], description="States that must not be.")
+    forbids: list[Text] = Field(default_factory=list[Text], description="States that must not be unlocked.")
     needs: list[Text] = Field(default_factory=list[Text], description="Keys of the context that must exist.")
     enables: list[Text] = Field(default_factory=list[Text], description="States that success unlocks.")
     disables: list[Text] = Field(default_factory=list[Text], description="States that success locks again.")
@@ -30,15 +30,18 @@ _Strategy: TypeAlias = Literal["tool_result_clearing", "summarization", "sliding
 class CompactionFile(Strict):
     """How a long history is shortened before a model request."""
 
-    max_tokens: Opt[Annotated[int, Field(ge=1)]] = Field(default=None, description="Shorten above this many tokens.")
+    max_tokens: Opt[Annotated[int, Field(ge=1)]] = Field(
+        default=None, description="Shorten above this many tokens; not beside `fraction`."
+    )
     fraction: Opt[Annotated[float, Field(gt=0, le=1)]] = Field(
-        default=None, description="Shorten above this part of the model's context."
+        default=None, description="Shorten above this part of the model's context window; 0.8 by default."
     )
     strategies: list[_Strategy] = Field(
-        default_factory=list[_Strategy], description="Tried in order until the history fits."
+        default_factory=list[_Strategy],
+        description="Tried in this order until the history fits; by default clearing, then the window.",
     )
     preserve_recent: Opt[Annotated[int, Field(ge=0)]] = Field(
-        default=None, description="Latest messages that are kept."
+        default=None, description="Latest messages that stay as they are; 10 by default."
     )
     summary_model: Opt[Text] = Field(default=None, description="The model that summarises; the agent's by default.")
 
@@ -46,12 +49,16 @@ class CompactionFile(Strict):
 class ThreadsFile(Strict):
     """Where threads are kept, and the defaults of their configuration."""
 
-    store: Text = Field(default="sqlite", description="`sqlite`, `memory` or a URL.")
+    store: Text = Field(
+        default="sqlite", description="`sqlite`, which is `.llm-do/state.db` in the project, or `memory`."
+    )
     model: Opt[Models] = Field(default=None, description="Model of new threads.")
     model_settings: ModelSettings = Field(default_factory=ModelSettings, description="Model settings of new threads.")
-    enabled_tools: Opt[list[Text]] = Field(default=None, description="Names or globs of tools; all by default.")
+    enabled_tools: Opt[list[Text]] = Field(
+        default=None, description="Names or globs of the tools that agents may see and call; all by default."
+    )
     history_limit: Opt[Annotated[int, Field(ge=1)]] = Field(
-        default=None, description="Messages of the past a model is sent."
+        default=None, description="Messages of the past that a model is sent; all by default."
     )
     system_prompt: Opt[str] = Field(default=None, description="Added to the agent's instructions.")
     compaction: Opt[CompactionFile] = Field(default=None, description="How a long history is shortened.")
@@ -65,11 +72,15 @@ class WorkflowFile(Strict):
     flow: Opt[Text] = Field(default=None, description="The expression, such as `a >> (b | c) >> d`.")
     agents: list[Name] = Field(default_factory=list[Name], description="The members; without `flow`, in this order.")
     separator: str = Field(default="\n\n", description="Put between the outputs of parallel members.")
-    aggregate: Opt[FunctionRef] = Field(default=None, description="Makes one output of the parallel members' outputs.")
+    aggregate: Opt[FunctionRef] = Field(
+        default=None, description="Makes one output of the parallel members' outputs, in place of `separator`."
+    )
     on_error: Literal["cancel", "collect"] = Field(
         default="cancel", description="Whether a failing parallel member cancels the others."
     )
-    max_concurrency: Opt[Annotated[int, Field(ge=1)]] = Field(default=None, description="Members that run at once.")
+    max_concurrency: Opt[Annotated[int, Field(ge=1)]] = Field(
+        default=None, description="Members that run at once; all by default."
+    )
 
 
 class HandoffFile(Strict):
@@ -96,8 +107,12 @@ class PlanFile(Strict):
     mode: Literal["plan"] = Field(description="A planner, an executor and a synthesiser.")
     description: Opt[str] = Field(default=None, description="Shown to models when the flow is a tool.")
     planner: Opt[Name] = Field(default=None, description="The agent that plans; a shipped one by default.")
-    executor: Opt[Name] = Field(default=None, description="The agent that works through the plan.")
-    synthesiser: Opt[Name] = Field(default=None, description="The agent that answers in the end.")
+    executor: Opt[Name] = Field(
+        default=None, description="The agent that works through the plan; a shipped one by default."
+    )
+    synthesiser: Opt[Name] = Field(
+        default=None, description="The agent that answers in the end; a shipped one by default."
+    )
 
 
 FlowFile: TypeAlias = Annotated[WorkflowFile | HandoffFile | TeamFile | PlanFile, Discriminator("mode")]

@@ -18,6 +18,7 @@ __all__ = ["render_github", "render_json", "render_text", "summary"]
 _TAB = 4
 _WIDTH = 120
 _LEAST = 20
+_FAR = 2_000
 _RESET = "\x1b[0m"
 _COLORS = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "frame": "\x1b[34m", "title": "\x1b[1m"}
 
@@ -79,16 +80,19 @@ def _block(item: Diagnostic, lines: Sequence[str], color: bool, width: int) -> l
 
 def _excerpt(item: Diagnostic, line: str, room: int) -> tuple[str, str]:
     """The part of a source line around a place, and the carets below it."""
-    cells = _cells(line)
-    start = min(max(item.column - 1, 0), len(cells))
-    end = len(cells)
+    start = min(max(item.column - 1, 0), len(line))
+    end = len(line)
     if item.end is not None and item.end[0] == item.line:
-        end = min(item.end[1] - 1, len(cells))
+        end = min(item.end[1] - 1, len(line))
     elif item.end is None:
         end = start + 1
-    end = max(end, start + 1)
+    # Of a line of megabytes only what can be shown is looked at; more than `room`, as characters may take no room.
+    left = max(start - _FAR, 0) if len(line) > 2 * _FAR else 0
+    rest = len(line) - left
+    cells = _cells(line[left : start + _FAR] if left or rest > 2 * _FAR else line)
+    start, end = start - left, max(end, start + 1) - left
     first, last = _window(cells, start, min(end, len(cells)), room)
-    before, behind = ("…" if first else ""), ("…" if last < len(cells) else "")
+    before, behind = ("…" if left or first else ""), ("…" if last < rest else "")
     text = before + "".join(shown for shown, _ in cells[first:last]) + behind
     indent = len(before) + sum(size for _, size in cells[first:start])
     length = sum(size for _, size in cells[start : min(end, last)])

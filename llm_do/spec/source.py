@@ -18,6 +18,7 @@ from llm_do.spec.codes import diagnostic
 from llm_do.spec.diagnostics import Diagnostic, Place
 
 __all__ = [
+    "MAX_DEPTH",
     "Loc",
     "Node",
     "NodeResult",

@@ -1,9 +1,8 @@
-"""`project.json.example` and the page about it: whole, and about the format there is."""
+"""`project.json.example`: whole, and about the format there is."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,12 +15,11 @@ from llm_do.spec.manifest import parse_manifest
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = (ROOT / "project.json.example").read_text(encoding="utf-8")
-PAGE = (ROOT / "docs" / "project-json.md").read_text(encoding="utf-8")
 OPEN = {"model_settings.", "threads.model_settings.", "hooks."}
 """Objects with any number of keys, of which the example shows some."""
 
 ALTERNATIVES = {"entry.agent", "entry.flow", "threads.compaction.fraction"}
-"""Keys that can't stand beside others of the example; the page shows them."""
+"""Keys that can't stand beside others of the example."""
 
 FILES = {
     "agents/researcher.agent": "---\nname: researcher\ntoolsets: [git, notes, wiki]\n---\nFind out.\n",
@@ -72,16 +70,3 @@ def test_the_example_shows_every_key() -> None:
 
     schema = project_schema()
     assert [key for key in keys_of(schema, schema) if not shown(key) and key not in ALTERNATIVES] == []
-
-
-def test_the_page_explains_every_key_of_the_example() -> None:
-    def keys(value: Any) -> set[str]:
-        found: set[str] = set()
-        if isinstance(value, dict):
-            for key, inner in value.items():
-                found |= {key} | (set() if key in ("args", "model_settings", "env", "headers") else keys(inner))
-        return found
-
-    named = set(re.findall(r"`([^`]+)`", PAGE))
-    names_of_the_example = {"writer", "data", "git", "notes", "wiki", "article", "support", "desk", "study"}
-    assert keys(json.loads(EXAMPLE)) - names_of_the_example - {key.strip('"') for key in named} == set()

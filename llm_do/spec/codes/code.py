@@ -16,12 +16,12 @@ class Code:
         title: A few words.
         severity: Of every diagnostic with this code.
         explanation: What is wrong and why it matters, for the documentation.
-        wrong: An example that has the fault.
+        wrong: An example that has the fault, for the few that no file can show.
         fixed: The same without it.
     """
 
     title: str
     severity: Severity
     explanation: str
-    wrong: str
-    fixed: str
+    wrong: str = ""
+    fixed: str = ""

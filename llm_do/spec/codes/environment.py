@@ -11,22 +11,16 @@ ENVIRONMENT: dict[str, Code] = {
         "Malformed model name",
         "error",
         "A model is named provider:name, or by a single word such as test. Whether it exists shows when it is used.",
-        "model: 'openai:'",
-        "model: openai:gpt-5-mini",
     ),
     "LD702": Code(
         "Missing environment variable",
         "error",
         "A toolset's configuration refers to a variable that isn't set.",
-        '"headers": {"Authorization": "Bearer ${KB_TOKN}"}',
-        '"headers": {"Authorization": "Bearer ${KB_TOKEN}"}',
     ),
     "LD703": Code(
         "Secret shown to commands",
         "error",
         "A shell's `env` names the environment variables that commands may see. One that looks like a secret can't be "
         "among them: what a command sees, a model can read.",
-        '"shell": {"type": "shell", "env": ["GITHUB_TOKEN"]}',
-        '"shell": {"type": "shell", "env": ["PAGER"]}',
     ),
 }

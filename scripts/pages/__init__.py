@@ -1,0 +1,1 @@
+"""What `scripts/reference.py` makes the pages of docs/reference with: one module a kind of page."""

@@ -1,0 +1,382 @@
+"""The page about the public Python API: signatures and docstrings of what `llm_do` and some of its modules export."""
+
+from __future__ import annotations
+
+import ast
+import enum
+import inspect
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Generic, Literal, Protocol
+
+from typing_extensions import is_typeddict
+
+import llm_do
+from llm_do.errors import LlmDoError
+from scripts.pages.docstrings import Parts, parts_of
+from scripts.pages.markdown import anchor, code, fenced, joined, table
+
+__all__ = ["MODULES", "Name", "names", "python"]
+
+HEAD = """\
+# Python API
+
+What programs and projects may import. [Embedding](../embedding.md) is the guide; [Authoring](../authoring.md),
+[Toolkits](../toolkits.md), [Flows](../flows.md), [Threads](../threads.md) and [Toolsets](../toolsets.md) show most of
+it at work. What is on this page is public; anything else of the package is its own business. `import llm_do` imports
+nothing heavy: each name is loaded when it is first used. Annotations are as in the source; `...` as a default stands
+for one that is made anew, or for leaving an option out. Examples are run by the tests.
+"""
+
+MODULES: Mapping[str, Sequence[str] | None] = {
+    "llm_do": None,
+    "llm_do.errors": ("EXIT_CODES", "Status"),
+    "llm_do.providers": None,
+    "llm_do.runtime.approvals": ("Answer",),
+    "llm_do.testing": None,
+    "llm_do.threads": None,
+    "llm_do.toolsets.approval": ("get_toolset_approval_config", "set_toolset_approval_config"),
+    "llm_do.toolsets.filesystem": ("FileSystemConfig", "FileSystemToolset", "ReadOnlyFileSystemToolset"),
+    "llm_do.toolsets.shell": ("ShellConfig", "ShellRule", "ShellToolset"),
+    "llm_do.toolsets.shell.sandbox": ("SandboxStatus", "status"),
+}
+"""The modules on the page, each with its names; None is all that it exports and no module before it has."""
+
+ROOMS = {
+    "runtime": "Running",
+    "project": "Projects, agents, input",
+    "policy": "Approvals",
+    "tools": "Tools",
+    "toolsets": "Toolsets",
+    "toolkits": "Toolkits",
+    "flows": "Flows",
+    "threads": "Threads",
+    "models": "Models",
+    "messages": "Messages",
+    "spec": "Diagnostics",
+    "errors": "Errors",
+}
+"""The titles under which the names of `llm_do` stand, by the room they come from."""
+
+_WIDTH = 100
+
+
+@dataclass
+class Name:
+    """One public name.
+
+    Args:
+        module: Where it is imported from.
+        name: What it is called.
+        value: What it is.
+    """
+
+    module: str
+    name: str
+    value: Any
+
+    @property
+    def room(self) -> str:
+        """The room it comes from; for what has no module of its own, where it is exported from."""
+        home = _home(self)
+        return home.split(".")[1]
+
+    @property
+    def heading(self) -> str:
+        """The title of its entry."""
+        return self.name if self.module == "llm_do" else f"{self.module}.{self.name}"
+
+    @property
+    def kind(self) -> Literal["class", "function", "object", "value"]:
+        """Which form its entry has."""
+        ours = str(getattr(self.value, "__module__", "")).startswith("llm_do")
+        if inspect.isclass(self.value):
+            return "class" if ours else "value"
+        if ours and (inspect.isroutine(self.value) or hasattr(self.value, "__wrapped__")):
+            return "function"
+        return "object" if type(self.value).__module__.startswith("llm_do") else "value"
+
+    @property
+    def parts(self) -> Parts:
+        """Its docstring in parts."""
+        match self.kind:
+            case "class" | "function":
+                return parts_of(self.value)
+            case "object":
+                return parts_of(type(self.value))
+            case "value":
+                return parts_of(None, _said_below(_home(self), self.name))
+
+
+@cache
+def names() -> tuple[Name, ...]:
+    """Every name on the page, in its order."""
+    found: list[Name] = []
+    seen: set[str] = set()
+    for module, chosen in MODULES.items():
+        home = import_module(module)
+        of_module = [Name(module, name, getattr(home, name)) for name in chosen or home.__all__ if name not in seen]
+        seen |= {each.name for each in of_module}
+        if module == "llm_do":
+            of_module.sort(key=lambda each: (list(ROOMS).index(each.room), each.name.lower()))
+        found += of_module
+    return tuple(found)
+
+
+def python() -> str:
+    """The page `python.md`."""
+    parts = [HEAD]
+    title = ""
+    rows = [[f"[{code(each.name)}](#{anchor(each.heading)})", code(each.module), _sentence(each)] for each in names()]
+    parts += ["## Names\n", table(["name", "from", "what it is"], rows)]
+    for each in names():
+        mine = ROOMS[each.room] if each.module == "llm_do" else code(each.module)
+        if mine != title:
+            title = mine
+            parts.append(f"## {title}\n")
+        parts += _entry(each)
+    return "\n".join(parts)
+
+
+def _sentence(each: Name) -> str:
+    text = each.parts.text.partition("\n\n")[0]
+    return re.split(r"(?<=[.!?])\s(?=[A-Z`])", text)[0]
+
+
+def _entry(each: Name) -> Iterator[str]:
+    yield f"### {code(each.heading)}\n"
+    value = each.value
+    match each.kind:
+        case "class":
+            yield fenced(_class_signature(each.name, value), "python")
+            yield from _bases(value)
+            yield from _told(each.parts)
+            yield from _class_body(each.name, value)
+        case "function":
+            yield fenced(_signature(each.name, value), "python")
+            yield from _told(each.parts, value)
+        case "object":
+            yield from _told(each.parts)
+            yield from _instance(each.name, type(value))
+        case "value":
+            yield fenced(_assignment(_home(each), each.name), "python")
+            yield from _told(each.parts)
+
+
+def _told(parts: Parts, function: Any = None) -> Iterator[str]:
+    if parts.text:
+        yield f"{parts.text}\n"
+    arguments = dict(parts.arguments)
+    if options := _options(function):
+        arguments = {name: meaning for name, meaning in arguments.items() if name != "options"}
+        arguments |= {name: meaning for name, (_, meaning) in options.items()}
+    if arguments:
+        yield "".join(f"- {code(name)}: {meaning}\n" for name, meaning in arguments.items())
+    if parts.returns:
+        yield f"Returns: {parts.returns}\n"
+    if parts.raises:
+        yield "Raises:\n"
+        yield "".join(f"- {code(kind)}: {when}\n" for kind, when in parts.raises)
+    for example in parts.examples:
+        yield fenced(example, "pycon")
+
+
+def _class_body(name: str, kind: type) -> Iterator[str]:
+    if issubclass(kind, LlmDoError):
+        yield f"The status is {code(kind.status)}.\n"
+    if issubclass(kind, enum.Enum):
+        yield "".join(f"- {code(f'{name}.{member.name}')} is {code(repr(member.value))}\n" for member in kind)
+    properties = [(key, value) for key, value in _members(kind) if isinstance(value, property)]
+    if properties:
+        yield "".join(
+            f"- {code(f'.{key}')} ({code(_result(value.fget))}): {parts_of(value).text.partition(chr(10))[0]}\n"
+            for key, value in properties
+        )
+    for key, value in _members(kind):
+        if not isinstance(value, property):
+            yield from _method(f"{name}.{key}", value)
+
+
+def _instance(name: str, kind: type) -> Iterator[str]:
+    """An object that is called, and whose methods are called."""
+    yield from _method(name, vars(kind)["__call__"])
+    for key, value in _members(kind):
+        if not isinstance(value, property):
+            yield from _method(f"{name}.{key}", value)
+
+
+def _method(name: str, value: Any) -> Iterator[str]:
+    function = value.__func__ if isinstance(value, classmethod | staticmethod) else value
+    yield f"#### {code(name)}\n"
+    yield fenced(_signature(name, function, drop=not isinstance(value, staticmethod)), "python")
+    yield from _told(parts_of(function), function)
+
+
+def _members(kind: type) -> Iterator[tuple[str, Any]]:
+    """Public methods and properties of a class, those of its bases in this package included."""
+    seen: set[str] = set()
+    for base in kind.__mro__:
+        if not base.__module__.startswith("llm_do") or (base is LlmDoError and kind is not LlmDoError):
+            continue
+        for key, value in vars(base).items():
+            if key.startswith("_") or key in seen:
+                continue
+            if isinstance(value, property | classmethod | staticmethod) or inspect.isfunction(value):
+                seen.add(key)
+                if _documented(value):
+                    yield key, value
+
+
+def _documented(value: Any) -> bool:
+    function = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
+    return bool(function.__doc__)
+
+
+def _class_signature(name: str, kind: type) -> str:
+    fixed = issubclass(kind, enum.Enum | LlmDoError) and "__init__" not in vars(kind)
+    if fixed or kind.__init__ is object.__init__ or getattr(kind, "_is_protocol", False):
+        return f"class {name}"
+    return f"class {_signature(name, kind)}"
+
+
+def _bases(kind: type) -> Iterator[str]:
+    named = {id(each.value): each for each in names()}
+    shown = [
+        f"[{code(base.__name__)}](#{anchor(named[id(base)].heading)})" if id(base) in named else code(base.__name__)
+        for base in kind.__bases__
+        if base not in (object, Generic, Protocol) and not base.__name__.startswith("_")
+    ]
+    if shown:
+        yield f"Derives from {joined(shown, 'and')}.\n"
+
+
+def _signature(name: str, function: Any, *, drop: bool = False) -> str:
+    """A signature on one line where it fits, else with a line for each parameter."""
+    try:
+        signature = inspect.signature(function)
+    except ValueError:
+        return f"{name}(...)"
+    parameters = list(signature.parameters.values())
+    if drop:
+        parameters = parameters[1:]
+    options = _options(function)
+    if options:
+        named = [
+            inspect.Parameter(option, inspect.Parameter.KEYWORD_ONLY, default=..., annotation=kind)
+            for option, (kind, _) in options.items()
+        ]
+        parameters = [each for each in parameters if each.kind is not each.VAR_KEYWORD] + named
+    shown = _parameters([each for each in parameters if not each.name.startswith("_")])
+    result = "" if inspect.isclass(function) else f" -> {_annotation(signature.return_annotation)}"
+    word = "async " if inspect.iscoroutinefunction(function) else ""
+    line = f"{word}{name}({', '.join(shown)}){result}"
+    if len(line) <= _WIDTH:
+        return line
+    return f"{word}{name}(\n" + "".join(f"    {each},\n" for each in shown) + f"){result}"
+
+
+def _options(function: Any) -> dict[str, tuple[Any, str]]:
+    """What a function takes by `**options: Unpack[...]`, with annotations and meanings."""
+    if not inspect.isfunction(function):
+        return {}
+    for annotation in function.__annotations__.values():
+        found = re.fullmatch(r"Unpack\[(\w+)\]", str(annotation))
+        kind = function.__globals__.get(found[1]) if found else None
+        if kind is not None and is_typeddict(kind):
+            meanings = _meanings(kind)
+            return {
+                name: (getattr(given, "__forward_arg__", given), meanings[name])
+                for name, given in kind.__annotations__.items()
+            }
+    return {}
+
+
+def _meanings(kind: Any) -> dict[str, str]:
+    """What the keys of a `TypedDict` mean, by its docstring and those of the classes that it names."""
+    meanings: dict[str, str] = {}
+    for word in re.findall(r"`(\w+)`", kind.__doc__ or ""):
+        named = getattr(import_module(kind.__module__), word, None)
+        if inspect.isclass(named):
+            meanings |= _meanings(named) if is_typeddict(named) else parts_of(named).arguments
+    return meanings | parts_of(kind).arguments
+
+
+def _parameters(parameters: Sequence[inspect.Parameter]) -> list[str]:
+    shown: list[str] = []
+    starred = False
+    for number, each in enumerate(parameters):
+        if each.kind is each.KEYWORD_ONLY and not starred:
+            shown.append("*")
+            starred = True
+        if each.kind is each.VAR_POSITIONAL:
+            starred = True
+        stars = {each.VAR_POSITIONAL: "*", each.VAR_KEYWORD: "**"}.get(each.kind, "")
+        text = stars + each.name
+        if each.annotation is not each.empty:
+            text += f": {_annotation(each.annotation)}"
+        if each.default is not each.empty:
+            text += f" = {_default(each.default)}"
+        shown.append(text)
+        last = number + 1 == len(parameters) or parameters[number + 1].kind is not each.POSITIONAL_ONLY
+        if each.kind is each.POSITIONAL_ONLY and last:
+            shown.append("/")
+    return shown
+
+
+def _default(value: object) -> str:
+    if isinstance(value, type | str | int | float | bytes | tuple | None | frozenset):
+        return value.__name__ if isinstance(value, type) else repr(value)
+    return "..."
+
+
+def _annotation(given: object) -> str:
+    if given is inspect.Signature.empty:
+        return "None"
+    text = given if isinstance(given, str) else inspect.formatannotation(given)
+    return re.sub(
+        r"\b(?:typing|typing_extensions|collections\.abc|llm_do(?:\.\w+)*|pydantic_ai(?:\.\w+)*)\.(?=\w)", "", text
+    )
+
+
+def _result(function: Any) -> str:
+    return _annotation(inspect.signature(function).return_annotation)
+
+
+def _home(each: Name) -> str:
+    """The module that defines a name."""
+    if each.module == "llm_do":
+        return str(vars(llm_do)["_EXPORTS"][each.name])
+    exports = getattr(import_module(each.module), "_EXPORTS", {})
+    return str(exports.get(each.name, each.module))
+
+
+@cache
+def _source(module: str) -> str:
+    return Path(inspect.getsourcefile(import_module(module)) or "").read_text(encoding="utf-8")
+
+
+def _assigned(module: str, name: str) -> tuple[ast.stmt, ast.stmt | None]:
+    """The statement that gives a module's name its value, and the one after it."""
+    body = ast.parse(_source(module)).body
+    for number, statement in enumerate(body):
+        targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+        if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+            return statement, body[number + 1] if number + 1 < len(body) else None
+    raise LookupError(f"{module} assigns no {name}")
+
+
+def _assignment(module: str, name: str) -> str:
+    """The statement that gives a name its value, as it stands in the source."""
+    text = ast.get_source_segment(_source(module), _assigned(module, name)[0]) or ""
+    return re.sub(r": TypeAlias = (['\"]?)(.+?)\1$", r" = \2", text, flags=re.DOTALL)
+
+
+def _said_below(module: str, name: str) -> str:
+    after = _assigned(module, name)[1]
+    if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) and isinstance(after.value.value, str):
+        return after.value.value
+    return ""

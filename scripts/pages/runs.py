@@ -1,0 +1,202 @@
+"""The pages about what a run tells while it goes on and when it has ended: events, results, statuses."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, get_args
+
+import llm_do.errors
+from llm_do.errors import EXIT_CODES, LlmDoError, Status
+from llm_do.runtime.events import Event, EventBase
+from llm_do.runtime.results import ApprovalRecord, CallRecord, ErrorRecord, ExecutionContext, RunResult, Usage
+from scripts.pages import samples
+from scripts.pages.docstrings import parts_of
+from scripts.pages.markdown import anchor, code, fenced, joined, json_text, table
+
+__all__ = ["EVENT_CLASSES", "STATUSES", "events", "results"]
+
+EVENT_CLASSES: tuple[type[EventBase], ...] = get_args(Event)
+
+EVENTS_HEAD = """\
+# Events
+
+What can be heard of a run while it goes on. `llm-do run --output events` prints them, one JSON object a line;
+`runtime.stream(...)` yields them and `runtime.on(...)` hears them, as frozen records whose `to_dict()` is that
+object. [Events and hooks](../events-and-hooks.md) is the guide. `seq` counts a run's events without holes, and what a
+called agent does comes between its caller's `tool_call` and `tool_result`. More fields may come: a
+program should pass over what it doesn't know.
+
+The examples are of real runs; ids and times in them are replaced, and fields that every event has are left out.
+"""
+
+EVENTS_END = """\
+## When there was no run
+
+`--output events` ends with `run_failed` even when nothing could run: a wrong option, an input that doesn't fit, a
+project that doesn't link. That line has no fields of a run, and all that is wrong in `errors`, a list of objects like
+`error`.
+"""
+
+RESULTS_HEAD = """\
+# Results
+
+How a run ended and what it did: the object that `llm-do run --output json` prints, however the run ends. In Python it
+is a [`RunResult`](python.md#runresult), whose `to_dict()` is that object; where the run ended early it is in the
+error that is raised. [Running](../running.md) and [Embedding](../embedding.md) are the guides. More keys may come: a
+program should pass over what it doesn't know.
+
+## The object
+"""
+
+STATUSES: Mapping[Status, str] = {
+    "completed": "The run came to its end, also when a person said no to something.",
+    "failed": "The project's own code raised, a tool failed under `on_tool_error: raise`, or a person ended the run.",
+    "invalid": "Nothing has run: an option, a path or the input is wrong (2), or the project doesn't link (3).",
+    "denied": "A call needed a person, and there was nobody to ask; the output is what the agent made of that.",
+    "suspended": "Kept for a later version.",
+    "limited": "A limit was reached: steps, a loop, the depth, handoffs, the budget, the time.",
+    "provider_failed": "The model or its provider failed, or it kept answering invalidly.",
+    "interrupted": "Ctrl-C (130) or SIGTERM (143).",
+}
+"""What the page says of each status."""
+
+_CODES: Mapping[Status, str] = {"invalid": "2, 3", "interrupted": "130, 143"}
+
+_RECORDS: Mapping[str, type] = {
+    "usage": Usage,
+    "calls[]": CallRecord,
+    "errors[]": ErrorRecord,
+    "denials[], approvals[]": ApprovalRecord,
+    "execution_context": ExecutionContext,
+}
+"""Where objects stand in a result, and what they are in Python."""
+
+_VALUES: Mapping[str, str] = {
+    "str": "text",
+    "str | None": "text or `null`",
+    "int": "whole number",
+    "int | None": "whole number or `null`",
+    "float": "number",
+    "float | None": "number or `null`",
+    "Any": "data",
+    "Status": "[status](#statuses)",
+    "Mapping[str, Any]": "object",
+    "Usage": "[object](#usage)",
+    "ErrorRecord | None": "[object](#errors) or `null`",
+    "ExecutionContext": "[object](#execution_context)",
+    "list[ModelMessage]": "list of messages",
+    "tuple[ModelMessage, ...]": "list of messages",
+    "list[CallRecord]": "list of [objects](#calls)",
+    "list[ErrorRecord]": "list of [objects](#errors)",
+    "list[ApprovalRecord]": "list of [objects](#denials-approvals)",
+    "Mapping[str, GateState]": "object, name to `context` and `unlocked_states`",
+}
+"""A field's type in Python to what it is in JSON."""
+
+
+def events() -> str:
+    """The page `events.md`."""
+    shown = samples.events()
+    common = _fields(EventBase, tuple(field.name for field in dataclasses.fields(EventBase)))
+    whole = json_text(shown["text_done"])
+    parts = [EVENTS_HEAD, _summary(), "## Fields of every event\n"]
+    parts += [table(["field", "value", "meaning"], [["`type`", "text", "Which kind of event it is."], *common])]
+    parts += ["A whole event:\n", fenced(whole, "json")]
+    for kind in EVENT_CLASSES:
+        parts += _event(kind, shown[kind.type])
+    return "\n".join([*parts, EVENTS_END])
+
+
+def results() -> str:
+    """The page `results.md`."""
+    shown = samples.results()
+    completed, denied = shown["calculator"], shown["approvals"]
+    parts = [RESULTS_HEAD, _object(RunResult, completed)]
+    parts += [
+        "Messages are PydanticAI's, as its `ModelMessagesTypeAdapter` writes and reads them;"
+        " `runtime.run(messages=...)` goes on\nfrom them.\n"
+    ]
+    found = {
+        "usage": completed["usage"],
+        "calls[]": completed["calls"][0],
+        "errors[]": ErrorRecord("", "", None, "", 1).to_dict(),
+        "denials[], approvals[]": denied["denials"][0],
+        "execution_context": completed["execution_context"],
+    }
+    for place, kind in _RECORDS.items():
+        heading = ", ".join(code(each) for each in place.split(", "))
+        parts += [f"### {heading}\n", f"{parts_of(kind).text}\n", _object(kind, found[place])]
+    parts += ["## Statuses\n", _statuses(), _after_statuses()]
+    parts += ["## Examples\n", "`examples/calculator`, in which an agent calls another; messages are left out:\n"]
+    parts += [fenced(json_text(completed), "json")]
+    parts += ["`examples/approvals`, with nobody to ask:\n"]
+    parts += [fenced(json_text(denied), "json")]
+    return "\n".join(parts)
+
+
+def _summary() -> str:
+    rows = [
+        [f"[{code(kind.type)}](#{anchor(kind.type)})", parts_of(kind).text.partition("\n\n")[0]]
+        for kind in EVENT_CLASSES
+    ]
+    return table(["type", "when"], rows)
+
+
+def _event(kind: type[EventBase], data: Mapping[str, Any]) -> Iterator[str]:
+    common = {field.name for field in dataclasses.fields(EventBase)}
+    own = {name: value for name, value in data.items() if name not in common}
+    yield f"## {code(kind.type)}\n"
+    yield f"{parts_of(kind).text}\n"
+    yield table(["field", "value", "meaning"], _fields(kind, tuple(name for name in own if name != "type")))
+    yield fenced(json_text(own), "json")
+
+
+def _fields(kind: type, names: tuple[str, ...]) -> list[list[str]]:
+    """Rows of a record's fields, by their names in JSON."""
+    types = {field.name: str(field.type) for field in dataclasses.fields(kind)}
+    meanings = parts_of(kind).arguments
+    rows: list[list[str]] = []
+    for name in names:
+        attribute = {"from": "source", "to": "target"}.get(name, name)
+        attribute = attribute if attribute in types else name
+        rows.append([code(name), _VALUES[types[attribute]], _in_json(meanings[attribute])])
+    return rows
+
+
+def _in_json(text: str) -> str:
+    return re.sub(r"\bNone\b", "`null`", text)
+
+
+def _object(kind: type, data: Mapping[str, Any]) -> str:
+    """The table of a record's keys in JSON; what is no field of it is a property."""
+    own = {field.name for field in dataclasses.fields(kind)}
+    rows: list[list[str]] = []
+    for name in data:
+        if name in own:
+            rows += _fields(kind, (name,))
+        else:
+            rows.append([code(name), "whole number", parts_of(getattr(kind, name)).text])
+    return table(["key", "value", "meaning"], rows)
+
+
+def _statuses() -> str:
+    raised: dict[Status, list[str]] = {}
+    for name in llm_do.errors.__all__:
+        kind = getattr(llm_do.errors, name)
+        if isinstance(kind, type) and issubclass(kind, LlmDoError) and kind.__subclasses__() == []:
+            raised.setdefault(kind.status, []).append(f"[{code(name)}](python.md#{anchor(name)})")
+    rows = [
+        [code(status), _CODES.get(status, str(number)), STATUSES[status], ", ".join(raised.get(status, ()))]
+        for status, number in EXIT_CODES.items()
+    ]
+    return table(["status", "exit code", "when", "errors"], rows)
+
+
+def _after_statuses() -> str:
+    codes = joined([str(number) for number in sorted({*EXIT_CODES.values(), 3, 143})], "and")
+    return (
+        f"The exit code is one of {codes}, or 141 when nobody reads the output any more. A\n"
+        "`PermissionDeniedError` ends a run as `denied` when the denial was for lack of a person.\n"
+    )

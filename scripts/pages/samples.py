@@ -1,0 +1,134 @@
+"""Runs that the pages of events and results take their examples from: the examples' own, and some that go wrong.
+
+What differs from run to run (ids, times) is replaced, so that a page changes only when what it shows does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic_ai.exceptions import ModelUnavailableError
+from pydantic_ai.messages import ModelMessage
+from pydantic_ai.models.function import AgentInfo, DeltaThinkingPart, DeltaToolCall, FunctionModel
+
+from llm_do import AgentSpec, ApprovalDecision, ApprovalRequest, LimitError, Project, RunResult, Runtime, run
+
+__all__ = ["events", "results"]
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+TIME = 1767225600.0
+"""When everything happens on the pages: the beginning of 2026."""
+
+_ID = re.compile(r"[0-9a-f]{32}")
+
+
+@cache
+def events() -> dict[str, dict[str, Any]]:
+    """An event of every type, as JSON data, by its type."""
+    found: dict[str, dict[str, Any]] = {}
+    for data in asyncio.run(_all()):
+        found.setdefault(data["type"], _fixed(data))
+    return found
+
+
+@cache
+def results() -> dict[str, dict[str, Any]]:
+    """Results of runs of the examples as JSON data, by the example's name; messages of histories are left out."""
+    found: dict[str, dict[str, Any]] = {}
+    for name in ("calculator", "approvals"):
+        with _copy(name) as folder:
+            ended = asyncio.run(_result(folder))
+        found[name] = _fixed(_without_messages(ended.to_dict()))
+    return found
+
+
+async def _result(folder: Path) -> RunResult:
+    stream = Runtime(Project.load(folder), record=False).stream()
+    async for _ in stream:
+        pass
+    assert stream.result is not None
+    return stream.result
+
+
+@contextmanager
+def _copy(name: str) -> Iterator[Path]:
+    """A copy of an example, for as long as the block lasts."""
+    ignored = shutil.ignore_patterns("out", "__pycache__", ".llm-do")
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(shutil.copytree(EXAMPLES / name, Path(folder) / name, ignore=ignored))
+
+
+async def _all() -> list[dict[str, Any]]:
+    """The events of runs that between them have every type."""
+    heard: list[dict[str, Any]] = []
+    for name in ("approvals", "support_handoff", "ticket_desk"):
+        with _copy(name) as folder:
+            stream = Runtime(Project.load(folder), approvals=_answer, record=False).stream()
+            heard += [event.to_dict() async for event in stream]
+    failing = FunctionModel(stream_function=_fails_once(), model_name="sample")
+    spec = AgentSpec("thinker", model=failing, context_providers=[weather])
+    heard += [event.to_dict() async for event in run.stream(spec, "What is 6 times 7?")]
+    looping = FunctionModel(stream_function=_loops, model_name="sample")
+    stream = run.stream(AgentSpec("looper", model=looping, tools=[weather]), "Go on.", approvals="approve_all")
+    with suppress(LimitError):
+        async for event in stream:
+            heard.append(event.to_dict())
+    return heard
+
+
+async def _answer(_: ApprovalRequest) -> ApprovalDecision:
+    return ApprovalDecision("once")
+
+
+def weather(*_: object) -> str:
+    """Fail as a function does whose server is away."""
+    raise ConnectionError("the weather service is away")
+
+
+def _fails_once() -> Callable[[list[ModelMessage], AgentInfo], AsyncIterator[Any]]:
+    """A model that fails for a passing reason, then thinks and answers."""
+    tries = iter((False, True))
+
+    async def answer(_: list[ModelMessage], __: AgentInfo) -> AsyncIterator[Any]:
+        if not next(tries):
+            raise ModelUnavailableError("sample", "HTTP 503: overloaded", retry_after=0.01)
+        yield {0: DeltaThinkingPart(content="Six sevens.")}
+        yield "42"
+
+    return answer
+
+
+async def _loops(messages: list[ModelMessage], _: AgentInfo) -> AsyncIterator[Any]:
+    """A model that asks for the same again and again."""
+    yield {0: DeltaToolCall(name="weather", json_args="{}", tool_call_id=f"call_{len(messages)}")}
+
+
+def _without_messages(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {
+            key: ["..."] if key == "messages" and value else _without_messages(value) for key, value in data.items()
+        }
+    return [_without_messages(item) for item in data] if isinstance(data, list) else data
+
+
+def _fixed(data: dict[str, Any]) -> dict[str, Any]:
+    """Data with the ids and times that pages show."""
+    ids: dict[str, str] = {}
+
+    def shown(found: re.Match[str]) -> str:
+        return ids.setdefault(found[0], f"{len(ids) + 1:02}")
+
+    fixed = json.loads(_ID.sub(shown, json.dumps(data)))
+    for key, value in (("time", TIME), ("duration", 0.013), ("delay", 0.5)):
+        if key in fixed:
+            fixed[key] = value
+    return fixed

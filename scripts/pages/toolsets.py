@@ -1,0 +1,231 @@
+"""The page about the toolsets that come with llm-do: options, tools, arguments, and what is decided without a rule.
+
+All of it is asked of a project that lists them, as `llm-do tools` and `llm-do approvals explain` ask.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from llm_do import Project
+from llm_do.policy.decide import decide
+from llm_do.policy.rules import Policy
+from llm_do.policy.values import ToolCallInfo
+from llm_do.project.builtins import BUILTINS, CONFIGURABLE
+from llm_do.spec.editor_schema import project_schema
+from llm_do.ui.explain import explain_data
+from llm_do.ui.toollist import tools_data
+from scripts.pages.markdown import code, prose, table
+from scripts.pages.project_files import manifests, write_json
+from scripts.pages.schemas import Book
+
+__all__ = ["CALLS", "options_book", "toolset_options"]
+
+HEAD = """\
+# Options of toolsets
+
+The toolsets that come with llm-do: how each is configured, its tools with what a model may give them, and what
+happens to a call where no rule of the project speaks of it. [Toolsets](../toolsets.md) is the guide,
+[Approvals](../approvals.md) says what rules do. Those in the first table are listed by name as they are and have no
+options; others are configured under `toolsets` in the [manifest](project-json.md#keys), by a `type`, and listed by
+the name they get there. `prefix`, `include` and `exclude` are [said where an agent lists a
+toolset](agent-files.md#toolsetsname); the options of a type may be said there too, and go before the manifest's.
+
+"Unasked" is a call that runs, "asked" one that waits for an answer, "a person is asked" one that only a person may
+allow, "denied" one that never runs.
+"""
+
+FILES = {"notes.txt": "Notes.\n", "tools.py": "TOOLS = []\n", ".env": "KEY=x\n", "docs/guide.md": "Guide.\n"}
+CONFIGURED = {
+    "files": {"type": "filesystem", "root": "docs"},
+    "commands": {"type": "shell", "allow": ["make test", "git log *"]},
+}
+
+_FILE_CALLS: Sequence[tuple[str, Mapping[str, Any]]] = (
+    ("read_file", {"path": "notes.txt"}),
+    ("read_file", {"path": ".env"}),
+    ("list_files", {}),
+    ("search_files", {"pattern": "TODO"}),
+)
+_WRITES: Sequence[tuple[str, Mapping[str, Any]]] = (
+    ("write_file", {"path": "notes.txt", "content": "..."}),
+    ("write_file", {"path": "tools.py", "content": "..."}),
+    ("write_file", {"path": ".git/config", "content": "..."}),
+    ("write_file", {"path": "../notes.txt", "content": "..."}),
+    ("edit_file", {"path": "notes.txt", "old": "a", "new": "b"}),
+    ("make_directory", {"path": "letters"}),
+    ("move_file", {"source": "notes.txt", "target": "old.txt"}),
+    ("delete_file", {"path": "notes.txt"}),
+)
+
+
+def _commands(*lines: str) -> list[tuple[str, Mapping[str, Any]]]:
+    return [("shell", {"command": line}) for line in lines]
+
+
+CALLS: Mapping[str, Sequence[tuple[str, Mapping[str, Any]]]] = {
+    "filesystem_project": (*_FILE_CALLS, *_WRITES),
+    "filesystem_project_ro": _FILE_CALLS,
+    "filesystem_cwd": (*_FILE_CALLS, *_WRITES),
+    "filesystem_cwd_ro": _FILE_CALLS,
+    "shell_readonly": _commands(
+        "ls -l docs",
+        "grep -rn TODO docs | head",
+        "git log --oneline",
+        "git log --output=x",
+        "cat .env",
+        "cat ../x",
+        "rm x",
+    ),
+    "shell_file_ops": _commands("ls", "mv notes.txt old.txt", "rm notes.txt"),
+    "ask_user": [("ask_user", {"question": "Which one?"})],
+    "todo": [("todo_add", {"items": ["Look."]}), ("todo_update", {"number": 1, "status": "done"}), ("todo_list", {})],
+    "dynamic_agents": [
+        ("agent_create", {"name": "poet", "instructions": "Rhyme."}),
+        ("agent_call", {"name": "poet", "input": "Rain."}),
+    ],
+    "files": [("read_file", {"path": "guide.md"}), ("write_file", {"path": "guide.md", "content": "..."})],
+    "commands": [
+        *_commands("make test", "make clean", "git log --oneline", "git log --output=x", "make test && ls"),
+        ("shell", {"command": "make test", "cwd": "docs"}),
+    ],
+}
+"""The calls that the page shows, by toolset."""
+
+_SAME = {
+    "filesystem_project_ro": "filesystem_project",
+    "filesystem_cwd": "filesystem_project",
+    "filesystem_cwd_ro": "filesystem_project",
+    "shell_file_ops": "shell_readonly",
+}
+"""Toolsets whose tools are those of another, or some of them."""
+
+
+def options_book() -> Book:
+    """The options of configured toolsets."""
+    return Book(project_schema(), manifests(), write_json)
+
+
+def toolset_options() -> str:
+    """The page `toolset-options.md`."""
+    with tempfile.TemporaryDirectory() as folder:
+        project = _project(Path(folder))
+        agents = {agent["name"]: agent for agent in tools_data(project)["agents"]}
+        parts = [HEAD, "## Listed by name\n", _summary(agents)]
+        for name in sorted(BUILTINS):
+            parts += [f"## {code(name)}\n", *_builtin(project, agents, name)]
+        parts += ["## Configured in the manifest\n", "An object under `toolsets`, by its `type`.\n"]
+        book = options_book()
+        for kind, name in (("filesystem", "files"), ("shell", "commands"), ("mcp", "")):
+            parts += [f"### {code(f'type: {kind}')}\n", *_configured(project, agents, book, kind, name)]
+    assert set(CONFIGURABLE) == {"filesystem", "shell", "mcp"}
+    return "\n".join([*parts, "## Words\n", book.words()])
+
+
+def _project(folder: Path) -> Project:
+    for name, text in FILES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    listed = [*BUILTINS, *CONFIGURED]
+    for name in listed:
+        text = f"---\nname: with_{name}\ntoolsets: [{name}]\n---\nWork.\n"
+        (folder / f"{name}.agent").write_text(text, encoding="utf-8")
+    manifest = {
+        "version": 1,
+        "entry": {"agent": f"with_{listed[0]}"},
+        "agent_files": ["*.agent"],
+        "python_files": ["tools.py"],
+        "toolsets": CONFIGURED,
+        "generated_agents_dir": "made",
+    }
+    (folder / "project.json").write_text(json.dumps(manifest), encoding="utf-8")
+    return Project.load(folder)
+
+
+def _summary(agents: Mapping[str, Any]) -> str:
+    from llm_do.project.builtins import builtin
+
+    rows = []
+    for name in sorted(BUILTINS):
+        found = builtin(name)
+        assert found is not None
+        tools = [code(tool["name"]) for tool in agents[f"with_{name}"]["tools"]]
+        rows.append([f"[{code(name)}](#{name})", _first_sentence(found.load().__doc__), ", ".join(tools)])
+    return table(["name", "what it is", "tools"], rows)
+
+
+def _builtin(project: Project, agents: Mapping[str, Any], name: str) -> Iterator[str]:
+    from llm_do.project.builtins import builtin
+
+    found = builtin(name)
+    assert found is not None
+    yield f"{_first_sentence(found.load().__doc__)}\n"
+    if name in _SAME and CALLS[name] in (CALLS["filesystem_project"], CALLS["filesystem_project_ro"]):
+        yield f"The tools, and what is decided, are as in [{code(_SAME[name])}](#{_SAME[name]}).\n"
+        return
+    if name in _SAME:
+        yield f"The tool is that of [{code(_SAME[name])}](#{_SAME[name]}).\n"
+    else:
+        yield from _tools(agents[f"with_{name}"]["tools"])
+    yield _decisions(project, name)
+
+
+def _configured(project: Project, agents: Mapping[str, Any], book: Book, kind: str, name: str) -> Iterator[str]:
+    section = next(section for section in book.sections.values() if section.kind == f"type: {kind}")
+    yield f"{section.schema['description']}\n"
+    yield book.rows(section.name)
+    if kind == "mcp":
+        said = decide(ToolCallInfo("notes_search", {}, kind="mcp"), Policy())
+        yield (
+            "Exactly one of `command` and `url` is given. Which tools there are, the server says when it has started;\n"
+            f"a call of one is {_word(said.effect, person=False)}. `${{NAME}}` in `env` and `headers` is filled in\n"
+            "from the environment, and a variable that isn't set is an error.\n"
+        )
+        return
+    same = {"filesystem": "filesystem_project", "shell": "shell_readonly"}[kind]
+    yield f"The tools are those of [{code(same)}](#{same}). With `{json.dumps(CONFIGURED[name])}`:\n"
+    yield _decisions(project, name)
+    assert {tool["name"] for tool in agents[f"with_{name}"]["tools"]} == {
+        tool["name"] for tool in agents[f"with_{same}"]["tools"]
+    }
+
+
+def _tools(tools: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for tool in tools:
+        yield f"{code(tool['name'])}: {prose(tool['description'])}\n"
+        book = Book({**tool["parameters"], "title": ""}, [], write_json)
+        rows = [
+            [code(name), book.value(part), _default(tool["parameters"], name), prose(part.get("description", ""))]
+            for name, part in tool["parameters"].get("properties", {}).items()
+        ]
+        if rows:
+            yield table(["argument", "value", "default", "meaning"], rows)
+
+
+def _default(schema: Mapping[str, Any], name: str) -> str:
+    if name in schema.get("required", ()):
+        return "required"
+    value = schema["properties"][name].get("default")
+    return "none" if value is None else code(json.dumps(value))
+
+
+def _decisions(project: Project, name: str) -> str:
+    rows = []
+    for tool, args in CALLS[name]:
+        said = explain_data(project, [f"with_{name}", tool, json.dumps(args)])
+        shown = ", ".join(f"{key}={json.dumps(value)}" for key, value in args.items())
+        reason = said["reason"].removeprefix(f"{tool} is ").partition(": ")[2] or said["reason"]
+        rows.append([code(f"{tool}({shown})"), _word(said["effect"], person=said["person_only"]), reason])
+    return table(["call", "without a rule", "why"], rows)
+
+
+def _word(effect: str, *, person: bool) -> str:
+    return {"allow": "unasked", "ask": "a person is asked" if person else "asked", "deny": "denied"}[effect]
+
+
+def _first_sentence(text: str | None) -> str:
+    return prose((text or "").partition("\n\n")[0])
