@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from llm_do.cli.streams import warn
+from llm_do.cli.streams import terminal_columns, warn
 from llm_do.spec.render import render_text
 from llm_do.ui.screen import wants_color
 
@@ -29,7 +29,7 @@ def show(report: LinkReport | Checked, *, no_color: bool = False) -> None:
         from_here(report.diagnostics, report.root),
         read_source,
         color=wants_color(os.environ, no_color=no_color),
-        width=_columns(),
+        width=terminal_columns(),
     )
     if text:
         warn(text)
@@ -60,11 +60,4 @@ def read_source(file: str) -> str | None:
     try:
         return Path(file).read_text(encoding="utf-8", errors="replace")
     except (OSError, ValueError):
-        return None
-
-
-def _columns() -> int | None:
-    try:
-        return os.get_terminal_size(2).columns or None
-    except OSError:
         return None

@@ -24,6 +24,7 @@ __all__ = [
     "ensure_open",
     "ensure_utf8",
     "leave",
+    "terminal_columns",
     "warn",
     "without_plugins",
     "write_stderr",
@@ -185,8 +186,21 @@ def without_plugins() -> None:
 
 
 def warn(text: str) -> None:
-    """Write lines to stderr."""
+    """Write lines to stderr; a terminal gets no line that it would have to break inside a word."""
+    columns = terminal_columns()
+    if columns is not None and any(len(line) > columns for line in text.splitlines()):
+        from llm_do.ui.fold import fold
+
+        text = fold(text, columns)
     write_stderr(text if text.endswith("\n") else text + "\n")
+
+
+def terminal_columns() -> int | None:
+    """How wide the terminal is that stderr goes to; None where it goes elsewhere."""
+    try:
+        return os.get_terminal_size(2).columns or None
+    except OSError:
+        return None
 
 
 def write_whole(number: int, text: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from llm_do.runtime.events import Event, WarningEvent
 from llm_do.ui.block import Block
+from llm_do.ui.fold import fold
 from llm_do.ui.lines import warning_line
 from llm_do.ui.transcript import Transcript
 from llm_do.ui.tree import CallTree
@@ -45,7 +46,7 @@ class Live:
             What it adds to the transcript.
         """
         if isinstance(event, WarningEvent):
-            return f"{warning_line(event)}\n"
+            return f"{fold(warning_line(event), self._size()[0])}\n"
         text = self._transcript.take(event, self._size()[0])
         self._tree.note(event)
         return text

@@ -190,3 +190,14 @@ def test_a_run_in_the_background_of_a_terminal_does_not_wait_for_it(project: Cal
     ended = subprocess.run([sys.executable, "-c", script, *LLM_DO, "run", "x"], cwd=root, env=environment(), timeout=60)
 
     assert ended.returncode == 4
+
+
+def test_what_is_wrong_is_told_without_breaking_words_on_a_narrow_terminal(terminal: Callable[..., Screen]) -> None:
+    child = terminal("- {texts: one}", "--no-color", columns=40)
+
+    code, text = end(child)
+
+    shown = screen(text, columns=40)
+    assert code == 7
+    assert shown[:2] == ["error: the script answers.yaml has an", "  unknown key 'texts'; known here: text,"]
+    assert shown[-2] == "provider_failed: 0 steps, 0 tokens,"

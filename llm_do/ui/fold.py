@@ -1,0 +1,63 @@
+"""Long lines for a narrow terminal: broken between words, where a terminal would break them anywhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from llm_do.ui.text import width
+
+__all__ = ["fold"]
+
+_COLOR = re.compile(r"\x1b\[[\d;]*m")
+_LEAD = re.compile(rf"(?:{_COLOR.pattern}| )+")
+_BREAK = re.compile(r"(?<=\S) +(?=\S)(?!s(?:\W|$))")
+"""Between words, but for a number of seconds and its unit."""
+
+_HANG = 2
+_GUTTER = re.compile(r" *= ")
+"""What a hint of a diagnostic begins with; its further lines stand below its text."""
+
+
+def fold(text: str, columns: int) -> str:
+    """Break lines that are longer than the terminal is wide, what follows indented; nothing is left out.
+
+    Args:
+        text: Lines, made harmless already; they may have ANSI colours. A word that is longer than a line stays whole.
+        columns: The terminal's.
+
+    Example:
+        >>> print(fold("error: the file is no YAML (main.agent:3). Quote the value.", 30))
+        error: the file is no YAML
+          (main.agent:3). Quote the
+          value.
+    """
+    return "\n".join(piece for line in text.split("\n") for piece in _pieces(line, columns))
+
+
+def _pieces(line: str, columns: int) -> Iterator[str]:
+    if len(line) * 2 <= columns or _width(line) <= columns:
+        yield line
+        return
+    plain = _COLOR.sub("", line)
+    hint = _GUTTER.match(plain)
+    indent = " " * (hint.end() if hint else len(plain) - len(plain.lstrip(" ")) + _HANG)
+    if columns < 2 * len(indent):
+        indent = ""
+    lead = _LEAD.match(line)
+    start = lead.end() if lead else 0
+    first, *words = _BREAK.split(line[start:])
+    begun = line[:start] + first
+    used = _width(begun)
+    for word in words:
+        size = _width(word)
+        if used + 1 + size > columns:
+            yield begun
+            begun, used = indent + word, len(indent) + size
+        else:
+            begun, used = f"{begun} {word}", used + 1 + size
+    yield begun
+
+
+def _width(text: str) -> int:
+    return sum(map(width, _COLOR.sub("", text)))
