@@ -1,7 +1,7 @@
 """How thorough property tests are: a few examples among the quick tests, many among the slow ones (`-m slow`).
 
 And that the tests find the same surroundings everywhere: a run in the background, which a shell starts with Ctrl-C
-ignored, can test Ctrl-C all the same, and what a CI system or a person has set (`CI`, `NO_COLOR`, keys) changes nothing.
+ignored, can test Ctrl-C all the same, and what a CI system or a person has set (`CI`, `NO_COLOR`) changes nothing.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ class Ended:
 
 
 def environment(**changes: str | None) -> dict[str, str]:
-    """This process's environment, of which `conftest.py` took what would change a run, with changes; None takes away."""
+    """This environment, of which `conftest.py` took what would change a run, with changes (None takes away)."""
     wanted: dict[str, str | None] = {"PYTHONPATH": str(REPOSITORY), "LANG": "C.UTF-8", **changes}
     kept = {name: value for name, value in os.environ.items() if name not in wanted}
     return kept | {name: value for name, value in wanted.items() if value is not None}
