@@ -91,6 +91,7 @@ _EXPORTS = {
     "ThreadContext": "llm_do.threads.values",
     "Tool": "llm_do.tools",
     "ToolCall": "llm_do.messages",
+    "ToolCallInfo": "llm_do.policy.values",
     "ToolError": "llm_do.errors",
     "ToolFailedError": "llm_do.errors",
     "ToolResult": "llm_do.messages",
@@ -203,6 +204,7 @@ if TYPE_CHECKING:
     from llm_do.messages import to_messages as to_messages
     from llm_do.models.factories import register_model_factory as register_model_factory
     from llm_do.models.pool import resolve_model as resolve_model
+    from llm_do.policy.values import ToolCallInfo as ToolCallInfo
     from llm_do.project.agents import AgentSpec as AgentSpec
     from llm_do.project.agents import ToolsetDef as ToolsetDef
     from llm_do.project.agents import ToolsetFunc as ToolsetFunc

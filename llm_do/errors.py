@@ -70,6 +70,7 @@ __all__ = [
     "ToolFailedError",
     "ToolkitError",
     "UsageError",
+    "error_text",
 ]
 
 Status = Literal["completed", "failed", "invalid", "denied", "suspended", "limited", "provider_failed", "interrupted"]
@@ -85,6 +86,7 @@ EXIT_CODES: dict[Status, int] = {
     "provider_failed": 7,
     "interrupted": 130,
 }
+"""A status to the exit code of the command line; 3 is that of a project that doesn't link."""
 
 
 class LlmDoError(Exception):
@@ -269,3 +271,20 @@ class ProviderError(ModelError):
 
 class ModelBehaviourError(ModelError):
     """The model kept answering emptily or invalidly, beyond `retries`."""
+
+
+def error_text(error: BaseException) -> str:
+    """An exception's class and what it says, also where it is somebody else's and can't say it.
+
+    Args:
+        error: The exception.
+
+    Example:
+        >>> error_text(ValueError("too small")), error_text(ValueError())
+        ('ValueError: too small', 'ValueError')
+    """
+    try:
+        said = str(error)
+    except Exception:  # noqa: BLE001 (whatever its own code does, there is something to tell)
+        said = "(it can't be shown)"
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__

@@ -20,7 +20,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from llm_do._frozen import frozen
 
@@ -135,8 +135,8 @@ def play(
         input: The input; None takes the entry's default.
         answers: What the models say, turn by turn, as in a script file: a list, a mapping of agents' names to lists, or
             the file's path. None leaves every agent its own model.
-        approvals: How questions are answered: one answer for all, or an answer by tool's name; a tool that is not
-            named is denied.
+        approvals: How questions are answered: one answer for all (`once`, `session`, `always`, `deny` or `abort`), or
+            an answer by tool's name; a tool that is not named is denied.
         entry: Another callable of the project.
         options: More arguments of `Runtime`, such as `allow=["send(to=ann)"]` or `max_steps=3`.
 
@@ -146,16 +146,21 @@ def play(
     Raises:
         LinkError: The project doesn't link.
         InputError: The input doesn't fit.
+        ValueError: `approvals` has something that is no answer.
 
     Example:
         >>> play("examples/greeter", "Ann", answers=[{"text": "Hello, {input}!"}]).output
         'Hello, Ann!'
     """
     from llm_do.project.project import Project
-    from llm_do.runtime.approvals import ApprovalDecision
+    from llm_do.runtime.approvals import Answer, ApprovalDecision
+    from llm_do.runtime.loops import run_blocking
     from llm_do.runtime.runtime import Runtime
-    from llm_do.runtime.support import run_blocking
 
+    by_tool = isinstance(approvals, Mapping)
+    for said in approvals.values() if isinstance(approvals, Mapping) else (approvals,):
+        if said not in get_args(Answer) and (by_tool or said not in ("approve_all", "reject_all")):
+            raise ValueError(f"{said!r} is no answer; answers are {', '.join(get_args(Answer))}")
     linked = project if isinstance(project, Project) else Project.load(Path(project))
     questions: list[Question] = []
     events: list[Event] = []

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeVar, overload
+from typing import Any, Literal, TypedDict, TypeVar, Unpack, overload
 
 from llm_do._frozen import frozen
 
-__all__ = ["NamedTool", "Tool", "ToolOptions", "Update", "tool"]
+__all__ = ["NamedTool", "Tool", "ToolArguments", "ToolOptions", "Update", "options_of", "tool"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -47,6 +47,7 @@ class ToolOptions:
     disables_states: Sequence[str] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "examples", tuple(self.examples))
         for name in _STATES:
             given = getattr(self, name)
             object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
@@ -60,62 +61,38 @@ class ToolOptions:
 _STATES = ("required_context", "required_states", "forbidden_states", "enables_states", "disables_states")
 
 
+class ToolArguments(TypedDict, total=False):
+    """The fields of `ToolOptions`, as `@tool(...)` takes them."""
+
+    name: str | None
+    description: str | None
+    examples: Sequence[Mapping[str, Any]]
+    approval: Literal["allow", "ask", "deny"] | None
+    primary: str | None
+    timeout: float | None
+    required_context: Sequence[str]
+    required_states: Sequence[str]
+    forbidden_states: Sequence[str]
+    enables_states: Sequence[str]
+    disables_states: Sequence[str]
+
+
 @overload
 def tool(function: F, /) -> F: ...
 
 
 @overload
-def tool(
-    function: None = None,
-    /,
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    examples: Sequence[Mapping[str, Any]] = (),
-    approval: Literal["allow", "ask", "deny"] | None = None,
-    primary: str | None = None,
-    timeout: float | None = None,
-    required_context: Sequence[str] = (),
-    required_states: Sequence[str] = (),
-    forbidden_states: Sequence[str] = (),
-    enables_states: Sequence[str] = (),
-    disables_states: Sequence[str] = (),
-) -> Callable[[F], F]: ...
+def tool(function: None = None, /, **options: Unpack[ToolArguments]) -> Callable[[F], F]: ...
 
 
-def tool(
-    function: F | None = None,
-    /,
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    examples: Sequence[Mapping[str, Any]] = (),
-    approval: Literal["allow", "ask", "deny"] | None = None,
-    primary: str | None = None,
-    timeout: float | None = None,
-    required_context: Sequence[str] = (),
-    required_states: Sequence[str] = (),
-    forbidden_states: Sequence[str] = (),
-    enables_states: Sequence[str] = (),
-    disables_states: Sequence[str] = (),
-) -> F | Callable[[F], F]:
+def tool(function: F | None = None, /, **options: Unpack[ToolArguments]) -> F | Callable[[F], F]:
     """Mark a function as a tool: `@tool`, `@tool()` or `@tool(name=..., ...)`.
 
     The function stays what it is. Its parameters' types and its docstring make the schema.
 
     Args:
         function: The function, when used without parentheses.
-        name: As in `ToolOptions`; so are the others.
-        description: What the model reads.
-        examples: Calls to show the model.
-        approval: A verdict for all arguments.
-        primary: The argument that rules match.
-        timeout: Seconds a call may take.
-        required_context: Keys of the context that must exist.
-        required_states: States that must be unlocked.
-        forbidden_states: States that must not be.
-        enables_states: States that success unlocks.
-        disables_states: States that success locks again.
+        options: What `ToolOptions` has, by name.
 
     Returns:
         The function, or a decorator.
@@ -128,25 +105,25 @@ def tool(
         >>> add(1, 2), add.__llm_do_tool__.name
         (3, 'sum')
     """
-    options = ToolOptions(
-        name=name,
-        description=description,
-        examples=tuple(examples),
-        approval=approval,
-        primary=primary,
-        timeout=timeout,
-        required_context=required_context,
-        required_states=required_states,
-        forbidden_states=forbidden_states,
-        enables_states=enables_states,
-        disables_states=disables_states,
-    )
+    said = ToolOptions(**options)
 
     def mark(marked: F) -> F:
-        marked.__llm_do_tool__ = options  # pyright: ignore[reportFunctionMemberAccess]
+        marked.__llm_do_tool__ = said  # pyright: ignore[reportFunctionMemberAccess]
         return marked
 
     return mark if function is None else mark(function)
+
+
+def options_of(item: object) -> ToolOptions:
+    """What is said of a function or a tool object; nothing where it wasn't marked.
+
+    Args:
+        item: The function or object.
+    """
+    if isinstance(item, Tool):
+        return ToolOptions(approval=item.approval, primary=item.primary, timeout=item.timeout)
+    said = getattr(item, "__llm_do_tool__", None)
+    return said if isinstance(said, ToolOptions) else ToolOptions()
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,8 +202,6 @@ class Tool:
     approval: Literal["allow", "ask", "deny"] | None = None
     primary: str | None = None
     timeout: float | None = None
-
-    __llm_do_tool_object__: ClassVar[bool] = True
 
     async def execute(self, **kwargs: Any) -> Any:
         """Do the work; raise `ToolError` for a failure the model should read.

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from llm_do.cli import parameters as p
 from llm_do.cli.lean import LeanCommand, LeanGroup
-from llm_do.cli.parameters import agents_here
 
 __all__ = ["app"]
 
@@ -19,21 +19,11 @@ app = typer.Typer(
     help="List, take back and explain what is allowed.",
 )
 
-Project = Annotated[
-    str | None,
-    typer.Option(
-        "--project",
-        "-p",
-        metavar="PROJECT",
-        help="Folder, manifest or .agent file; by default the project of the current folder.",
-        show_default=False,
-    ),
-]
 Form = Annotated[Literal["text", "json"], typer.Option("--format", help="For people, or for programs.")]
 
 
 @app.command("list", cls=LeanCommand)
-def list_answers(project: Project = None, form: Form = "text") -> int:
+def list_answers(project: p.OfProject = None, form: Form = "text") -> int:
     """List what was allowed for good.
 
     It stands in `.llm-do/approvals.json`, which may also be edited. The rules of the project itself stand in its
@@ -68,7 +58,7 @@ def revoke(
         list[int] | None, typer.Argument(metavar="NUMBER...", help="As `list` shows them.", show_default=False)
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Everything that was allowed for good.")] = False,
-    project: Project = None,
+    project: p.OfProject = None,
 ) -> int:
     """Take back what was allowed for good.
 
@@ -109,10 +99,10 @@ def explain(
             metavar="[AGENT] TOOL [ARGS]...",
             help="The agent or its call path, the tool, and its arguments: JSON, NAME=VALUE, or the main one's text.",
             show_default=False,
-            autocompletion=agents_here,
+            autocompletion=p.agents_here,
         ),
     ],
-    project: Project = None,
+    project: p.OfProject = None,
     allow: Annotated[
         list[str] | None, typer.Option("--allow", metavar="PATTERN", help="As if `run` was given it; repeatable.")
     ] = None,
@@ -120,10 +110,8 @@ def explain(
         list[str] | None, typer.Option("--deny", metavar="PATTERN", help="As if `run` was given it; repeatable.")
     ] = None,
     form: Form = "text",
-    seconds: Annotated[
-        float, typer.Option("--import-timeout", min=0.1, help="Seconds the import of one Python file may take.")
-    ] = 30.0,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,  # noqa: ARG001
+    seconds: p.ImportSeconds = p.IMPORT_SECONDS,
+    debug: p.Debug = False,  # noqa: ARG001 (who tells of errors looks for it)
 ) -> int:
     """Say whether a call would be allowed.
 

@@ -120,7 +120,8 @@ async def _approvals(chat: Chat, rest: str) -> None:
     _tell(f"{number} {answer.text}  ({answer.place})" for number, answer in enumerate(stored, 1))
     _tell(f"this session: {rule.text}" for rule in runtime.remembered_rules)
     if runtime.remembered:
-        _tell([f"this session: {len(runtime.remembered)} single calls"])
+        count = len(runtime.remembered)
+        _tell([f"this session: {count} single call{'s' if count > 1 else ''}, exactly as answered"])
     if not (stored or runtime.remembered or runtime.remembered_rules):
         _tell(["nothing was allowed for this session or for good"])
 

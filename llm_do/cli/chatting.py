@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 from llm_do.cli import failure, stdin
 from llm_do.cli.chatcommands import COMMANDS, carry_out
-from llm_do.cli.inputs import with_files
+from llm_do.cli.inputs import need_text, with_files
 from llm_do.cli.memory import Memory
 from llm_do.cli.running import check_options, link, prepare, print_output, tell_errors
 from llm_do.cli.signals import Interrupts, kill_children
 from llm_do.cli.streams import Results, claim_stdout, warn
 from llm_do.cli.target import resolve
 from llm_do.errors import LlmDoError, UsageError
+from llm_do.runtime.local_folder import make_folder
 from llm_do.ui.prompt import Leave, LinePrompt, Prompt, TerminalPrompt, candidates
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def start(options: RunOptions, *, last: bool) -> int:
             raise UsageError(
                 "the project takes no input from the command line", hint="Set `allow_cli_input` in project.json."
             )
+        need_text(project, options.entry)
         from llm_do.cli.session import Session
 
         session = Session(project, options, results, interrupts)
@@ -196,13 +198,8 @@ class Chat:
         """The file of what was said before, if there can be one."""
         if self.options.no_record or not self.project.record:
             return None
-        folder = self.project.root / ".llm-do"
         try:
-            folder.mkdir(exist_ok=True)
-            ignore = folder / ".gitignore"
-            if not ignore.exists():
-                ignore.write_text("# What llm-do keeps here is of this machine.\n*\n", encoding="utf-8")
-            file = folder / "chat_history"
+            file = make_folder(self.project.root) / "chat_history"
             os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
         except OSError:
             return None

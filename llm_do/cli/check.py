@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from llm_do.cli import parameters as p
 from llm_do.cli.lean import LeanCommand
 
 if TYPE_CHECKING:
@@ -21,26 +22,15 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 @app.command(cls=LeanCommand)
 def check(
-    project: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="PROJECT",
-            help="Folder, manifest or .agent file; by default the project of the current folder.",
-            show_default=False,
-        ),
-    ] = None,
+    project: p.Project = None,
     form: Annotated[
         Literal["text", "json", "github"],
         typer.Option("--format", help="For people, for programs, or as annotations of a GitHub workflow."),
     ] = "text",
     strict: Annotated[bool, typer.Option("--strict", help="Warnings make the exit code 3 too.")] = False,
-    seconds: Annotated[
-        float, typer.Option("--import-timeout", min=0.1, help="Seconds the import of one Python file may take.")
-    ] = 30.0,
-    debug: Annotated[  # noqa: ARG001 (who tells of errors looks for it)
-        bool, typer.Option("--debug", help="Show tracebacks.")
-    ] = False,
-    no_color: Annotated[bool, typer.Option("--no-color", help="No colours.")] = False,
+    seconds: p.ImportSeconds = p.IMPORT_SECONDS,
+    debug: p.Debug = False,  # noqa: ARG001 (who tells of errors looks for it)
+    no_color: p.NoColor = False,
 ) -> int:
     """Link a project and show all that is wrong with it; exit code 0 when nothing is, 3 on errors.
 

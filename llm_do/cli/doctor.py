@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from llm_do.cli import parameters as p
 from llm_do.cli.lean import LeanCommand
 
 __all__ = ["app"]
@@ -24,7 +25,7 @@ def doctor(
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,  # noqa: ARG001
+    debug: p.Debug = False,  # noqa: ARG001 (who tells of errors looks for it)
 ) -> int:
     """Look at what this machine has and lacks: Python, extras, keys, models, sandbox, terminal, the project's store.
 

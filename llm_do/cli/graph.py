@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from llm_do.cli import parameters as p
 from llm_do.cli.lean import LeanCommand
 
 _FORMS: dict[str, Literal["text", "mermaid", "dot"]] = {"tree": "text", "mermaid": "mermaid", "dot": "dot"}
@@ -16,14 +17,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 @app.command(cls=LeanCommand)
 def graph(
-    project: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="PROJECT",
-            help="Folder, manifest or .agent file; by default the project of the current folder.",
-            show_default=False,
-        ),
-    ] = None,
+    project: p.Project = None,
     form: Annotated[
         Literal["tree", "mermaid", "dot", "json"],
         typer.Option("--format", help="For a terminal, for Markdown, for Graphviz, or for programs."),
@@ -40,13 +34,9 @@ def graph(
             show_default=False,
         ),
     ] = None,
-    seconds: Annotated[
-        float, typer.Option("--import-timeout", min=0.1, help="Seconds the import of one Python file may take.")
-    ] = 30.0,
-    debug: Annotated[  # noqa: ARG001 (who tells of errors looks for it)
-        bool, typer.Option("--debug", help="Show tracebacks.")
-    ] = False,
-    no_color: Annotated[bool, typer.Option("--no-color", help="No colours.")] = False,
+    seconds: p.ImportSeconds = p.IMPORT_SECONDS,
+    debug: p.Debug = False,  # noqa: ARG001 (who tells of errors looks for it)
+    no_color: p.NoColor = False,
 ) -> int:
     """Show agents, tools and approvals as a tree or a graph.
 
@@ -67,7 +57,7 @@ def graph(
     from llm_do.ui.screen import wants_color
 
     if states is not None:
-        task, options = "llm_do.toolkits.machine:machines_data", {"agent": states}
+        task, options = "llm_do.toolkits.pictures:machines_data", {"agent": states}
     else:
         task, options = "llm_do.ui.graph:graph_data", {}
     found = check_apart(path, task, options, seconds=seconds)
@@ -76,7 +66,7 @@ def graph(
     if found.data is None:
         return 3
     if states is not None:
-        from llm_do.toolkits.machine import draw_data
+        from llm_do.toolkits.pictures import draw_data
 
         results.write(drawing.as_json(found.data) if form == "json" else draw_data(found.data, _FORMS[form]))
         return 0

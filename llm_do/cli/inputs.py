@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from llm_do.cli.options import RunOptions
     from llm_do.project.project import Project
 
-__all__ = ["entry_model", "gather", "with_files"]
+__all__ = ["entry_model", "gather", "need_text", "with_files"]
 
 READ_LIMIT = 20 * 1024 * 1024 + 1
 """Bytes of an attachment that are read here: one more than the runtime lets through, so that it can say so."""
@@ -95,6 +95,26 @@ def gather(project: Project, options: RunOptions, prompt: str | None, notice: Ca
     if value is None:
         value = project.entry.args if options.entry is None else None
     return _with_attachments(value, model, _read_attachments(options.attach, project.root, notice))
+
+
+def need_text(project: Project, entry: str | None) -> None:
+    """See that what a person says in a chat can be the entry's input: one that takes other fields never would run.
+
+    Args:
+        project: The project.
+        entry: Another callable of it, None for its entry.
+
+    Raises:
+        UsageError: It takes fields, and none of them is `input`.
+    """
+    model = entry_model(project, entry)
+    if model is None or model.model_config.get("extra") in ("allow", "ignore"):
+        return
+    if not any("input" in (name, info.alias) for name, info in model.model_fields.items()):
+        raise UsageError(
+            f"a chat says text, and the entry takes {describe_input(model)}",
+            hint="Name an agent with --entry, or give fields to `llm-do run` with --field.",
+        )
 
 
 def with_files(project: Project, entry: str | None, text: str) -> object:

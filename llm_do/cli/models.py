@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from llm_do.cli import parameters as p
 from llm_do.cli.lean import LeanCommand
 
 __all__ = ["app"]
@@ -20,9 +21,7 @@ def models(
         typer.Argument(metavar="list|pull", help="Show the models at hand, or get the weights of the local one."),
     ] = "list",
     everything: Annotated[bool, typer.Option("--all", help="List also what can't be used, and why.")] = False,
-    debug: Annotated[  # noqa: ARG001 (who tells of errors looks for it)
-        bool, typer.Option("--debug", help="Show tracebacks.")
-    ] = False,
+    debug: p.Debug = False,  # noqa: ARG001 (who tells of errors looks for it)
 ) -> int:
     """List the models at hand, or get the local one.
 
@@ -46,7 +45,7 @@ def models(
     shown = [info for info in found if everything or info.usable or info.name == "local"]
     widest = max((len(info.name) for info in shown), default=0)
     for info in shown:
-        said = info.why_not if info.usable else f"not at hand: {info.why_not}"
+        said = info.note if info.usable else f"not at hand: {info.note}"
         results.write(f"{info.name:<{widest}}  {said}".rstrip() + "\n")
     hidden = len(found) - len(shown)
     if hidden:

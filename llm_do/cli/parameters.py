@@ -1,26 +1,30 @@
-"""The options that `run` and `chat` share, each declared once."""
+"""The arguments and options that several commands take, each declared once."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 __all__ = [
+    "IMPORT_SECONDS",
     "Allow",
     "ApproveAll",
+    "AsJson",
     "BudgetUsd",
     "Debug",
     "Deny",
     "Entry",
+    "ImportSeconds",
     "MaxDepth",
     "MaxSteps",
     "Models",
     "NoColor",
     "NoRecord",
+    "OfProject",
     "Otel",
+    "Project",
     "Quiet",
     "RejectAll",
     "Thread",
@@ -30,7 +34,8 @@ __all__ = [
     "agents_here",
 ]
 
-_NAME = re.compile(r"^name:\s*[\"']?([A-Za-z_][\w.-]*)", re.MULTILINE)
+IMPORT_SECONDS = 30.0
+"""What `ImportSeconds` is by default."""
 
 
 def agents_here(incomplete: str) -> list[str]:
@@ -39,9 +44,12 @@ def agents_here(incomplete: str) -> list[str]:
     Args:
         incomplete: What has been typed of it.
     """
+    import re
+
     from llm_do.errors import LlmDoError
     from llm_do.project.locate import find_project
 
+    own_name = re.compile(r"^name:\s*[\"']?([A-Za-z_][\w.-]*)", re.MULTILINE)
     try:
         root = find_project(Path.cwd()).root
     except (LlmDoError, OSError):
@@ -49,13 +57,35 @@ def agents_here(incomplete: str) -> list[str]:
     names: list[str] = []
     for path in [*root.glob("*.agent"), *root.glob("*/*.agent"), *root.glob("*/*/*.agent")][:1000]:
         try:
-            found = _NAME.search(path.read_text(encoding="utf-8", errors="replace")[:4000])
+            found = own_name.search(path.read_text(encoding="utf-8", errors="replace")[:4000])
         except OSError:
             continue
         names.append(found[1] if found else path.stem)
     return sorted({name for name in names if name.startswith(incomplete)})
 
 
+Project = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="PROJECT",
+        help="Folder, manifest or .agent file; by default the project of the current folder.",
+        show_default=False,
+    ),
+]
+OfProject = Annotated[
+    str | None,
+    typer.Option(
+        "--project",
+        "-p",
+        metavar="PROJECT",
+        help="Folder, manifest or .agent file; by default the project of the current folder.",
+        show_default=False,
+    ),
+]
+ImportSeconds = Annotated[
+    float, typer.Option("--import-timeout", min=0.1, help="Seconds the import of one Python file may take.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 Entry = Annotated[
     str | None,
     typer.Option(

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from llm_do.cli import parameters as p
 from llm_do.cli.lean import LeanCommand, LeanGroup
 
 app = typer.Typer(
@@ -16,25 +17,13 @@ app = typer.Typer(
     help="Look at what runs have done.",
 )
 
-Project = Annotated[
-    str | None,
-    typer.Option(
-        "--project",
-        "-p",
-        metavar="PROJECT",
-        help="Folder, manifest or .agent file; by default the project of the current folder.",
-        show_default=False,
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
-
 
 @app.command("list", cls=LeanCommand)
 def list_runs(
-    project: Project = None,
+    project: p.OfProject = None,
     thread: Annotated[str | None, typer.Option("--thread", metavar="ID", help="Of one thread.")] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many.")] = 20,
-    as_json: Json = False,
+    as_json: p.AsJson = False,
 ) -> int:
     """List runs, the latest first."""
     from llm_do.cli import stored
@@ -45,7 +34,7 @@ def list_runs(
 @app.command(cls=LeanCommand)
 def show(
     run: Annotated[str, typer.Argument(metavar="RUN_ID", help="The run's id, or its beginning.")],
-    project: Project = None,
+    project: p.OfProject = None,
     events: Annotated[bool, typer.Option("--events", help="Every event, one JSON record a line.")] = False,
     types: Annotated[
         list[str] | None, typer.Option("--type", metavar="TYPE", help="Events of this type only; repeatable.")

@@ -81,6 +81,7 @@ class Session:
         self._terminal = find_terminal(os.environ, self._screen)
         self.asker = Asker(self._terminal, self.display, color=self.color) if self._terminal is not None else None
         self._lost: StoreError | None = None
+        self._noticed: set[str] = set()
         self.runtime = Runtime(project, config=self._config(project))
         logging.basicConfig(level=logging.ERROR if verbosity < 0 else logging.WARNING, handlers=[_Log(options.debug)])
 
@@ -116,7 +117,8 @@ class Session:
         return RunApprovalPolicy("prompt", self.asker)
 
     def _notice(self, text: str) -> None:
-        if self._verbosity >= 0:
+        if self._verbosity >= 0 and text not in self._noticed:
+            self._noticed.add(text)
             self.display.line(visible(" ".join(text.split())))
 
     def run(self, value: object) -> RunResult:

@@ -15,7 +15,8 @@ from llm_do.cli.target import here_or_at
 from llm_do.errors import UsageError
 from llm_do.policy.display import visible
 from llm_do.project.locate import locate
-from llm_do.threads.opening import FOLDER, open_store
+from llm_do.runtime.local_folder import FOLDER
+from llm_do.threads.opening import open_store
 from llm_do.threads.pydantic_store import Conversations
 from llm_do.threads.sqlite import SqliteStore
 from llm_do.threads.state import StateManager

@@ -22,14 +22,34 @@ class Template:
     files: Mapping[str, str]
 
 
-_AGENT = Template(
-    "an agent that calls a function as its tool",
-    {
-        "project.json": """\
+_PROJECT = """\
 {
   "$schema": ".schema/project.schema.json",
   "version": 1,
   "name": NAME,
+"""
+"""How every template's project.json begins."""
+
+_TEST = '''\
+"""Runs the project with answers that are written down: without a network, and always the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from llm_do.testing import play
+
+HERE = Path(__file__).parent
+
+
+'''
+"""How every template's test begins."""
+
+_AGENT = Template(
+    "an agent that calls a function as its tool",
+    {
+        "project.json": _PROJECT
+        + """\
   "entry": { "agent": "main", "args": { "input": "What is 17 times 23?" } },
   "agent_files": ["*.agent"],
   "python_files": ["tools.py"],
@@ -62,25 +82,15 @@ def multiply(a: int, b: int) -> int:
 
 TOOLS = [multiply]
 ''',
-        "tests/test_project.py": '''\
-"""Runs the project with the answers that stand in answers.yaml: without a network, and always the same."""
-
-from __future__ import annotations
-
-from pathlib import Path
-
-from llm_do.testing import play
-
-HERE = Path(__file__).parent
-
-
+        "tests/test_project.py": _TEST
+        + """\
 def test_the_agent_multiplies_with_its_tool() -> None:
     played = play(HERE.parent, "What is 17 times 23?", answers=HERE / "answers.yaml")
 
     assert played.call("multiply").args == {"a": 17, "b": 23}
     assert played.questions == []
     assert played.output == "17 times 23 is 391."
-''',
+""",
         "tests/answers.yaml": """\
 # What the model answers, turn by turn, when it is named as script:PATH. {tool} is the last result of a tool.
 - tools:
@@ -94,11 +104,8 @@ def test_the_agent_multiplies_with_its_tool() -> None:
 _FUNCTION = Template(
     "Python code that calls agents where judgement is needed",
     {
-        "project.json": """\
-{
-  "$schema": ".schema/project.schema.json",
-  "version": 1,
-  "name": NAME,
+        "project.json": _PROJECT
+        + """\
   "entry": { "function": "main.py:main", "args": { "input": "great service\\nnever again\\nfine, I guess" } },
   "agent_files": ["*.agent"],
   "python_files": ["main.py"]
@@ -126,24 +133,14 @@ async def main(input, ctx):
     counted = [str(mood).strip(" .").lower() for mood in moods]
     return {mood: counted.count(mood) for mood in ("good", "bad", "neither")}
 ''',
-        "tests/test_project.py": '''\
-"""Runs the project with answers that are written down: without a network, and always the same."""
-
-from __future__ import annotations
-
-from pathlib import Path
-
-from llm_do.testing import play
-
-HERE = Path(__file__).parent
-
-
+        "tests/test_project.py": _TEST
+        + """\
 def test_moods_are_counted() -> None:
     played = play(HERE.parent, "great service\\nnever again", answers=HERE / "answers.yaml")
 
     assert played.output["good"] + played.output["bad"] + played.output["neither"] == 2
     assert len(played.result.calls) == 2
-''',
+""",
         "tests/answers.yaml": """\
 # What the model answers each time it is called, when it is named as script:PATH.
 - text: good
@@ -154,11 +151,8 @@ def test_moods_are_counted() -> None:
 _TOOLKIT = Template(
     "a toolkit: tools that share a state, each open only when it is its turn",
     {
-        "project.json": """\
-{
-  "$schema": ".schema/project.schema.json",
-  "version": 1,
-  "name": NAME,
+        "project.json": _PROJECT
+        + """\
   "entry": { "agent": "clerk", "args": { "input": "The blue room, please. The key is: open sesame" } },
   "agent_files": ["*.agent"],
   "python_files": ["desk.py"],
@@ -200,24 +194,14 @@ def reserve(ctx, room: DynamicStr["rooms"]):
 
 TOOLSETS = [desk]
 ''',
-        "tests/test_project.py": '''\
-"""Runs the project with answers that are written down: without a network, and always the same."""
-
-from __future__ import annotations
-
-from pathlib import Path
-
-from llm_do.testing import play
-
-HERE = Path(__file__).parent
-
-
+        "tests/test_project.py": _TEST
+        + """\
 def test_a_room_is_reserved_after_connecting() -> None:
     played = play(HERE.parent, answers=HERE / "answers.yaml")
 
     assert [call.status for call in played.calls] == ["refused", "success", "success"]
     assert played.output == "The blue room is yours."
-''',
+""",
         "tests/answers.yaml": """\
 # What the model answers, turn by turn, when it is named as script:PATH. It forgets to connect at first.
 - tools: [{ name: reserve, args: { room: blue } }]
@@ -231,11 +215,8 @@ def test_a_room_is_reserved_after_connecting() -> None:
 _FLOW = Template(
     "a flow: several agents one after the other and side by side",
     {
-        "project.json": """\
-{
-  "$schema": ".schema/project.schema.json",
-  "version": 1,
-  "name": NAME,
+        "project.json": _PROJECT
+        + """\
   "entry": { "flow": "article", "args": { "input": "A goose crossed the market." } },
   "agent_files": ["*.agent"],
   "flows": { "article": { "mode": "workflow", "flow": "(facts | style) >> writer" } }
@@ -262,24 +243,14 @@ description: Writes the item.
 ---
 Write a news item of two sentences from these notes.
 """,
-        "tests/test_project.py": '''\
-"""Runs the project with answers that are written down: without a network, and always the same."""
-
-from __future__ import annotations
-
-from pathlib import Path
-
-from llm_do.testing import play
-
-HERE = Path(__file__).parent
-
-
+        "tests/test_project.py": _TEST
+        + """\
 def test_the_writer_gets_both_notes() -> None:
     played = play(HERE.parent, answers=HERE / "answers.yaml")
 
     assert played.output == "A duck crossed the market."
     assert {call.path.rpartition("/")[2] for call in played.result.calls} == {"facts", "style", "writer"}
-''',
+""",
         "tests/answers.yaml": """\
 # What the models answer, when they are named as script:PATH.
 agents:

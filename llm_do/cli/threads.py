@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from llm_do.cli import parameters as p
 from llm_do.cli.lean import LeanCommand, LeanGroup
 
 app = typer.Typer(
@@ -16,27 +17,16 @@ app = typer.Typer(
     help="Look at conversations, change and copy them.",
 )
 
-Project = Annotated[
-    str | None,
-    typer.Option(
-        "--project",
-        "-p",
-        metavar="PROJECT",
-        help="Folder, manifest or .agent file; by default the project of the current folder.",
-        show_default=False,
-    ),
-]
 User = Annotated[str | None, typer.Option("--user", metavar="ID", help="Whose thread it is.")]
 Thread = Annotated[str, typer.Argument(metavar="THREAD", help="The thread's id.")]
-Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 
 @app.command("list", cls=LeanCommand)
 def list_threads(
-    project: Project = None,
+    project: p.OfProject = None,
     user: User = None,
     every_user: Annotated[bool, typer.Option("--all", help="Of every user.")] = False,
-    as_json: Json = False,
+    as_json: p.AsJson = False,
 ) -> int:
     """List threads, the latest first."""
     return _do(project, "list_threads", user, every_user=every_user, as_json=as_json)
@@ -45,17 +35,17 @@ def list_threads(
 @app.command(cls=LeanCommand)
 def show(
     thread: Thread,
-    project: Project = None,
+    project: p.OfProject = None,
     user: User = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="Messages at most, the latest.")] = 20,
-    as_json: Json = False,
+    as_json: p.AsJson = False,
 ) -> int:
     """Show a thread: its settings, its state, its latest messages."""
     return _do(project, "show_thread", thread, user, limit=limit, as_json=as_json)
 
 
 @app.command(cls=LeanCommand)
-def config(thread: Thread, project: Project = None, user: User = None) -> int:
+def config(thread: Thread, project: p.OfProject = None, user: User = None) -> int:
     """Print a thread's settings as JSON."""
     return _do(project, "show_config", thread, user)
 
@@ -67,7 +57,7 @@ def set_config(
         list[str],
         typer.Argument(metavar="KEY=VALUE", help="A setting; its value is JSON or text, empty takes it away."),
     ],
-    project: Project = None,
+    project: p.OfProject = None,
     user: User = None,
 ) -> int:
     """Change a thread's settings.
@@ -84,7 +74,7 @@ def set_config(
 def fork(
     thread: Thread,
     new: Annotated[str, typer.Argument(metavar="NEW", help="Id of the new thread.")],
-    project: Project = None,
+    project: p.OfProject = None,
     user: User = None,
     at: Annotated[int | None, typer.Option("--at", min=0, help="Keep so many messages.")] = None,
 ) -> int:
@@ -95,7 +85,7 @@ def fork(
 @app.command(cls=LeanCommand)
 def branch(
     thread: Thread,
-    project: Project = None,
+    project: p.OfProject = None,
     user: User = None,
     at: Annotated[int | None, typer.Option("--at", min=0, help="Go back to so many messages.")] = None,
     to: Annotated[str | None, typer.Option("--to", metavar="MESSAGE", help="Go to this message or branch.")] = None,
@@ -107,7 +97,7 @@ def branch(
 @app.command(cls=LeanCommand)
 def delete(
     thread: Thread,
-    project: Project = None,
+    project: p.OfProject = None,
     user: User = None,
 ) -> int:
     """Delete a thread, its messages and the journal of its runs."""
@@ -115,7 +105,7 @@ def delete(
 
 
 @app.command(cls=LeanCommand)
-def export(thread: Thread, project: Project = None, user: User = None) -> int:
+def export(thread: Thread, project: p.OfProject = None, user: User = None) -> int:
     """Write a thread to stdout, one JSON record a line."""
     return _do(project, "export", thread, user)
 
@@ -123,7 +113,7 @@ def export(thread: Thread, project: Project = None, user: User = None) -> int:
 @app.command("import", cls=LeanCommand)
 def import_thread(
     file: Annotated[str, typer.Argument(metavar="FILE", help="What `export` wrote; - is stdin.")],
-    project: Project = None,
+    project: p.OfProject = None,
     user: User = None,
     name: Annotated[str | None, typer.Option("--as", metavar="ID", help="Another id for the thread.")] = None,
 ) -> int:

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from llm_do.cli import parameters as p
 from llm_do.cli.lean import LeanCommand
-from llm_do.cli.parameters import agents_here
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -17,29 +17,16 @@ def tools(
     agent: Annotated[
         str | None,
         typer.Argument(
-            metavar="AGENT", help="One agent; by default all of them.", show_default=False, autocompletion=agents_here
+            metavar="AGENT", help="One agent; by default all of them.", show_default=False, autocompletion=p.agents_here
         ),
     ] = None,
-    project: Annotated[
-        str | None,
-        typer.Option(
-            "--project",
-            "-p",
-            metavar="PROJECT",
-            help="Folder, manifest or .agent file; by default the project of the current folder.",
-            show_default=False,
-        ),
-    ] = None,
+    project: p.OfProject = None,
     form: Annotated[
         Literal["text", "json"], typer.Option("--format", help="For people, or for programs with whole schemas.")
     ] = "text",
-    seconds: Annotated[
-        float, typer.Option("--import-timeout", min=0.1, help="Seconds the import of one Python file may take.")
-    ] = 30.0,
-    debug: Annotated[  # noqa: ARG001 (who tells of errors looks for it)
-        bool, typer.Option("--debug", help="Show tracebacks.")
-    ] = False,
-    no_color: Annotated[bool, typer.Option("--no-color", help="No colours.")] = False,
+    seconds: p.ImportSeconds = p.IMPORT_SECONDS,
+    debug: p.Debug = False,  # noqa: ARG001 (who tells of errors looks for it)
+    no_color: p.NoColor = False,
 ) -> int:
     """List the tools that an agent's model sees.
 

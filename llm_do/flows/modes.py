@@ -21,20 +21,7 @@ __all__ = ["run"]
 
 
 async def run(flow: FlowSpec, given: BaseModel, turn: FlowTurn) -> Any:
-    """Run a flow; `llm_do.runtime.flow_turn.run_flow` is this.
-
-    Args:
-        flow: The flow.
-        given: The validated input.
-        turn: What it is given, and leaves behind.
-
-    Returns:
-        Its output.
-
-    Raises:
-        RunError: A step ended early.
-        InputError: The input doesn't fit a step that it goes to.
-    """
+    """Carry out `llm_do.runtime.flow_turn.run_flow`, which says what goes in and comes out."""
     return await _MODES[flow.mode](flow, given, turn)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from llm_do.errors import RunError
+from llm_do.runtime.loops import end_tasks
 
 __all__ = ["side_by_side"]
 
@@ -50,7 +51,7 @@ async def side_by_side(
                 if error is not None and ends(error):
                     raise error
     finally:
-        await _end(tasks)
+        await end_tasks(*tasks)
     return [failure_of(task) or task.result() for task in tasks]
 
 
@@ -59,20 +60,3 @@ def failure_of(task: asyncio.Task[Any]) -> BaseException | None:
     if task.cancelled():
         return RunError("a member was cancelled", hint="What it waited for was cancelled inside it.")
     return task.exception()
-
-
-async def _end(tasks: Sequence[asyncio.Task[Any]]) -> None:
-    """Cancel what still runs and wait until it has ended, however often the waiting itself is cancelled."""
-    again = False
-    while unfinished := [task for task in tasks if not task.done()]:
-        for task in unfinished:
-            task.cancel()
-        try:
-            await asyncio.wait(unfinished)
-        except asyncio.CancelledError:
-            again = True
-    for task in tasks:
-        if not task.cancelled():
-            task.exception()  # taken note of: the first failure speaks for all
-    if again:
-        raise asyncio.CancelledError

@@ -117,6 +117,7 @@ class ParallelGroup(CodedFlow):
         aggregate: Makes one output of them instead.
         on_error: `cancel` ends the others when one fails; `collect` lets them go on.
         max_concurrency: Members that run at once.
+        description: What it is there for.
 
     Raises:
         LinkError: It has no members, or one twice.
@@ -158,6 +159,7 @@ class SerialGroup(CodedFlow):
     Args:
         name: The name it is called by.
         agents: The members.
+        description: What it is there for.
 
     Raises:
         LinkError: It has no members, or one twice.

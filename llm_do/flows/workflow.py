@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from llm_do.runtime.flow_turn import FlowTurn
 from llm_do.runtime.hooks import HookAbort
 from llm_do.runtime.results import output_text
 from llm_do.runtime.toolcall import ENDS_RUN
+from llm_do.runtime.workers import called
 from llm_do.spec.flow_expression import FlowTree, Parallel, Reference, Serial, show_flow
 
 if TYPE_CHECKING:
@@ -154,10 +154,7 @@ class Workflow:
                 str(output) if isinstance(output, MemberFailure) else output_text(output) for output in outputs
             )
         try:
-            if inspect.iscoroutinefunction(aggregate):
-                return await aggregate(outputs)
-            joined = await self.ctx.runtime.in_thread(aggregate, outputs)
-            return await joined if inspect.isawaitable(joined) else joined
+            return await called(aggregate, outputs)
         except (LlmDoError, HookAbort):
             raise
         except (Exception, SystemExit) as error:

@@ -22,7 +22,7 @@ from llm_do.models.names import PROVIDERS
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["Address", "ClientSource", "address_of", "is_elsewhere", "make_model", "make_provider"]
+__all__ = ["NO_KEY", "Address", "ClientSource", "address_of", "is_elsewhere", "make_model", "make_provider"]
 
 DEFAULT_URLS = {
     "openai": "https://api.openai.com/v1",

@@ -19,7 +19,7 @@ from llm_do.errors import ModelUnavailableError
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["SpreadTransport", "http_client", "proxy_for"]
+__all__ = ["REQUEST_TIMEOUT", "SpreadTransport", "http_client", "proxy_for"]
 
 SHARD = 32
 """Requests in flight per pool: a pool looks through all its connections for each request."""

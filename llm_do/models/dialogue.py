@@ -26,7 +26,7 @@ from pydantic_ai.tools import ToolDefinition
 from llm_do._frozen import frozen
 from llm_do.models.grammar import bounded_schema, schema_line
 
-__all__ = ["Turns", "arguments_messages", "choice_messages", "conversation", "past_calls"]
+__all__ = ["Turns", "arguments_messages", "canonical", "choice_messages", "conversation", "past_calls"]
 
 Turns = list[tuple[str, str]]
 """Role and text of each message, in order; roles alternate between user and assistant after the system's."""

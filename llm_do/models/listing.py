@@ -44,12 +44,12 @@ class ModelInfo:
     Args:
         name: How it is named, such as `openai:NAME` or `local`.
         usable: Whether what it needs is at hand.
-        why_not: What is missing; a remark where it is usable; may be empty.
+        note: What is missing; a remark where it is usable; may be empty.
     """
 
     name: str
     usable: bool
-    why_not: str = ""
+    note: str = ""
 
 
 def local_at_hand() -> bool:
@@ -88,7 +88,7 @@ def _runtime() -> tuple[bool, str]:
 def _local(environ: Mapping[str, str]) -> ModelInfo:
     chosen = environ.get("LLM_DO_LOCAL_MODEL") or ""
     if "://" in chosen:
-        return ModelInfo("local", usable=True, why_not=f"LLM_DO_LOCAL_MODEL names {chosen}")
+        return ModelInfo("local", usable=True, note=f"LLM_DO_LOCAL_MODEL names {chosen}")
     installed, missing = _runtime()
     reasons = [] if installed else [missing]
     if weights.find() is None:
@@ -100,11 +100,11 @@ def _provider(prefix: str, info: ProviderInfo, environ: Mapping[str, str]) -> Mo
     name = f"{prefix}:NAME"
     package = PACKAGES.get(prefix)
     if package and find_spec(package) is None:
-        return ModelInfo(name, usable=False, why_not=f"the package {package} isn't installed")
+        return ModelInfo(name, usable=False, note=f"the package {package} isn't installed")
     moved = bool(info.base_url and environ.get(info.base_url))
     missing = [each for each in info.needs if not environ.get(each)]
     if info.keys and not info.keyless and not moved and not any(environ.get(key) for key in info.keys):
         missing.insert(0, " or ".join(info.keys))
     if missing:
-        return ModelInfo(name, usable=False, why_not=f"{', '.join(missing)} not set")
-    return ModelInfo(name, usable=True, why_not=f"with {ELSEWHERE[prefix]}" if prefix in ELSEWHERE else "")
+        return ModelInfo(name, usable=False, note=f"{', '.join(missing)} not set")
+    return ModelInfo(name, usable=True, note=f"with {ELSEWHERE[prefix]}" if prefix in ELSEWHERE else "")

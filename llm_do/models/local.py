@@ -13,7 +13,6 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -36,6 +35,7 @@ from llm_do.models.dialogue import (
 )
 from llm_do.models.engine import Generation, Prompt, check_runtime, engine_for
 from llm_do.models.grammar import JsonSchema
+from llm_do.models.own_stream import OwnStream
 
 if TYPE_CHECKING:
     from pydantic_ai import RunContext
@@ -132,7 +132,7 @@ class LocalModel(Model[None]):
         answering = asyncio.create_task(self._answer(messages, settings, parameters, pieces.put_nowait))
         answering.add_done_callback(lambda _: pieces.put_nowait(None))
         try:
-            yield LocalStream(parameters, answering, pieces, self.model_name)
+            yield LocalStream(parameters, self.model_name, self.system, answering, pieces)
         finally:
             answering.cancel()
             with suppress(asyncio.CancelledError, Exception):
@@ -248,15 +248,11 @@ class _Steps:
 
 
 @dataclass
-class LocalStream(StreamedResponse):
+class LocalStream(OwnStream):
     """An answer as it is written."""
 
     answering: asyncio.Task[Answer]
     pieces: asyncio.Queue[str | None]
-    name: str
-
-    def __post_init__(self) -> None:
-        self._started = datetime.now().astimezone()
 
     async def _get_event_iterator(self) -> AsyncIterator[ModelResponseStreamEvent]:
         while (piece := await self.pieces.get()) is not None:
@@ -270,22 +266,6 @@ class LocalStream(StreamedResponse):
 
     async def close_stream(self) -> None:
         self.answering.cancel()
-
-    @property
-    def model_name(self) -> str:
-        return self.name
-
-    @property
-    def provider_name(self) -> str:
-        return "local"
-
-    @property
-    def provider_url(self) -> None:
-        return None
-
-    @property
-    def timestamp(self) -> datetime:
-        return self._started
 
 
 def _parsed(text: str) -> Any:

@@ -19,6 +19,7 @@ from llm_do.errors import ModelUnavailableError
 __all__ = [
     "BUILT_IN",
     "PROVIDERS",
+    "RENAMED",
     "Choice",
     "ModelOverride",
     "Origin",

@@ -12,7 +12,6 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic_ai.exceptions import (
@@ -42,6 +41,7 @@ from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.usage import RequestUsage
 
 from llm_do.errors import ModelError
+from llm_do.models.own_stream import OwnStream
 from llm_do.models.scriptfile import Script, ScriptedError, Turn
 
 if TYPE_CHECKING:
@@ -121,9 +121,10 @@ class ScriptModel(Model[None]):
         turn = await self._turn(messages)
         yield ScriptedStream(
             model_request_parameters=parameters,
+            name=self.model_name,
+            system=self.system,
             parts=_parts(turn, messages, parameters),
             answer_usage=_usage(turn, messages),
-            name=self.model_name,
             agent=self._agent,
         )
 
@@ -179,17 +180,16 @@ class ScriptModel(Model[None]):
 
 
 @dataclass
-class ScriptedStream(StreamedResponse):
+class ScriptedStream(OwnStream):
     """An answer of a script, word by word."""
 
     parts: list[ModelResponsePart]
     answer_usage: RequestUsage
-    name: str
     agent: str
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self.provider_details = {AGENT_KEY: self.agent}
-        self._started = datetime.now().astimezone()
 
     async def _get_event_iterator(self) -> AsyncIterator[ModelResponseStreamEvent]:
         for number, part in enumerate(self.parts):
@@ -200,25 +200,6 @@ class ScriptedStream(StreamedResponse):
             else:
                 yield self._parts_manager.handle_part(vendor_part_id=number, part=part)
         self._usage = self.answer_usage
-
-    async def close_stream(self) -> None:
-        """Nothing is open."""
-
-    @property
-    def model_name(self) -> str:
-        return self.name
-
-    @property
-    def provider_name(self) -> str:
-        return "script"
-
-    @property
-    def provider_url(self) -> None:
-        return None
-
-    @property
-    def timestamp(self) -> datetime:
-        return self._started
 
 
 def _due(errors: Sequence[ScriptedError], count: int) -> ScriptedError | None:

@@ -19,6 +19,8 @@ T = TypeVar("T")
 
 TURN_KEYS = ("text", "tools", "output", "error", "delay", "usage", "expect")
 CALL_KEYS = ("name", "args", "id")
+_MOST_BYTES = 256 * 1024 * 1024
+_MOST_VALUES = 1_000_000
 ERROR_KEYS = ("status", "message", "times", "retry_after")
 
 
@@ -122,8 +124,13 @@ def load_script(path: Path) -> Script:
 
 @lru_cache(maxsize=64)
 def _load(path: str, modified: int, size: int) -> Script:  # noqa: ARG001
+    file = Path(path)
+    if not file.is_file():
+        raise ModelUnavailableError(f"the script {path} is not a file", hint="name an existing file: `script:PATH`")
+    if size > _MOST_BYTES:
+        raise ModelUnavailableError(f"the script {path} is longer than {_MOST_BYTES // 1024 // 1024} MiB", file=path)
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise ModelUnavailableError(f"the script {path} is not UTF-8 text", file=path) from error
     return parse_script(text, Path(path))
@@ -146,7 +153,10 @@ def parse_script(text: str, path: Path) -> Script:
     """
     loader = yaml.CSafeLoader(text)
     try:
-        return _script(loader, loader.get_single_node(), path)
+        root = loader.get_single_node()
+        if root is not None and _values(root, {}) > _MOST_VALUES:
+            raise _fault(path, 1, f"has aliases that multiply to more than {_MOST_VALUES:,} values")
+        return _script(loader, root, path)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise _fault(path, line, f"is not YAML: {error.problem or error.context}") from error
@@ -165,6 +175,18 @@ def _script(loader: yaml.CSafeLoader, root: yaml.Node | None, path: Path) -> Scr
         raise _fault(path, 1, "has neither turns nor `agents`")
     agents = _children(top["agents"], path, "must have one list of turns per agent in `agents`")
     return Script(path, {name: _steps(loader, node, path) for name, node in agents.items()})
+
+
+def _values(node: yaml.Node, known: dict[int, int]) -> int:
+    """How many values a node stands for, those that aliases repeat as often as they do."""
+    if isinstance(node, yaml.ScalarNode):
+        return 1
+    if id(node) not in known:
+        known[id(node)] = 0  # a node inside of itself is refused when it is constructed
+        items = cast("list[yaml.Node | tuple[yaml.Node, yaml.Node]]", node.value)
+        inner = [each for item in items for each in (item if isinstance(item, tuple) else (item,))]
+        known[id(node)] = 1 + sum(_values(each, known) for each in inner)
+    return known[id(node)]
 
 
 def _children(node: yaml.Node | None, path: Path, problem: str) -> dict[str, yaml.Node]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from llm_do._frozen import frozen
 from llm_do.project.gates import Gate
 from llm_do.spec.diagnostics import Place
-from llm_do.tools import NamedTool, ToolOptions
+from llm_do.tools import NamedTool, options_of
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -161,7 +161,7 @@ class AgentSpec:
             function: The function; what `@tool(...)` says of it holds.
             description: What the model reads; empty takes what the function says itself.
         """
-        options = getattr(function, "__llm_do_tool__", None) or ToolOptions()
+        options = options_of(function)
         named = NamedTool(function, replace(options, name=name, description=description or options.description))
         self.tools = (*self.tools, named)
 
@@ -190,8 +190,7 @@ def tool_label(item: object) -> str:
     """What a tool or a toolset in an agent's lists is called."""
     if isinstance(item, str):
         return item
-    options: object = getattr(item, "__llm_do_tool__", None)
-    for name in (getattr(options, "name", None), getattr(item, "name", None), getattr(item, "__name__", None)):
+    for name in (options_of(item).name, getattr(item, "name", None), getattr(item, "__name__", None)):
         if isinstance(name, str):
             return name
     return type(item).__name__

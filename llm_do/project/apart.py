@@ -29,7 +29,7 @@ from llm_do.project.reading import read_project
 from llm_do.spec.codes import diagnostic
 from llm_do.spec.diagnostics import Diagnostic, Place
 
-__all__ = ["Checked", "check_apart", "diagnostic_of"]
+__all__ = ["Checked", "check_apart", "diagnostic_of", "run_task"]
 
 SECONDS = 30.0
 """How long the import of one file may take."""

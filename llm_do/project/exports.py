@@ -20,6 +20,7 @@ from llm_do.project.python_files import LoadedFile, run_user_code
 from llm_do.project.registry import NAME_PATTERN, Kind
 from llm_do.spec.codes import diagnostic
 from llm_do.spec.diagnostics import Diagnostic, Place
+from llm_do.tools import options_of
 
 __all__ = ["Export", "accepts", "accepts_keywords", "read_exports", "tool_name"]
 
@@ -125,8 +126,7 @@ def tool_name(value: object) -> str | None:
         >>> tool_name(add)
         'add'
     """
-    options: object = getattr(value, "__llm_do_tool__", None)
-    for name in (getattr(options, "name", None), _own_name(value), getattr(value, "__name__", None)):
+    for name in (options_of(value).name, _own_name(value), getattr(value, "__name__", None)):
         if isinstance(name, str) and name and name != "<lambda>":
             return name
     return None
@@ -204,8 +204,7 @@ def _read_all(file: LoadedFile, collector: _Collector) -> None:
         value = file.namespace[name]
         if not inspect.isroutine(value) or (file.label, name) == collector.entry or id(value) in collector.objects:
             continue
-        marked: object = getattr(getattr(value, "__llm_do_tool__", None), "name", None)
-        collector.add(marked if isinstance(marked, str) and marked else name, "tool", value, place, file.label)
+        collector.add(options_of(value).name or name, "tool", value, place, file.label)
 
 
 def _read_module_level(file: LoadedFile, collector: _Collector) -> None:

@@ -14,7 +14,7 @@ from llm_do.project.flows import FlowSpec, handoff_names, member_of
 from llm_do.project.registry import Registered
 from llm_do.spec.flow_expression import Reference, names_in
 
-__all__ = ["FlowFault", "Spot", "delegate_name", "flow_faults", "own_faults", "transfer_tool_names"]
+__all__ = ["FlowFault", "Spot", "delegate_name", "flow_faults", "own_faults", "spots_of", "transfer_tool_names"]
 
 
 @frozen

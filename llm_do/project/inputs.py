@@ -111,9 +111,10 @@ def to_input(model: type[BaseModel], value: object) -> BaseModel:
             f"{'.'.join(str(part) for part in fault['loc']) or 'input'}: {fault['msg']}"
             for fault in error.errors(include_url=False, include_input=False)
         )
-        raise InputError(
-            f"input does not fit {model.__name__}: {faults}", hint=f"It takes {describe_input(model)}."
-        ) from error
+        how = f"It takes {describe_input(model)}"
+        if isinstance(value, str) and "input" not in model.model_fields:
+            how += "; on the command line, give them with --field NAME=VALUE"
+        raise InputError(f"input does not fit {model.__name__}: {faults}", hint=f"{how}.") from error
 
 
 def describe_input(model: type[BaseModel]) -> str:

@@ -293,19 +293,8 @@ def _check_manifest(linked: _Linked) -> None:
 
 def _assemble(linked: _Linked, entry: EntrySpec | None, policy: Policy) -> Project | None:
     files, manifest = linked.files, linked.files.manifest
-    paths = [*(source.path for source in files.agents), *files.python]
-    modules = Modules(linked.python.space) if linked.python.space is not None else None
     if manifest is None:
-        if entry is None:
-            return None
-        return Project(
-            files.root,
-            entry,
-            Registry(linked.names.taken),
-            files=paths,
-            python_files=files.python,
-            modules=modules,
-        )
+        return _without_manifest(linked, entry) if entry is not None else None
     directory = function = None
     providers = provider_functions(
         manifest.context_providers, linked.references, lambda index: files.place("context_providers", index)
@@ -340,12 +329,32 @@ def _assemble(linked: _Linked, entry: EntrySpec | None, policy: Policy) -> Proje
         context_providers=providers,
         threads=threads_spec(manifest.threads),
         toolset_configs={name: config.model_dump() for name, config in manifest.toolsets.items()},
-        files=[path for path in (files.located.manifest, *paths) if path is not None],
+        files=[path for path in (files.located.manifest, *_paths(files)) if path is not None],
         python_files=files.python,
         record=manifest.record,
         generated_agents_dir=directory,
-        modules=modules,
+        modules=_modules(linked),
     )
+
+
+def _without_manifest(linked: _Linked, entry: EntrySpec) -> Project:
+    files = linked.files
+    return Project(
+        files.root,
+        entry,
+        Registry(linked.names.taken),
+        files=_paths(files),
+        python_files=files.python,
+        modules=_modules(linked),
+    )
+
+
+def _paths(files: ProjectFiles) -> list[Path]:
+    return [*(source.path for source in files.agents), *files.python]
+
+
+def _modules(linked: _Linked) -> Modules | None:
+    return Modules(linked.python.space) if linked.python.space is not None else None
 
 
 def _unused(linked: _Linked, entry: EntrySpec) -> tuple[Diagnostic, ...]:

@@ -1,11 +1,10 @@
 """The state machines of a project, and what `llm-do check` says of them: one a toolkit, one an agent with `states:`.
 
-What can be proved of gates is `llm_do.project.gates`; drawing them is `llm_do.toolkits.machine`.
+What can be proved of gates is `llm_do.project.gates`; drawing them is `llm_do.toolkits.pictures`.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +15,15 @@ from llm_do.project.gates import Gate, analyse
 from llm_do.project.inventory import Inventory, KnownTool
 from llm_do.project.listing import nearest
 from llm_do.project.tool_checks import reason
+from llm_do.project.tools import gated_toolset
 from llm_do.spec.codes import diagnostic
 from llm_do.spec.diagnostics import Diagnostic, Place
-from llm_do.tools import ToolOptions
+from llm_do.tools import ToolOptions, options_of
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
 
-__all__ = ["StateMachine", "check_machines", "gate_of", "gated_toolset", "machines", "wire_name"]
+__all__ = ["StateMachine", "check_machines", "gate_of", "machines", "wire_name"]
 
 
 @frozen
@@ -58,13 +58,6 @@ def gate_of(options: ToolOptions) -> Gate:
         tuple(options.enables_states),
         tuple(options.disables_states),
     )
-
-
-def gated_toolset(value: object) -> Any:
-    """The value itself where it is a toolkit, else None; what was never imported has no instances."""
-    module = sys.modules.get("llm_do.runtime.gates")
-    kind = getattr(module, "GatedToolset", None) if module is not None else None
-    return value if kind is not None and isinstance(value, kind) else None
 
 
 def wire_name(name: str, tools: Mapping[str, tuple[str | None, str]]) -> str:
@@ -102,7 +95,10 @@ def check_machines(project: Project) -> list[Diagnostic]:
     """Find toolkits that can't be used, gates of tools that don't exist, and what can't work in a machine."""
     found: list[Diagnostic] = []
     public = project.modules.public if project.modules is not None else str
+    kits: dict[str, tuple[str, str]] = {}
     for machine, toolkit in _toolkits(project):
+        for tool, gate in machine.gates.items():
+            kits.update(dict.fromkeys(gate.enables, (tool, machine.name)))
         try:
             toolkit.check()
         except ToolkitError as error:
@@ -115,7 +111,7 @@ def check_machines(project: Project) -> list[Diagnostic]:
         rules, faults = _declared(project, spec, inventory)
         found += faults
         if rules and not faults:
-            found += _judged(_of_agent(spec, rules, inventory))
+            found += _judged(_of_agent(spec, rules, inventory), kits)
     return found
 
 
@@ -143,8 +139,8 @@ def _declared(
     rules: dict[str, tuple[Gate, Place]] = {}
     for item in spec.tools:
         known = project.registry.get(item) if isinstance(item, str) else None
-        options: object = getattr(known.value if known is not None else item, "__llm_do_tool__", None)
-        if isinstance(options, ToolOptions) and options.gated:
+        options = options_of(known.value if known is not None else item)
+        if options.gated:
             name = item if isinstance(item, str) else options.name or getattr(item, "__name__", "")
             rules[name] = gate_of(options), (known.place if known is not None else None) or place
     if not spec.states:
@@ -165,8 +161,13 @@ def _listed(tools: Sequence[KnownTool]) -> str:
     return f"it has {', '.join(tool.name for tool in tools[:10])}" if tools else "it has no tools"
 
 
-def _judged(machine: StateMachine) -> Iterator[Diagnostic]:
-    """What can't work in a machine; all of these are warnings, since a run may continue from other states."""
+def _judged(machine: StateMachine, kits: Mapping[str, tuple[str, str]] | None = None) -> Iterator[Diagnostic]:
+    """What can't work in a machine; all of these are warnings, since a run may continue from other states.
+
+    Args:
+        machine: The machine.
+        kits: States of toolkits, each with the tool and the toolkit that unlock it: an agent's own states are others.
+    """
     found = analyse(machine.gates, machine.initial)
     what = f"the {machine.kind} `{machine.name}`"
     enabled = sorted(machine.initial.union(*(gate.enables for gate in machine.gates.values())))
@@ -174,7 +175,11 @@ def _judged(machine: StateMachine) -> Iterator[Diagnostic]:
         at = machine.places.get(tools[0], machine.place)
         verb = "needs" if len(tools) == 1 else "need"
         message = f"nothing in {what} unlocks the state `{state}`, which `{'` and `'.join(tools)}` {verb}"
-        yield diagnostic("LD410", message, at, nearest(state, enabled) or "let a tool enable it")
+        hint = nearest(state, enabled) or "let a tool enable it"
+        if kits and state in kits:
+            tool, toolkit = kits[state]
+            hint = f"the toolkit `{toolkit}` has a state of its own: write `{tool}: {{enables: [{state}]}}` here too"
+        yield diagnostic("LD410", message, at, hint)
     told = {tool for tools in found.unreached.values() for tool in tools}
     for tool in found.never:
         if tool not in told:

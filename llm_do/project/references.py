@@ -78,7 +78,12 @@ class References:
             self._fault("LD212", f"`{reference}` is not a function", place)
             return None
         if not accepts_keywords(value, keywords):
-            self._fault("LD212", f"`{reference}` can't be called with {shape}", place, "define it with `**data`")
+            self._fault(
+                "LD212",
+                f"`{reference}` can't be called with {shape}",
+                place,
+                f"define it with ({', '.join(keywords)}) or `**data`",
+            )
             return None
         return value
 

@@ -133,7 +133,7 @@ def check_rules(policy: Policy, subjects: Subjects, files: ProjectFiles, names: 
 
 
 def idle(text: str, project: Project) -> str | None:
-    """What is wrong with a pattern of the command line that no call can match: a mistyped tool would go unnoticed.
+    """What is wrong with a pattern of the command line that no call can match: a mistyped name would go unnoticed.
 
     Args:
         text: The pattern.
@@ -152,10 +152,23 @@ def idle(text: str, project: Project) -> str | None:
     literal = rule.pattern.tool.literal
     if literal is None or literal.startswith(_GIVEN) or any(own.open for own in every):
         return None
-    if any(_speaks_of(rule, tool) for tool in tools):
-        return None
+    spoken = [tool for tool in tools if _speaks_of(rule, tool)]
+    if spoken:
+        return _unknown_argument(text, rule, spoken)
     hint = nearest(literal, sorted({tool.name for tool in tools}))
     return f"{text} can't match: no agent has such a tool" + (f"; {hint}" if hint else "")
+
+
+def _unknown_argument(text: str, rule: Rule, spoken: Sequence[KnownTool]) -> str | None:
+    """What to say of a pattern that speaks of an argument which none of its tools has."""
+    if any(tool.arguments is None for tool in spoken):
+        return None
+    known = list(dict.fromkeys(argument for tool in spoken for argument in tool.arguments or ()))
+    for name, _ in rule.pattern.named:
+        if name not in known:
+            hint = nearest(name, known) or f"its arguments are {', '.join(known) or 'none'}"
+            return f"{text} can't match: `{name}` is no argument of `{spoken[0].name}`; {hint}"
+    return None
 
 
 def _nothing(

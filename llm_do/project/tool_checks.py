@@ -63,6 +63,11 @@ def _check_function(made: MadeTool | Exception, item: Registered, names: Names, 
     place = item.place or Place("")
     if isinstance(made, Exception):
         hint = "give every parameter a type that JSON can hold, such as str, int, list[str] or a pydantic model"
+        if "CallContext" in str(made):
+            hint = (
+                "a tool's first parameter may be `ctx: RunContext[CallContext]`; "
+                "a function that is called by name, such as a step of a flow, is `(input, ctx: CallContext)`"
+            )
         names.fault("LD405", f"no tool can be made of `{item.name}`: {reason(made, public)}", place, hint)
         return
     schema = made.tool.tool_def.parameters_json_schema

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from llm_do._frozen import frozen
 from llm_do.errors import ToolkitError
-from llm_do.tools import NamedTool, Tool, ToolOptions
+from llm_do.tools import NamedTool, Tool, ToolOptions, options_of
 
 if TYPE_CHECKING:
     from pydantic_ai import Tool as PydanticTool
@@ -31,10 +31,12 @@ __all__ = [
     "MadeTool",
     "approval_config",
     "fixed_tools",
+    "gated_toolset",
     "kept",
     "make_schema",
     "properties_of",
     "static_approval",
+    "with_examples",
 ]
 
 UNCHECKED = frozenset({"any", "dict[str,any]"})
@@ -93,16 +95,14 @@ def make_schema(item: Callable[..., Any] | PydanticTool[Any] | Tool | NamedTool,
         made.requires_approval = False
         unchecked = made.function_schema.validator.title in UNCHECKED  # pyright: ignore[reportAttributeAccessIssue]
     elif isinstance(item, Tool):
-        options = ToolOptions(approval=item.approval, primary=item.primary, timeout=item.timeout)
+        options = options_of(item)
         made = PydanticTool.from_schema(item.execute, item.name, item.description, dict(item.parameters))
         unchecked = True
     else:
-        options = getattr(item, "__llm_do_tool__", None) or ToolOptions()
+        options = options_of(item)
         function = item.function if isinstance(item, NamedTool) else item
         made = PydanticTool(function, name=options.name or name, description=options.description)
-        if options.examples:
-            shown = "\n".join(json.dumps(dict(example), ensure_ascii=False) for example in options.examples)
-            made.description = f"{made.description or ''}\n\nExamples:\n{shown}".strip()
+        made.description = with_examples(made.description, options.examples)
     if name is not None:
         made.name = name
     return MadeTool(made, metadata, options, unchecked)
@@ -134,6 +134,19 @@ def static_approval(owner: AbstractToolset[Any], tool_def: ToolDefinition) -> Ef
     return said or ("ask" if tool_def.kind == "unapproved" else None)
 
 
+def with_examples(description: str | None, examples: Sequence[Mapping[str, Any]]) -> str | None:
+    """A tool's description with the calls that its author wants to show the model.
+
+    Example:
+        >>> with_examples("Add.", [{"a": 1, "b": 2}])
+        'Add.\\n\\nExamples:\\n{"a": 1, "b": 2}'
+    """
+    if not examples:
+        return description
+    shown = "\n".join(json.dumps(dict(example), ensure_ascii=False) for example in examples)
+    return f"{description or ''}\n\nExamples:\n{shown}".strip()
+
+
 def fixed_tools(toolset: object) -> list[PydanticTool[Any]] | None:
     """The tools of a toolset that can't change from step to step, None for one that can.
 
@@ -146,9 +159,9 @@ def fixed_tools(toolset: object) -> list[PydanticTool[Any]] | None:
     """
     if "pydantic_ai" not in sys.modules:
         return None
-    gates = sys.modules.get("llm_do.runtime.gates")
-    if gates is not None and isinstance(toolset, gates.GatedToolset):
-        return _toolkit_tools(toolset)
+    toolkit = gated_toolset(toolset)
+    if toolkit is not None:
+        return _toolkit_tools(toolkit)
     from pydantic_ai.toolsets import FunctionToolset
 
     if not isinstance(toolset, FunctionToolset):
@@ -161,6 +174,12 @@ def fixed_tools(toolset: object) -> list[PydanticTool[Any]] | None:
         return None
     tools: list[PydanticTool[Any]] = list(owner.tools.values())
     return None if any(tool.prepare is not None or tool.defer_loading for tool in tools) else tools
+
+
+def gated_toolset(value: object) -> Any:
+    """The value itself where it is a toolkit, else None; what was never imported has no instances."""
+    module = sys.modules.get("llm_do.runtime.gates")
+    return value if module is not None and isinstance(value, module.GatedToolset) else None
 
 
 def _toolkit_tools(toolset: Any) -> list[PydanticTool[Any]] | None:

@@ -23,17 +23,16 @@ from llm_do.policy.digest import digest
 from llm_do.policy.pattern import PatternError, parse_pattern
 from llm_do.policy.rules import Rule
 from llm_do.policy.values import ToolCallInfo
+from llm_do.runtime.local_folder import FOLDER, make_folder
 from llm_do.spec.json_nodes import parse_json
 
 __all__ = ["FILE", "Answers", "StoredAnswer", "add_call", "add_rule", "clear", "load", "revoke"]
 
-FILE = ".llm-do/approvals.json"
+FILE = f"{FOLDER}/approvals.json"
 """Where they are kept, below the project's root."""
 
 LIMIT = 4 * 1024 * 1024
 """Bytes of that file that are read."""
-
-_IGNORE = ".llm-do/.gitignore"
 
 
 @frozen
@@ -268,13 +267,11 @@ def _changing(root: Path) -> Generator[list[Any]]:
 
 @contextlib.contextmanager
 def _locked(root: Path) -> Generator[None]:
-    folder = root / ".llm-do"
+    folder = root / FOLDER
     try:
         if folder.is_symlink():
             raise StoreError(f"{folder} is a link, and answers are kept in the project only")
-        folder.mkdir(exist_ok=True)
-        with contextlib.suppress(FileExistsError), (root / _IGNORE).open("x", encoding="utf-8") as file:
-            file.write("# What llm-do keeps here is of this machine.\n*\n")
+        make_folder(root)
         lock = os.open(folder / "approvals.lock", os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
     except OSError as error:
         raise StoreError(f"the answer can't be kept in {folder}: {error.strerror or error}") from error

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
 from llm_do._frozen import frozen
+from llm_do.errors import error_text
 from llm_do.policy.values import ToolCallInfo
 
 __all__ = [
@@ -174,11 +175,14 @@ class Broker:
         async with self._turn:
             try:
                 answer = await _called(self.callback, request)
-            except Exception as error:  # noqa: BLE001 (whatever a callback raises, nobody has allowed the call)
-                return ApprovalDecision("deny", note=f"asking failed: {type(error).__name__}: {error}")
+            except (KeyboardInterrupt, GeneratorExit, asyncio.CancelledError):
+                raise
+            except BaseException as error:  # noqa: BLE001 (whatever a callback raises, nobody has allowed the call)
+                return ApprovalDecision("deny", note=f"asking failed: {error_text(error)}")
         if isinstance(answer, ApprovalDecision) and answer.answer in get_args(Answer):
             return answer
-        return ApprovalDecision("deny", note="the question got no valid answer")
+        said = repr(answer.answer) if isinstance(answer, ApprovalDecision) else f"a {type(answer).__name__}"
+        return ApprovalDecision("deny", note=f"{said} is no answer; answers are {', '.join(get_args(Answer))}")
 
 
 async def _called(callback: Callable[..., object], request: ApprovalRequest) -> object:

@@ -6,12 +6,11 @@ The decision itself is `llm_do.policy.decide`, a pure function; this module does
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from llm_do.errors import AbortedError, PermissionDeniedError, StoreError
+from llm_do.errors import AbortedError, PermissionDeniedError, StoreError, error_text
 from llm_do.policy.decide import answer, decide, nobody_to_ask
 from llm_do.policy.digest import call_digest
 from llm_do.policy.pattern import PatternError, parse_pattern
@@ -22,10 +21,12 @@ from llm_do.runtime.approvals import ApprovalDecision, ApprovalRequest
 from llm_do.runtime.events import ApprovalRequestedEvent, ApprovalResolvedEvent
 from llm_do.runtime.judging import judged, resolved, told
 from llm_do.runtime.results import ApprovalRecord, as_mapping
+from llm_do.runtime.workers import called
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ToolCallPart
 
+    from llm_do.project.project import RuntimeSettings
     from llm_do.runtime.context import CallContext
     from llm_do.runtime.runtime import Runtime
     from llm_do.runtime.traits import ToolTraits
@@ -59,7 +60,8 @@ async def approve(ctx: CallContext, call: ToolCallPart, traits: ToolTraits, args
         PermissionDeniedError: It was denied, and denials end the run.
     """
     for _ in range(TRIES):
-        data = args if _plain(args) else as_mapping(args)
+        # A copy: what decides and asks is somebody else's code, and must not change what runs.
+        data = dict(args) if _plain(args) else as_mapping(args)
         info = _info(ctx, call.tool_name, traits, data)
         waits = ctx.runtime.policy_function is not None
         bound = call_digest(info) if waits else ""
@@ -145,8 +147,19 @@ async def judge(runtime: Runtime, info: ToolCallInfo, traits: ToolTraits, warn: 
         metadata=traits.approval,
         toolset=judged(traits, info),
         function=await _ask_function(runtime, info, warn) if runtime.policy_function is not None else None,
-        calls_require_approval=traits.kind == "agent" and runtime.agent_call_needs_approval(info),
+        calls_require_approval=traits.kind == "agent" and _agent_call_asks(runtime.config.settings, info),
     )
+
+
+def _agent_call_asks(settings: RuntimeSettings, info: ToolCallInfo) -> bool:
+    """Whether the project asks about this call of an agent."""
+    own = settings.agent_approval_overrides.get(info.tool)
+    calls = settings.agent_calls_require_approval
+    files = settings.agent_attachments_require_approval
+    if own is not None:
+        calls = calls if own.calls_require_approval is None else own.calls_require_approval
+        files = files if own.attachments_require_approval is None else own.attachments_require_approval
+    return calls or (files and bool(info.args.get("attachments")))
 
 
 async def _ask_function(
@@ -157,14 +170,11 @@ async def _ask_function(
     assert function is not None
     try:
         async with asyncio.timeout(POLICY_SECONDS):
-            if inspect.iscoroutinefunction(function):
-                said: object = await function(info)
-            else:
-                said = await runtime.in_thread(function, info)
-                if inspect.isawaitable(said):
-                    said = await said
-    except Exception as error:  # noqa: BLE001 (a policy that fails must fail closed)
-        warn(f"the policy function failed on {info.tool_name}, which rejects the call: {error!r}")
+            said: object = await called(function, info)
+    except (KeyboardInterrupt, GeneratorExit, asyncio.CancelledError):
+        raise
+    except BaseException as error:  # noqa: BLE001 (a policy that fails must fail closed)
+        warn(f"the policy function failed on {info.tool_name}, which rejects the call: {error_text(error)}")
         return "reject"
     if said is None or said in ("approve", "reject", "prompt"):
         return said  # pyright: ignore[reportReturnType]
@@ -190,23 +200,7 @@ async def _answer(
     if broker is None:
         ctx.run.nobody_to_ask = True
         return nobody_to_ask(decision, info)
-    request = ApprovalRequest(
-        id=broker.next_id(),
-        run_id=ctx.run_id,
-        call_id=ctx.call_id,
-        tool_call_id=call.tool_call_id,
-        agent=info.agent,
-        agent_path=info.path,
-        tool_name=call.tool_name,
-        args=data,
-        reason=decision.reason,
-        rule=decision.rule,
-        description=await told(traits.describe, data) or "",
-        diff=await told(traits.diff, data),
-        digest=bound,
-        call=info,
-        person_only=decision.person_only,
-    )
+    request = await _request(ctx, broker.next_id(), call, info, traits, data, decision, bound)
     ctx.emit(
         ApprovalRequestedEvent,
         tool_call_id=call.tool_call_id,
@@ -230,6 +224,36 @@ async def _answer(
         )
     reason = f"a person denied {call.tool_name}" + (f": {given.note}" if given.note else "")
     return Decision(effect, "person", reason if effect == "deny" else "a person allowed it", rule=decision.rule)
+
+
+async def _request(
+    ctx: CallContext,
+    id: str,
+    call: ToolCallPart,
+    info: ToolCallInfo,
+    traits: ToolTraits,
+    data: Mapping[str, Any],
+    decision: Decision,
+    bound: str,
+) -> ApprovalRequest:
+    """The question that a person is asked, with what the tool says of the call."""
+    return ApprovalRequest(
+        id=id,
+        run_id=ctx.run_id,
+        call_id=ctx.call_id,
+        tool_call_id=call.tool_call_id,
+        agent=info.agent,
+        agent_path=info.path,
+        tool_name=call.tool_name,
+        args=data,
+        reason=decision.reason,
+        rule=decision.rule,
+        description=await told(traits.describe, data) or "",
+        diff=await told(traits.diff, data),
+        digest=bound,
+        call=info,
+        person_only=decision.person_only,
+    )
 
 
 def answer_known(runtime: Runtime, info: ToolCallInfo, decision: Decision, bound: str) -> Decision | None:

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, BinaryIO
 from llm_do.errors import LlmDoError
 from llm_do.files.folders import CREATE
 from llm_do.files.root import Root
+from llm_do.runtime import local_folder
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
 
 __all__ = ["FOLDER", "keep_artifact", "open_artifact"]
 
-FOLDER = ".llm-do/artifacts"
+FOLDER = f"{local_folder.FOLDER}/artifacts"
 """Where artifacts are, relative to the project's root."""
 
 _MODE = 0o600

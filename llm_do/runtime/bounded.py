@@ -56,6 +56,7 @@ def bounded(value: Any, limit: int, keep: Keep | None = None) -> Bounded:
         1000
     """
     if value is None or isinstance(value, bool | int):
+        value = to_json_data(value)
         return Bounded(value, value)
     if isinstance(value, str) and len(value) * 4 <= limit:
         value = whole(value)
@@ -73,6 +74,8 @@ def bounded(value: Any, limit: int, keep: Keep | None = None) -> Bounded:
             sizes = [part.size for part in parts if part.size is not None]
             return Bounded([part.told for part in parts], [part.shown for part in parts], sum(sizes) if sizes else None)
     shown = to_json_data(value)
+    if shown is None:  # not a number: nothing at all would be something else
+        return Bounded("null", None)
     raw = (shown if isinstance(shown, str) else output_text(shown)).encode("utf-8", "replace")
     if len(raw) <= limit:
         return Bounded(shown, shown, len(raw))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+from weakref import WeakKeyDictionary
 
 from pydantic_ai import Agent, ModelRetry, RunContext, StructuredDict
 from pydantic_ai import Tool as PydanticTool
@@ -37,16 +38,28 @@ from llm_do.runtime.templates import render_template
 from llm_do.runtime.toolbox import FixedTool, Toolbox, clash, function_tool
 from llm_do.runtime.tools import SelectedToolset, StampedToolset, make_tool, stamped_tool
 from llm_do.runtime.traits import BuiltinContext, traits_of
-from llm_do.tools import ToolOptions
+from llm_do.tools import ToolOptions, options_of
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
     from llm_do.project.registry import Registry
 
-__all__ = ["AgentBuilder", "BuiltAgent"]
+__all__ = ["AgentBuilder", "BuiltAgent", "builder_of"]
 
 UNLIMITED = 1_000_000
 """Retries of a tool call: a failing call never exhausts a budget of the library's, the runtime has its own limits."""
+
+_builders: WeakKeyDictionary[Project, AgentBuilder] = WeakKeyDictionary()
+_builders_lock = threading.Lock()
+
+
+def builder_of(project: Project) -> AgentBuilder:
+    """The builder that all runtimes of a project share, so that agents are built once per project."""
+    with _builders_lock:
+        builder = _builders.get(project)
+        if builder is None:
+            builder = _builders[project] = AgentBuilder(project, project.registry)
+        return builder
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,8 +182,8 @@ class AgentBuilder:
         """The gates that the agent itself declares, by the names its model sees."""
         functions: dict[str, ToolOptions] = {}
         for item in spec.tools:
-            options = getattr(self.registry[item].value if isinstance(item, str) else item, "__llm_do_tool__", None)
-            if isinstance(options, ToolOptions) and options.gated:
+            options = options_of(self.registry[item].value if isinstance(item, str) else item)
+            if options.gated:
                 functions[self._tool(spec, item).name] = options
         dynamic = any(DYNAMIC_MARK in repr(tool.tool_def.parameters_json_schema) for tool in toolbox.fixed.values())
         if not (spec.states or functions or dynamic):

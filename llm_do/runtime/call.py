@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from llm_do._frozen import frozen
 from llm_do.errors import LlmDoError, Status
 from llm_do.runtime.events import CallFinishedEvent, CallStartedEvent
-from llm_do.runtime.gates import Gating
+from llm_do.runtime.gating import Gating
 from llm_do.runtime.hooks import HookAbort, Hooks
 from llm_do.runtime.limits import LoopGuard, Reservation
 from llm_do.runtime.results import CallRecord, ErrorRecord, Usage, to_json_data
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.context import CallContext
     from llm_do.runtime.handoffs import Handoff
 
-__all__ = ["CallConfig", "CallFrame", "CallScope", "OpenToolCall", "elapsed", "names_of", "status_of"]
+__all__ = ["CallConfig", "CallFrame", "CallScope", "OpenToolCall", "elapsed", "status_of"]
 
 
 @frozen
@@ -44,7 +43,6 @@ class CallConfig:
         active_toolsets: Names of the toolsets its model may use.
         agent: The agent that runs; None for functions and entries.
         max_steps: Model requests it may make.
-        loop_threshold: Identical batches that end it.
         tool_timeout: Seconds a tool call may take.
     """
 
@@ -57,7 +55,6 @@ class CallConfig:
     active_toolsets: tuple[str, ...] = ()
     agent: AgentSpec | None = None
     max_steps: int = 10
-    loop_threshold: int = 3
     tool_timeout: float | None = None
 
 
@@ -168,10 +165,3 @@ def status_of(error: BaseException | None) -> Status:
 def elapsed(since: float) -> float:
     """Seconds since a `time.perf_counter()` reading."""
     return round(time.perf_counter() - since, 6)
-
-
-def names_of(toolsets: Sequence[Any]) -> tuple[str, ...]:
-    """What the toolsets of an agent are called."""
-    return tuple(
-        item if isinstance(item, str) else getattr(item, "name", None) or type(item).__name__ for item in toolsets
-    )

@@ -16,8 +16,10 @@ from llm_do.project.threads import ThreadConfig
 from llm_do.runtime.call import CallConfig, CallFrame
 from llm_do.runtime.compacting import compaction_of
 from llm_do.runtime.context import CallContext
-from llm_do.runtime.gates import GateState, Gating
+from llm_do.runtime.gates import GateState
+from llm_do.runtime.gating import Gating
 from llm_do.runtime.limits import LoopGuard
+from llm_do.runtime.model_choice import model_for
 from llm_do.runtime.null_model import NullModel
 
 if TYPE_CHECKING:
@@ -95,7 +97,7 @@ def agent_context(
 def _model(runtime: Runtime, built: BuiltAgent, path: str, of_thread: str | Sequence[str] | None) -> Model:
     """The model that an agent asks; an error says which call wanted it."""
     try:
-        return runtime.model_for(built, of_thread)
+        return model_for(runtime, built, of_thread)
     except ModelUnavailableError as error:
         error.agent_path = path
         raise

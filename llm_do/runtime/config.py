@@ -1,4 +1,4 @@
-"""`RuntimeConfig`: everything about a session that is fixed when it starts."""
+"""`RuntimeConfig`: everything about a session that is fixed when it starts, and the policy it makes with a project."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from llm_do._frozen import frozen
+from llm_do.errors import UsageError
+from llm_do.policy.pattern import Pattern, PatternError, parse_pattern
+from llm_do.policy.rules import Policy, option_rules
 from llm_do.project.project import RuntimeSettings
 from llm_do.runtime.approvals import RunApprovalPolicy
 from llm_do.runtime.questions import AskUser
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
     from llm_do.project.project import Project
     from llm_do.threads.store import ThreadStore
 
-__all__ = ["RuntimeConfig", "silent"]
+__all__ = ["RuntimeConfig", "patterns_of", "policy_of", "silent"]
 
 
 def silent(_: str) -> None:
@@ -75,3 +78,25 @@ class RuntimeConfig:
         own = {name: given.pop(name) for name in list(given) if name in settings}
         approvals = RunApprovalPolicy.of(given.pop("approvals", None) or project.settings.approval_mode)
         return cls(approvals=approvals, settings=replace(project.settings, **own), **given)
+
+
+def patterns_of(texts: Sequence[str], option: str) -> tuple[Pattern, ...]:
+    """The patterns of a command line option.
+
+    Raises:
+        UsageError: One is no pattern.
+    """
+    try:
+        return tuple(parse_pattern(text) for text in texts)
+    except PatternError as error:
+        raise UsageError(f"{option}: {error}", hint="A pattern is TOOL, TOOL(GLOB) or TOOL(name=GLOB).") from error
+
+
+def policy_of(project: Project, config: RuntimeConfig) -> tuple[Policy, Callable[..., Any] | None]:
+    """A project's policy with the session's `deny` patterns in it, and its policy function.
+
+    Raises:
+        UsageError: A `deny` pattern is no pattern.
+    """
+    patterns_of(config.deny, "--deny")
+    return project.policy.plus(option_rules("deny", config.deny)), project.policy_function

@@ -5,7 +5,6 @@ Every nested call passes `llm_do.runtime.calls.enter`, which checks depth and bu
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -25,8 +24,8 @@ from llm_do.runtime.context import CURRENT_CALL, CallContext
 from llm_do.runtime.flow_turn import FlowTurn, run_flow
 from llm_do.runtime.results import output_text
 from llm_do.runtime.schemas import check_schema
-from llm_do.runtime.threads import WORKERS
 from llm_do.runtime.traits import traits_of
+from llm_do.runtime.workers import WORKERS, called
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -157,12 +156,7 @@ async def _call_context_function(
     token = CURRENT_CALL.set(child)
     try:
         async with CallScope(child, nested=True) as scope:
-            if inspect.iscoroutinefunction(function):
-                scope.output = await function(given, child)
-            else:
-                scope.output = await ctx.runtime.in_thread(function, given, child)
-                if inspect.isawaitable(scope.output):
-                    scope.output = await scope.output
+            scope.output = await called(function, given, child)
             return scope.output
     finally:
         CURRENT_CALL.reset(token)
@@ -214,10 +208,15 @@ def _arguments(ctx: CallContext, name: str, tool: Tool[Any], data: object) -> di
         fault = check_schema(tool.function_schema.json_schema, args) if traits is None or traits.unchecked else None
     except ValueError as error:
         fault = _one_line(error)
-        raise InputError(f"input does not fit {name}: {fault}", agent_path=ctx.path) from error
+        raise InputError(f"input does not fit {name}: {fault}", hint=_takes(tool), agent_path=ctx.path) from error
     if fault is not None:
-        raise InputError(f"input does not fit {name}: {fault}", agent_path=ctx.path)
+        raise InputError(f"input does not fit {name}: {fault}", hint=_takes(tool), agent_path=ctx.path)
     return args
+
+
+def _takes(tool: Tool[Any]) -> str:
+    """The parameters of a function, for a caller whose input doesn't fit."""
+    return f"It takes {', '.join(tool.function_schema.json_schema.get('properties', ())) or 'nothing'}."
 
 
 def _input(ctx: CallContext, name: str, model: type[BaseModel], value: object) -> BaseModel:

@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
-import inspect
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import BaseModel
 
-from llm_do.errors import EntryError, LlmDoError
+from llm_do.errors import EntryError, InputError, LlmDoError, UsageError, error_text
 from llm_do.project.agents import AgentSpec
-from llm_do.project.inputs import AnyInput, PromptInput
+from llm_do.project.inputs import AnyInput, PromptInput, describe_input, to_input
 from llm_do.runtime.call import CallScope
 from llm_do.runtime.chains import Chain, find_target
 from llm_do.runtime.context import CURRENT_CALL, CallContext
 from llm_do.runtime.flow_turn import FlowTurn, run_flow
 from llm_do.runtime.hooks import HookAbort
 from llm_do.runtime.places import project_place
+from llm_do.runtime.workers import called
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
     from llm_do.project.flows import FlowSpec
+    from llm_do.project.project import Project
     from llm_do.project.registry import Registry
 
-__all__ = ["AgentEntry", "Entry", "FlowEntry", "FunctionEntry", "NamedEntry", "raised_by"]
+__all__ = [
+    "AgentEntry",
+    "Entry",
+    "FlowEntry",
+    "FunctionEntry",
+    "NamedEntry",
+    "entry_for",
+    "entry_input",
+    "raised_by",
+]
 
 
 class Entry(Protocol):
@@ -146,21 +157,16 @@ class FunctionEntry:
     Args:
         function: The function.
         name: What it is called.
-        input_model: What it takes; None is `PromptInput`.
+        input_model: What it takes.
     """
 
     function: Callable[..., Any]
     name: str = ""
-    model: type[BaseModel] | None = None
+    input_model: type[BaseModel] = PromptInput
 
     def __post_init__(self) -> None:
         if not self.name:
             object.__setattr__(self, "name", getattr(self.function, "__name__", "main"))
-
-    @property
-    def input_model(self) -> type[BaseModel]:
-        """What the function takes."""
-        return self.model or PromptInput
 
     async def run(self, input: BaseModel, ctx: CallContext) -> Any:
         """Call the function; its own exceptions become an `EntryError` that says where.
@@ -179,15 +185,12 @@ class FunctionEntry:
         try:
             async with CallScope(ctx, nested=False) as scope:
                 try:
-                    if inspect.iscoroutinefunction(self.function):
-                        scope.output = await self.function(input, ctx)
-                    else:
-                        scope.output = await ctx.runtime.in_thread(self.function, input, ctx)
-                        if inspect.isawaitable(scope.output):
-                            scope.output = await scope.output
+                    scope.output = await called(self.function, input, ctx)
                 except (LlmDoError, HookAbort):
                     raise
-                except (Exception, SystemExit) as error:
+                except (KeyboardInterrupt, GeneratorExit, asyncio.CancelledError):
+                    raise
+                except BaseException as error:
                     raise raised_by(self.name, error, ctx) from error
                 return scope.output
         finally:
@@ -226,8 +229,65 @@ class NamedEntry:
             return await ctx.call(self.name, input.model_dump())
         except (LlmDoError, HookAbort):
             raise
-        except (Exception, SystemExit) as error:
+        except (KeyboardInterrupt, GeneratorExit, asyncio.CancelledError):
+            raise
+        except BaseException as error:
             raise raised_by(self.name, error, ctx) from error
+
+
+def entry_for(
+    project: Project, registry: Registry, entry: str | Entry | None, history: list[ModelMessage], active: str | None
+) -> Entry:
+    """What a run begins with.
+
+    Args:
+        project: The project.
+        registry: Its names, with those that were registered late.
+        entry: A name, an entry object, or None for the project's own.
+        history: The conversation so far.
+        active: The agent that was in control when it ended.
+
+    Raises:
+        UsageError: The project has nothing of that name.
+    """
+    if isinstance(entry, AgentEntry):
+        # One of this run's own: it takes the run's history and keeps what comes of it.
+        return AgentEntry(entry.spec, history or entry.history, active=active or entry.active)
+    if entry is not None and not isinstance(entry, str):
+        return entry
+    declared = project.entry
+    if entry is None and declared.kind == "function" and declared.function is not None:
+        return FunctionEntry(declared.function, declared.name, declared.input_model or PromptInput)
+    name = entry or declared.name
+    found = registry.get(name)
+    if found is not None and found.kind == "agent":
+        return AgentEntry(found.value, history, active=active)
+    if found is not None and found.kind == "flow":
+        return FlowEntry(found.value, registry, history, active=active)
+    if found is not None and found.kind == "tool":
+        return NamedEntry(name)
+    near = registry.nearest(name)
+    raise UsageError(
+        f"the project has nothing to run that is called {name!r}",
+        hint=f"Did you mean {near!r}?" if near else "Known names: " + ", ".join(registry),
+    )
+
+
+def entry_input(entry: Entry, value: object) -> BaseModel:
+    """The validated input of an entry; None is an input without fields, where none is required.
+
+    Args:
+        entry: The entry.
+        value: Text, a mapping of the input model's fields, an input model, or None.
+
+    Raises:
+        InputError: It doesn't fit.
+    """
+    if value is None:
+        if any(info.is_required() for info in entry.input_model.model_fields.values()):
+            raise InputError(f"{entry.name} needs an input", hint=f"It takes {describe_input(entry.input_model)}.")
+        value = {}
+    return to_input(entry.input_model, value)
 
 
 def raised_by(name: str, error: BaseException, ctx: CallContext) -> EntryError:
@@ -240,7 +300,7 @@ def raised_by(name: str, error: BaseException, ctx: CallContext) -> EntryError:
     """
     file, line = project_place(error, ctx.project.root)
     return EntryError(
-        f"{name} raised {type(error).__name__}: {error}",
+        f"{name} raised {error_text(error)}",
         hint="--debug shows the traceback.",
         file=file,
         line=line,

@@ -79,7 +79,12 @@ class EventBase:
 
 @frozen(kw_only=True)
 class RunStartedEvent(EventBase):
-    """A run began."""
+    """A run began.
+
+    Args:
+        entry: Name of what runs first.
+        input: Its input, as JSON data.
+    """
 
     type: ClassVar[str] = "run_started"
     entry: str
@@ -88,7 +93,12 @@ class RunStartedEvent(EventBase):
 
 @frozen(kw_only=True)
 class RunFinishedEvent(EventBase):
-    """A run came to its end."""
+    """A run came to its end.
+
+    Args:
+        status: `completed`, or `denied` when a call was denied for lack of a person.
+        output: What it returned, as JSON data.
+    """
 
     type: ClassVar[str] = "run_finished"
     status: str
@@ -97,7 +107,12 @@ class RunFinishedEvent(EventBase):
 
 @frozen(kw_only=True)
 class RunFailedEvent(EventBase):
-    """A run ended early; `error` is `{type, message, ...}`."""
+    """A run ended early.
+
+    Args:
+        status: How, as in `RunResult.status`.
+        error: `type`, `message` and `agent_path`; `file` and `line` where they are known.
+    """
 
     type: ClassVar[str] = "run_failed"
     status: str
@@ -106,7 +121,11 @@ class RunFailedEvent(EventBase):
 
 @frozen(kw_only=True)
 class CallStartedEvent(EventBase):
-    """An agent, a function or a flow was called."""
+    """An agent, a function or a flow was called.
+
+    Args:
+        input: Its input, as JSON data.
+    """
 
     type: ClassVar[str] = "call_started"
     input: Any
@@ -114,7 +133,12 @@ class CallStartedEvent(EventBase):
 
 @frozen(kw_only=True)
 class CallFinishedEvent(EventBase):
-    """That call ended; `status` is as in `RunResult.status`."""
+    """That call ended.
+
+    Args:
+        status: How, as in `RunResult.status`.
+        output: What it returned, as JSON data; None when it ended early.
+    """
 
     type: ClassVar[str] = "call_finished"
     status: str
@@ -123,7 +147,11 @@ class CallFinishedEvent(EventBase):
 
 @frozen(kw_only=True)
 class TextEvent(EventBase):
-    """A piece of a model's text, as it comes."""
+    """A piece of a model's text, as it comes; only where somebody hears it.
+
+    Args:
+        text: The piece.
+    """
 
     type: ClassVar[str] = "text"
     text: str
@@ -131,7 +159,11 @@ class TextEvent(EventBase):
 
 @frozen(kw_only=True)
 class TextDoneEvent(EventBase):
-    """The whole text of one model response."""
+    """The whole text of one model response.
+
+    Args:
+        text: All of it.
+    """
 
     type: ClassVar[str] = "text_done"
     text: str
@@ -139,7 +171,11 @@ class TextDoneEvent(EventBase):
 
 @frozen(kw_only=True)
 class ThinkingEvent(EventBase):
-    """What a model said it thought."""
+    """What a model said it thought, before it answered.
+
+    Args:
+        text: All of it.
+    """
 
     type: ClassVar[str] = "thinking"
     text: str
@@ -147,7 +183,13 @@ class ThinkingEvent(EventBase):
 
 @frozen(kw_only=True)
 class ToolCallEvent(EventBase):
-    """A model asks for a tool; `args` as it wrote them."""
+    """A model asks for a tool.
+
+    Args:
+        tool_name: The tool as the model knows it, prefix included.
+        tool_call_id: What tells the call from others.
+        args: The arguments as it wrote them; text where that is no JSON.
+    """
 
     type: ClassVar[str] = "tool_call"
     tool_name: str
@@ -157,9 +199,13 @@ class ToolCallEvent(EventBase):
 
 @frozen(kw_only=True)
 class ToolResultEvent(EventBase):
-    """How that call ended: success, failed, denied, refused, timed_out or cancelled.
+    """How that call ended.
 
     Args:
+        tool_name: The tool as the model knows it, prefix included.
+        tool_call_id: That of its `tool_call`.
+        status: `success`; `failed` (it raised), `denied` (by policy or a person), `refused` (no such
+            tool now, or wrong arguments), `timed_out` or `cancelled`.
         result: What the model was told.
         duration: Seconds, waiting for an answer included.
         size: Bytes of the result before it was shortened.
@@ -176,7 +222,14 @@ class ToolResultEvent(EventBase):
 
 @frozen(kw_only=True)
 class ApprovalRequestedEvent(EventBase):
-    """A call waits for an answer; `rule` is what made it ask."""
+    """A call waits for a person's answer.
+
+    Args:
+        tool_call_id: That of its `tool_call`.
+        tool_name: The tool as the model knows it, prefix included.
+        args: The arguments it would run with.
+        rule: The rule that made it ask, or the reason where no rule did.
+    """
 
     type: ClassVar[str] = "approval_requested"
     tool_call_id: str
@@ -187,7 +240,14 @@ class ApprovalRequestedEvent(EventBase):
 
 @frozen(kw_only=True)
 class ApprovalResolvedEvent(EventBase):
-    """The answer: `decision` is allow or deny, `by` is who gave it."""
+    """The person's answer.
+
+    Args:
+        tool_call_id: That of its `tool_call`.
+        tool_name: The tool as the model knows it, prefix included.
+        decision: `allow` or `deny`.
+        by: `person`; `cancelled` when the run ended while it waited.
+    """
 
     type: ClassVar[str] = "approval_resolved"
     tool_call_id: str
@@ -198,7 +258,13 @@ class ApprovalResolvedEvent(EventBase):
 
 @frozen(kw_only=True)
 class StateChangedEvent(EventBase):
-    """A toolkit's context or states changed."""
+    """A toolkit's context or states changed.
+
+    Args:
+        toolkit: Its prefix or name; the agent's name for the machine that `states` makes.
+        updates: The keys of the context that changed, with their values.
+        states: All that are unlocked now.
+    """
 
     type: ClassVar[str] = "state_changed"
     toolkit: str
@@ -208,7 +274,13 @@ class StateChangedEvent(EventBase):
 
 @frozen(kw_only=True)
 class HandoffEvent(EventBase):
-    """One agent handed control to another; as JSON data the two are `from` and `to`."""
+    """One agent handed control to another; as JSON data the two are `from` and `to`.
+
+    Args:
+        source: Who hands over.
+        target: Who goes on.
+        reason: Why, in words of the model.
+    """
 
     type: ClassVar[str] = "handoff"
     source: str
@@ -226,6 +298,11 @@ class RetryEvent(EventBase):
     """A model request failed for a passing reason and is tried again after `delay` seconds.
 
     Text that came in pieces since the last `text_done` of this call is void.
+
+    Args:
+        attempt: Which try failed, from 1.
+        delay: Seconds until the next one.
+        error: What went wrong, a sentence.
     """
 
     type: ClassVar[str] = "retry"
@@ -236,7 +313,11 @@ class RetryEvent(EventBase):
 
 @frozen(kw_only=True)
 class UsageEvent(EventBase):
-    """What one model response used."""
+    """What one model response used.
+
+    Args:
+        usage: `requests`, `input_tokens`, `output_tokens`, `total_tokens`.
+    """
 
     type: ClassVar[str] = "usage"
     usage: Mapping[str, Any]
@@ -244,7 +325,11 @@ class UsageEvent(EventBase):
 
 @frozen(kw_only=True)
 class WarningEvent(EventBase):
-    """Something a person should know that doesn't end the run."""
+    """Something a person should know that doesn't end the run.
+
+    Args:
+        message: A sentence.
+    """
 
     type: ClassVar[str] = "warning"
     message: str

@@ -22,13 +22,13 @@ from llm_do.errors import (
 from llm_do.runtime.call import CallConfig, CallFrame, status_of
 from llm_do.runtime.calls import NULL_MODEL
 from llm_do.runtime.context import CallContext
-from llm_do.runtime.entries import AgentEntry, Entry, FlowEntry, NamedEntry
+from llm_do.runtime.entries import AgentEntry, Entry, FlowEntry, NamedEntry, entry_for
 from llm_do.runtime.events import Event, RetryEvent, RunFailedEvent, RunFinishedEvent, RunStartedEvent
 from llm_do.runtime.hooks import HookAbort
+from llm_do.runtime.loops import end_tasks
 from llm_do.runtime.recording import toolkit_states
 from llm_do.runtime.results import ErrorRecord, ExecutionContext, RunResult, to_json_data
 from llm_do.runtime.state import RunState
-from llm_do.runtime.support import end_task
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -112,7 +112,7 @@ class Execution:
         if recording is None or not isinstance(entry, AgentEntry | FlowEntry) or given.history is not None:
             return entry
         run.toolkits = toolkit_states(recording.toolkits)
-        return runtime.entry_of(given.entry, list(recording.history), recording.active)
+        return entry_for(project, runtime.registry, given.entry, list(recording.history), recording.active)
 
     async def _until_kept(self, ctx: CallContext, entry: Entry, value: Any) -> RunResult:
         """Run the entry, again where another run has continued the thread before anything with effects has run."""
@@ -139,7 +139,7 @@ class Execution:
             await asyncio.wait([task])
         except asyncio.CancelledError as cancelled:
             try:
-                await end_task(task)
+                await end_tasks(task)
             finally:
                 try:
                     await self._close(ctx, entry, None, cancelled)
@@ -150,7 +150,9 @@ class Execution:
             self.runtime.running.discard(mark)
         try:
             return task.result(), None
-        except (Exception, asyncio.CancelledError) as raised:  # noqa: BLE001 (however a run ends, it has a result)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as raised:  # noqa: BLE001 (however a run ends, it has a result)
             return None, raised.error if isinstance(raised, HookAbort) else raised
 
     async def _timed(self, entry: Entry, value: Any, ctx: CallContext) -> Any:

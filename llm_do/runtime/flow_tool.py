@@ -48,7 +48,7 @@ def flow_tool(found: Registered, registry: Registry) -> FixedTool:
             name=found.name,
             description=flow.description or f"Run the flow {found.name}.",
             parameters_json_schema=schema,
-            metadata={TRAITS_KEY: ToolTraits(kind="flow", tool=found.name, unchecked=False)},
+            metadata={TRAITS_KEY: ToolTraits(kind="flow", tool=found.name)},
         ),
         max_retries=0,
         args_validator=_validator(model),

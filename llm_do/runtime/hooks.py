@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import enum
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import PurePath
+from types import CodeType, TracebackType
 
 __all__ = ["HookAbort", "HookPoint", "Hooks"]
 
@@ -67,4 +69,21 @@ class Hooks:
                 if inspect.isawaitable(result):
                     await result
             except Exception as error:
+                _say_where(error, function, point)
                 raise HookAbort(error) from error
+
+
+def _say_where(error: Exception, function: Callable[..., object], point: HookPoint) -> None:
+    """Note on an exception which hook raised it: it ends the run as it is, and nobody else knows."""
+    code: CodeType | None = getattr(function, "__code__", None)
+    lines = [each.tb_lineno for each in _frames(error.__traceback__) if each.tb_frame.f_code is code]
+    place = f" ({PurePath(code.co_filename).name}:{lines[-1]})" if code is not None and lines else ""
+    note = f"raised by the hook {getattr(function, '__name__', function)!s} at {point.value}{place}"
+    if note not in getattr(error, "__notes__", ()):
+        error.add_note(note)
+
+
+def _frames(at: TracebackType | None) -> Iterator[TracebackType]:
+    while at is not None:
+        yield at
+        at = at.tb_next

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from llm_do.errors import error_text
 from llm_do.policy.values import Resolved, ToolCallInfo, Verdict
-from llm_do.runtime.threads import in_worker
 from llm_do.runtime.traits import ToolTraits
+from llm_do.runtime.workers import in_worker
 
 __all__ = ["judged", "resolved", "told"]
 
@@ -29,7 +30,7 @@ def judged(traits: ToolTraits, info: ToolCallInfo) -> Verdict | None:
     try:
         return traits.verdict(info)
     except Exception as error:  # noqa: BLE001 (what fails must fail closed)
-        return Verdict("deny", f"its toolset failed to judge the call, {type(error).__name__}: {error}")
+        return Verdict("deny", f"its toolset failed to judge the call, {error_text(error)}")
 
 
 async def told(function: Callable[[Mapping[str, Any]], str | None] | None, data: Mapping[str, Any]) -> str | None:
@@ -42,5 +43,5 @@ async def told(function: Callable[[Mapping[str, Any]], str | None] | None, data:
     try:
         text = await in_worker(function, data)
     except Exception as error:  # noqa: BLE001
-        return f"({type(error).__name__}: {error})"
+        return f"({error_text(error)})"
     return text if text is None else str(text)

@@ -26,7 +26,7 @@ from llm_do.runtime.results import Usage
 from llm_do.runtime.schemas import check_schema, validation_text
 from llm_do.runtime.toolcall import refuse, run_tool_call
 from llm_do.runtime.tools import StampedToolset
-from llm_do.runtime.traits import TRAITS_KEY, ToolTraits, traits_of
+from llm_do.runtime.traits import traits_of
 
 __all__ = ["AdoptingPipeline", "Pipeline"]
 
@@ -119,7 +119,7 @@ class Pipeline(AbstractCapability[Any]):
                 current_call(), call, f"unknown tool {call.tool_name!r}; available: {', '.join(known) or 'none'}"
             )
         _check_enabled(call)
-        traits: ToolTraits | None = (tool_def.metadata or {}).get(TRAITS_KEY)
+        traits = traits_of(tool_def.metadata)
         if traits is None or traits.unchecked:
             args = arguments_of(args)
             if fault := check_schema(tool_def.parameters_json_schema, args):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from llm_do._frozen import frozen
 from llm_do.runtime.hooks import HookAbort
+from llm_do.runtime.workers import called
 
 if TYPE_CHECKING:
     from llm_do.project.agents import AgentSpec
@@ -53,12 +53,7 @@ class ContextProvider:
         """
         try:
             async with asyncio.timeout(self.time_limit):
-                if inspect.iscoroutinefunction(self.function):
-                    said = await self.function(ctx)
-                else:
-                    said = await ctx.runtime.in_thread(self.function, ctx)
-                    if inspect.isawaitable(said):
-                        said = await said
+                said = await called(self.function, ctx)
         except HookAbort:
             raise
         except TimeoutError:

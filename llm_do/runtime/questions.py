@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 from llm_do._frozen import frozen
 from llm_do.errors import ToolError
+from llm_do.runtime.loops import PerLoop
 
 __all__ = ["AskUser", "UserQuestion", "put_question"]
 
@@ -37,7 +38,7 @@ class UserQuestion:
 AskUser: TypeAlias = Callable[[UserQuestion], Awaitable[str]]
 """Puts a question to a person and returns the answer's text; whatever it raises is a failed result."""
 
-_turns: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakKeyDictionary[AskUser, asyncio.Lock]] = WeakKeyDictionary()
+_turns: PerLoop[WeakKeyDictionary[AskUser, asyncio.Lock]] = PerLoop(WeakKeyDictionary)
 
 
 async def put_question(callback: AskUser, question: UserQuestion) -> str:
@@ -53,8 +54,7 @@ async def put_question(callback: AskUser, question: UserQuestion) -> str:
     Raises:
         ToolError: There was no answer that can be used.
     """
-    turns = _turns.setdefault(asyncio.get_running_loop(), WeakKeyDictionary())
-    async with turns.setdefault(callback, asyncio.Lock()):
+    async with _turns.get().setdefault(callback, asyncio.Lock()):
         try:
             answer = await _called(callback, question)
         except Exception as error:

@@ -31,13 +31,13 @@ from llm_do.project.threads import ThreadConfig
 from llm_do.runtime.characters import whole, whole_data, whole_response
 from llm_do.runtime.context import CallContext, current_call
 from llm_do.runtime.events import RetryEvent, TextDoneEvent, TextEvent, ThinkingEvent, UsageEvent
-from llm_do.runtime.gates import shown
+from llm_do.runtime.gating import shown
 from llm_do.runtime.handoffs import HandedOver
 from llm_do.runtime.hooks import HookPoint
 from llm_do.runtime.limits import Reservation
 from llm_do.runtime.results import Usage
 
-__all__ = ["EngineModel", "passing"]
+__all__ = ["EngineModel", "arguments_of", "passing"]
 
 MAX_DELAY = 30.0
 """Longest pause between two tries, in seconds, when the provider names none."""

@@ -7,24 +7,43 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, cast
 
 from llm_do._frozen import frozen
-from llm_do.errors import EXIT_CODES, LlmDoError, RunError, Status
+from llm_do.errors import EXIT_CODES, LlmDoError, RunError, Status, error_text
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
     from llm_do.runtime.gates import GateState
 
-__all__ = ["ApprovalRecord", "CallRecord", "ErrorRecord", "ExecutionContext", "RunResult", "Usage", "to_json_data"]
+__all__ = [
+    "ApprovalRecord",
+    "CallRecord",
+    "ErrorRecord",
+    "ExecutionContext",
+    "RunResult",
+    "Usage",
+    "as_mapping",
+    "messages_data",
+    "output_text",
+    "to_json_data",
+]
 
 
 @frozen
 class Usage:
     """What was used: counts, and US dollars where every price is known.
+
+    Args:
+        requests: Model requests.
+        tool_calls: Tool calls that ran.
+        input_tokens: Tokens sent.
+        output_tokens: Tokens received.
+        cost_usd: US dollars; None where a price isn't known.
 
     Example:
         >>> Usage(requests=1, input_tokens=10, output_tokens=5) + Usage(requests=1, input_tokens=1)
@@ -68,7 +87,15 @@ class Usage:
 
 @frozen
 class ErrorRecord:
-    """One failure, nested ones that the run survived included."""
+    """One failure, nested ones that the run survived included.
+
+    Args:
+        type: Name of the exception's class.
+        message: What failed and why, a sentence.
+        agent_path: Call path of the agent concerned, such as `main/analyst`.
+        file: The file the fault is in; left out where it isn't known.
+        line: The line in that file, from 1; left out where it isn't known.
+    """
 
     type: str
     message: str
@@ -81,7 +108,7 @@ class ErrorRecord:
         """The record of an exception."""
         if isinstance(error, LlmDoError):
             return cls(type(error).__name__, error.message, error.agent_path or agent_path, error.file, error.line)
-        return cls(type(error).__name__, str(error) or type(error).__name__, agent_path)
+        return cls(type(error).__name__, error_text(error).partition(": ")[2] or type(error).__name__, agent_path)
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON data; file and line only where they are known."""
@@ -95,7 +122,16 @@ class ErrorRecord:
 
 @frozen
 class ApprovalRecord:
-    """One call that was asked about and granted, or denied; `call_id` is the tool call's."""
+    """One call that was asked about and granted, or denied.
+
+    Args:
+        call_id: The tool call's id.
+        agent_path: Call path of the agent whose model asked, such as `main/analyst`.
+        tool: The tool as that model knows it.
+        args: The arguments.
+        reason: Why it was decided so, a sentence.
+        rule: The rule that decided; None where none did.
+    """
 
     call_id: str
     agent_path: str
@@ -253,6 +289,10 @@ def to_json_data(value: Any) -> Any:
         >>> to_json_data({"when": __import__("datetime").date(2026, 1, 2)})
         {'when': '2026-01-02'}
     """
+    return _writable(_data(value))
+
+
+def _data(value: Any) -> Any:
     if value is None or isinstance(value, bool | int):
         return value
     from llm_do.runtime.characters import whole, whole_data
@@ -268,7 +308,24 @@ def to_json_data(value: Any) -> Any:
 def _jsonable(value: Any) -> Any:
     from pydantic_core import to_jsonable_python
 
-    return to_jsonable_python(value, fallback=str, bytes_mode="base64", inf_nan_mode="strings", serialize_unknown=True)
+    return to_jsonable_python(value, fallback=str, bytes_mode="base64", serialize_unknown=True)
+
+
+_MOST_BITS = 14_000
+"""Bits of whole numbers that Python and others write in decimals: about 4,200 digits."""
+
+
+def _writable(data: Any) -> Any:
+    """Data without what JSON can't say: numbers that are none become null, those too long for decimals hexadecimal."""
+    if isinstance(data, float):
+        return data if math.isfinite(data) else None
+    if isinstance(data, int):
+        return data if data.bit_length() < _MOST_BITS else hex(data)
+    if isinstance(data, dict):
+        return {key: _writable(item) for key, item in cast("dict[str, Any]", data).items()}
+    if isinstance(data, list):
+        return [_writable(item) for item in cast("list[Any]", data)]
+    return data
 
 
 def output_text(value: Any) -> str:
@@ -306,6 +363,6 @@ def _defines_str(kind: type) -> bool:
 
 
 def as_mapping(value: Any) -> Mapping[str, Any]:
-    """Arguments as JSON data, for rules, events and digests."""
-    data = to_json_data(value)
+    """Arguments as data, for rules and digests: infinity and null stay two things, other than in JSON."""
+    data = _data(value)
     return data if isinstance(data, dict) else {"value": data}  # pyright: ignore[reportUnknownVariableType]

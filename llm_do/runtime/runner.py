@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Any, TypeAlias, Unpack, cast
 
 from pydantic_ai import Agent
 from pydantic_ai.models import Model, infer_model
@@ -16,18 +16,35 @@ from llm_do.project.flows import FlowSpec, member_of
 from llm_do.project.project import EntrySpec, Project
 from llm_do.project.registry import Registered, Registry
 from llm_do.runtime.approvals import ApprovalCallback, ApprovalMode, RunApprovalPolicy
-from llm_do.runtime.results import ExecutionContext, RunResult
-from llm_do.runtime.runtime import Runtime
+from llm_do.runtime.loops import run_blocking
+from llm_do.runtime.results import RunResult
+from llm_do.runtime.runtime import Conversation, Runtime
 from llm_do.runtime.stream import RunStream
-from llm_do.runtime.support import run_blocking
 
-if TYPE_CHECKING:
-    from pydantic_ai.messages import ModelMessage
-
-__all__ = ["Runnable", "Runner", "run"]
+__all__ = ["Runnable", "Runner", "RunnerArguments", "run"]
 
 Runnable: TypeAlias = "Project | AgentSpec | FlowSpec | Agent[Any, Any] | str | Path"
 """What can be run: a project, a path of one, an agent's or a flow's declaration, or a PydanticAI agent."""
+
+
+class RunnerArguments(Conversation, total=False):
+    """What `run` takes besides what to run and its input; a `Conversation` is part of it.
+
+    Args:
+        model: A model for every agent.
+        provider: A PydanticAI provider, with `model` the name of its model; or a model.
+        approvals: A mode, an async callback, or a policy; None takes the project's mode.
+        max_retries: Retries of a model request; None takes the project's.
+        loop_threshold: Identical batches of tool calls that end a run; None takes the project's.
+        max_steps: Model requests in one agent run.
+    """
+
+    model: str | Sequence[str] | Model | None
+    provider: Provider[Any] | Model | None
+    approvals: ApprovalMode | ApprovalCallback | RunApprovalPolicy | None
+    max_retries: int | None
+    loop_threshold: int | None
+    max_steps: int | None
 
 
 class Runner:
@@ -39,37 +56,13 @@ class Runner:
         'completed'
     """
 
-    async def __call__(
-        self,
-        target: Runnable,
-        input: object = None,
-        *,
-        messages: Sequence[ModelMessage] | None = None,
-        execution_context: ExecutionContext | None = None,
-        model: str | Sequence[str] | Model | None = None,
-        provider: Provider[Any] | Model | None = None,
-        approvals: ApprovalMode | ApprovalCallback | RunApprovalPolicy | None = None,
-        thread_id: str | None = None,
-        user_id: str | None = None,
-        max_retries: int | None = None,
-        loop_threshold: int | None = None,
-        max_steps: int | None = None,
-    ) -> RunResult:
+    async def __call__(self, target: Runnable, input: object = None, **options: Unpack[RunnerArguments]) -> RunResult:
         """Run `target` and return its result.
 
         Args:
             target: What to run.
             input: Text, a mapping, or an input model.
-            messages: The conversation so far.
-            execution_context: The result's of an earlier run, to continue from.
-            model: A model for every agent.
-            provider: A PydanticAI provider, with `model` the name of its model; or a model.
-            approvals: A mode, an async callback, or a policy; None takes the project's mode.
-            thread_id: The thread the run belongs to.
-            user_id: Whose run it is.
-            max_retries: Retries of a model request; None takes the project's.
-            loop_threshold: Identical batches of tool calls that end a run; None takes the project's.
-            max_steps: Model requests in one agent run.
+            options: What `RunnerArguments` has, by name.
 
         Returns:
             The result.
@@ -79,19 +72,13 @@ class Runner:
             InputError: The input doesn't fit.
             RunError: The run ended early.
         """
-        runtime = _runtime(target, model, provider, approvals, max_retries, loop_threshold, max_steps)
+        runtime, conversation = _begun(target, **options)
         try:
-            return await runtime.run(
-                input,
-                messages=messages,
-                execution_context=execution_context,
-                thread_id=thread_id,
-                user_id=user_id,
-            )
+            return await runtime.run(input, **conversation)
         finally:
             await runtime.aclose()
 
-    def sync(self, target: Runnable, input: object = None, **options: Any) -> RunResult:
+    def sync(self, target: Runnable, input: object = None, **options: Unpack[RunnerArguments]) -> RunResult:
         """`run` for code that isn't async; works inside a running event loop too.
 
         Args:
@@ -104,64 +91,35 @@ class Runner:
         """
         return run_blocking(lambda: self(target, input, **options))
 
-    def stream(
-        self,
-        target: Runnable,
-        input: object = None,
-        *,
-        messages: Sequence[ModelMessage] | None = None,
-        execution_context: ExecutionContext | None = None,
-        model: str | Sequence[str] | Model | None = None,
-        provider: Provider[Any] | Model | None = None,
-        approvals: ApprovalMode | ApprovalCallback | RunApprovalPolicy | None = None,
-        thread_id: str | None = None,
-        user_id: str | None = None,
-        max_retries: int | None = None,
-        loop_threshold: int | None = None,
-        max_steps: int | None = None,
-    ) -> RunStream:
+    def stream(self, target: Runnable, input: object = None, **options: Unpack[RunnerArguments]) -> RunStream:
         """The same run, seen as its events.
 
         Args:
             target: What to run.
             input: Text, a mapping, or an input model.
-            messages: As for `run`; so are the others.
-            execution_context: What to continue from.
-            model: A model for every agent.
-            provider: A provider or a model.
-            approvals: Who answers.
-            thread_id: The thread.
-            user_id: The user.
-            max_retries: Retries of a model request.
-            loop_threshold: Identical batches that end a run.
-            max_steps: Model requests in one agent run.
+            options: As for `run`.
 
         Returns:
             An async iterable of events, with the `result` once it has ended.
         """
-        runtime = _runtime(target, model, provider, approvals, max_retries, loop_threshold, max_steps)
+        runtime, conversation = _begun(target, **options)
         return RunStream(
-            lambda subscription: runtime.execute(
-                input,
-                messages=messages,
-                execution_context=execution_context,
-                thread_id=thread_id,
-                user_id=user_id,
-                subscription=subscription,
-            ),
-            runtime.aclose,
+            lambda subscription: runtime.execute(input, **conversation, subscription=subscription), runtime.aclose
         )
 
 
-def _runtime(
+def _begun(
     target: Runnable,
-    model: str | Sequence[str] | Model | None,
-    provider: Provider[Any] | Model | None,
-    approvals: ApprovalMode | ApprovalCallback | RunApprovalPolicy | None,
-    max_retries: int | None,
-    loop_threshold: int | None,
-    max_steps: int | None,
-) -> Runtime:
+    *,
+    model: str | Sequence[str] | Model | None = None,
+    provider: Provider[Any] | Model | None = None,
+    approvals: ApprovalMode | ApprovalCallback | RunApprovalPolicy | None = None,
+    max_retries: int | None = None,
+    loop_threshold: int | None = None,
+    max_steps: int | None = None,
+    **conversation: Unpack[Conversation],
+) -> tuple[Runtime, Conversation]:
+    """A session for one run of a target, and what is said of the conversation."""
     spec = _declared(target)
     if spec is not None:
         registry = Registry({spec.name: Registered(spec.name, "agent", spec)})
@@ -181,7 +139,7 @@ def _runtime(
     )
     if spec is not None and isinstance(target, Agent):
         runtime.builder.adopt(spec, target)
-    return runtime
+    return runtime, conversation
 
 
 def _agents_of(flow: FlowSpec) -> dict[str, Registered]:

@@ -1,62 +1,82 @@
 """`Runtime`: a session over one project. It runs entries, answers names, and holds what runs share.
 
-One method carries out runs, `execute`; `run`, `run_sync` and `stream` are views of it.
+One method carries out runs, `execute`; `run`, `run_sync` and `stream` are views of it. What a run begins with is in
+`llm_do.runtime.entries`, which model an agent asks in `llm_do.runtime.model_choice`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
-from weakref import WeakKeyDictionary
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 from pydantic_ai.models import Model
 
-from llm_do.errors import InputError, UsageError
-from llm_do.models.listing import local_at_hand
-from llm_do.models.names import ModelOverride, choose
 from llm_do.models.pool import ModelPool
 from llm_do.project.agents import AgentSpec
-from llm_do.project.inputs import describe_input, to_input
 from llm_do.project.registry import Registered
 from llm_do.runtime.answers import Answers
 from llm_do.runtime.answers import load as load_answers
 from llm_do.runtime.approvals import ApprovalCallback, ApprovalMode, Broker, RunApprovalPolicy
-from llm_do.runtime.build import AgentBuilder, BuiltAgent
-from llm_do.runtime.config import RuntimeConfig
+from llm_do.runtime.build import AgentBuilder, builder_of
+from llm_do.runtime.config import RuntimeConfig, patterns_of, policy_of
 from llm_do.runtime.context import CallContext
 from llm_do.runtime.dispatch import call_by_name
-from llm_do.runtime.entries import AgentEntry, Entry, FlowEntry, FunctionEntry, NamedEntry
+from llm_do.runtime.entries import AgentEntry, Entry, entry_for, entry_input
 from llm_do.runtime.events import Event, EventBus, Subscription
 from llm_do.runtime.execution import Execution, Given
 from llm_do.runtime.limits import BudgetMeter
+from llm_do.runtime.loops import PerLoop, run_blocking
 from llm_do.runtime.questions import AskUser
 from llm_do.runtime.recording import Recorder, recorder_of
-from llm_do.runtime.requests import EngineModel
 from llm_do.runtime.resources import Resources
 from llm_do.runtime.results import ExecutionContext, RunResult, Usage
 from llm_do.runtime.state import RunState
 from llm_do.runtime.stream import RunStream
-from llm_do.runtime.support import builder_of, patterns_of, policy_of, run_blocking
-from llm_do.runtime.threads import in_worker
+from llm_do.runtime.workers import in_worker
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
     from llm_do.policy.rules import Rule
-    from llm_do.policy.values import ToolCallInfo
     from llm_do.project.project import Project
     from llm_do.threads.store import ThreadStore
 
-__all__ = ["Runtime"]
+__all__ = ["Conversation", "RunArguments", "Runtime"]
 
 T = TypeVar("T")
 
 THREAD_MEMORIES = 1000
 """Threads whose tools' memories a session keeps; those that were used longest ago go first."""
+
+
+class Conversation(TypedDict, total=False):
+    """What a run continues, and whose it is.
+
+    Args:
+        messages: The conversation so far, for an agent or a flow.
+        execution_context: The result's of an earlier run, to continue from; it isn't changed.
+        thread_id: The thread the run belongs to.
+        user_id: Whose run it is.
+    """
+
+    messages: Sequence[ModelMessage] | None
+    execution_context: ExecutionContext | None
+    thread_id: str | None
+    user_id: str | None
+
+
+class RunArguments(Conversation, total=False):
+    """What `Runtime.run` takes besides the input; a `Conversation` is part of it.
+
+    Args:
+        entry: Another callable of the project, by name, or an entry object.
+    """
+
+    entry: str | Entry | None
 
 
 class Runtime:
@@ -148,8 +168,9 @@ class Runtime:
         self._lock = threading.Lock()
         self._memories: dict[tuple[str | None, str], dict[Any, Any]] = {}
         self._subscriptions: list[Subscription] = []
-        self._brokers: WeakKeyDictionary[asyncio.AbstractEventLoop, Broker] = WeakKeyDictionary()
-        self._slots: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+        callback = self.config.approvals.approval_callback
+        self._brokers = None if callback is None else PerLoop(partial(Broker, callback))
+        self._slots = PerLoop(partial(asyncio.Semaphore, self.config.settings.max_concurrency))
 
     # -- names
 
@@ -212,25 +233,12 @@ class Runtime:
 
     # -- runs
 
-    async def run(
-        self,
-        input: object = None,
-        *,
-        entry: str | Entry | None = None,
-        messages: Sequence[ModelMessage] | None = None,
-        execution_context: ExecutionContext | None = None,
-        thread_id: str | None = None,
-        user_id: str | None = None,
-    ) -> RunResult:
+    async def run(self, input: object = None, **options: Unpack[RunArguments]) -> RunResult:
         """Run the project's entry.
 
         Args:
             input: Text, a mapping of the input model's fields, or an input model; None takes the entry's default.
-            entry: Another callable of the project, by name, or an entry object.
-            messages: The conversation so far, for an agent entry.
-            execution_context: The result's of an earlier run, to continue from; it isn't changed.
-            thread_id: The thread the run belongs to.
-            user_id: Whose run it is.
+            options: What `RunArguments` has, by name: `entry`, `messages`, `execution_context`, `thread_id`, `user_id`.
 
         Returns:
             The result.
@@ -239,17 +247,10 @@ class Runtime:
             InputError: The input doesn't fit; nothing has run.
             RunError: The run ended early; the error carries the history so far.
         """
-        result = await self.execute(
-            input,
-            entry=entry,
-            messages=messages,
-            execution_context=execution_context,
-            thread_id=thread_id,
-            user_id=user_id,
-        )
+        result = await self.execute(input, **options)
         return result.raise_for_status()
 
-    def run_sync(self, input: object = None, **options: Any) -> RunResult:
+    def run_sync(self, input: object = None, **options: Unpack[RunArguments]) -> RunResult:
         """`run` for code that isn't async; works inside a running event loop too, such as a notebook's.
 
         Args:
@@ -269,7 +270,7 @@ class Runtime:
 
         return run_blocking(once)
 
-    def stream(self, input: object = None, **options: Any) -> RunStream:
+    def stream(self, input: object = None, **options: Unpack[RunArguments]) -> RunStream:
         """The same run as `run`, seen as its events.
 
         Args:
@@ -284,7 +285,7 @@ class Runtime:
             ...     async for event in runtime.stream("Hello"):
             ...         print(event.type)
         """
-        return RunStream(lambda subscription: self.execute(input, subscription=subscription, **options))
+        return RunStream(lambda subscription: self.execute(input, **options, subscription=subscription))
 
     async def run_entry(self, entry: Entry, input: object = None) -> RunResult:
         """Run an entry object; the same as `run(input, entry=entry)`."""
@@ -304,12 +305,12 @@ class Runtime:
         """Carry out a run and return its result however it ends: `status` and `error` tell.
 
         Args:
-            input: As for `run`; so are the others.
-            entry: Another callable of the project.
-            messages: The conversation so far.
-            execution_context: What to continue from.
-            thread_id: The thread.
-            user_id: The user.
+            input: As for `run`.
+            entry: Another callable of the project, by name, or an entry object.
+            messages: The conversation so far, for an agent or a flow.
+            execution_context: The result's of an earlier run, to continue from; it isn't changed.
+            thread_id: The thread the run belongs to.
+            user_id: Whose run it is.
             subscription: Hears this run's events besides the runtime's subscribers.
 
         Returns:
@@ -319,8 +320,9 @@ class Runtime:
             InputError: The input doesn't fit; nothing has run.
         """
         history = list(messages or (execution_context.messages if execution_context else ()))
-        chosen = self.entry_of(entry, history, execution_context.active_agent if execution_context else None)
-        value = self._input(chosen, input, default=entry is None)
+        active = execution_context.active_agent if execution_context else None
+        chosen = entry_for(self.project, self.registry, entry, history, active)
+        value = entry_input(chosen, self.project.entry.args if input is None and entry is None else input)
         run = RunState(
             run_id=uuid.uuid4().hex,
             budget=BudgetMeter(self.config.settings.budget),
@@ -363,70 +365,13 @@ class Runtime:
         """Call `name` as a child of `ctx`; `CallContext.call` is this."""
         return await call_by_name(ctx, name, input)
 
-    def model_for(self, built: BuiltAgent, of_thread: str | Sequence[str] | None = None) -> Model:
-        """The model an agent asks, wrapped so that its requests pass through the run.
-
-        Args:
-            built: The agent.
-            of_thread: What its thread says, which goes before what the agent's file says.
-
-        Raises:
-            ModelUnavailableError: It can't be had.
-        """
-        spec, config = built.spec, self.config
-        own = spec.model if of_thread is None else of_thread
-        model = config.model if isinstance(config.model, Model) and spec.name not in config.models else own
-        if isinstance(model, Model):
-            return EngineModel(model)
-        default = self.project.model
-        override = ModelOverride(
-            None if config.model is None or isinstance(config.model, Model) else _names(config.model), config.models
-        )
-        file = spec.place.file if spec.place else None
-        choice = choose(
-            spec.name,
-            model,
-            environ=os.environ,
-            override=override,
-            manifest=None if isinstance(default, Model) else default,
-            compatible=spec.compatible_models,
-            local_at_hand=local_at_hand,
-            file=file,
-            root=self.project.root,
-        )
-        if choice.origin == "local":
-            self.config.notice("no model is named and no key is set: using the local model")
-        return EngineModel(self.pool.get(choice.names, agent=spec.name, file=file, settings=built.settings))
-
-    def agent_call_needs_approval(self, info: ToolCallInfo) -> bool:
-        """Whether the project asks about this call of an agent."""
-        settings = self.config.settings
-        own = settings.agent_approval_overrides.get(info.tool)
-        calls = settings.agent_calls_require_approval
-        files = settings.agent_attachments_require_approval
-        if own is not None:
-            calls = calls if own.calls_require_approval is None else own.calls_require_approval
-            files = files if own.attachments_require_approval is None else own.attachments_require_approval
-        return calls or (files and bool(info.args.get("attachments")))
-
     def broker(self) -> Broker | None:
         """Who puts questions to a person in this event loop; None when there is nobody to ask."""
-        callback = self.config.approvals.approval_callback
-        if callback is None:
-            return None
-        loop = asyncio.get_running_loop()
-        broker = self._brokers.get(loop)
-        if broker is None:
-            broker = self._brokers[loop] = Broker(callback)
-        return broker
+        return self._brokers.get() if self._brokers is not None else None
 
     def request_slot(self) -> asyncio.Semaphore:
         """Held while a model request is in flight."""
-        loop = asyncio.get_running_loop()
-        slots = self._slots.get(loop)
-        if slots is None:
-            slots = self._slots[loop] = asyncio.Semaphore(self.config.settings.max_concurrency)
-        return slots
+        return self._slots.get()
 
     def thread_memory(self, user_id: str | None, thread_id: str) -> dict[Any, Any]:
         """What tools' decorators keep for the runs of one user's thread, as long as the session and the latest threads.
@@ -445,51 +390,3 @@ class Runtime:
     async def in_thread(self, function: Callable[..., T], *args: Any) -> T:
         """Run synchronous code in a worker thread, with this call's context variables."""
         return await in_worker(function, *args)
-
-    def entry_of(self, entry: str | Entry | None, history: list[ModelMessage], active: str | None) -> Entry:
-        """What a run begins with.
-
-        Args:
-            entry: A name, an entry object, or None for the project's own.
-            history: The conversation so far.
-            active: The agent that was in control when it ended.
-
-        Raises:
-            UsageError: The project has nothing of that name.
-        """
-        if isinstance(entry, AgentEntry):
-            # One of this run's own: it takes the run's history and keeps what comes of it.
-            return AgentEntry(entry.spec, history or entry.history, active=active or entry.active)
-        if entry is not None and not isinstance(entry, str):
-            return entry
-        declared = self.project.entry
-        if entry is None and declared.kind == "function" and declared.function is not None:
-            return FunctionEntry(declared.function, declared.name, declared.input_model)
-        name = entry or declared.name
-        spec = self.registry.agent(name)
-        if spec is not None:
-            return AgentEntry(spec, history, active=active)
-        found = self.registry.get(name)
-        if found is not None and found.kind == "flow":
-            return FlowEntry(found.value, self.registry, history, active=active)
-        if found is not None and found.kind == "tool":
-            return NamedEntry(name)
-        near = self.registry.nearest(name)
-        raise UsageError(
-            f"the project has nothing to run that is called {name!r}",
-            hint=f"Did you mean {near!r}?" if near else "Known names: " + ", ".join(self.registry),
-        )
-
-    def _input(self, entry: Entry, value: object, *, default: bool) -> Any:
-        if value is None and default:
-            value = self.project.entry.args
-        if value is None:
-            fields = entry.input_model.model_fields.values()
-            if any(info.is_required() for info in fields):
-                raise InputError(f"{entry.name} needs an input", hint=f"It takes {describe_input(entry.input_model)}.")
-            value = {}
-        return to_input(entry.input_model, value)
-
-
-def _names(model: str | Sequence[str]) -> str | tuple[str, ...]:
-    return model if isinstance(model, str) else tuple(model)

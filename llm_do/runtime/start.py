@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import mimetypes
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from pydantic_ai import Agent, BinaryContent, capture_run_messages, exceptions
 from pydantic_ai.messages import ModelMessage, UserContent
 from pydantic_ai.usage import UsageLimits
 
-from llm_do.errors import EntryError, InputError, LlmDoError, ModelBehaviourError, RunError
+from llm_do.errors import EntryError, InputError, LlmDoError, ModelBehaviourError, RunError, error_text
 from llm_do.files.root import Root
 from llm_do.models.pool import CONNECTION_SETTINGS
 from llm_do.project.inputs import AgentArgs, Attachment
@@ -22,7 +23,7 @@ from llm_do.runtime.histories import closed
 from llm_do.runtime.hooks import HookAbort, HookPoint
 from llm_do.runtime.places import project_place
 from llm_do.runtime.providers import said_besides
-from llm_do.runtime.threads import WORKERS
+from llm_do.runtime.workers import WORKERS
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -64,56 +65,74 @@ async def run_agent(
         RunError: It ended early; the error carries the history so far.
         HookAbort: A hook raised.
     """
-    frame, spec, hooks = ctx.frame, built.spec, built.hooks
     token = CURRENT_CALL.set(ctx)
     try:
         async with CallScope(ctx, nested=nested) as scope:
             with capture_run_messages() as captured, Agent.using_thread_executor(WORKERS):
                 try:
-                    if hooks:
-                        await hooks.call(HookPoint.START, agent=spec)
-                    frame.prompt = None if resumes else await _prompt(ctx, frame.input)
-                    if ctx.run.records_steps and ctx.depth == 1 and ctx.run.recording is not None:
-                        frame.live = captured
-                        ctx.run.recording.attach(frame.gating.result)
-                    thread = ctx.run.thread.config if ctx.depth == 1 else None
-                    said = await said_besides(ctx, built.spec, thread)
-                    try:
-                        result = await built.agent.run(
-                            frame.prompt,
-                            model=frame.config.model,
-                            deps=ctx,
-                            message_history=list(history) or None,
-                            usage_limits=NO_LIMITS,
-                            infer_name=False,
-                            capabilities=built.capabilities or None,
-                            instructions=said,
-                            model_settings=_settings(thread),
-                        )
-                        output, frame.messages = result.output, result.all_messages()
-                    except HandedOver:
-                        output, frame.messages = None, closed(captured)
-                    if handoff := handoff_of(ctx, spec, output):
-                        ctx.emit(HandoffEvent, source=spec.name, target=handoff.target, reason=handoff.reason)
-                    if hooks:
-                        await hooks.call(HookPoint.FINISHED, agent=spec)
+                    scope.output = await _output(ctx, built, history, captured, resumes=resumes)
                 except BaseException as error:
-                    told = _translated(error, ctx)
-                    seen: Sequence[ModelMessage] = captured or list(history)
-                    if isinstance(told, RunError):
-                        seen = told.messages or seen
-                    frame.messages = closed(seen)
-                    if isinstance(told, RunError):
-                        told.messages = list(frame.messages)
-                    if hooks and isinstance(told, Exception):
-                        await hooks.call(HookPoint.ERROR, agent=spec, error=_bare(told))
+                    told = await _ended(error, ctx, built, captured or list(history))
                     if told is error:
                         raise
                     raise told from error
-            scope.output = output
-            return output
+            return scope.output
     finally:
         CURRENT_CALL.reset(token)
+
+
+async def _output(
+    ctx: CallContext,
+    built: BuiltAgent,
+    history: Sequence[ModelMessage],
+    captured: list[ModelMessage],
+    *,
+    resumes: bool,
+) -> Any:
+    """Run the agent between its hooks; its output, None where it handed over."""
+    frame, spec, hooks = ctx.frame, built.spec, built.hooks
+    if hooks:
+        await hooks.call(HookPoint.START, agent=spec)
+    frame.prompt = None if resumes else await _prompt(ctx, frame.input)
+    if ctx.run.records_steps and ctx.depth == 1 and ctx.run.recording is not None:
+        frame.live = captured
+        ctx.run.recording.attach(frame.gating.result)
+    thread = ctx.run.thread.config if ctx.depth == 1 else None
+    try:
+        result = await built.agent.run(
+            frame.prompt,
+            model=frame.config.model,
+            deps=ctx,
+            message_history=list(history) or None,
+            usage_limits=NO_LIMITS,
+            infer_name=False,
+            capabilities=built.capabilities or None,
+            instructions=await said_besides(ctx, spec, thread),
+            model_settings=_settings(thread),
+        )
+        output, frame.messages = result.output, result.all_messages()
+    except HandedOver:
+        output, frame.messages = None, closed(captured)
+    if handoff := handoff_of(ctx, spec, output):
+        ctx.emit(HandoffEvent, source=spec.name, target=handoff.target, reason=handoff.reason)
+    if hooks:
+        await hooks.call(HookPoint.FINISHED, agent=spec)
+    return output
+
+
+async def _ended(
+    error: BaseException, ctx: CallContext, built: BuiltAgent, seen: Sequence[ModelMessage]
+) -> BaseException:
+    """What an agent's early end is raised as; its history is kept, and its hooks are told."""
+    told, frame = _translated(error, ctx), ctx.frame
+    if isinstance(told, RunError):
+        seen = told.messages or seen
+    frame.messages = closed(seen)
+    if isinstance(told, RunError):
+        told.messages = list(frame.messages)
+    if built.hooks and isinstance(told, Exception):
+        await built.hooks.call(HookPoint.ERROR, agent=built.spec, error=_bare(told))
+    return told
 
 
 def _settings(thread: ThreadConfig | None) -> ModelSettings | None:
@@ -133,7 +152,7 @@ def _translated(error: BaseException, ctx: CallContext) -> BaseException:
     if isinstance(error, LlmDoError):
         error.agent_path = error.agent_path or ctx.path
         return error
-    if isinstance(error, HookAbort) or not isinstance(error, Exception | SystemExit):
+    if isinstance(error, HookAbort | KeyboardInterrupt | GeneratorExit | asyncio.CancelledError):
         return error
     name = ctx.frame.config.name
     if isinstance(error, exceptions.UnexpectedModelBehavior):
@@ -146,7 +165,7 @@ def _translated(error: BaseException, ctx: CallContext) -> BaseException:
         return EntryError(f"agent {name!r} can't run: {error.message}", agent_path=ctx.path)
     file, line = project_place(error, ctx.project.root)
     return EntryError(
-        f"agent {name!r} can't run: {type(error).__name__}: {error}",
+        f"agent {name!r} can't run: {error_text(error)}",
         hint="--debug shows the traceback.",
         file=file,
         line=line,

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import Any
 
 from llm_do.runtime.events import Event, Subscription
+from llm_do.runtime.loops import end_tasks
 from llm_do.runtime.results import RunResult
-from llm_do.runtime.support import end_task
 
 __all__ = ["RunStream"]
 
@@ -44,7 +44,7 @@ class RunStream:
             self.result.raise_for_status()
         finally:
             try:
-                await end_task(task)
+                await end_tasks(task)
             finally:
                 if self._end is not None:
                     await self._end()

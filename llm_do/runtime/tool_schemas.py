@@ -11,7 +11,7 @@ from llm_do.project.agents import AgentSpec
 from llm_do.project.project import EntrySpec, Project
 from llm_do.project.registry import Registered, Registry
 from llm_do.runtime.build import AgentBuilder
-from llm_do.runtime.gates import Gating, shown
+from llm_do.runtime.gating import Gating, shown
 
 __all__ = ["tool_schemas"]
 

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from pydantic_ai import ToolDefinition, ToolDenied
-from pydantic_ai.exceptions import ModelRetry, ToolFailed
+from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, ToolFailed
 from pydantic_ai.messages import ToolCallPart
 
 from llm_do.errors import (
@@ -23,16 +23,18 @@ from llm_do.errors import (
     RunTimeoutError,
     ToolError,
     ToolFailedError,
+    error_text,
 )
 from llm_do.runtime.approve import approve
 from llm_do.runtime.bounded import Bounded, bounded_text
 from llm_do.runtime.context import CURRENT_TOOL, CallContext
-from llm_do.runtime.gates import ToolGate, attempted, refusal
+from llm_do.runtime.gates import ToolGate
+from llm_do.runtime.gating import attempted, refusal
 from llm_do.runtime.hooks import HookAbort, HookPoint
 from llm_do.runtime.results import Usage
-from llm_do.runtime.traits import TRAITS_KEY, ToolTraits
+from llm_do.runtime.traits import ToolTraits, traits_of
 
-__all__ = ["refuse", "run_tool_call"]
+__all__ = ["ENDS_RUN", "refuse", "run_tool_call"]
 
 ENDS_RUN = (HookAbort, AbortedError, PermissionDeniedError, ToolFailedError, RunTimeoutError)
 """What passes through a tool call and ends the whole run, however deep it was raised."""
@@ -72,7 +74,7 @@ async def run_tool_call(
         HookAbort: A hook raised.
         RunError: The run ends here.
     """
-    traits: ToolTraits = (tool_def.metadata or {}).get(TRAITS_KEY) or _PLAIN
+    traits = traits_of(tool_def.metadata) or _PLAIN
     status, result, size = "cancelled", "the run ended first", None
     hooks, agent = ctx.hooks, ctx.frame.config.agent
     gates = ctx.frame.gating.gates(call.tool_name, traits.gate)
@@ -103,7 +105,7 @@ async def run_tool_call(
         status, result = _STATUS.get(type(failure), "failed"), failure.message
         raise
     except HookAbort as abort:
-        status, result = "failed", f"a hook raised {type(abort.error).__name__}: {abort.error}"
+        status, result = "failed", f"a hook raised {error_text(abort.error)}"
         raise
     except LlmDoError as error:
         status, result = "failed", error.message
@@ -144,7 +146,9 @@ async def _run(
             return await attempted(ctx, call, gates, args, handler, traits.succeeded)
     except ENDS_RUN:
         raise
-    except (Exception, SystemExit, asyncio.CancelledError) as error:
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:  # libraries in other languages raise more than exceptions
         if isinstance(error, asyncio.CancelledError) and _is_cancelled():
             raise
         if isinstance(error, TimeoutError) and timer.expired():
@@ -185,4 +189,9 @@ def _failure_text(error: BaseException) -> str:
         return f"{error.message}. {error.hint}" if error.hint else error.message
     if isinstance(error, asyncio.CancelledError):
         return "what the tool waited for was cancelled"
-    return f"{type(error).__name__}: {error}"
+    if isinstance(error, ApprovalRequired | CallDeferred):
+        return (
+            f"the tool raised PydanticAI's {type(error).__name__}, which nobody answers here; "
+            "what is asked about is for the project's `approvals` to say"
+        )
+    return error_text(error)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
 from pathlib import Path
@@ -10,15 +9,13 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from llm_do.errors import StoreError, UsageError
+from llm_do.runtime.local_folder import FOLDER, make_folder
 from llm_do.threads.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
 
-__all__ = ["FOLDER", "is_read_only", "memory_store", "open_store"]
-
-FOLDER = ".llm-do"
-"""The folder of local state in a project."""
+__all__ = ["is_read_only", "memory_store", "open_store"]
 
 _stores: WeakValueDictionary[tuple[int, str], SqliteStore] = WeakValueDictionary()
 _lock = threading.Lock()
@@ -42,12 +39,10 @@ def open_store(project: Project | Path | str) -> SqliteStore:
         return _shared((os.getpid(), f"memory {root.resolve()}"), None)
     if kind != "sqlite":
         raise UsageError(f"threads can't be kept in {kind!r}", hint="`threads.store` is `sqlite` or `memory`.")
-    folder = root.resolve() / FOLDER
     try:
-        folder.mkdir(exist_ok=True)
-        with contextlib.suppress(FileExistsError), (folder / ".gitignore").open("x", encoding="utf-8") as file:
-            file.write("# What llm-do keeps here is of this machine.\n*\n")
+        folder = make_folder(root.resolve())
     except OSError as error:
+        folder = root.resolve() / FOLDER
         raise StoreError(f"{folder} can't be made: {error.strerror or error}", hint=_HINT) from error
     return _shared((os.getpid(), str(folder / "state.db")), folder / "state.db")
 

@@ -10,6 +10,7 @@ import asyncio
 import json
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from llm_do.errors import LlmDoError, StoreError, ToolError
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.gates import GateState
     from llm_do.runtime.state import RunState
 
-__all__ = ["StoreRecorder", "StoreRecording"]
+__all__ = ["PASSING", "StoreRecorder", "StoreRecording"]
 
 URGENT = frozenset(
     {"run_started", "tool_result", "approval_requested", "approval_resolved", "state_changed", "handoff"}
@@ -188,9 +189,8 @@ class StoreRecording:
         except ToolError as error:
             fault, state, user = error, None, None
         self._events.append(self._row(event))
-        batch = self._batch()
         ending = Ending(
-            batch=Batch(batch.run_id, batch.events, batch.messages, batch.dropped),
+            batch=replace(self._batch(), draft=None),
             status=status,
             time=event.time,
             turn=thread.turn if thread is not None else None,

@@ -10,9 +10,9 @@ import sqlite3
 import time
 import uuid
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
-from llm_do.errors import StoreError
+from llm_do.errors import StoreError, UsageError
 from llm_do.runtime.recording import ThreadConfig
 from llm_do.threads.codec import message_of
 from llm_do.threads.store import Batch, EventRow, MessageRow
@@ -45,11 +45,11 @@ _RUN = (
 )
 
 _HISTORY = f"""
-WITH RECURSIVE chain (id, parent, n) AS (
-  SELECT id, parent, 1 FROM messages WHERE id = :head AND id IS NOT :stop
+WITH RECURSIVE chain (id, parent, depth, n) AS (
+  SELECT id, parent, depth, 1 FROM messages WHERE id = :head AND id IS NOT :stop
   UNION ALL
-  SELECT messages.id, messages.parent, n + 1 FROM chain JOIN messages ON messages.id = chain.parent
-  WHERE n < :limit AND messages.id IS NOT :stop
+  SELECT messages.id, messages.parent, messages.depth, n + 1 FROM chain JOIN messages ON messages.id = chain.parent
+  WHERE n < :limit AND messages.id IS NOT :stop AND messages.depth < chain.depth
 )
 SELECT {", ".join(f"messages.{name}" for name in _MESSAGE.split(", "))}
 FROM chain JOIN messages ON messages.id = chain.id ORDER BY n DESC
@@ -83,21 +83,33 @@ def thread_records(
 
 
 def _thread(row: Sequence[Any]) -> ThreadRecord:
-    return ThreadRecord(
-        user_id=row[0] or None,
-        id=row[1],
-        config=config_of(json.loads(row[2])),
-        state=json.loads(row[3]),
-        toolkits=json.loads(row[4]),
-        head=row[5],
-        branches=tuple(json.loads(row[6])),
-        carried=json.loads(row[7]),
-        revision=row[8],
-        turn=row[9],
-        created=row[10],
-        updated=row[11],
-        length=0 if row[12] is None else row[12] + 1,
-    )
+    try:
+        config, toolkits, carried = (_object(row[place]) for place in (2, 4, 7))
+        return ThreadRecord(
+            user_id=row[0] or None,
+            id=row[1],
+            config=config_of(config),
+            state=json.loads(row[3]),
+            toolkits=toolkits,
+            head=row[5],
+            branches=tuple(json.loads(row[6])),
+            carried=carried,
+            revision=row[8],
+            turn=row[9],
+            created=float(row[10]),
+            updated=float(row[11]),
+            length=0 if row[12] is None else row[12] + 1,
+        )
+    except (TypeError, ValueError, RecursionError, UsageError) as error:
+        hint = "It was written by another version, or damaged."
+        raise StoreError(f"thread {row[1]!r} can't be read: {error}", hint=hint) from error
+
+
+def _object(text: str) -> dict[str, Any]:
+    data: object = json.loads(text)
+    if not isinstance(data, dict):
+        raise ValueError(f"{text[:40]!r} is no JSON object")
+    return cast("dict[str, Any]", data)
 
 
 def add_thread(db: sqlite3.Connection, user: str | None, thread_id: str, config: ThreadConfig) -> None:
@@ -197,7 +209,14 @@ def run_records(
     rows = db.execute(
         f"{_RUN}{where} ORDER BY started DESC, rowid DESC LIMIT ?", [*values, -1 if limit is None else limit]
     )
-    return [RunRecord(*row) for row in rows]
+    return [_run(row) for row in rows]
+
+
+def _run(row: Sequence[Any]) -> RunRecord:
+    for moment in (row[5], row[6]):
+        if not isinstance(moment, int | float | None):
+            raise StoreError(f"run {row[0]!r} can't be read: {moment!r} is no time")
+    return RunRecord(*row)
 
 
 def open_runs(db: sqlite3.Connection, user: str | None = None, thread_id: str | None = None) -> list[RunRecord]:
@@ -205,7 +224,7 @@ def open_runs(db: sqlite3.Connection, user: str | None = None, thread_id: str | 
     where = "" if thread_id is None else " AND thread = ? AND coalesce(user, '') = ?"
     values = [] if thread_id is None else [thread_id, user or ""]
     rows = db.execute(f"{_RUN} WHERE status = 'running'{where} ORDER BY started, rowid", values)
-    return [RunRecord(*row) for row in rows]
+    return [_run(row) for row in rows]
 
 
 def observations(db: sqlite3.Connection, wanted: Filter, limit: int | None) -> list[Observation]:

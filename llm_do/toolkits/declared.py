@@ -16,9 +16,9 @@ from llm_do.runtime.gates import DYNAMIC_MARK, ToolGate
 from llm_do.runtime.toolbox import FixedTool
 from llm_do.runtime.traits import traits_of
 from llm_do.toolkits.context import Context
-from llm_do.toolkits.dynamic import BUILTIN_FILTERS, Filter
 from llm_do.toolkits.gated import MachineGate
 from llm_do.toolkits.schemas import DynamicSchema
+from llm_do.toolkits.sources import BUILTIN_FILTERS, Filter
 from llm_do.toolkits.state import ToolkitState
 from llm_do.tools import ToolOptions
 

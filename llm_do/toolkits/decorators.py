@@ -23,7 +23,7 @@ from pydantic_ai import RunContext
 from llm_do.errors import ToolError
 from llm_do.runtime.context import CURRENT_CALL, CURRENT_TOOL
 from llm_do.runtime.results import to_json_data
-from llm_do.runtime.threads import WORKERS
+from llm_do.runtime.workers import WORKERS
 from llm_do.toolkits.state import WORK
 from llm_do.tools import Update
 

@@ -1,23 +1,32 @@
 """The dynamic types: parameter types whose JSON Schema comes from the context as it is at the moment.
 
 `DynamicStr["projects"]` is short for `Annotated[str, DynamicStr("projects")]`, which type checkers accept. In a tool's
-static schema each leaves a mark, which `llm_do.toolkits.schemas` finds and fills.
+static schema each leaves a mark, which `llm_do.toolkits.schemas` finds and fills. How values of a context are read as
+schemas is in `llm_do.toolkits.sources`.
 """
 
 from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, cast
 
 from pydantic_core import PydanticCustomError, core_schema, to_jsonable_python
 
-from llm_do._frozen import frozen
 from llm_do.errors import ToolkitError
 from llm_do.runtime.gates import DYNAMIC_MARK
 from llm_do.toolkits.frozen import Value, thaw
+from llm_do.toolkits.sources import (
+    Schema,
+    Sources,
+    UnresolvedError,
+    choices,
+    constraints,
+    distinct,
+    values_of,
+)
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
@@ -25,12 +34,8 @@ if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
     from pydantic_core import CoreSchema
 
-    from llm_do.toolkits.context import Context
-
 __all__ = [
-    "BUILTIN_FILTERS",
     "CHECKS",
-    "MARK",
     "Dynamic",
     "DynamicArray",
     "DynamicConditional",
@@ -44,44 +49,11 @@ __all__ = [
     "DynamicPattern",
     "DynamicStr",
     "DynamicUnion",
-    "Filter",
-    "Sources",
-    "UnresolvedError",
     "unmarked",
 ]
 
-MARK = DYNAMIC_MARK
-"""The key of a JSON Schema under which a dynamic type describes itself: its name, then what it was given."""
-
 CHECKS: ContextVar[Mapping[Dynamic, Validator] | None] = ContextVar("llm_do_dynamic_checks", default=None)
 """What dynamic types demand while arguments are validated once more, when a call's turn has come."""
-
-Schema: TypeAlias = dict[str, Any]
-Filter: TypeAlias = Callable[[list[Value]], Iterable[Value]]
-"""Takes the values of a list and gives those to choose from."""
-
-
-class UnresolvedError(Exception):
-    """A dynamic type has no schema in this context; the text says why, after "it"."""
-
-
-@frozen
-class Sources:
-    """Where dynamic types find what they stand for.
-
-    Args:
-        context: The context.
-        filters: Filters by name, the built-in ones included.
-    """
-
-    context: Context
-    filters: Mapping[str, Filter]
-
-    def value(self, key: str) -> Value:
-        """The value of a key; `UnresolvedError` where there is none."""
-        if not self.context.has(key):
-            raise UnresolvedError(f"needs {key!r} in the context")
-        return self.context.get(key)
 
 
 class Dynamic(ABC):
@@ -121,7 +93,7 @@ class Dynamic(ABC):
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         """Leave a mark where the schema is filled in later."""
-        return {**handler(schema), MARK: [type(self).__name__, *self.given]}
+        return {**handler(schema), DYNAMIC_MARK: [type(self).__name__, *self.given]}
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and cast("Dynamic", other).given == self.given
@@ -163,11 +135,11 @@ class _Typed(Dynamic):
         (key,) = self.given
         value = sources.value(key)
         if isinstance(value, Mapping):
-            return _constraints(value)
-        choices = _choices(key, value)
-        if any(not isinstance(item, self.kinds) or isinstance(item, bool) for item in choices):
+            return constraints(value)
+        items = choices(key, value)
+        if any(not isinstance(item, self.kinds) or isinstance(item, bool) for item in items):
             raise UnresolvedError(f"needs {self.noun} in {key!r}, which holds something else")
-        return {"enum": choices}
+        return {"enum": items}
 
 
 class DynamicStr(_Typed):
@@ -175,6 +147,7 @@ class DynamicStr(_Typed):
 
     Example:
         >>> from llm_do.toolkits.context import Context
+        >>> from llm_do.toolkits.sources import BUILTIN_FILTERS
         >>> sources = Sources(Context(initial_data={"projects": ["alpha", "beta"]}), BUILTIN_FILTERS)
         >>> DynamicStr("projects").schema(sources)
         {'enum': ['alpha', 'beta']}
@@ -208,7 +181,7 @@ class DynamicArray(Dynamic):
         """A schema for the items."""
         (key,) = self.given
         value = sources.value(key)
-        return {"items": _constraints(value) if isinstance(value, Mapping) else {"enum": _choices(key, value)}}
+        return {"items": constraints(value) if isinstance(value, Mapping) else {"enum": choices(key, value)}}
 
 
 class DynamicFormat(Dynamic):
@@ -218,7 +191,7 @@ class DynamicFormat(Dynamic):
 
     def schema(self, sources: Sources) -> Schema:
         """The format."""
-        return {"format": _text(sources, self.given[0], "a format's name")}
+        return {"format": sources.text(self.given[0], "a format's name")}
 
 
 class DynamicPattern(Dynamic):
@@ -229,7 +202,7 @@ class DynamicPattern(Dynamic):
     def schema(self, sources: Sources) -> Schema:
         """The pattern."""
         (key,) = self.given
-        pattern = _text(sources, key, "a regular expression")
+        pattern = sources.text(key, "a regular expression")
         try:
             re.compile(pattern)
         except re.error as error:
@@ -266,7 +239,7 @@ class DynamicFiltered(Dynamic):
     def schema(self, sources: Sources) -> Schema:
         """An enum of what is left."""
         key = self.given[0]
-        values = _list(key, sources.value(key))
+        values = values_of(key, sources.value(key))
         for name in self.filter_names:
             if name not in sources.filters:
                 raise ToolkitError(f"there is no filter {name!r}", hint=f"There are {', '.join(sources.filters)}.")
@@ -278,7 +251,7 @@ class DynamicFiltered(Dynamic):
                 ) from error
         if not values:
             raise UnresolvedError(f"needs a value in {key!r} that {' and '.join(self.filter_names)} leaves")
-        return {"enum": _choices(key, values)}
+        return {"enum": choices(key, values)}
 
 
 class DynamicNested(Dynamic):
@@ -286,7 +259,7 @@ class DynamicNested(Dynamic):
 
     def schema(self, sources: Sources) -> Schema:
         """What the value says by its own kind."""
-        return _by_kind(sources, self.given[0])
+        return sources.schema(self.given[0])
 
 
 class DynamicConstraints(Dynamic):
@@ -298,7 +271,7 @@ class DynamicConstraints(Dynamic):
         value = sources.value(key)
         if not isinstance(value, Mapping):
             raise UnresolvedError(f"needs a JSON Schema in {key!r}")
-        return _constraints(value)
+        return constraints(value)
 
 
 class DynamicUnion(Dynamic):
@@ -309,9 +282,9 @@ class DynamicUnion(Dynamic):
 
     def schema(self, sources: Sources) -> Schema:
         """One enum where all of them are lists, else any of them."""
-        parts = [_by_kind(sources, key) for key in self.given]
+        parts = [sources.schema(key) for key in self.given]
         if all(part.keys() == {"enum"} for part in parts):
-            return {"enum": _distinct([value for part in parts for value in part["enum"]])}
+            return {"enum": distinct([value for part in parts for value in part["enum"]])}
         return {"anyOf": parts}
 
 
@@ -324,7 +297,7 @@ class DynamicConditional(Dynamic):
     def schema(self, sources: Sources) -> Schema:
         """What the chosen key allows."""
         condition, if_true, if_false = self.given
-        return _by_kind(sources, if_true if sources.value(condition) else if_false)
+        return sources.schema(if_true if sources.value(condition) else if_false)
 
 
 _KINDS: Mapping[str, type[Dynamic]] = {
@@ -339,77 +312,3 @@ _KINDS: Mapping[str, type[Dynamic]] = {
 def unmarked(mark: Sequence[str]) -> Dynamic:
     """The dynamic type that a mark describes."""
     return _KINDS[mark[0]](*mark[1:])
-
-
-def _by_kind(sources: Sources, key: str) -> Schema:
-    value = sources.value(key)
-    if isinstance(value, Mapping):
-        return _constraints(value)
-    if isinstance(value, list | tuple | frozenset):
-        return {"enum": _choices(key, value)}
-    return {"const": value}
-
-
-def _text(sources: Sources, key: str, what: str) -> str:
-    value = sources.value(key)
-    if not isinstance(value, str):
-        raise UnresolvedError(f"needs {what} in {key!r}")
-    return value
-
-
-def _constraints(value: Value) -> Schema:
-    return cast("Schema", thaw(value))
-
-
-def _list(key: str, value: Value) -> list[Value]:
-    if not isinstance(value, list | tuple | frozenset):
-        raise UnresolvedError(f"needs a list in {key!r}")
-    items = list(cast("Iterable[Value]", value))
-    return sorted(items, key=repr) if isinstance(value, frozenset) else items
-
-
-def _choices(key: str, value: Value) -> list[Value]:
-    """The values to choose from; one that is a dict stands for its `id`, else its `name`."""
-    choices = _distinct([thaw(_stands_for(item)) for item in _list(key, value)])
-    if not choices:
-        raise UnresolvedError(f"needs a value in {key!r}, which is empty")
-    return choices
-
-
-def _stands_for(item: Value) -> Value:
-    if isinstance(item, Mapping):
-        fields = cast("Mapping[str, Value]", item)
-        return fields.get("id", fields.get("name", item))
-    return item
-
-
-def _distinct(values: list[Value]) -> list[Value]:
-    """Each value once, in order; 1 and True are two."""
-    seen: set[tuple[str, str]] = set()
-    kept: list[Value] = []
-    for value in values:
-        mark = (type(value).__name__, repr(value))
-        if mark not in seen:
-            seen.add(mark)
-            kept.append(value)
-    return kept
-
-
-def _active_only(items: list[Value]) -> list[Value]:
-    return [item for item in items if item["active"]]
-
-
-def _sort_asc(items: list[Value]) -> list[Value]:
-    return sorted(items, key=_stands_for)
-
-
-def _sort_desc(items: list[Value]) -> list[Value]:
-    return sorted(items, key=_stands_for, reverse=True)
-
-
-BUILTIN_FILTERS: Mapping[str, Filter] = {
-    "active_only": _active_only,
-    "sort_asc": _sort_asc,
-    "sort_desc": _sort_desc,
-}
-"""Filters that every toolkit has."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import FunctionType, MethodType
@@ -16,6 +15,7 @@ from typing_extensions import get_type_hints
 
 from llm_do._frozen import frozen
 from llm_do.errors import ToolkitError
+from llm_do.project.tools import with_examples
 from llm_do.runtime.context import CallContext
 from llm_do.toolkits.context import Context
 from llm_do.toolkits.state import WORK
@@ -79,9 +79,7 @@ def toolkit_tool(name: str, item: Callable[..., Any] | Tool, options: ToolOption
         raise
     except Exception as error:
         raise ToolkitError(f"no schema can be made of the tool {name!r}: {error}") from error
-    if options.examples:
-        shown = "\n".join(json.dumps(dict(example), ensure_ascii=False) for example in options.examples)
-        made.description = f"{made.description or ''}\n\nExamples:\n{shown}".strip()
+    made.description = with_examples(made.description, options.examples)
     return ToolkitTool(name, made, options)
 
 

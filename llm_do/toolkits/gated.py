@@ -1,11 +1,12 @@
 """`MachineGate`: one tool's gate in a machine, and what a call of it comes to.
 
-When gates are asked, and in which order calls pass them, is the runtime's business (`llm_do.runtime.gates`).
+When gates are asked, and in which order calls pass them, is the runtime's business (`llm_do.runtime.gating`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -16,8 +17,9 @@ from llm_do.errors import LlmDoError, ToolError
 from llm_do.project.gates import Gate
 from llm_do.runtime.gates import Attempt, GateState, Settled, ToolGate
 from llm_do.runtime.schemas import validation_text
-from llm_do.toolkits.dynamic import CHECKS, Filter, Sources
+from llm_do.toolkits.dynamic import CHECKS
 from llm_do.toolkits.schemas import DynamicSchema, Resolved
+from llm_do.toolkits.sources import Filter, Sources
 from llm_do.toolkits.state import WORK, ToolkitState, Work
 from llm_do.tools import Update
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
     from pydantic_ai import ToolDefinition
 
-__all__ = ["Machine", "MachineGate", "Run", "availability", "resolved_schema"]
+__all__ = ["Machine", "MachineAttempt", "MachineGate", "availability", "resolved_schema"]
 
 
 class Machine(Protocol):
@@ -133,8 +135,6 @@ class MachineGate(ToolGate):
         """The tool with its dynamic schema."""
         if self.dynamic is None:
             return definition
-        from dataclasses import replace
-
         found = resolved_schema(self._machine, self.name, self.dynamic, cast("ToolkitState", state))
         # A tool that isn't hidden though it has no schema now is shown with the static one.
         return definition if found.reason is not None else replace(definition, parameters_json_schema=found.schema)
@@ -158,10 +158,10 @@ class MachineGate(ToolGate):
 
     def attempt(self, state: GateState, frame: object) -> Attempt:
         """A call of the tool."""
-        return Run(self._machine, self.rule, cast("ToolkitState", state), frame, pairs=self.pairs)
+        return MachineAttempt(self._machine, self.rule, cast("ToolkitState", state), frame, pairs=self.pairs)
 
 
-class Run(Attempt):
+class MachineAttempt(Attempt):
     """One call of a gated tool: the context it may change, and what becomes of it.
 
     Args:
@@ -179,7 +179,7 @@ class Run(Attempt):
         self._work = Work(machine, frame, state.context.copy(), state.unlocked_states)
         self._token: Token[tuple[Work, ...]] | None = None
 
-    def __enter__(self) -> Run:
+    def __enter__(self) -> MachineAttempt:
         self._token = WORK.set((*WORK.get(), self._work))
         return self
 

@@ -14,8 +14,10 @@ from jsonschema.protocols import Validator
 
 from llm_do._frozen import frozen
 from llm_do.errors import ToolkitError
+from llm_do.runtime.gates import DYNAMIC_MARK
 from llm_do.toolkits.context import validator_of
-from llm_do.toolkits.dynamic import MARK, Dynamic, Sources, UnresolvedError, unmarked
+from llm_do.toolkits.dynamic import Dynamic, unmarked
+from llm_do.toolkits.sources import Sources, UnresolvedError
 
 __all__ = ["DynamicSchema", "Resolved"]
 
@@ -86,10 +88,10 @@ class DynamicSchema:
 def _marks(schema: object, path: Path) -> Iterator[tuple[Path, list[str]]]:
     if isinstance(schema, Mapping):
         node = cast("Mapping[str, Any]", schema)
-        if MARK in node:
-            yield path, node[MARK]
+        if DYNAMIC_MARK in node:
+            yield path, node[DYNAMIC_MARK]
         for key, value in node.items():
-            if key not in (MARK, "default", "examples", "enum", "const"):
+            if key not in (DYNAMIC_MARK, "default", "examples", "enum", "const"):
                 yield from _marks(value, (*path, key))
     elif isinstance(schema, list):
         for index, value in enumerate(cast("list[Any]", schema)):
@@ -99,7 +101,7 @@ def _marks(schema: object, path: Path) -> Iterator[tuple[Path, list[str]]]:
 def _without_marks(schema: Any) -> Any:
     if isinstance(schema, Mapping):
         node = cast("Mapping[str, Any]", schema)
-        return {key: _without_marks(value) for key, value in node.items() if key != MARK}
+        return {key: _without_marks(value) for key, value in node.items() if key != DYNAMIC_MARK}
     if isinstance(schema, list):
         return [_without_marks(value) for value in cast("list[Any]", schema)]
     return schema

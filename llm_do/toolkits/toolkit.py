@@ -1,25 +1,23 @@
 """`Toolkit`: a toolset whose tools share a context and are available as a small state machine says.
 
-A toolkit is a template. In a run its state is a value in the call's frame (`llm_do.runtime.gates`), which begins as
-the template's and which no other run sees.
+A toolkit is a template. In a run its state is a value in the call's frame (`llm_do.runtime.gating`), which begins as
+the template's and which no other run sees. Outside of such runs `llm_do.toolkits.alone` does what the runtime does.
 """
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Literal, TypeVar, cast, overload
+from typing import Any, Literal, TypeVar, Unpack, cast, overload
 
 from pydantic_ai import RunContext
 from pydantic_ai import Tool as PydanticTool
-from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.toolsets.abstract import ToolsetTool
 
-from llm_do.errors import ToolError, ToolkitError
+from llm_do.errors import ToolkitError
 from llm_do.project.gates import Gate
 from llm_do.project.machines import gate_of
 from llm_do.project.registry import NAME_PATTERN
@@ -28,14 +26,15 @@ from llm_do.runtime.gates import GatedToolset
 from llm_do.runtime.toolbox import FixedTool, function_tool
 from llm_do.runtime.tools import stamped_tool
 from llm_do.runtime.traits import TRAITS_KEY, ToolTraits
+from llm_do.toolkits.alone import Alone
 from llm_do.toolkits.context import Context
-from llm_do.toolkits.dynamic import BUILTIN_FILTERS, Filter
 from llm_do.toolkits.frozen import Value
 from llm_do.toolkits.functions import ToolkitTool, toolkit_tool
 from llm_do.toolkits.gated import MachineGate, availability, resolved_schema
 from llm_do.toolkits.schemas import DynamicSchema
+from llm_do.toolkits.sources import BUILTIN_FILTERS, Filter
 from llm_do.toolkits.state import ToolkitState, Work, state_in_run
-from llm_do.tools import Tool, ToolOptions
+from llm_do.tools import Tool, ToolArguments, ToolOptions, options_of
 
 __all__ = ["Toolkit"]
 
@@ -86,8 +85,7 @@ class Toolkit(GatedToolset):
         self._made: dict[str, tuple[ToolkitTool, DynamicSchema]] = {}
         self._filters: dict[str, Filter] = dict(BUILTIN_FILTERS)
         self._snapshot: ToolkitState | None = None
-        self._lock = asyncio.Lock()
-        self._stopped: tuple[int, str] | None = None
+        self._alone = Alone(self)
 
     # -- declaring tools
 
@@ -95,76 +93,22 @@ class Toolkit(GatedToolset):
     def tool(self, function: F, /) -> F: ...
 
     @overload
-    def tool(
-        self,
-        function: None = None,
-        /,
-        *,
-        name: str | None = None,
-        description: str | None = None,
-        examples: Sequence[Mapping[str, Any]] = (),
-        approval: Literal["allow", "ask", "deny"] | None = None,
-        primary: str | None = None,
-        timeout: float | None = None,
-        required_context: Sequence[str] = (),
-        required_states: Sequence[str] = (),
-        forbidden_states: Sequence[str] = (),
-        enables_states: Sequence[str] = (),
-        disables_states: Sequence[str] = (),
-    ) -> Callable[[F], F]: ...
+    def tool(self, function: None = None, /, **options: Unpack[ToolArguments]) -> Callable[[F], F]: ...
 
-    def tool(
-        self,
-        function: F | None = None,
-        /,
-        *,
-        name: str | None = None,
-        description: str | None = None,
-        examples: Sequence[Mapping[str, Any]] = (),
-        approval: Literal["allow", "ask", "deny"] | None = None,
-        primary: str | None = None,
-        timeout: float | None = None,
-        required_context: Sequence[str] = (),
-        required_states: Sequence[str] = (),
-        forbidden_states: Sequence[str] = (),
-        enables_states: Sequence[str] = (),
-        disables_states: Sequence[str] = (),
-    ) -> F | Callable[[F], F]:
+    def tool(self, function: F | None = None, /, **options: Unpack[ToolArguments]) -> F | Callable[[F], F]:
         """Add a function: `@toolkit.tool`, `@toolkit.tool()` or `@toolkit.tool(required_states=[...], ...)`.
 
         Args:
             function: The function, when used without parentheses. A parameter named `ctx` is given the context.
-            name: As for `llm_do.tool`; so are the others.
-            description: What the model reads.
-            examples: Calls to show the model.
-            approval: A verdict for all arguments.
-            primary: The argument that rules match.
-            timeout: Seconds a call may take.
-            required_context: Keys of the context that must exist.
-            required_states: States that must be unlocked.
-            forbidden_states: States that must not be.
-            enables_states: States that success unlocks.
-            disables_states: States that success locks again.
+            options: What `llm_do.tool` takes: its name, the states it needs and unlocks, and so on.
 
         Returns:
             The function, or a decorator; it stays what it is.
         """
-        options = ToolOptions(
-            name=name,
-            description=description,
-            examples=tuple(examples),
-            approval=approval,
-            primary=primary,
-            timeout=timeout,
-            required_context=required_context,
-            required_states=required_states,
-            forbidden_states=forbidden_states,
-            enables_states=enables_states,
-            disables_states=disables_states,
-        )
+        said = ToolOptions(**options)
 
         def add(marked: F) -> F:
-            self._add(options.name or marked.__name__, marked, options)
+            self._add(said.name or marked.__name__, marked, said)
             return marked
 
         return add if function is None else add(function)
@@ -180,11 +124,7 @@ class Toolkit(GatedToolset):
         Raises:
             ToolkitError: The name is taken, or is none.
         """
-        options = getattr(function, "__llm_do_tool__", None)
-        if isinstance(function, Tool):
-            options = ToolOptions(approval=function.approval, primary=function.primary, timeout=function.timeout)
-        if not isinstance(options, ToolOptions):
-            options = ToolOptions()
+        options = options_of(function)
         self._add(name, function, replace(options, description=description or options.description))
 
     def register_filter(self, name: str, function: Filter) -> None:
@@ -247,6 +187,10 @@ class Toolkit(GatedToolset):
             known = self._snapshot = ToolkitState(self._context.sealed(), self._unlocked)
         return known
 
+    def become(self, state: ToolkitState) -> None:
+        """Take over the state that a call outside of any run of ours has come to."""
+        self._context, self._unlocked = self._context.with_data(state.context.data), state.unlocked_states
+
     def enablers(self, state: str) -> list[str]:
         """The tools that unlock a state."""
         return [name for name, (_, options) in self._items.items() if state in options.enables_states]
@@ -261,7 +205,7 @@ class Toolkit(GatedToolset):
         made.name = name or self.name
         made._context, made._unlocked = self.context.copy(), self.unlocked_states
         made._items, made._made, made._filters = dict(self._items), dict(self._made), dict(self._filters)
-        made._snapshot, made._stopped, made._lock = None, None, asyncio.Lock()
+        made._snapshot, made._alone = None, Alone(made)
         return made
 
     # -- what is available
@@ -383,16 +327,8 @@ class Toolkit(GatedToolset):
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         """All its tools in a run of ours, which hides them itself; else those that are available."""
         key = self.name or "toolkit"
-        if isinstance(ctx.deps, CallContext):
-            return {tool.name: function_tool(tool, self) for tool in self.gated_tools(key, key, None)}
-        shown: dict[str, ToolsetTool[Any]] = {}
-        state = self.snapshot()
-        for tool in self.gated_tools(key, key, None):
-            made = function_tool(tool, self)
-            gate = _gate(made)
-            if self.gate == "refuse" or gate.closed(state) is None:
-                shown[tool.name] = replace(made, tool_def=gate.shown(state, made.tool_def))
-        return shown
+        tools = {tool.name: function_tool(tool, self) for tool in self.gated_tools(key, key, None)}
+        return {**tools} if isinstance(ctx.deps, CallContext) else self._alone.shown(tools)
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
@@ -401,32 +337,4 @@ class Toolkit(GatedToolset):
         fixed = cast("FixedTool", tool)
         if isinstance(ctx.deps, CallContext):
             return await fixed.call(tool_args, ctx)
-        gate = _gate(fixed)
-        async with self._lock:
-            if self._stopped is not None and self._stopped[0] == ctx.run_step:
-                raise ToolFailed(f"not run: {self._stopped[1]} before it failed")
-            try:
-                return await self._transition(gate, fixed, tool_args, ctx)
-            except BaseException:
-                self._stopped = (ctx.run_step, name)
-                raise
-
-    async def _transition(
-        self, gate: MachineGate, tool: FixedTool, tool_args: dict[str, Any], ctx: RunContext[Any]
-    ) -> Any:
-        """Gate a call, run it, and take over what it changed."""
-        state = self.snapshot()
-        if (fault := gate.closed(state) or gate.fault(state, tool_args)) is not None:
-            raise ToolFailed(f"{gate.name} is not available: {fault}")
-        try:
-            with gate.attempt(state, None) as attempt:
-                settled = attempt.settle(await tool.call(tool_args, ctx))
-        except ToolError as error:
-            raise ToolFailed(error.message) from error
-        after = cast("ToolkitState", settled.state)
-        self._context, self._unlocked = self._context.with_data(after.context.data), after.unlocked_states
-        return settled.result
-
-
-def _gate(tool: FixedTool) -> MachineGate:
-    return cast("dict[str, Any]", tool.tool_def.metadata)[TRAITS_KEY].gate
+        return await self._alone.call(fixed, tool_args, ctx)

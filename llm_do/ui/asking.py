@@ -11,7 +11,7 @@ from llm_do.policy.rules import Rule, broad
 from llm_do.runtime.approvals import Answer, ApprovalDecision, ApprovalRequest
 from llm_do.runtime.questions import UserQuestion
 from llm_do.ui.display import Display
-from llm_do.ui.question import NOTE, choices_text, parse_answer, question_text, rules_text
+from llm_do.ui.question import NOTE, choices_text, help_text, parse_answer, question_text, rules_text
 from llm_do.ui.terminal import Terminal
 from llm_do.ui.text import wrap
 
@@ -112,6 +112,8 @@ class Asker:
                 terminal.write("an answer to this can't be remembered\n")
             elif key is not None:
                 return ApprovalDecision(key)
+            elif line.strip() and not request.person_only:
+                terminal.write(help_text(terminal.columns))
 
     async def _lasting(self, request: ApprovalRequest, answer: Answer) -> ApprovalDecision | None:
         """An answer by a rule, or for good; None where the person went back."""

@@ -108,7 +108,7 @@ def _models() -> Iterator[Check]:
     local = next((info for info in found if info.name == "local"), None)
     if local is not None:
         yield Check(
-            "local model", "ok" if local.usable else "note", local.why_not or "at hand",
+            "local model", "ok" if local.usable else "note", local.note or "at hand",
             "" if local.usable else "llm-do models pull",
         )  # fmt: skip
 
@@ -146,7 +146,9 @@ def _encoding() -> Check:
 
 def _project(root: Path) -> Iterator[Check]:
     yield Check("project", "ok", str(root))
-    folder = root / ".llm-do"
+    from llm_do.runtime.local_folder import FOLDER
+
+    folder = root / FOLDER
     writable = os.access(folder if folder.exists() else root, os.W_OK)
     yield Check(
         "store",

@@ -26,7 +26,9 @@ def error_text(error: BaseException) -> str:
     if isinstance(error, LlmDoError):
         return paragraph(error.message, agent_path=error.agent_path, file=error.file, line=error.line, hint=error.hint)
     said = str(error)
-    return paragraph(f"{type(error).__name__}: {said}" if said else type(error).__name__)
+    notes = getattr(error, "__notes__", [])
+    hint = f"{sentence('; '.join(notes), capital=True)} --debug shows the traceback." if notes else None
+    return paragraph(f"{type(error).__name__}: {said}" if said else type(error).__name__, hint=hint)
 
 
 def paragraph(

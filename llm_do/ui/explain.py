@@ -88,7 +88,7 @@ def _path(project: Project, agent: str) -> str:
 
 
 def _tools(project: Project, agent: str) -> Mapping[str, FixedTool]:
-    from llm_do.runtime.support import builder_of
+    from llm_do.runtime.build import builder_of
 
     spec = project.registry.agent(agent)
     assert spec is not None

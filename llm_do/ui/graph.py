@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from llm_do.policy.display import visible
 from llm_do.project.inventory import AgentTools, Inventory
 from llm_do.project.rights import Right, call_paths, right_of
+from llm_do.ui.screen import paint
 
 if TYPE_CHECKING:
     from llm_do.project.agents import AgentSpec
@@ -21,8 +22,8 @@ __all__ = ["as_json", "dot", "graph_data", "mermaid", "permissions", "tree"]
 
 _EDGES = {"allow": "-->", "ask": "-.->", "deny": "--x"}
 _STYLES = {"allow": "solid", "ask": "dashed", "deny": "dotted"}
-_COLORS = {"allow": "\x1b[32m", "ask": "\x1b[33m", "deny": "\x1b[31m", "quiet": "\x1b[2m", "name": "\x1b[1m"}
-_RESET = "\x1b[0m"
+_STYLE_OF = {"allow": "good", "ask": "warn", "deny": "bad"}
+"""Effect to style."""
 
 
 def graph_data(project: Project) -> dict[str, Any]:
@@ -125,16 +126,16 @@ def tree(data: Mapping[str, Any], *, color: bool = False) -> str:
     agents: Mapping[str, Any] = {agent["name"]: agent for agent in data["agents"]}
     lines: list[str] = []
     if data["entry"]["kind"] != "agent":
-        lines.append(_paint(f"{visible(data['entry']['name'])}()", "name", color))
+        lines.append(paint(f"{visible(data['entry']['name'])}()", "name", color=color))
     drawn: set[str] = set()
     for root in data["roots"]:
         lines += _branch(agents, root, "", (), drawn, color)
     reached = {path["agent"] for path in data["paths"]}
     left = [name for name in agents if name not in reached]
     if left:
-        lines.append(_paint(f"not reached: {', '.join(left)}", "quiet", color))
+        lines.append(paint(f"not reached: {', '.join(left)}", "quiet", color=color))
     if any(tool["rules"] for name in drawn for tool in agents[name]["tools"]):
-        lines += ["", _paint("* rules decide by the arguments", "quiet", color)]
+        lines += ["", paint("* rules decide by the arguments", "quiet", color=color)]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -144,16 +145,17 @@ def _branch(
     agent = agents[name]
     if not above:
         models = f"  {visible(', '.join(agent['models']))}" if agent["models"] else ""
-        yield _paint(name, "name", color) + _paint(models, "quiet", color)
+        yield paint(name, "name", color=color) + paint(models, "quiet", color=color)
     drawn.add(name)
     rows: list[tuple[str, dict[str, Any] | None]] = []
     for tool in agent["tools"]:
         source = f"  {visible(tool['toolset'])}" if tool["toolset"] else ""
-        rows.append((f"{visible(tool['name'])}  {_effect(tool, color)}{_paint(source, 'quiet', color)}", tool))
+        rows.append((f"{visible(tool['name'])}  {_effect(tool, color)}{paint(source, 'quiet', color=color)}", tool))
     rows += [
-        (f"{visible(open_)}  " + _paint("tools known at run time", "quiet", color), None) for open_ in agent["open"]
+        (f"{visible(open_)}  " + paint("tools known at run time", "quiet", color=color), None)
+        for open_ in agent["open"]
     ]
-    rows += [(f"{tool}  " + _paint("run by the provider", "quiet", color), None) for tool in agent["server_side"]]
+    rows += [(f"{tool}  " + paint("run by the provider", "quiet", color=color), None) for tool in agent["server_side"]]
     for index, (text, tool) in enumerate(rows):
         last = index == len(rows) - 1
         callee = tool["agent"] if tool is not None else None
@@ -162,14 +164,14 @@ def _branch(
             mark, callee = "  ↺ recursion", None
         elif callee in drawn:
             mark, callee = "  ↑ shown above", None
-        yield f"{indent}{'└─ ' if last else '├─ '}{text}{_paint(mark, 'quiet', color)}"
+        yield f"{indent}{'└─ ' if last else '├─ '}{text}{paint(mark, 'quiet', color=color)}"
         if callee is not None:
             yield from _branch(agents, callee, indent + ("   " if last else "│  "), (*above, name), drawn, color)
 
 
 def _effect(tool: Mapping[str, Any], color: bool) -> str:
     """What holds for a tool, with a star where its arguments may change it."""
-    return _paint(tool["effect"] + ("*" if tool["rules"] else ""), tool["effect"], color)
+    return paint(tool["effect"] + ("*" if tool["rules"] else ""), _STYLE_OF[tool["effect"]], color=color)
 
 
 def permissions(data: Mapping[str, Any], *, color: bool = False) -> str:
@@ -184,12 +186,12 @@ def permissions(data: Mapping[str, Any], *, color: bool = False) -> str:
     for path in data["paths"]:
         rights = [{**tool, "reason": ""} for tool in path["tools"]]
         same = next((first for first, known in shown.get(path["agent"], []) if known == rights), None)
-        title = _paint(visible(path["path"]), "name", color)
+        title = paint(visible(path["path"]), "name", color=color)
         if same is not None:
-            lines.append(title + _paint(f"  as {visible(same)}", "quiet", color))
+            lines.append(title + paint(f"  as {visible(same)}", "quiet", color=color))
             continue
         shown.setdefault(path["agent"], []).append((path["path"], rights))
-        lines.append(title if path["tools"] else title + _paint("  no tools", "quiet", color))
+        lines.append(title if path["tools"] else title + paint("  no tools", "quiet", color=color))
         longest = max((len(visible(tool["name"])) for tool in path["tools"]), default=0)
         for tool in path["tools"]:
             lines += _permission(tool, longest, color)
@@ -203,13 +205,15 @@ def permissions(data: Mapping[str, Any], *, color: bool = False) -> str:
 
 
 def _permission(tool: Mapping[str, Any], longest: int, color: bool) -> Iterator[str]:
-    effect = _paint(f"{tool['effect']:<5}", tool["effect"], color)
+    effect = paint(f"{tool['effect']:<5}", _STYLE_OF[tool["effect"]], color=color)
     why = f"by the rule {tool['rule']}" if tool["rule"] else _WHY[tool["source"]]
     place = f"  {tool['place']}" if tool["place"] else ""
-    yield f"  {visible(tool['name']):<{longest}}  {effect}  {visible(why)}{_paint(place, 'quiet', color)}"
+    yield f"  {visible(tool['name']):<{longest}}  {effect}  {visible(why)}{paint(place, 'quiet', color=color)}"
     for rule in tool["rules"]:
-        effect = _paint(f"{rule['effect']:<5}", rule["effect"], color)
-        yield f"  {'':<{longest}}  {effect}  for {visible(rule['rule'])}" + _paint(f"  {rule['place']}", "quiet", color)
+        effect = paint(f"{rule['effect']:<5}", _STYLE_OF[rule["effect"]], color=color)
+        yield f"  {'':<{longest}}  {effect}  for {visible(rule['rule'])}" + paint(
+            f"  {rule['place']}", "quiet", color=color
+        )
 
 
 _WHY: Mapping[str, str] = {
@@ -286,10 +290,6 @@ def _mermaid_text(text: str) -> str:
 
 def _quoted(text: str) -> str:
     return json.dumps(visible(text), ensure_ascii=False)
-
-
-def _paint(text: str, name: str, color: bool) -> str:
-    return f"{_COLORS[name]}{text}{_RESET}" if color and text else text
 
 
 def as_json(data: Mapping[str, Any]) -> str:

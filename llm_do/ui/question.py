@@ -14,7 +14,7 @@ from llm_do.runtime.approvals import ApprovalRequest
 from llm_do.ui.screen import paint
 from llm_do.ui.text import wrap
 
-__all__ = ["NOTE", "choices_text", "parse_answer", "question_text", "rules_text"]
+__all__ = ["NOTE", "choices_text", "help_text", "parse_answer", "question_text", "rules_text"]
 
 NOTE = "note for the model: "
 """What is asked after `d`."""
@@ -46,6 +46,11 @@ _KEYS: dict[str, Key] = {
     "a": "abort",
     "abort": "abort",
 }
+_HELP = (
+    "  s exactly this call, as often as it comes in this session",
+    "  p calls that a rule allows, in this session",
+    "  w this call or a rule, for good (.llm-do/approvals.json)",
+)
 _LINE = "    | "
 _MORE = "    \\ "
 
@@ -70,6 +75,16 @@ def choices_text(columns: int = 80, *, person_only: bool = False) -> str:
         else:
             lines[-1] += f" {word}"
     return "\n".join(lines) + " "
+
+
+def help_text(columns: int = 80) -> str:
+    """How the answers that last differ, for whoever answers with something that means nothing, such as `?`.
+
+    Args:
+        columns: Columns of the terminal.
+    """
+    lines = [line for text in _HELP for line in _continued(text, max(columns - 1, 20))]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def rules_text(rules: Sequence[str], columns: int = 80, *, exact: bool = False) -> str:

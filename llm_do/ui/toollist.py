@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 from llm_do.policy.display import visible
 
 if TYPE_CHECKING:
+    from pydantic_ai.toolsets import AbstractToolset
+
     from llm_do.project.project import Project
 
 __all__ = ["lines", "tools_data"]
@@ -46,13 +48,13 @@ def tools_data(project: Project, agent: str | None = None) -> dict[str, Any]:
 
 
 def _agent(project: Project, spec: Any) -> dict[str, Any]:
-    from llm_do.runtime.support import builder_of
+    from llm_do.runtime.build import builder_of
     from llm_do.runtime.toolbox import Toolbox
 
     built = builder_of(project).built(spec)
     boxes = [toolset for toolset in built.agent.toolsets if isinstance(toolset, Toolbox)]
     tools = [_tool(name, tool.tool_def) for box in boxes for name, tool in box.fixed.items()]
-    open_ = [str(toolset.id or toolset.label) for box in boxes for toolset in box.live]
+    open_ = [_listed_as(toolset) for box in boxes for toolset in box.live]
     output: Any = spec.output_type
     if output is str:
         output = None
@@ -68,6 +70,20 @@ def _agent(project: Project, spec: Any) -> dict[str, Any]:
         "server_side": [tool.tool_type for tool in spec.server_side_tools],
         "output": output,
     }
+
+
+def _listed_as(toolset: AbstractToolset[Any]) -> str:
+    """The name that the agent lists a toolset by, which is not always its own."""
+    from pydantic_ai.toolsets import WrapperToolset
+
+    from llm_do.runtime.tools import StampedToolset
+
+    inner = toolset
+    while isinstance(inner, WrapperToolset):
+        if isinstance(inner, StampedToolset):
+            return inner.name
+        inner = inner.wrapped
+    return str(toolset.id or toolset.label)
 
 
 def _tool(name: str, definition: Any) -> dict[str, Any]:

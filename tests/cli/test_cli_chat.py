@@ -131,3 +131,20 @@ def test_what_was_said_is_there_in_the_next_session(terminal: Callable[..., Scre
 
     assert second.end() == 0
     assert "second, bold: remember me" in second.lines
+
+
+def test_a_chat_with_an_entry_that_takes_fields_says_so_before_anything_is_said(project: Callable[..., Path]) -> None:
+    model = "from llm_do import AgentArgs\n\n\nclass Visit(AgentArgs):\n    bike: int\n"
+    root = project(ANSWERS)
+    (root / "visit.py").write_text(model)
+    (root / "main.agent").write_text("---\nname: main\ninput_model_ref: visit.py:Visit\n---\nHelp.\n")
+    manifest = {"version": 1, "entry": {"agent": "main"}, "agent_files": ["*.agent"], "python_files": ["visit.py"]}
+    (root / "project.json").write_text(json.dumps(manifest))
+
+    ended = run_many({"chat": (["chat", "."], root, b"hello\n")})["chat"]
+
+    assert ended.code == 2
+    assert ended.err == (
+        "error: a chat says text, and the entry takes bike: int. "
+        "Name an agent with --entry, or give fields to `llm-do run` with --field.\n"
+    )

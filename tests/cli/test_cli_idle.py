@@ -12,14 +12,18 @@ def test_a_pattern_that_can_match_nothing_is_warned_of_and_the_run_goes_on(proje
     ended = run_many(
         {
             "typo": ([*line, "--deny", "snd(to=eve)", "--allow", "main:sned"], root, b""),
+            "argument": ([*line, "--deny", "send(too=eve)"], root, b""),
             "right": ([*line, "--deny", "send(to=eve)", "--allow", "*", "--deny", "transfer_to_x"], root, b""),
             "quiet": ([*line, "--deny", "snd", "-q"], root, b""),
         }
     )
 
-    assert [each.code for each in ended.values()] == [0, 0, 0]
+    assert [each.code for each in ended.values()] == [0, 0, 0, 0]
     assert ended["typo"].err.splitlines() == [
         "warning: --allow main:sned can't match: no agent has such a tool; did you mean `send`?",
         "warning: --deny snd(to=eve) can't match: no agent has such a tool; did you mean `send`?",
+    ]
+    assert ended["argument"].err.splitlines() == [
+        "warning: --deny send(too=eve) can't match: `too` is no argument of `send`; did you mean `to`?",
     ]
     assert (ended["right"].err, ended["quiet"].err) == ("", "")

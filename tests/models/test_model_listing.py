@@ -23,7 +23,7 @@ def test_every_kind_of_model_is_listed_once() -> None:
 def test_a_provider_is_usable_with_its_key_and_else_says_which() -> None:
     assert listed({"GEMINI_API_KEY": "k"})["google:NAME"].usable
     without = listed({"GOOGLE_API_KEY": ""})["google:NAME"]
-    assert (without.usable, without.why_not) == (False, "GOOGLE_API_KEY or GEMINI_API_KEY not set")
+    assert (without.usable, without.note) == (False, "GOOGLE_API_KEY or GEMINI_API_KEY not set")
 
 
 def test_a_provider_that_was_moved_needs_no_key() -> None:
@@ -32,11 +32,11 @@ def test_a_provider_that_was_moved_needs_no_key() -> None:
 
 def test_a_provider_whose_package_is_missing_says_so() -> None:
     info = listed({"GROQ_API_KEY": "k"})["groq:NAME"]
-    assert (info.usable, info.why_not) == (False, "the package groq isn't installed")
+    assert (info.usable, info.note) == (False, "the package groq isn't installed")
 
 
 def test_what_lacks_more_than_a_key_says_all_of_it() -> None:
-    assert listed({})["azure:NAME"].why_not == "AZURE_OPENAI_API_KEY, AZURE_OPENAI_ENDPOINT not set"
+    assert listed({})["azure:NAME"].note == "AZURE_OPENAI_API_KEY, AZURE_OPENAI_ENDPOINT not set"
 
 
 def test_a_projects_own_prefix_is_listed() -> None:
@@ -48,7 +48,7 @@ def test_the_local_model_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(weights, "find", lambda: None)
     monkeypatch.setattr(listing, "find_spec", lambda _: None)
     info = listed({})["local"]
-    assert (info.usable, info.why_not) == (False, "run `pip install 'llm-do[local]'`; run `llm-do models pull`")
+    assert (info.usable, info.note) == (False, "run `pip install 'llm-do[local]'`; run `llm-do models pull`")
     assert not local_at_hand()
 
 

@@ -160,6 +160,18 @@ def test_a_task_gets_the_linked_project_in_either_place(make: Make) -> None:
     assert [tool["name"] for tool in apart.data["agents"][0]["tools"]] == ["add"]
 
 
+def test_a_toolset_whose_tools_show_at_run_time_is_told_by_the_name_it_is_listed_by(make: Make) -> None:
+    from llm_do import Project
+    from llm_do.ui.toollist import tools_data
+
+    tools = (
+        "from pydantic_ai import FunctionToolset\n"
+        "TOOLSETS = {'stock': FunctionToolset().approval_required(lambda ctx, tool, args: True)}\n"
+    )
+    folder = make({**project(), "tools.py": tools, "main.agent": agent("main", "toolsets: [stock]")})
+    assert [each["open"] for each in tools_data(Project.load(folder))["agents"]] == [["stock"]]
+
+
 @pytest.mark.slow
 def test_a_task_that_refuses_says_so_here(make: Make) -> None:
     with pytest.raises(UsageError, match="no agent 'mian'"):

@@ -291,6 +291,21 @@ def test_a_function_that_its_file_does_not_export_is_told_how(checked: Checked) 
     ]
 
 
+def test_a_function_with_the_wrong_parameters_is_told_which_ones(checked: Checked) -> None:
+    report = checked(
+        project(
+            hooks={"start": ["tools.py:begin"]},
+            tools="from llm_do import CallContext\ndef add(a: int, b: int, ctx: CallContext) -> int: ...\n"
+            "def begin(): ...\nTOOLS = [add]\n",
+        )
+    )
+    assert {item.code: item.hint for item in report.diagnostics} == {
+        "LD405": "a tool's first parameter may be `ctx: RunContext[CallContext]`; a function that is called by name, "
+        "such as a step of a flow, is `(input, ctx: CallContext)`",
+        "LD212": "define it with (agent) or `**data`",
+    }
+
+
 def test_references_into_a_broken_file_are_not_told_again(checked: Checked) -> None:
     report = checked(
         project(

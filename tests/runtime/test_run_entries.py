@@ -245,6 +245,17 @@ def test_entry_objects_are_run_like_declared_entries() -> None:
     assert len(first.messages) == 2
 
 
+class Question(PromptInput):
+    topic: str = "weather"
+
+
+def test_a_function_entry_says_what_it_takes() -> None:
+    runtime = runtime_of([agent("main", script("main"))])
+    entry = FunctionEntry(lambda input, ctx: input.topic, "ask", input_model=Question)
+
+    assert runtime.run_sync({"input": "hi", "topic": "news"}, entry=entry).output == "news"
+
+
 def test_one_agent_entry_can_be_run_many_times_at_once() -> None:
     entry = AgentEntry(agent("helper", echo()))
     runtime = runtime_of([agent("main", script("main"))])
@@ -353,6 +364,13 @@ def test_input_that_does_not_fit_names_the_field_and_runs_nothing(given: Any, na
     assert "company: str" in str(error.value.hint)
     assert model.asked == []
     assert ear.events == []
+
+
+def test_text_for_an_input_without_text_is_told_how_fields_are_given() -> None:
+    with pytest.raises(InputError, match="company") as error:
+        run_spec(agent("main", echo(), input_model=Pitch), "text")
+
+    assert str(error.value.hint).endswith("; on the command line, give them with --field NAME=VALUE.")
 
 
 def test_fields_that_do_not_exist_are_named() -> None:

@@ -268,3 +268,18 @@ def test_a_point_that_does_not_exist_is_an_error() -> None:
 
     assert result.status == "failed"
     assert "begin" in str(result.error)
+
+
+def test_a_hooks_exception_says_which_hook_raised_it_and_where() -> None:
+    def keep_out(agent: Any, tool_name: str, arguments: Any) -> None:
+        raise ValueError("no entry")
+
+    hooks = [(HookPoint.PRE_TOOL_CALL, keep_out)]
+    main = agent("main", script([call("add", a=1, b=2)], "end"), tools=[add], hooks=hooks)
+
+    error = carry_out(runtime_of([main])).error
+
+    assert isinstance(error, ValueError)
+    (note,) = error.__notes__
+    line = keep_out.__code__.co_firstlineno + 1
+    assert note == f"raised by the hook keep_out at pre_tool_call (test_run_hooks.py:{line})"

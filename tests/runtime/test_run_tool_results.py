@@ -16,7 +16,7 @@ import pytest
 from pydantic import BaseModel
 from pydantic_ai import ModelRetry, RunContext
 from pydantic_ai import Tool as PydanticTool
-from pydantic_ai.exceptions import ToolFailed
+from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ToolFailed
 from pydantic_ai.messages import BinaryContent, ToolReturn
 
 from llm_do import RunError, Tool, ToolError, ToolFailedError
@@ -98,6 +98,8 @@ CASES: dict[str, tuple[Any, Any, str, str]] = {
     "own cancellation": (failing_async(asyncio.CancelledError()), call("broken"), "failed", "cancelled"),
     "exit": (failing(SystemExit(3)), call("broken"), "failed", "SystemExit: 3"),
     "exit, async": (failing_async(SystemExit(3)), call("broken"), "failed", "SystemExit: 3"),
+    "approval of the library": (failing(ApprovalRequired()), call("broken"), "failed", "PydanticAI's ApprovalRequired"),
+    "deferred call": (failing_async(CallDeferred()), call("broken"), "failed", "PydanticAI's CallDeferred"),
     "schema, missing": (Query(), call("query"), "refused", "'sql' is a required property"),
     "schema, wrong": (Query(), call("query", sql="x", limit=0), "refused", "limit: 0 is less than the minimum of 1"),
     "schema, extra": (Query(), call("query", sql="x", y=1), "refused", "Additional properties are not allowed"),

@@ -307,3 +307,19 @@ def test_async_tools_find_their_agents_context_too() -> None:
 
     played = play([call("count"), call("count")], "done", tools=[count], states={"count": Gate()})
     assert played.told == ["1", "2"]
+
+
+def test_a_state_that_only_a_toolkit_has_is_told_apart_from_the_agents_own(tmp_path: Path) -> None:
+    from llm_do.project.linker import check
+
+    agent_file = (
+        "---\nname: main\ntools: [inspect]\ntoolsets: [kit]\nstates:\n  inspect: {requires: [connected]}\n---\nGo.\n"
+    )
+    tools = f"def inspect() -> str:\n    'Look.'\n    return 'seen'\n\nTOOLS = [inspect]\n{TOOLKIT}"
+    folder = project(tmp_path, tools__py=tools.replace("connectd", "connected"), main__agent=agent_file)
+    (folder / "project.json").write_text(PROJECT["project.json"].replace('"inspect", "change"', '"inspect"'))
+
+    (found,) = check(folder).diagnostics
+
+    assert found.code == "LD410"
+    assert found.hint == "the toolkit `kit` has a state of its own: write `connect: {enables: [connected]}` here too"

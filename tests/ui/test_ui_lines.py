@@ -14,6 +14,14 @@ from llm_do.ui.lines import event_line, summary_line
 from llm_do.ui.text import call_text, cut, shorten, wrap
 
 
+def test_a_note_on_a_projects_own_error_is_told_with_it() -> None:
+    error = ValueError("no ink")
+    assert error_text(error) == "error: ValueError: no ink."
+    error.add_note("raised by the hook begin at start (hooks.py:3)")
+    said = "error: ValueError: no ink. Raised by the hook begin at start (hooks.py:3). --debug shows the traceback."
+    assert error_text(error) == said
+
+
 def event(kind: type[Any], path: str = "main", call_id: str = "c1", **data: Any) -> Any:
     return kind(
         seq=0, time=0.0, run_id="r", call_id=call_id, parent_call_id=None, agent_name="main", path=path, depth=1, **data

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from llm_do.policy.display import format_args
 from llm_do.runtime.approvals import ApprovalRequest
-from llm_do.ui.question import choices_text, parse_answer, question_text, rules_text
+from llm_do.ui.question import choices_text, help_text, parse_answer, question_text, rules_text
 
 DIFF = "--- a/notes.md\n+++ b/notes.md\n@@ -1 +1 @@\n-old\n+new\n"
 
@@ -98,6 +98,11 @@ def test_the_choices_fit_into_narrow_terminals_and_leave_out_what_can_not_be_rem
     assert all(len(line) < 40 for line in choices_text(40).split("\n"))
     assert choices_text(40).endswith("a abort the run: ")
     assert "always" not in choices_text(80, person_only=True)
+
+
+def test_an_answer_that_means_nothing_gets_told_how_the_lasting_ones_differ() -> None:
+    assert [line[2] for line in help_text().splitlines()] == ["s", "p", "w"]
+    assert all(len(line) < 40 for line in help_text(40).splitlines())
 
 
 def test_proposed_rules_are_numbered_and_shown_whole() -> None:

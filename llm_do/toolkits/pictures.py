@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from llm_do.errors import UsageError
 from llm_do.project.agents import AgentSpec, ToolsetRef
 from llm_do.project.gates import Gate
-from llm_do.project.machines import StateMachine, gated_toolset, machines
+from llm_do.project.machines import StateMachine, machines
+from llm_do.project.tools import gated_toolset
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project

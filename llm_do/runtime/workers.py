@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import inspect
 import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any, ParamSpec, TypeVar
 
-__all__ = ["WORKERS", "WorkerThreads", "in_worker"]
+__all__ = ["WORKERS", "WorkerThreads", "called", "in_worker"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -88,6 +89,14 @@ class WorkerThreads(Executor):
 
 WORKERS: Any = WorkerThreads()
 """The process's worker threads."""
+
+
+async def called(function: Callable[..., Any], *args: Any) -> Any:
+    """Call a project's code: async code here, other code in a worker thread; an awaitable it returns is awaited."""
+    if inspect.iscoroutinefunction(function):
+        return await function(*args)
+    said = await in_worker(function, *args)
+    return await said if inspect.isawaitable(said) else said
 
 
 async def in_worker(function: Callable[..., T], *args: Any) -> T:

@@ -1,0 +1,61 @@
+"""Which model an agent asks: what the session, its thread, its file and the project say, in this order.
+
+The order itself is `llm_do.models.names.choose`, a pure function; building the model is the session's pool.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pydantic_ai.models import Model
+
+from llm_do.models.listing import local_at_hand
+from llm_do.models.names import ModelOverride, choose
+from llm_do.runtime.requests import EngineModel
+
+if TYPE_CHECKING:
+    from llm_do.runtime.build import BuiltAgent
+    from llm_do.runtime.runtime import Runtime
+
+__all__ = ["model_for"]
+
+
+def model_for(runtime: Runtime, built: BuiltAgent, of_thread: str | Sequence[str] | None = None) -> Model:
+    """The model an agent asks, wrapped so that its requests pass through the run.
+
+    Args:
+        runtime: The session.
+        built: The agent.
+        of_thread: What its thread says, which goes before what the agent's file says.
+
+    Raises:
+        ModelUnavailableError: It can't be had.
+    """
+    spec, config, project = built.spec, runtime.config, runtime.project
+    own = spec.model if of_thread is None else of_thread
+    model = config.model if isinstance(config.model, Model) and spec.name not in config.models else own
+    if isinstance(model, Model):
+        return EngineModel(model)
+    file = spec.place.file if spec.place else None
+    choice = choose(
+        spec.name,
+        model,
+        environ=os.environ,
+        override=ModelOverride(_names(config.model), config.models),
+        manifest=None if isinstance(project.model, Model) else project.model,
+        compatible=spec.compatible_models,
+        local_at_hand=local_at_hand,
+        file=file,
+        root=project.root,
+    )
+    if choice.origin == "local":
+        config.notice("no model is named and no key is set: using the local model")
+    return EngineModel(runtime.pool.get(choice.names, agent=spec.name, file=file, settings=built.settings))
+
+
+def _names(model: str | Sequence[str] | Model | None) -> str | tuple[str, ...] | None:
+    if model is None or isinstance(model, Model):
+        return None
+    return model if isinstance(model, str) else tuple(model)
