@@ -1,4 +1,6 @@
-"""`python -m benchmarks [NAME ...]`: measure, print the report, and end with 1 when a target is missed.
+"""`python -m benchmarks [NAME ...]`: measure and print the report.
+
+Ends with 1 when a target is missed, or a ratio is more than a tenth worse than in `results.txt`.
 
 `--save` writes the report to `benchmarks/results.txt` with a description of the machine.
 """
@@ -11,9 +13,12 @@ import platform
 import sys
 from pathlib import Path
 
-from benchmarks.measure import Figure
+from benchmarks.measure import read_report
 
-NAMES = ("startup", "whole_run", "in_process", "flows", "threads", "toolkits", "decide", "link")
+NAMES = ("startup", "whole_run", "in_process", "flows", "threads", "toolkits", "decide", "link", "memory")
+
+
+REPORT = Path(__file__).with_name("results.txt")
 
 
 def describe() -> str:
@@ -29,19 +34,21 @@ def describe() -> str:
 
 def main(arguments: list[str]) -> int:
     """Run the benchmarks named, or all."""
-    save = "--save" in arguments
     wanted = [name for name in arguments if not name.startswith("-")] or NAMES
+    before = {figure.name: figure for figure in read_report(REPORT.read_text("utf-8"))} if REPORT.exists() else {}
     lines = [describe(), ""]
-    figures: list[Figure] = []
+    good = True
     print(lines[0])
     for name in wanted:
         for figure in importlib.import_module(f"benchmarks.{name}").main():
-            figures.append(figure)
+            known = before.get(figure.name)
+            worse = figure.worse_than(known)
+            good = good and figure.met and not worse
             lines.append(str(figure).rstrip())
-            print(figure, flush=True)
-    if save:
-        Path(__file__).with_name("results.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return 0 if all(figure.met for figure in figures) else 1
+            print(f"{lines[-1]}  WORSE, was {known.value:.3f}" if worse and known else lines[-1], flush=True)
+    if "--save" in arguments:
+        REPORT.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return 0 if good else 1
 
 
 if __name__ == "__main__":

@@ -17,7 +17,10 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Figure", "cpu_of", "environment", "interleaved", "interleaved_processes"]
+__all__ = ["Figure", "cpu_of", "environment", "interleaved", "interleaved_processes", "read_report"]
+
+WORSE = 1.1
+"""A ratio so many times what it was is a defect."""
 
 
 @dataclass(frozen=True)
@@ -38,15 +41,44 @@ class Figure:
     unit: str = "x"
     detail: str = ""
 
+    def __post_init__(self) -> None:
+        if len(self.name) > 44 or len(self.unit) > 3:
+            raise ValueError(f"{self.name!r} in {self.unit!r} is too long for a line of the report")
+
     @property
     def met(self) -> bool:
         """Whether it keeps its target."""
         return self.target is None or self.value <= self.target
 
+    def worse_than(self, before: Figure | None) -> bool:
+        """Whether it has got worse than the report's; absolute figures of two machines say nothing."""
+        return before is not None and self.unit == "x" and self.value > before.value * WORSE
+
     def __str__(self) -> str:
         target = "" if self.target is None else f"<= {self.target:g}{self.unit}"
         verdict = "" if self.target is None else ("met" if self.met else "MISSED")
         return f"{self.name:44} {self.value:9.3f}{self.unit:3} {target:12} {verdict:7} {self.detail}"
+
+
+def read_report(text: str) -> list[Figure]:
+    """The figures of a report.
+
+    Args:
+        text: A description of the machine, an empty line, and a line for each figure.
+    """
+    figures: list[Figure] = []
+    for line in text.splitlines()[2:]:
+        target = line[58:70].removeprefix("<=").removesuffix(line[54:57].rstrip()).strip()
+        figures.append(
+            Figure(
+                line[:44].rstrip(),
+                float(line[45:54]),
+                float(target.removesuffix(line[54:57].strip())) if target else None,
+                line[54:57].rstrip(),
+                line[79:],
+            )
+        )
+    return figures
 
 
 def environment() -> dict[str, str]:

@@ -1,0 +1,127 @@
+"""Memory: runs in flight, a run of ten thousand steps, and the events that a subscriber keeps.
+
+Each measured in a process of its own, by its peak (`ru_maxrss`): whole peaks where both sides import their own, the
+difference of two sizes where one more of something is meant, so that what the imports take drops out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import statistics
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.in_process import bare, runtime
+from benchmarks.measure import Figure, environment, python
+from benchmarks.server import serving
+
+IN_FLIGHT = (50, 500)
+STEPS = (1_000, 10_000)
+EVENTS = 4
+"""Events of a step: call, request, response, result; and as many of the run itself."""
+
+SIDES = ("ours", "bare")
+
+Pair = tuple[float, float]
+
+
+def main() -> list[Figure]:
+    """Measure both sides in turns, in processes of their own."""
+    with serving() as url:
+        fewer, more = (peaks("flight", count, url, rounds=3) for count in IN_FLIGHT)
+    in_flight = per_item(fewer, more, IN_FLIGHT)
+    few, many = (peaks("steps", count) for count in STEPS)
+    step = per_item(few, many, STEPS)
+    heard, unheard = peaks("steps", STEPS[0], sides=("kept", "ours"))
+    return [
+        Figure(
+            f"{IN_FLIGHT[0]} concurrent runs, memory / bare",
+            fewer[0] / fewer[1],
+            1.15,
+            detail=f"{fewer[0] / 1024:.0f} MB against {fewer[1] / 1024:.0f} MB",
+        ),
+        Figure(
+            "one more run in flight, memory / bare",
+            in_flight[0] / in_flight[1],
+            detail=f"{in_flight[0]:.0f} KB against {in_flight[1]:.0f} KB",
+        ),
+        Figure(
+            f"a step of {STEPS[1]}, memory / its messages alone",
+            step[0] / step[1],
+            detail=f"{step[0]:.2f} KB against {step[1]:.2f} KB; {many[0] / 1024:.0f} MB at the end",
+        ),
+        Figure("an event that a subscriber keeps", (heard - unheard) / (EVENTS * (STEPS[0] + 1)), unit=" KB"),
+    ]
+
+
+def peaks(what: str, count: int, url: str = "", sides: tuple[str, str] = SIDES, rounds: int = 1) -> Pair:
+    """Median peaks of both sides' processes in KB, run in turns."""
+    found: list[list[int]] = [[], []]
+    for _ in range(rounds):
+        for side, name in enumerate(sides):
+            done = subprocess.run(
+                [python(), "-m", "benchmarks.memory", what, name, str(count)],
+                env={**environment(), "OPENAI_BASE_URL": url},
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+            found[side].append(int(done.stdout))
+    return statistics.median(found[0]), statistics.median(found[1])
+
+
+def per_item(few: Pair, many: Pair, counts: tuple[int, int]) -> Pair:
+    """What one more takes on each side."""
+    return (many[0] - few[0]) / (counts[1] - counts[0]), (many[1] - few[1]) / (counts[1] - counts[0])
+
+
+async def flight(side: str, count: int) -> None:
+    """So many runs that wait for their model at once."""
+    run: Callable[[str], Awaitable[Any]] = (runtime if side == "ours" else bare)("slow-1500").run
+    await run("x")
+    await asyncio.gather(*(run("x") for _ in range(count)))
+
+
+async def steps(side: str, count: int) -> object:
+    """A run whose entry calls an agent so many times; bare keeps the messages of as many runs."""
+    from pydantic_ai import Agent
+    from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
+    from pydantic_ai.models.function import AgentInfo, FunctionModel
+
+    from llm_do import AgentSpec, CallContext, Project, Runtime
+    from llm_do.project.project import EntrySpec
+    from llm_do.project.registry import Registered, Registry
+
+    async def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        return ModelResponse([TextPart("Done, thank you.")])
+
+    async def entry(input: Any, ctx: CallContext) -> None:
+        for _ in range(count):
+            await ctx.call("worker", "x")
+
+    model = FunctionModel(answer)
+    if side == "bare":
+        agent = Agent(model, instructions="Be brief.")
+        return [(await agent.run("x")).all_messages() for _ in range(count)]
+    spec = AgentSpec("worker", model=model, instructions="Be brief.")
+    registry = Registry({"worker": Registered("worker", "agent", spec)})
+    session = Runtime(Project(Path.cwd(), EntrySpec("function", "main", entry), registry))
+    kept: list[object] = []
+    if side == "kept":
+        session.on(None, kept.append)
+    result = await session.run("x")
+    assert result.status == "completed", result.error
+    assert len(kept) in (0, EVENTS * (count + 1)), len(kept)
+    return result, kept
+
+
+if __name__ == "__main__":
+    work = {"flight": flight, "steps": steps}[sys.argv[1]]
+    held = asyncio.run(work(sys.argv[2], int(sys.argv[3])))
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, flush=True)
+    os._exit(0)
