@@ -13,6 +13,12 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
+    from llm_do.cli.stack import with_room
+
+    with_room(_main)()
+
+
+def _main() -> None:
     gc.disable()
     from llm_do.cli import streams
 

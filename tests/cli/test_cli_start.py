@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from llm_do.cli.app import COMMANDS
 from llm_do.cli.failure import asked_output
+from llm_do.cli.stack import with_room
 from tests.cli.cli_processes import LLM_DO, REPOSITORY, environment, run
 from tests.support.openai_server import serve
 
@@ -197,3 +199,29 @@ def test_a_plain_run_imports_nothing_it_does_not_use(tmp_path: Path) -> None:
 
     assert seen["code"] == 0
     assert [name for name in UNUSED if name in seen["modules"]] == []
+
+
+def test_calls_at_any_depth_of_the_stack_cost_no_new_memory() -> None:
+    faults: list[int] = []
+
+    def nothing() -> None:
+        pass
+
+    nothing.__code__ = nothing.__code__.replace(co_stacksize=100)  # as large as the frames around it
+
+    def calling(depth: int) -> None:
+        if depth:
+            calling(depth - 1)
+            return
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        for _ in range(2_000):
+            nothing()
+        faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+
+    def at_any_depth() -> None:
+        for depth in range(150):
+            calling(depth)
+
+    with_room(at_any_depth)()
+
+    assert max(faults) < 200
