@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measure import Figure, interleaved
+from benchmarks.measure import Figure, as_a_service, interleaved
 from benchmarks.server import serving
 from llm_do import AgentSpec, Project, Runtime, tool
 from llm_do.policy.rules import build_policy
@@ -117,9 +117,8 @@ def approvals() -> Figure:
 
 
 def many() -> list[Figure]:
-    """Fifty and five hundred runs at once."""
+    """Fifty and five hundred runs at once; and how a run fares among more, in a service."""
     figures: list[Figure] = []
-    per_run: dict[int, float] = {}
     for count, target in ((50, 1.1), (500, 0.8)):
         ours, reference = runtime("text"), bare("text")
         one, other = interleaved(
@@ -127,8 +126,10 @@ def many() -> list[Figure]:
             at_once(count, lambda reference=reference: reference.run("x")),
             rounds=5 if count < 100 else 3,
         )
-        per_run[count] = one / count
         detail = f"{one / count * 1000:.2f} ms against {other / count * 1000:.2f} ms a run"
         figures.append(Figure(f"{count} concurrent runs / bare", one / other, target, detail=detail))
-    figures.append(Figure("a run among 500 / a run among 50", per_run[500] / per_run[50], 1.3))
-    return figures
+    with as_a_service():
+        session = runtime("text")
+        few, more = interleaved(at_once(50, lambda: session.run("x")), at_once(500, lambda: session.run("x")), rounds=3)
+    detail = f"{more * 2:.2f} ms against {few * 20:.2f} ms a run"
+    return [*figures, Figure("a run among 500 / a run among 50", more / few / 10, 1.3, detail=detail)]
