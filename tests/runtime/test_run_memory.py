@@ -7,6 +7,7 @@ import gc
 import tracemalloc
 from typing import Any
 
+import pytest
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
@@ -64,6 +65,7 @@ def in_use(runtime: Runtime, times: int) -> tuple[int, int]:
     return asyncio.run(measured())
 
 
+@pytest.mark.slow
 def test_what_a_run_keeps_grows_with_its_calls_only() -> None:
     few, many = in_use(listening(), 10)[0], in_use(listening(), 30)[0]
 

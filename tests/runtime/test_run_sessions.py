@@ -109,7 +109,8 @@ def _counter(name: str = "count") -> Any:
 # -- many at once
 
 
-def test_two_hundred_runs_at_once_do_not_see_each_other() -> None:
+@pytest.mark.parametrize("runs", [40, pytest.param(200, marks=pytest.mark.slow)])
+def test_runs_at_once_do_not_see_each_other(runs: int) -> None:
     async def tag(ctx: RunContext[CallContext], text: str) -> str:
         return f"{text} {ctx.deps.run_id} {ctx.deps.user_id}"
 
@@ -133,7 +134,7 @@ def test_two_hundred_runs_at_once_do_not_see_each_other() -> None:
     ear = heard(runtime)
 
     async def all_of_them() -> list[Any]:
-        return await asyncio.gather(*(runtime.run(f"n{n}", user_id=f"u{n}") for n in range(200)))
+        return await asyncio.gather(*(runtime.run(f"n{n}", user_id=f"u{n}") for n in range(runs)))
 
     results = asyncio.run(all_of_them())
 
@@ -146,11 +147,11 @@ def test_two_hundred_runs_at_once_do_not_see_each_other() -> None:
             1,
         )
         strict(result.messages)
-    assert len({result.run_id for result in results}) == 200
-    for result in results[::50]:
+    assert len({result.run_id for result in results}) == runs
+    for result in results[::20]:
         own = [event.seq for event in ear.events if event.run_id == result.run_id]
         assert own == list(range(len(own)))
-    assert runtime.usage.requests == 800
+    assert runtime.usage.requests == 4 * runs
 
 
 def test_budgets_and_loops_of_concurrent_runs_are_their_own() -> None:
