@@ -22,7 +22,7 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple, TypeGuard, cast
 
 from llm_do.policy.globs import Atoms, Glob, PathGlob, split_atoms
-from llm_do.policy.risks import INTERPRETERS, RISKS, WRAPPERS, is_risky
+from llm_do.policy.risks import INTERPRETERS, RISKS, RUNNERS, WRAPPERS, is_risky, known_as
 from llm_do.policy.values import Pipeline
 
 __all__ = ["CommandGlob", "Word", "is_pipeline"]
@@ -30,7 +30,9 @@ __all__ = ["CommandGlob", "Word", "is_pipeline"]
 _OUTSIDE = re.compile(r"(?:^|=|^-[A-Za-z]+)[/~]")
 _BLANKS = " \t\r\n\f\v"
 _MOST_WORDS = 1000
-_SCRIPT_WORD = re.compile(r"[^\s;|&()<>`$'\"{}=]+")
+_SCRIPT_WORD = re.compile(r"[^\s;|&()<>`$'\"{}=!]+")
+_QUOTING = re.compile(r"[\\'\"]")
+_LOADER = re.compile(r"ld(?:-linux|\.so|-musl)[^/]*")
 
 
 def is_pipeline(value: object) -> TypeGuard[Pipeline]:
@@ -172,7 +174,8 @@ def _is_broad(words: tuple[Word, ...]) -> bool:
         return True
     program = (words[0].glob.literal or "").rpartition("/")[2]
     open_ended = words[-1].glob.is_star
-    return open_ended and (program in WRAPPERS or (program in INTERPRETERS and len(words) == 2))
+    only_options = all((word.glob.literal or "").startswith("-") for word in words[1:-1])
+    return open_ended and (program in WRAPPERS or (program in INTERPRETERS and only_options))
 
 
 def _program(name: str) -> str:
@@ -190,7 +193,9 @@ def _allows(words: tuple[Word, ...], argv: tuple[str, ...]) -> bool:
     if len(argv) - 1 < len(fixed) or (rest and not open_ended):
         return False
     program = _program(argv[0])
-    programs = {program, *map(_program, argv)} & RISKS.keys() | {program} if program in WRAPPERS else {program}
+    programs = known_as(program, argv)
+    if program in WRAPPERS:
+        programs |= {*map(_program, argv)} & RISKS.keys()
     for word, token in zip(fixed, argv[1:], strict=False):
         if not word.admits(token) or not _is_spelled(word, token, programs):
             return False
@@ -233,11 +238,12 @@ def _views(argv: tuple[str, ...]) -> tuple[_View, ...] | None:
     """A command, and what it may run in turn; None when that is too long to look through."""
     program = _program(argv[0])
     views = [_View(argv, {name: [0] for name in (program, argv[0].lower())})]
-    hides = program in WRAPPERS or program in INTERPRETERS - {"git"} or program in ("find", "fd") or "=" in argv[0]
-    if hides:
+    if _runs_others(program, argv):
         words: list[str] = []
         for token in argv[1:]:
             words += [token, *(inner for inner in _SCRIPT_WORD.findall(token) if inner != token)]
+            if _QUOTING.search(token):
+                words += _SCRIPT_WORD.findall(_QUOTING.sub("", token))
         if len(words) > _MOST_WORDS:
             return None
         starts: dict[str, list[int]] = {}
@@ -246,6 +252,16 @@ def _views(argv: tuple[str, ...]) -> tuple[_View, ...] | None:
                 starts.setdefault(name, []).append(place)
         views.append(_View(tuple(words), starts))
     return tuple(views)
+
+
+def _runs_others(program: str, argv: tuple[str, ...]) -> bool:
+    """Whether there may be other programs among a command's words."""
+    if program in WRAPPERS or program in INTERPRETERS - {"git"} or program in ("find", "fd") or "=" in argv[0]:
+        return True
+    if _LOADER.fullmatch(program) or not RUNNERS.get(program, frozenset()).isdisjoint(argv[1:]):
+        return True
+    names = known_as(program, argv)
+    return program in RISKS and any(is_risky(names, token) for token in argv[1:])
 
 
 def _touches(command: _Command, argv: tuple[str, ...]) -> bool:

@@ -6,11 +6,11 @@ Pure: policy functions are called, people asked and answers remembered elsewhere
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from llm_do.policy.hints import allow_hint
+from llm_do.policy.hints import allow_hint, wider_hint
 from llm_do.policy.matching import Seen, covers, matches, see
 from llm_do.policy.pattern import Pattern
 from llm_do.policy.rules import Policy, Rule
@@ -24,7 +24,13 @@ Mode = Literal["prompt", "approve_all", "reject_all"]
 Opinion = Literal["approve", "reject", "prompt"]
 """What a policy function says of a call when it has an opinion."""
 
-_TRUSTED: frozenset[ToolKind] = frozenset({"agent", "flow", "handoff", "builtin"})
+_TRUSTED: Mapping[ToolKind, str] = {
+    "agent": "what it does is decided in turn",
+    "flow": "what it does is decided in turn",
+    "handoff": "what it does is decided in turn",
+    "builtin": "it changes nothing outside the run",
+}
+"""The kinds that are allowed where nothing speaks of them, and why."""
 
 
 def decide(
@@ -35,12 +41,13 @@ def decide(
     toolset: Verdict | None = None,
     function: Opinion | None = None,
     calls_require_approval: bool = False,
+    harmless: str | None = None,
 ) -> Decision:
     """Decide about a call; the first line of the table that applies gives the verdict.
 
     1. blocked or deny from any source: denied;
     2. ask from a rule or the policy function, or a question that only a person may answer: ask;
-    3. allow from a rule, the policy function or metadata: allowed;
+    3. allow from a rule or the policy function, or from metadata unless the toolset insists: allowed;
     4. ask from metadata, then the toolset's verdict;
     5. the policy's default, else what the tool's kind says.
 
@@ -52,6 +59,7 @@ def decide(
         function: What the policy function said.
         calls_require_approval: Whether `runtime.agent_calls_require_approval` or a relative asks for
             this call; it outweighs every default but `deny`.
+        harmless: Why a tool whose kind is allowed by default does no harm; None says it for the kind.
 
     Returns:
         The decision, with the reason and the rule that made it.
@@ -66,9 +74,9 @@ def decide(
     return (
         _denied(seen, policy, metadata, toolset, function)
         or _must_ask(seen, policy, toolset, function)
-        or _allowed(seen, policy, metadata, function)
+        or _allowed(seen, policy, None if toolset is not None and toolset.insists else metadata, function)
         or _by_tool(call, metadata, toolset)
-        or _by_default(call, policy, calls_require_approval=calls_require_approval)
+        or _by_default(call, policy, harmless, calls_require_approval=calls_require_approval)
     )
 
 
@@ -138,10 +146,13 @@ def nobody_to_ask(decision: Decision, call: ToolCallInfo) -> Decision:
         reason += f", and only a person can allow this ({decision.reason})"
     elif hint is None:
         reason += ", and no rule can allow arguments that could not be resolved"
-    elif decision.source in ("ask", "policy"):
-        reason += f"; allow it with --allow {shlex.quote(hint)}"
     else:
-        reason += f"; allow it with --allow {shlex.quote(hint)} or with that rule under approvals.allow"
+        ways = [f"--allow {shlex.quote(hint)}"]
+        if (wider := wider_hint(call)) is not None:
+            ways.append(f"calls like it with --allow {shlex.quote(wider)}")
+        if decision.source not in ("ask", "policy"):
+            ways.append(f"with {'that' if wider is None else 'such a'} rule under approvals.allow")
+        reason += f"; allow it with {(', or ' if wider is not None else ' or ').join(ways)}"
     return _answered(decision, "deny", "person", reason)
 
 
@@ -202,7 +213,7 @@ def _by_tool(call: ToolCallInfo, metadata: Effect | None, toolset: Verdict | Non
     return Decision(toolset.effect, "toolset", f"{call.tool_name} {word}: {toolset.reason or 'its toolset says so'}")
 
 
-def _by_default(call: ToolCallInfo, policy: Policy, *, calls_require_approval: bool) -> Decision:
+def _by_default(call: ToolCallInfo, policy: Policy, harmless: str | None, *, calls_require_approval: bool) -> Decision:
     if policy.default == "deny":
         return Decision("deny", "default", f"{call.tool_name} is denied by default: no rule allows it")
     if calls_require_approval:
@@ -211,7 +222,8 @@ def _by_default(call: ToolCallInfo, policy: Policy, *, calls_require_approval: b
         word = "allowed" if policy.default == "allow" else "asked about"
         return Decision(policy.default, "default", f"{call.tool_name} is {word} by approvals.default")
     if call.kind in _TRUSTED:
-        return Decision("allow", "default", f"{call.tool_name} is allowed by default: what it does is decided in turn")
+        why = harmless or _TRUSTED[call.kind]
+        return Decision("allow", "default", f"{call.tool_name} is allowed by default: {why}")
     return Decision("ask", "default", f"{call.tool_name} is asked about by default: no rule speaks of it")
 
 

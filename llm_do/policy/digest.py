@@ -20,7 +20,7 @@ from typing import Any, cast
 
 from llm_do.policy.values import ToolCallInfo
 
-__all__ = ["call_digest", "canonical_json", "digest", "same_call"]
+__all__ = ["call_digest", "canonical_json", "digest"]
 
 _MARK = "\0"
 """Begins the only key of an object that stands for a value JSON lacks; a real key that begins so gets one more."""
@@ -85,23 +85,6 @@ def call_digest(call: ToolCallInfo) -> str:
         TypeError: An argument's data can't be read.
     """
     return digest([call.path, call.toolset, call.tool_name, call.args, call.resolved])
-
-
-def same_call(one: ToolCallInfo, other: ToolCallInfo) -> bool:
-    """Whether an answer to one call may stand for the other.
-
-    Args:
-        one: A call.
-        other: Another.
-
-    Returns:
-        True if both have the same agent path, tool, arguments and resolved arguments; False also when
-        an argument's data can't be read, for then nobody can tell.
-    """
-    try:
-        return call_digest(one) == call_digest(other)
-    except TypeError:
-        return False
 
 
 def _plain(value: object) -> object:

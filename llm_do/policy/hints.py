@@ -12,7 +12,7 @@ from llm_do.policy.pattern import PatternError, parse_pattern
 from llm_do.policy.rules import Rule, broad
 from llm_do.policy.values import ToolCallInfo
 
-__all__ = ["allow_hint", "allows_call", "proposals", "quote"]
+__all__ = ["allow_hint", "allows_call", "proposals", "quote", "wider_hint"]
 
 _PLAIN = re.compile(r"(?![A-Za-z_][A-Za-z0-9_]*=)[A-Za-z0-9_./@%+:=-]+")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -110,6 +110,30 @@ def proposals(call: ToolCallInfo) -> list[str]:
         found.append(tool)
     rules = [f"{call.path}:{rule}" for rule in dict.fromkeys(found)]
     return [rule for rule in rules if allows_call(rule, call) and (rule.endswith(f":{tool}") or not _broad(rule))]
+
+
+def wider_hint(call: ToolCallInfo) -> str | None:
+    """A rule that allows a call and others like it, where that is no more than a reader expects.
+
+    Args:
+        call: The call.
+
+    Returns:
+        The rule: a file's folder, a command with its subcommand, a function with any arguments. None when there is
+        nothing between this very call and too much: any file, any command.
+
+    Example:
+        >>> wider_hint(ToolCallInfo("lend", {"title": "Emma"}))
+        'lend'
+        >>> path = {"path": "todo.md"}
+        >>> wider_hint(ToolCallInfo("write_file", path, kind="toolset", primary="path", resolved=path))
+    """
+    bare = not call.resolved and (call.primary is None or call.kind == "function")
+    for rule in proposals(call)[1:]:
+        text = rule.removeprefix(f"{call.path}:")
+        if ("(" in text or bare) and not _broad(text) and allows_call(text, call):
+            return text
+    return None
 
 
 def allows_call(rule: str, call: ToolCallInfo) -> bool:

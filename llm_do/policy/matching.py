@@ -134,9 +134,17 @@ def matches(pattern: Pattern, call: ToolCallInfo | Seen, *, restrictive: bool = 
 
 def _agent_matches(pattern: Pattern, call: ToolCallInfo, *, fold: bool) -> bool:
     if pattern.agent is not None:
-        return any(pattern.agent.matches(name) for name in (call.agent, *(call.makers if fold else ())))
+        if fold:
+            return any(pattern.agent.matches(name) for name in (call.agent, *call.makers))
+        named = pattern.agent.literal is not None
+        return all(pattern.agent.matches(name) for name in (call.agent, *(() if named else call.makers)))
     if pattern.agent_path is not None:
-        return pattern.agent_path.matches(call.path.split("/"), restrictive=fold)
+        parts, segments = call.path.split("/"), pattern.agent_path.segments
+        if not pattern.agent_path.matches(parts, restrictive=fold):
+            return False
+        if fold or not call.makers or (segments and segments[-1] is not None and segments[-1].literal is not None):
+            return True
+        return pattern.agent_path.matches(parts[: -len(call.makers)])
     return True
 
 

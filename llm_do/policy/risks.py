@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from llm_do._frozen import frozen
 
-__all__ = ["INTERPRETERS", "RISKS", "WRAPPERS", "Risk", "is_risky"]
+__all__ = ["INTERPRETERS", "RISKS", "RUNNERS", "WRAPPERS", "Risk", "is_risky", "known_as"]
 
 
 def _words(text: str) -> frozenset[str]:
@@ -19,10 +19,12 @@ def _words(text: str) -> frozenset[str]:
 
 
 WRAPPERS = _words("""
-    bash builtin busybox bunx chroot chrt command container csh dash docker doas entr env exec fakeroot fish
-    flock ionice ksh ltrace nice nohup npx nsenter numactl parallel pipx podman pkexec pwsh rlwrap runuser script
-    setpriv setsid sh ssh stdbuf strace su sudo systemd-run taskset time timeout tmux toybox unbuffer unshare uvx
-    watch xargs zsh
+    at bash batch builtin busybox bunx bwrap caffeinate catchsegv cgexec chronic chroot chrt cmd command container
+    coreutils cpulimit csh dash dbus-run-session docker doas dumb-init eatmydata entr env exec expect faketime fakeroot
+    firejail fish flock gdb gosu hyperfine ionice ksh linux32 linux64 ltrace nice nohup npx nsenter numactl parallel
+    pipx pkexec podman prlimit proot proxychains proxychains4 pwsh rlwrap run-parts runuser screen script sem setarch
+    setpriv setsid sg sh ssh sshpass start-stop-daemon stdbuf strace su su-exec sudo systemd-run taskset time timeout
+    tini tmux torsocks toybox trickle unbuffer unshare uvx valgrind watch xargs xvfb-run zsh
 """)
 """Programs whose arguments are a command. No bare name's rule reaches through them."""
 
@@ -31,6 +33,32 @@ INTERPRETERS = _words("""
     python3 R Rscript ruby sed sqlite3 vi vim
 """)
 """Programs whose arguments can be a program: `PROGRAM *` is worth a warning."""
+
+
+RUNNERS = {
+    name: _words(subcommands)
+    for name, subcommands in {
+        "cargo": "watch",
+        "conda": "run",
+        "direnv": "exec",
+        "git": "bisect submodule",
+        "hatch": "run",
+        "ip": "netns",
+        "mamba": "run",
+        "micromamba": "run",
+        "mise": "exec watch x",
+        "npm": "exec x",
+        "pdm": "run",
+        "perf": "record stat trace",
+        "pipenv": "run",
+        "pixi": "exec run",
+        "pnpm": "dlx exec",
+        "poetry": "run",
+        "uv": "run tool",
+        "yarn": "dlx exec",
+    }.items()
+}
+"""Programs with subcommands whose arguments are a command: a rule that denies looks into these."""
 
 
 @frozen
@@ -46,6 +74,7 @@ class Risk:
         operands: How many operands are harmless, None for any number; where a second one is an output file.
         bundled: Whether the first operand may be options without a dash.
         assigns: Whether an operand with `=` in it sets a variable, whose value may be run.
+        words: Operands behind which a command stands.
     """
 
     exact: frozenset[str] = frozenset()
@@ -56,6 +85,7 @@ class Risk:
     operands: int | None = None
     bundled: bool = False
     assigns: bool = False
+    words: frozenset[str] = frozenset()
 
 
 def _risk(
@@ -68,8 +98,9 @@ def _risk(
     operands: int | None = None,
     bundled: bool = False,
     assigns: bool = False,
+    words: str = "",
 ) -> Risk:
-    return Risk(_words(exact), _words(long), short, valued, _words(safe), operands, bundled, assigns)
+    return Risk(_words(exact), _words(long), short, valued, _words(safe), operands, bundled, assigns, _words(words))
 
 
 _MAKE = _risk(long="directory eval file include-dir makefile", short="CEfI", assigns=True)
@@ -89,6 +120,28 @@ RISKS: dict[str, Risk] = {
         short="O",
         valued="S",
         safe="text",
+    ),
+    "git archive": _risk(short="o"),
+    "git bisect": _risk(words="run"),
+    "git clone": _risk(long="config template", short="cu", valued="bjo"),
+    "git difftool": _risk(long="extcmd tool", short="tx"),
+    "git fast-export": _risk(long="export-marks"),
+    "git filter-branch": _risk(
+        long="commit-filter env-filter index-filter msg-filter parent-filter setup tag-name-filter tree-filter"
+    ),
+    "git format-patch": _risk(short="o", valued="v"),
+    "git init": _risk(long="separate-git-dir template", valued="b"),
+    "git ls-remote": _risk(short="u", valued="o"),
+    "git mergetool": _risk(long="tool", short="t"),
+    "git rebase": _risk(short="x", valued="CXs"),
+    "git send-email": _risk(long="cc-cmd header-cmd sendmail-cmd smtp-server to-cmd"),
+    "git submodule": _risk(words="foreach"),
+    "pytest": _risk(
+        long="basetemp confcutdir cov-config cov-report debug inifile junit-xml junitxml log-file override-ini pdbcls "
+        "report-log resultlog rootdir",
+        short="cop",
+        valued="Wkmnr",
+        safe="co cov log pdb",
     ),
     "find": _risk(exact="-delete -exec -execdir -files0-from -fls -fprint -fprint0 -fprintf -ok -okdir"),
     "fd": _risk(long="exec exec-batch", short="xX"),
@@ -125,11 +178,25 @@ RISKS: dict[str, Risk] = {
 """By program. One that stands here with nothing has no risky option; others are judged by their options' names."""
 
 _RISKY_WORDS = _words("""
-    cmd command config delete editor eval exec execute hook in-place inplace out outdir outfile output pager plugin
-    preprocessor program script shell write
+    cmd command config delete editor eval exec execute fix hook in-place inplace loader out outdir outfile output pager
+    plugin plugins preload preprocessor program require rulesdir script shell write
 """)
-_RISKY_ENDS = ("cmd", "command", "exec", "script", "tool")
+_RISKY_ENDS = ("cmd", "command", "exec", "executable", "plugin", "script", "tool", "wrapper")
 _NAME = re.compile(r"--?([A-Za-z][A-Za-z0-9_-]*)")
+
+
+def known_as(program: str, words: Iterable[str]) -> set[str]:
+    """The names by which the risks of a command are known: its program's, and its subcommand's.
+
+    Args:
+        program: The program.
+        words: The words of the command.
+
+    Example:
+        >>> sorted(known_as("git", ["git", "rebase", "main"]))
+        ['git', 'git rebase']
+    """
+    return {program, *(name for word in words if (name := f"{program} {word}") in RISKS)}
 
 
 def is_risky(programs: Iterable[str], token: str) -> bool:
@@ -149,7 +216,8 @@ def is_risky(programs: Iterable[str], token: str) -> bool:
     if len(token) < 2:
         return False
     if token[0] != "-":
-        return "=" in token and any(RISKS[program].assigns for program in programs if program in RISKS)
+        risks = [RISKS[program] for program in programs if program in RISKS]
+        return any(token in risk.words or (risk.assigns and "=" in token) for risk in risks)
     return any(_is_risky(RISKS.get(program), token) for program in programs)
 
 

@@ -43,6 +43,9 @@ Source = Literal[
 """What decided: the line of the table in docs/approvals.md that applied."""
 
 
+_NOBODY: frozenset[Source] = frozenset({"default", "metadata", "toolset"})
+
+
 @frozen
 class ToolCallInfo:
     """One call a model asks for, as rules, policy functions and toolsets see it.
@@ -86,11 +89,13 @@ class Verdict:
         effect: allow, ask or deny ("blocked").
         reason: Why, for a person and for the model.
         person_only: Only a person may answer this question: no mode, no option, no remembered answer.
+        insists: An ask that what the tool says of itself for all arguments doesn't answer.
     """
 
     effect: Effect
     reason: str = ""
     person_only: bool = False
+    insists: bool = False
 
 
 @frozen
@@ -104,6 +109,10 @@ class Decision:
         rule: The rule's text, when a rule decided.
         place: `file:line` of that rule, when it stands in a file.
         person_only: Only a person may answer (effect is `ask`).
+
+    Example:
+        >>> Decision("allow", "option").approves, Decision("allow", "default").approves
+        (True, False)
     """
 
     effect: Effect
@@ -112,3 +121,11 @@ class Decision:
     rule: str | None = None
     place: str | None = None
     person_only: bool = False
+
+    @property
+    def approves(self) -> bool:
+        """Whether somebody said yes: a rule, a policy function, an option, a mode or a person.
+
+        The default doesn't, nor does what a tool says of itself.
+        """
+        return self.effect == "allow" and self.source not in _NOBODY

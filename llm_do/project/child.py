@@ -5,6 +5,7 @@ A watchdog that needs nothing of Python ends it when one file takes too long, an
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import json
 import os
@@ -56,7 +57,8 @@ def main(given: Mapping[str, Any]) -> NoReturn:
         partial = folder / "partial"
         partial.write_text(json.dumps(answer), encoding="utf-8")
         partial.replace(folder / "answer")
-    sys.stdout.flush()
+    with contextlib.suppress(Exception):  # a file may have closed it, or put something of its own there
+        sys.stdout.flush()
     leave(0)
 
 

@@ -72,3 +72,26 @@ def test_what_is_denied_to_a_made_agent_is_not_denied_to_its_maker(tmp_path: Pat
 def test_what_is_allowed_to_the_maker_is_not_thereby_allowed_to_what_it_makes(tmp_path: Path) -> None:
     allowed = ["agent_create", "main:write_file"]
     assert run(tmp_path, approvals="prompt", allow=allowed) == ["main"]
+
+
+@pytest.mark.parametrize("rule", ["[ot]*:write_file", "*/*:write_file", "main/**:write_file", "???:write_file"])
+def test_an_agent_does_not_make_itself_rights_by_the_name_it_gives(tmp_path: Path, rule: str) -> None:
+    rules = ["agent_create", rule]
+    assert [name for name in run(tmp_path, approvals="reject_all", allow=rules) if name in ("one", "two")] == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "written"),
+    [
+        ("*:write_file", ["main", "one", "two", "writer"]),
+        ("one:write_file", ["one"]),
+        ("main/one:write_file", ["one"]),
+        ("main/*/two:write_file", ["two"]),
+        ("w*:write_file", ["writer"]),
+        ("main/w*:write_file", ["writer"]),
+    ],
+)
+def test_a_rule_that_names_what_was_made_or_its_maker_too_allows_it(
+    tmp_path: Path, rule: str, written: list[str]
+) -> None:
+    assert run(tmp_path, approvals="reject_all", allow=["agent_create", rule]) == written

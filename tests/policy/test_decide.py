@@ -175,6 +175,79 @@ def test_without_a_person_the_denial_names_the_rule_that_would_allow_the_call() 
     )
 
 
+def test_a_denial_offers_calls_like_it_where_they_are_no_more_than_expected() -> None:
+    def said(call: ToolCallInfo) -> str:
+        return nobody_to_ask(decide(call, Policy()), call).reason.partition("; ")[2]
+
+    lend = ToolCallInfo("lend", {"title": "Emma", "to": "ann"})
+    assert said(lend) == (
+        "allow it with --allow 'lend(title=Emma, to=ann)', or calls like it with --allow lend, "
+        "or with such a rule under approvals.allow"
+    )
+    path = {"path": "out/a.md"}
+    assert "--allow 'write_file(out/**)'" in said(
+        ToolCallInfo("write_file", path, kind="toolset", primary="path", resolved=path)
+    )
+    command = {"command": (("git", "log", "-3"),)}
+    assert "--allow 'shell(git log *)'" in said(
+        ToolCallInfo("shell", {"command": "git log -3"}, kind="toolset", primary="command", resolved=command)
+    )
+    assert "\n" not in said(lend)
+
+
+def test_a_denial_offers_no_rule_for_any_file_any_program_or_any_agent() -> None:
+    def said(call: ToolCallInfo) -> str:
+        return nobody_to_ask(decide(call, Policy()), call).reason
+
+    command = {"command": (("python", "x.py"),)}
+    for call in (
+        CALL,
+        ToolCallInfo("refresh", {}),
+        ToolCallInfo("agent_create", {"name": "x"}, kind="toolset", primary="name"),
+        ToolCallInfo("shell", {"command": "python x.py"}, kind="toolset", primary="command", resolved=command),
+    ):
+        assert "calls like it" not in said(call)
+
+
+def test_what_a_toolset_insists_on_is_answered_by_everybody_but_the_tool_itself() -> None:
+    insists = Verdict("ask", "dear", insists=True)
+    asked = decide(CALL, rules(default="allow"), metadata="allow", toolset=insists)
+
+    assert (asked.effect, asked.source, asked.reason) == ("ask", "toolset", "write_file is asked about: dear")
+    assert decide(CALL, rules(allow=["write_file"]), toolset=insists).approves
+    assert decide(CALL, Policy(), toolset=insists, function="approve").approves
+    assert decide(CALL, rules(deny=["write_file"]), toolset=insists).effect == "deny"
+    assert decide(CALL, Policy(), metadata="allow", toolset=Verdict("ask")).effect == "allow"
+
+
+@pytest.mark.parametrize(
+    ("decision", "approves"),
+    [
+        (Decision("allow", "allow"), True),
+        (Decision("allow", "policy"), True),
+        (Decision("allow", "remembered"), True),
+        (Decision("allow", "option"), True),
+        (Decision("allow", "mode"), True),
+        (Decision("allow", "person"), True),
+        (Decision("allow", "default"), False),
+        (Decision("allow", "metadata"), False),
+        (Decision("allow", "toolset"), False),
+        (Decision("ask", "ask"), False),
+        (Decision("deny", "person"), False),
+    ],
+)
+def test_a_yes_is_an_approval_when_somebody_said_it(decision: Decision, approves: bool) -> None:
+    assert decision.approves is approves
+
+
+def test_what_is_allowed_by_its_kind_says_why() -> None:
+    listed = ToolCallInfo("todo_add", {}, kind="builtin")
+
+    assert decide(listed, Policy()).reason.endswith("it changes nothing outside the run")
+    assert decide(listed, Policy(), harmless="it is a list").reason.endswith("allowed by default: it is a list")
+    assert decide(ToolCallInfo("critic", {}, kind="agent"), Policy()).reason.endswith("is decided in turn")
+
+
 def test_without_a_person_a_denial_proposes_only_what_would_help() -> None:
     by_rule = nobody_to_ask(decide(CALL, rules(ask=["write_file"])), CALL)
     assert "--allow 'write_file(a.md)'" in by_rule.reason

@@ -224,3 +224,20 @@ def _quiet() -> None:
             logger.addHandler(logging.NullHandler())
     with contextlib.suppress(ValueError):
         logging.getLogger("fastmcp").propagate = True
+    lines = logging.getLogger("mcp.client.stdio")
+    if not any(isinstance(filter, _Once) for filter in lines.filters):
+        lines.addFilter(_Once())
+
+
+class _Once(logging.Filter):
+    """Lets a message through once: a server that prints its log where the protocol belongs has one for each line."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told: set[str] = set()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether it is new."""
+        new = record.msg not in self._told
+        self._told.add(record.msg)
+        return new

@@ -15,7 +15,7 @@ from llm_do.files.paths import shown
 from llm_do.files.refusals import FileRefusedError
 from llm_do.files.root import Root
 from llm_do.policy.pattern import Pattern
-from llm_do.policy.risks import WRAPPERS, is_risky
+from llm_do.policy.risks import WRAPPERS, is_risky, known_as
 from llm_do.policy.values import Pipeline, Verdict
 from llm_do.toolsets.filesystem.protection import Protection
 from llm_do.toolsets.shell.options import Options, UnknownOptionError, read_words
@@ -162,7 +162,7 @@ def classic(protection: Protection, rules: Sequence[ClassicRule], default: bool 
                 return Verdict("deny", f"no rule allows {shown(' '.join(argv), 80)}")
             if rule is not None and any(argument in argv[1:] for argument in rule.if_args):
                 asks = True
-            if not asks and (_is_wrapper(argv) or any(is_risky([argv[0]], word) for word in argv[1:])):
+            if not asks and (_is_wrapper(argv) or any(is_risky(known_as(argv[0], argv), word) for word in argv[1:])):
                 found = _stricter(found, Verdict("ask", f"{shown(argv[0])} may run or write something else so"))
             elif asks:
                 found = _stricter(found, Verdict("ask", "its rules say so"))

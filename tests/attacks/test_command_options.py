@@ -1,0 +1,142 @@
+"""Ways to run something else through a program that is allowed, and to hide one that is denied in another's words."""
+
+from __future__ import annotations
+
+import pytest
+
+from llm_do.policy.matching import matches
+from llm_do.policy.pattern import parse_pattern
+from llm_do.policy.rules import Rule, broad
+from llm_do.policy.values import ToolCallInfo
+from llm_do.toolsets.shell.commandline import parse_command
+
+
+def seen(command: str) -> ToolCallInfo:
+    return ToolCallInfo("shell", {}, primary="command", resolved={"command": parse_command(command)})
+
+
+def allowed(rule: str, command: str) -> bool:
+    return matches(parse_pattern(f"shell({rule})"), seen(command))
+
+
+def denied(rule: str, command: str) -> bool:
+    return matches(parse_pattern(f"shell({rule})"), seen(command), restrictive=True)
+
+
+@pytest.mark.parametrize(
+    ("rule", "command"),
+    [
+        ("git rebase *", "git rebase -x 'touch m' HEAD~1"),
+        ("git rebase *", "git rebase -kx 'touch m' HEAD~1"),
+        ("git *", "git rebase -x 'touch m' HEAD~1"),
+        ("git clone *", "git clone -u 'touch m' . d"),
+        ("git clone *", "git clone -ccore.fsmonitor=x . d"),
+        ("git clone *", "git clone -qccore.fsmonitor=x . d"),
+        ("git clone *", "git clone --template=t . d"),
+        ("git clone *", "git clone --templ t . d"),
+        ("git init *", "git init --template=t d"),
+        ("git difftool *", "git difftool -x 'touch m'"),
+        ("git difftool *", "git difftool --extcmd 'touch m'"),
+        ("git archive *", "git archive -o x.tar HEAD"),
+        ("git format-patch *", "git format-patch -o src HEAD~1"),
+        ("git send-email *", "git send-email --sendmail-cmd=x"),
+        ("git filter-branch *", "git filter-branch --tree-filter 'touch m'"),
+        ("git bisect *", "git bisect run touch m"),
+        ("git submodule *", "git submodule foreach touch m"),
+        ("git submodule *", "git submodule --quiet foreach touch m"),
+        ("pytest *", "pytest -p evil"),
+        ("pytest *", "pytest -qp evil"),
+        ("pytest *", "pytest --basetemp=src"),
+        ("gcc *", "gcc -wrapper touch,m x.c"),
+        ("gcc *", "gcc -fplugin=./x.so x.c"),
+        ("mypy *", "mypy --python-executable=./x"),
+        ("ruff check *", "ruff check --fix"),
+        ("mocha *", "mocha --require ./x"),
+        ("eslint *", "eslint --rulesdir x"),
+    ],
+)
+def test_a_star_covers_no_option_that_runs_or_writes(rule: str, command: str) -> None:
+    assert not allowed(rule, command)
+
+
+@pytest.mark.parametrize(
+    ("rule", "command"),
+    [
+        ("git rebase *", "git rebase --onto main topic"),
+        ("git rebase -x *", "git rebase -x 'make test' main"),
+        ("git clone *", "git clone --depth 1 -o up . d"),
+        ("git diff *", "git diff -u HEAD~1 -- src"),
+        ("git add *", "git add -u"),
+        ("git commit *", "git commit -m 'run foreach -x'"),
+        ("git push *", "git push -u -o ci.skip origin main"),
+        ("git bisect *", "git bisect start HEAD HEAD~9"),
+        ("git bisect run *", "git bisect run make test"),
+        ("git submodule *", "git submodule status"),
+        ("git log *", "git log --oneline -- run clone -5"),
+        ("pytest *", "pytest -xvs -k 'not slow' tests/unit -n 2 --maxfail=1"),
+        ("ruff check *", "ruff check src --select E"),
+        ("grep *", "grep -rn --fixed-strings x src"),
+    ],
+)
+def test_a_star_covers_what_is_usual(rule: str, command: str) -> None:
+    assert allowed(rule, command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git -c alias.x='!rm x' x",
+        "git bisect run rm x",
+        "git submodule foreach rm x",
+        "git submodule foreach 'cd a; rm x'",
+        "git rebase -x 'rm x' main",
+        "tar cf a --to-command='rm x'",
+        "vim -c '!rm x'",
+        "gdb --args rm x",
+        "valgrind rm x",
+        "prlimit rm x",
+        "setarch x86_64 rm x",
+        "linux64 rm x",
+        "/lib64/ld-linux-x86-64.so.2 /bin/rm x",
+        "bwrap --bind / / rm x",
+        "xvfb-run rm x",
+        "uv run rm x",
+        "poetry run rm x",
+        "conda run -n a rm x",
+        "perf stat rm x",
+        "ip netns exec x rm y",
+        "screen -d -m rm x",
+        "hyperfine 'rm x'",
+        "start-stop-daemon --exec=/bin/rm",
+        "coreutils --coreutils-prog=rm x",
+        "cmd /c rm x",
+        "sh -c 'r\"\"m x'",
+        "sh -c 'r\\m x'",
+    ],
+)
+def test_a_denied_program_is_found_in_what_runs_it(command: str) -> None:
+    assert denied("rm *", command)
+
+
+@pytest.mark.parametrize(
+    "command", ["git rm x", "git rebase main", "git commit -m 'rm x'", "tar cf rm.tar x", "echo rm", "grep rm x"]
+)
+def test_a_word_is_not_yet_a_program(command: str) -> None:
+    assert not denied("rm *", command)
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ("sed -n *", True),
+        ("awk -F: *", True),
+        ("python -m *", True),
+        ("git --no-pager *", True),
+        ("python -m pytest *", False),
+        ("git log *", False),
+        ("sed -n 1,5p *", False),
+    ],
+)
+def test_a_rule_that_lets_any_program_text_in_is_broad(rule: str, expected: bool) -> None:
+    text = f"shell({rule})"
+    assert bool(broad(Rule("allow", parse_pattern(text), text))) is expected

@@ -1,0 +1,39 @@
+"""An MCP server that prints other things where the protocol belongs: it is told of once, and the tools work."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+
+import pytest
+
+from llm_do import Runtime
+from llm_do.project.builtins import BuiltinToolset
+from tests.support.history import results_of
+from tests.support.runs import agent, carry_out, project_of
+from tests.support.scripted import call, script
+
+SERVER = Path(__file__).parent.parent / "toolsets" / "mcp_servers" / "plain_server.py"
+NOISY = f"""
+import runpy, sys
+for number in range(300):
+    print("starting step", number, flush=True)
+sys.argv = [{str(SERVER)!r}]
+runpy.run_path({str(SERVER)!r}, run_name="__main__")
+"""
+
+
+def test_a_server_that_logs_to_its_standard_output_floods_nobody(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    given = {"type": "mcp", "timeout": 60, "command": [sys.executable, "-c", NOISY]}
+    noisy = BuiltinToolset("noisy", "llm_do.toolsets.mcp:configured", given)
+    main = agent("main", script(call("noisy_add", a=1, b=2), "done"), toolsets=["noisy"])
+    with caplog.at_level(logging.WARNING):
+        result = carry_out(
+            Runtime(project_of([main], root=tmp_path, toolsets={"noisy": noisy}), approvals="approve_all")
+        )
+    assert result.status == "completed", result.error
+    assert [(outcome, text) for _, outcome, text in results_of(result.messages)] == [("success", "3")]
+    assert len([record for record in caplog.records if record.name.startswith("mcp")]) <= 1
