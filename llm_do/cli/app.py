@@ -132,7 +132,9 @@ def _usage(error: Any, args: Sequence[str]) -> int:
         return 2
     command = error.ctx.command_path if error.ctx is not None else "llm-do"
     hint = f"See `{command} --help`."
-    if "extra argument" in error.format_message() and any("--project" in each.opts for each in _options_of(error)):
+    options = {name for each in _options_of(error) for name in each.opts}
+    # Where the project may also be an argument, that is "project" among them.
+    if "extra argument" in error.format_message() and "--project" in options and "project" not in options:
         hint = f"The project is named with --project. {hint}"
     wrong = UsageError(error.format_message(), hint=hint)
     return failure.report(wrong, failure.asked_output(args), claim_stdout())

@@ -43,8 +43,9 @@ def list_answers(project: p.OfProject = None, form: Form = "text") -> int:
         ]
         results.write(json.dumps({"answers": data, "faults": list(answers.faults)}, indent=2) + "\n")
     else:
-        for number, item in enumerate(answers.stored, 1):
-            results.write(f"{number} {visible(item.text)}  ({visible(item.place)})\n")
+        results.write_lines(
+            f"{number} {visible(item.text)}  ({visible(item.place)})" for number, item in enumerate(answers.stored, 1)
+        )
         if not answers.stored:
             warn("nothing was allowed for good")
     for fault in answers.faults:
@@ -143,7 +144,7 @@ def explain(
     if form == "json":
         results.write(json.dumps(found.data, indent=2) + "\n")
     else:
-        results.write("".join(f"{line}\n" for line in lines(found.data)))
+        results.write_lines(lines(found.data))
     return 0
 
 

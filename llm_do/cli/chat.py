@@ -30,6 +30,7 @@ def chat(
         str | None, typer.Argument(metavar="PROMPT", help="The first thing you say.", show_default=False)
     ] = None,
     last: Annotated[bool, typer.Option("--continue", help="Go on with the conversation that was used last.")] = False,
+    named: p.OfProject = None,
     entry: p.Entry = None,
     model: p.Models = None,
     approve_all: p.ApproveAll = False,
@@ -63,6 +64,7 @@ def chat(
     options = RunOptions(
         project=project,
         prompt=prompt,
+        named=named,
         entry=entry,
         models=tuple(model or ()),
         approve_all=approve_all,

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from llm_do.cli.streams import warn
 from llm_do.errors import UsageError
 from llm_do.policy.display import visible
+from llm_do.ui.screen import terminal_columns
+from llm_do.ui.text import wrap_words
 
 if TYPE_CHECKING:
     from llm_do.cli.chatting import Chat
@@ -19,19 +21,22 @@ if TYPE_CHECKING:
 __all__ = ["COMMANDS", "carry_out"]
 
 COMMANDS = {
-    "/help": "what can be said here",
-    "/tools": "[AGENT] the tools that a model sees",
-    "/agents": "the project's agents",
-    "/model": "[MODEL] the model of every agent, or another one from now on",
-    "/thread": "[ID] the conversation's name, or another conversation",
-    "/state": "what the conversation keeps besides its messages",
-    "/approvals": "what was allowed for this session and for good; `/approvals revoke N` takes one back",
-    "/undo": "take the last turn back; what its tools did stays done",
-    "/retry": "take the last turn back and say the same again",
-    "/save": "FILE write the conversation down: Markdown, or JSON where FILE ends in .json",
-    "/quit": "leave",
+    "/help": ("", "what can be said here"),
+    "/tools": ("[AGENT]", "the tools that a model sees"),
+    "/agents": ("", "the project's agents"),
+    "/model": ("[[AGENT=]MODEL]", "the model of every agent, or another one from now on"),
+    "/thread": ("[ID]", "the conversation's name, or another conversation"),
+    "/state": ("", "what the conversation keeps besides its messages"),
+    "/approvals": ("[revoke N]", "what was allowed for this session and for good, or take one of these back"),
+    "/undo": ("", "take the last turn back; what its tools did stays done"),
+    "/retry": ("", "take the last turn back and say the same again"),
+    "/save": ("FILE", "write the conversation down: Markdown, or JSON where FILE ends in .json"),
+    "/quit": ("", "leave"),
 }
-"""Name to what it does, arguments first."""
+"""Name to its arguments and what it does."""
+
+_NARROW = 60
+"""Columns below which what a command does stands under it."""
 
 
 async def carry_out(chat: Chat, line: str) -> bool:
@@ -63,8 +68,15 @@ def _tell(lines: Iterable[str]) -> None:
 
 
 async def _help(_chat: Chat, _: str) -> None:
-    widest = max(map(len, COMMANDS))
-    _tell(f"{name:<{widest}}  {said}" for name, said in COMMANDS.items())
+    columns = terminal_columns() or 1000
+    usages = {name: f"{name} {args}".rstrip() for name, (args, _) in COMMANDS.items()}
+    widest = max(map(len, usages.values())) + 2 if columns >= _NARROW else 4
+    for name, (_, said) in COMMANDS.items():
+        first, *more = wrap_words(said, max(columns - widest, 20))
+        if columns < _NARROW:
+            _tell([usages[name], *(f"    {piece}" for piece in (first, *more))])
+        else:
+            _tell([f"{usages[name]:<{widest}}{first}", *(f"{'':<{widest}}{piece}" for piece in more)])
     _tell(["@FILE in what you say attaches a file; Alt-Enter or \\ at the end of a line begins another line"])
 
 
@@ -84,10 +96,17 @@ async def _agents(chat: Chat, _: str) -> None:
 async def _model(chat: Chat, rest: str) -> None:
     runtime = chat.session.runtime
     if rest:
-        runtime.config = replace(runtime.config, model=rest, models={})
+        from llm_do.cli.naming import named_models
+
+        named = named_models([rest], chat.project)
+        if named.everyone is not None:
+            runtime.config = replace(runtime.config, model=named.everyone, models={})
+        else:
+            runtime.config = replace(runtime.config, models={**runtime.config.models, **named.agents})
     model = runtime.config.model
     said = model if isinstance(model, str) else ", ".join(map(str, model)) if isinstance(model, list | tuple) else model
     _tell([f"model: {said or 'what each agent names'}"])
+    _tell(f"model of {agent}: {name}" for agent, name in runtime.config.models.items())
 
 
 async def _thread(chat: Chat, rest: str) -> None:

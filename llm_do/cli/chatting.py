@@ -49,7 +49,7 @@ def start(options: RunOptions, *, last: bool) -> int:
         check_options(options)
         if last and options.thread is not None:
             raise UsageError("--continue and --thread exclude each other", hint="Keep one of them.")
-        target = resolve(options.project, options.prompt)
+        target = resolve(options.project, options.prompt, options.named)
         prepare(options)
         project = link(target.path, options)
         if not project.allow_cli_input:

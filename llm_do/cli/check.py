@@ -23,6 +23,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 @app.command(cls=LeanCommand)
 def check(
     project: p.Project = None,
+    named: p.OfProject = None,
     form: Annotated[
         Literal["text", "json", "github"],
         typer.Option("--format", help="For people, for programs, or as annotations of a GitHub workflow."),
@@ -46,7 +47,7 @@ def check(
 
     results = claim_stdout()
     without_plugins()
-    path = here_or_at(project)
+    path = here_or_at(project, named)
     from llm_do.project.apart import check_apart
     from llm_do.spec.render import render_github, render_json, render_text, summary
     from llm_do.ui.screen import wants_color
@@ -61,7 +62,8 @@ def check(
     else:
         color = results.is_terminal and wants_color(os.environ, no_color=no_color)
         shown = from_here(report.diagnostics, report.root)
-        results.write(render_text(shown, read_source, color=color, width=results.columns))
+        text = render_text(shown, read_source, color=color, width=results.columns)
+        results.write_lines(text.removesuffix("\n").split("\n") if text else ())
         warn(summary(report.diagnostics))
         for line in answers:
             warn(line)

@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from llm_do.cli.streams import terminal_columns, warn
+from llm_do.cli.streams import warn
 from llm_do.spec.render import render_text
-from llm_do.ui.screen import wants_color
+from llm_do.ui.screen import terminal_columns, wants_color
 
 if TYPE_CHECKING:
     from llm_do.project.apart import Checked

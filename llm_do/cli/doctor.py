@@ -24,6 +24,7 @@ def doctor(
             show_default=False,
         ),
     ] = None,
+    named: p.OfProject = None,
     as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
     debug: p.Debug = False,  # noqa: ARG001 (who tells of errors looks for it)
 ) -> int:
@@ -37,24 +38,24 @@ def doctor(
     from llm_do.ui.checkup import checkup, lines
 
     results = claim_stdout()
-    root = _root(project)
+    root = _root(project, named)
     found = checkup(root)
     if as_json:
         data = {"checks": [item.to_dict() for item in found], "ok": all(item.status != "bad" for item in found)}
         results.write(json.dumps(data, indent=2) + "\n")
     else:
-        results.write("".join(f"{line}\n" for line in lines(found, results.columns)))
+        results.write_lines(lines(found, results.columns))
     return 1 if any(item.status == "bad" for item in found) else 0
 
 
-def _root(project: str | None):
+def _root(project: str | None, named: str | None):
     from llm_do.cli.target import here_or_at
     from llm_do.errors import UsageError
     from llm_do.project.locate import locate
 
     try:
-        return locate(here_or_at(project)).root
+        return locate(here_or_at(project, named)).root
     except UsageError:
-        if project is not None:
+        if project is not None or named is not None:
             raise
         return None

@@ -10,6 +10,7 @@ from llm_do.cli.inputs import entry_model
 from llm_do.cli.streams import Results, warn
 from llm_do.errors import InputError, ModelUnavailableError, UsageError
 from llm_do.models import local_at_hand
+from llm_do.models.factories import registered_prefixes
 from llm_do.models.names import check_name, choose, parse_override
 from llm_do.policy.display import visible
 from llm_do.project.inputs import describe_input, to_input
@@ -107,7 +108,7 @@ def _models(project: Project, options: RunOptions, spec: AgentSpec) -> tuple[lis
             root=project.root,
         )
         for name in choice.names:
-            check_name(name, agent=spec.name)
+            check_name(name, agent=spec.name, registered=registered_prefixes())
     except ModelUnavailableError as error:
         return [], None, f"{error.message}" + (f": {error.hint}" if error.hint else "")
     return list(choice.names), choice.origin, None

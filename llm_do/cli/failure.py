@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from llm_do.errors import EXIT_CODES, LinkError, LlmDoError, Status
 from llm_do.ui.errors import error_text
 
 if TYPE_CHECKING:
+    from llm_do.runtime.events import Event
     from llm_do.runtime.results import ErrorRecord
 
 __all__ = ["asked_output", "event_record", "failed_result", "last_words", "report", "told"]
@@ -56,10 +58,33 @@ def failed_result(error: BaseException) -> dict[str, Any]:
     return RunResult(status_of(error), None, "", errors=errors).to_dict()
 
 
-def event_record(error: BaseException) -> dict[str, Any]:
-    """The one record that `--output events` prints when there was no run."""
+def event_record(error: BaseException, heard: Sequence[Event] = ()) -> dict[str, Any]:
+    """The record that `--output events` prints when there was no run, or one that couldn't come to its end.
+
+    Args:
+        error: What ended the command.
+        heard: The first and the last event of the run that went on; none where nothing has run.
+
+    Returns:
+        The event as JSON data, and all that is wrong in `errors`.
+    """
+    from llm_do.runtime.events import RunFailedEvent
+
     records = [record.to_dict() for record in _records(error)]
-    return {"type": "run_failed", "status": status_of(error), "error": records[0], "errors": records}
+    first = heard[0] if heard else None
+    event = RunFailedEvent(
+        seq=heard[-1].seq + 1 if heard else 0,
+        time=time.time(),
+        run_id=first.run_id if first else "",
+        call_id=first.call_id if first else "",
+        parent_call_id=None,
+        agent_name=first.agent_name if first else "",
+        path=first.path if first else "",
+        depth=0,
+        status=status_of(error),
+        error=records[0],
+    )
+    return {**event.to_dict(), "errors": records}
 
 
 def report(error: BaseException, output: str, results: Results, *, debug: bool = False) -> int:
@@ -98,7 +123,7 @@ def _records(error: BaseException) -> list[ErrorRecord]:
                 ErrorRecord("LinkError", f"{item.code}: {item.message}", None, item.file, item.line) for item in found
             ]
     if isinstance(error, KeyboardInterrupt):
-        return [ErrorRecord("CancelledError", "interrupted before anything ran")]
+        return [ErrorRecord("RunInterruptedError", "the run was interrupted")]
     return [ErrorRecord.of(error)]
 
 
@@ -111,7 +136,16 @@ def told(error: BaseException) -> BaseException:
     return wrong
 
 
-def last_words(output: str, results: Results) -> None:
-    """What a process that is about to be killed still owes its reader."""
-    if output != "text":
+def last_words(output: str, results: Results, heard: Sequence[Event] = ()) -> None:
+    """What a process that is about to be killed still owes its reader.
+
+    Args:
+        output: `text`, `json` or `events`.
+        results: Where results go.
+        heard: The first and the last event of the run, as far as it has come.
+    """
+    if output == "events" and heard:
+        if heard[-1].type not in ("run_finished", "run_failed"):
+            results.write(json.dumps(event_record(KeyboardInterrupt(), heard), ensure_ascii=False) + "\n")
+    elif output != "text":
         report(KeyboardInterrupt(), output, results)

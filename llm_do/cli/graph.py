@@ -18,6 +18,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 @app.command(cls=LeanCommand)
 def graph(
     project: p.Project = None,
+    named: p.OfProject = None,
     form: Annotated[
         Literal["tree", "mermaid", "dot", "json"],
         typer.Option("--format", help="For a terminal, for Markdown, for Graphviz, or for programs."),
@@ -51,7 +52,7 @@ def graph(
 
     results = claim_stdout()
     without_plugins()
-    path = here_or_at(project)
+    path = here_or_at(project, named)
     from llm_do.project.apart import check_apart
     from llm_do.ui import graph as drawing
     from llm_do.ui.screen import wants_color

@@ -44,9 +44,8 @@ def models(
     found = available()
     shown = [info for info in found if everything or info.usable or info.name == "local"]
     widest = max((len(info.name) for info in shown), default=0)
-    for info in shown:
-        said = info.note if info.usable else f"not at hand: {info.note}"
-        results.write(f"{info.name:<{widest}}  {said}".rstrip() + "\n")
+    notes = [info.note if info.usable else f"not at hand: {info.note}" for info in shown]
+    results.write_lines(f"{info.name:<{widest}}  {said}".rstrip() for info, said in zip(shown, notes, strict=True))
     hidden = len(found) - len(shown)
     if hidden:
         warn(f"{hidden} more can't be used here; --all says why")

@@ -16,6 +16,7 @@ class RunOptions:
     Args:
         project: The first argument: a project or, in a project's folder, the prompt.
         prompt: The second one.
+        named: What `--project` names; then the first argument is the prompt.
         input_json: The input as JSON text.
         fields: `NAME=VALUE` each.
         attach: Files that go with the input; `-` is stdin.
@@ -42,6 +43,7 @@ class RunOptions:
 
     project: str | None = None
     prompt: str | None = None
+    named: str | None = None
     input_json: str | None = None
     fields: tuple[str, ...] = ()
     attach: tuple[str, ...] = ()

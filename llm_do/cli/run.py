@@ -42,6 +42,7 @@ def run(
         list[str] | None,
         typer.Option("--attach", metavar="FILE", help="A file to go with the input, - for stdin; repeatable."),
     ] = None,
+    named: p.OfProject = None,
     entry: p.Entry = None,
     model: p.Models = None,
     approve_all: p.ApproveAll = False,
@@ -80,6 +81,7 @@ def run(
     options = RunOptions(
         project=project,
         prompt=prompt,
+        named=named,
         input_json=input_json,
         fields=tuple(field or ()),
         attach=tuple(attach or ()),

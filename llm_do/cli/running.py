@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from llm_do.cli import failure
 from llm_do.cli.signals import Interrupts, kill_children
-from llm_do.cli.streams import PIPE_CLOSED, Results, claim_stdout, warn
+from llm_do.cli.streams import PIPE_CLOSED, Results, claim_stdout, ensure_open, warn
 from llm_do.cli.target import resolve
 from llm_do.errors import LinkError, StoreError, UsageError
 
@@ -71,7 +71,7 @@ def check_options(options: RunOptions) -> None:
 
 
 def _run(options: RunOptions, results: Results, interrupts: Interrupts) -> int:
-    target = resolve(options.project, options.prompt)
+    target = resolve(options.project, options.prompt, options.named)
     prepare(options)
     project = link(target.path, options)
     from llm_do.cli.inputs import gather
@@ -85,18 +85,30 @@ def _run(options: RunOptions, results: Results, interrupts: Interrupts) -> int:
 
 
 def link(path: os.PathLike[str], options: RunOptions) -> Project:
-    """Link the project; what is wrong with it is shown, and its warnings with `-v`."""
+    """Link the project; what is wrong with it is shown, and its warnings with `-v`.
+
+    Raises:
+        LinkError: It doesn't link.
+        ModelUnavailableError: An option names a model that can't be one.
+    """
     from pathlib import Path
 
     from llm_do.cli.diagnostics import show
     from llm_do.project.linker import check
 
-    report = check(Path(path))
+    try:
+        report = check(Path(path))
+    finally:
+        ensure_open()
     if report.project is None:
         show(report, no_color=options.no_color)
         raise LinkError("the project does not link", report.diagnostics)
     if options.verbosity >= 1:
         show(report, no_color=options.no_color)
+    if options.models and not options.dry_run:
+        from llm_do.cli.naming import named_models
+
+        named_models(options.models, report.project)
     if options.verbosity >= 0:
         _warn_of_idle(report.project, options)
     return report.project
@@ -158,6 +170,7 @@ def _execute(project: Project, options: RunOptions, value: object, results: Resu
     from llm_do.cli.session import Session
 
     session = Session(project, options, results, interrupts)
+    interrupts.last_words = lambda: failure.last_words(options.output, results, session.heard)
     started = time.monotonic()
     result = session.run(value)
     seconds = time.monotonic() - started

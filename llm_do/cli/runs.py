@@ -33,7 +33,12 @@ def list_runs(
 
 @app.command(cls=LeanCommand)
 def show(
-    run: Annotated[str, typer.Argument(metavar="RUN_ID", help="The run's id, or its beginning.")],
+    run: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="RUN_ID", help="The run's id, or its beginning; by default the latest run.", show_default=False
+        ),
+    ] = None,
     project: p.OfProject = None,
     events: Annotated[bool, typer.Option("--events", help="Every event, one JSON record a line.")] = False,
     types: Annotated[

@@ -61,6 +61,7 @@ class Session:
         self._options = options
         self._results = results
         self._interrupts = interrupts
+        self.heard: tuple[Event, ...] = ()
         verbosity = options.verbosity
         if verbosity == 0 and options.approve_all and os.environ.get("CI"):
             verbosity = 1
@@ -203,6 +204,7 @@ class Session:
             asyncio.get_running_loop().call_soon(self.runtime.interrupt)
         self.display.on_event(event)
         if self._options.output == "events" and not self._results.closed:
+            self.heard = (*self.heard[:1], event)
             try:
                 self._results.write(json.dumps(to_json_data(event.to_dict()), ensure_ascii=False) + "\n")
             except StoreError as error:

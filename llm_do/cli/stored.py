@@ -65,8 +65,12 @@ def carry_out(project: str | None, work: Work, *args: Any, **options: Any) -> in
         finally:
             await store.aclose()
 
-    for line in asyncio.run(once()):
-        results.write(line + "\n")
+    lines = asyncio.run(once())
+    if work in _FOR_PROGRAMS or options.get("as_json") or options.get("events"):
+        for line in lines:
+            results.write(line + "\n")
+    else:
+        results.write_lines(lines)
     return 0
 
 
@@ -88,10 +92,17 @@ async def list_threads(store: SqliteStore, user: str | None, *, every_user: bool
     return _columns(rows) or ["no threads"]
 
 
-async def show_thread(store: SqliteStore, thread: str, user: str | None, *, limit: int, as_json: bool) -> Sequence[str]:
-    """A thread: its settings, its state, its latest messages."""
+async def show_thread(
+    store: SqliteStore, thread: str | None, user: str | None, *, limit: int, as_json: bool
+) -> Sequence[str]:
+    """A thread, the one used last where none is named: its settings, its state, its latest messages."""
     await store.recover()
-    record = await _thread(store, thread, user)
+    if thread is None:
+        record = next(iter(await store.threads(user, limit=1)), None)
+        if record is None:
+            raise UsageError("there are no threads", hint="See `llm-do threads list`, with --user or --all.")
+    else:
+        record = await _thread(store, thread, user)
     messages = await store.history(record.head, limit=limit)
     if as_json:
         from llm_do.runtime.results import messages_data
@@ -130,6 +141,10 @@ async def set_config(store: SqliteStore, thread: str, values: Sequence[str], use
         if not equals or not key:
             raise UsageError(f"{text!r} is no setting", hint="Write KEY=VALUE, such as history_limit=20.")
         _put(changes, now, key.replace("reasoning.", ""), _value(value))
+    if "model" in changes:
+        from llm_do.cli.naming import check_setting
+
+        check_setting(changes["model"])
     config = await manager.set_thread_config(thread, changes)
     return [json.dumps(config_data(config), ensure_ascii=False, indent=2)]
 
@@ -221,10 +236,12 @@ async def list_runs(store: SqliteStore, thread: str | None, *, limit: int, as_js
     return _columns(rows) or ["no runs"]
 
 
-async def show_run(store: SqliteStore, run: str, *, events: bool, types: Sequence[str] | None) -> Sequence[str]:
-    """How a run went."""
+async def show_run(store: SqliteStore, run: str | None, *, events: bool, types: Sequence[str] | None) -> Sequence[str]:
+    """How a run went, the latest where none is named."""
     await store.recover()
-    found = await store.run(run)
+    found = await store.run(run) if run is not None else next(iter(await store.runs(limit=1)), None)
+    if found is None and run is None:
+        raise UsageError("there are no runs")
     if found is None:
         raise UsageError(f"there is no run {run!r}, or more than one begins so", hint="See `llm-do runs list`.")
     seen = await store.observations(Filter(run_id=found.id, types=tuple(types) if types else None))
@@ -234,14 +251,25 @@ async def show_run(store: SqliteStore, run: str, *, events: bool, types: Sequenc
         f"run {found.id}: {found.status}, {found.entry}, {_when(found.started)},"
         f" {_seconds(found.started, found.finished)}"
     ]
-    start = found.started
-    return lines + [line for each in seen if (line := _event_line(each, start)) is not None]
+    widest = min(max((len(_path(each)) for each in seen), default=0), _PATH_COLUMNS)
+    return lines + [_event_line(each, found.started, widest) for each in seen]
+
+
+_PATH_COLUMNS = 24
+"""A call path that is longer moves its line's text to the right."""
+
+_FOR_PROGRAMS = (export, show_config, set_config)
+"""What prints JSON whatever the options are."""
 
 
 # -- words
 
 
-def _event_line(item: Observation, start: float) -> str | None:
+def _path(item: Observation) -> str:
+    return visible(str(item.data.get("path") or ""))
+
+
+def _event_line(item: Observation, start: float, widest: int) -> str:
     data = item.data
     said = {
         "run_started": lambda: f"input {_short(data.get('input'))}",
@@ -262,7 +290,7 @@ def _event_line(item: Observation, start: float) -> str | None:
         "call_finished": lambda: str(data.get("status")),
     }.get(item.type)
     text = said() if said is not None else _short(data)
-    return f"{item.time - start:8.2f}  {item.type:18} {visible(str(data.get('path') or ''))}  {visible(text)}".rstrip()
+    return f"{item.time - start:8.2f}  {item.type:18} {_path(item):<{widest}}  {visible(text)}".rstrip()
 
 
 def _reason(data: Mapping[str, Any]) -> str:

@@ -10,11 +10,12 @@ import os
 import select
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import NoReturn
+from typing import NoReturn, TextIO, cast
 
 from llm_do.errors import StoreError
+from llm_do.ui.screen import terminal_columns
 
 __all__ = [
     "PIPE_CLOSED",
@@ -24,7 +25,6 @@ __all__ = [
     "ensure_open",
     "ensure_utf8",
     "leave",
-    "terminal_columns",
     "warn",
     "without_plugins",
     "write_stderr",
@@ -36,19 +36,36 @@ PIPE_CLOSED = 141
 
 
 def ensure_open() -> None:
-    """Give every standard stream that is closed the null device.
+    """Give every standard stream that is closed the null device, and Python a stream for each that it can't use.
 
-    Otherwise the next file that anything opens would become stdin, stdout or stderr.
+    Otherwise the next file that anything opens would become stdin, stdout or stderr. To be called again once a
+    project's code was imported.
     """
     for number in (0, 1, 2):
         try:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
-    if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
-        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-    if sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison]
-        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        if not _is_usable(getattr(sys, name, None)):
+            stream = open(number, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+            setattr(sys, name, stream)
+
+
+def _is_usable(stream: object) -> bool:
+    """Whether something that stands for a standard stream takes text; a project's code may have put anything there."""
+    try:
+        cast("TextIO", stream).write("")
+        cast("TextIO", stream).flush()
+    except OSError:
+        return True  # one that nobody reads
+    except Exception:  # noqa: BLE001 (closed, detached, or no stream at all)
+        return False
+    return True
+
+
+_own: list[TextIO] = []
+"""The stderr that the process began with: a project's code may put another in its place."""
 
 
 def ensure_utf8() -> None:
@@ -64,6 +81,7 @@ def ensure_utf8() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(encoding="utf-8", errors="backslashreplace")
+    _own[:] = [sys.stderr]
 
 
 class Results:
@@ -86,10 +104,7 @@ class Results:
     @property
     def columns(self) -> int | None:
         """How wide that person's terminal is; None where there is none."""
-        try:
-            return os.get_terminal_size(self._number).columns or None
-        except OSError:
-            return None
+        return terminal_columns(self._number)
 
     def write(self, text: str) -> None:
         """Write all of a text at once; a reader who went away ends it quietly, and `closed` says so.
@@ -112,6 +127,23 @@ class Results:
                 f"the result can't be written to stdout: {error.strerror or error}", hint="Send it somewhere else."
             ) from error
 
+    def write_lines(self, lines: Iterable[str]) -> None:
+        """Write lines for a person; a terminal gets none that it would have to break inside a word.
+
+        Args:
+            lines: Lines without their ends, made harmless already.
+
+        Raises:
+            StoreError: They can't be written.
+        """
+        text = "".join(f"{line}\n" for line in lines)
+        columns = self.columns
+        if columns is not None and any(len(line) > columns for line in text.split("\n")):
+            from llm_do.ui.fold import fold
+
+            text = fold(text, columns)
+        self.write(text)
+
 
 def claim_stdout() -> Results:
     """Keep stdout for results: whatever else prints there, C code and child processes included, goes to stderr.
@@ -120,7 +152,7 @@ def claim_stdout() -> Results:
         Where results go.
     """
     kept = os.dup(1)
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, AttributeError):
         sys.stdout.flush()
     os.dup2(2, 1)
     reconfigure = getattr(sys.stdout, "reconfigure", None)
@@ -152,7 +184,7 @@ class Capture:
     def close(self) -> None:
         """Give both back, once what is there has been handed on."""
         for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError, ValueError):
+            with suppress(OSError, ValueError, AttributeError):
                 stream.flush()
         for number, kept in zip((1, 2), self._kept, strict=True):
             os.dup2(kept, number)
@@ -195,14 +227,6 @@ def warn(text: str) -> None:
     write_stderr(text if text.endswith("\n") else text + "\n")
 
 
-def terminal_columns() -> int | None:
-    """How wide the terminal is that stderr goes to; None where it goes elsewhere."""
-    try:
-        return os.get_terminal_size(2).columns or None
-    except OSError:
-        return None
-
-
 def write_whole(number: int, text: str) -> None:
     """Write all of a text to a terminal; if it has gone away, that is no reason to end."""
     data = memoryview(text.encode("utf-8", "backslashreplace"))
@@ -213,9 +237,14 @@ def write_whole(number: int, text: str) -> None:
 
 def write_stderr(text: str) -> None:
     """Write text to stderr as it is; if nobody can read it, that is no reason to end."""
-    with suppress(OSError, ValueError):
-        sys.stderr.write(text)
-        sys.stderr.flush()
+    stream = _own[0] if _own else sys.stderr
+    try:
+        stream.write(text)
+        stream.flush()
+    except OSError:
+        return
+    except ValueError:  # somebody has closed it
+        write_whole(2, text)
 
 
 def leave(code: int) -> NoReturn:
@@ -229,7 +258,7 @@ def leave(code: int) -> NoReturn:
     """
     with suppress(BaseException):
         atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage] - there is no public way to run them early
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):
-            stream.flush()
+    for name in ("stdout", "stderr"):
+        with suppress(Exception):  # a project's code may have put anything there
+            getattr(sys, name).flush()
     os._exit(code)

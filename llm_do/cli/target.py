@@ -27,22 +27,26 @@ class Target:
     prompt: str | None = None
 
 
-def here_or_at(project: str | None) -> Path:
+def here_or_at(project: str | None, option: str | None = None) -> Path:
     """The project a command is about: the one named, else the one of the current folder.
 
     Args:
         project: A path as it was given, None for the current folder's project.
+        option: What `--project` names, for a command that takes the project as an argument too.
 
     Returns:
         A path that the linker takes.
 
     Raises:
-        UsageError: There is no project.
+        UsageError: There is no project, or it is named twice.
     """
+    if project is not None and option is not None:
+        raise _twice()
+    project = option if option is not None else project
     return _path_of(locate(_path(project)) if project is not None else _current())
 
 
-def resolve(project: str | None, prompt: str | None) -> Target:
+def resolve(project: str | None, prompt: str | None, option: str | None = None) -> Target:
     """Tell a project from a prompt.
 
     In a project's folder a first argument that names no file or folder is the prompt, unless it looks like a path: a
@@ -51,13 +55,20 @@ def resolve(project: str | None, prompt: str | None) -> Target:
     Args:
         project: The first argument.
         prompt: The second.
+        option: What `--project` names; then the first argument is the prompt.
 
     Returns:
         The project's path and the prompt.
 
     Raises:
-        UsageError: There is no such project.
+        UsageError: There is no such project, or it is named twice.
     """
+    if option is not None:
+        if prompt is not None or (project is not None and os.path.lexists(project)):
+            raise _twice()
+        project, prompt = option, project
+        if prompt is None or prompt.strip():
+            return Target(here_or_at(project), prompt)
     if prompt is not None and not prompt.strip():
         raise UsageError("the prompt is empty", hint="Leave it out to run with the default input.")
     if project is None:
@@ -77,6 +88,11 @@ def resolve(project: str | None, prompt: str | None) -> Target:
         raise UsageError(
             f"{project!r} is no project, and can't be the prompt: {error.message}", hint=error.hint
         ) from error
+
+
+def _twice() -> UsageError:
+    said = "the project is named twice, with --project and as an argument"
+    return UsageError(said, hint="Keep one of them.")
 
 
 def _named(project: str, prompt: str | None) -> Path:

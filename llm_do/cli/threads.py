@@ -34,7 +34,10 @@ def list_threads(
 
 @app.command(cls=LeanCommand)
 def show(
-    thread: Thread,
+    thread: Annotated[
+        str | None,
+        typer.Argument(metavar="THREAD", help="The thread's id; by default the thread used last.", show_default=False),
+    ] = None,
     project: p.OfProject = None,
     user: User = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="Messages at most, the latest.")] = 20,

@@ -36,6 +36,7 @@ def tools(
       llm-do tools analyst --format json
     """
     import json
+    import os
 
     from llm_do.cli.diagnostics import show
     from llm_do.cli.streams import claim_stdout, without_plugins
@@ -43,16 +44,21 @@ def tools(
 
     results = claim_stdout()
     without_plugins()
-    path = here_or_at(project)
+    from llm_do.errors import UsageError
     from llm_do.project.apart import check_apart
     from llm_do.ui.toollist import lines
 
-    found = check_apart(path, "llm_do.ui.toollist:tools_data", {"agent": agent}, seconds=seconds)
+    try:
+        found = check_apart(here_or_at(project), "llm_do.ui.toollist:tools_data", {"agent": agent}, seconds=seconds)
+    except UsageError as error:
+        if agent is None or not (os.sep in agent or os.path.lexists(agent)):
+            raise
+        raise UsageError(error.message, hint=f"For the project at {agent}, write --project {agent}.") from error
     if found.data is None:
         show(found, no_color=no_color)
         return 3
     if form == "json":
         results.write(json.dumps(found.data, indent=2) + "\n")
     else:
-        results.write("".join(f"{line}\n" for line in lines(found.data, width=results.columns)))
+        results.write_lines(lines(found.data, width=results.columns))
     return 0

@@ -10,12 +10,15 @@ from pydantic_ai.exceptions import (
     ModelAPIError,
     ModelAuthenticationError,
     ModelConnectionError,
+    ModelContextWindowExceededError,
     ModelHTTPError,
     ModelNotFoundError,
     ModelOverloadedError,
+    ModelQuotaExceededError,
     ModelRateLimitError,
     ModelServerError,
     ModelTimeoutError,
+    RunCancelled,
 )
 from pydantic_ai.exceptions import ModelUnavailableError as ProviderUnavailableError
 
@@ -32,19 +35,40 @@ PASSING = (
     ModelServerError,
     ModelTimeoutError,
     ProviderUnavailableError,
+    ConnectionError,
+    TimeoutError,
 )
+LASTING = (
+    ModelAuthenticationError,
+    ModelContextWindowExceededError,
+    ModelNotFoundError,
+    ModelQuotaExceededError,
+    RunCancelled,
+)
+BROKEN_OFF = ("TransportError", "APIConnectionError")
+"""What the HTTP clients and the providers' own libraries call a connection that failed, in every version of them."""
 
 
 def is_passing(error: BaseException) -> bool:
-    """Whether a request that failed so may succeed when it is made again: 408, 409, 429, 5xx, a lost connection.
+    """Whether a request that failed so may succeed when it is made again.
 
-    `error.retry_after` is how many seconds the provider asks to wait, if it does.
+    Args:
+        error: What the request raised, by PydanticAI's model of a provider or by a project's own.
+
+    Returns:
+        True for rate limits, overload, server errors (HTTP 408, 409, 425, 429, 5xx), timeouts and broken connections;
+        False for bad requests, missing keys, used-up quotas and everything that isn't the provider's.
     """
     if isinstance(error, FallbackExceptionGroup):
         return any(is_passing(member) for member in error.exceptions)
     if type(error) is ModelAPIError:  # without a category: the answer broke off
         return True
-    return isinstance(error, PASSING) or (isinstance(error, ModelHTTPError) and error.status_code in (408, 409))
+    if isinstance(error, LASTING):
+        return False
+    if isinstance(error, ModelHTTPError) and (error.status_code in (408, 409, 425, 429) or error.status_code >= 500):
+        return True
+    # A stream that breaks may raise the HTTP client's own error.
+    return isinstance(error, PASSING) or any(base.__name__ in BROKEN_OFF for base in type(error).__mro__)
 
 
 def explain_failure(error: Exception, model: str, *, agent: str = "", file: str | None = None) -> ModelError:

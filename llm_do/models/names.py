@@ -22,6 +22,7 @@ __all__ = [
     "RENAMED",
     "Choice",
     "ModelOverride",
+    "NameFault",
     "Origin",
     "ProviderInfo",
     "anchored",
@@ -29,6 +30,7 @@ __all__ = [
     "choose",
     "keys_at_hand",
     "local_server",
+    "name_fault",
     "parse_override",
     "split_name",
 ]
@@ -90,6 +92,21 @@ class Choice:
 
     names: tuple[str, ...]
     origin: Origin
+
+
+@frozen
+class NameFault:
+    """What is wrong with a model's name.
+
+    Args:
+        problem: What a sentence about the model says of it.
+        hint: What to write instead.
+        may_come: A factory that is registered later may yet serve it.
+    """
+
+    problem: str
+    hint: str
+    may_come: bool = False
 
 
 _OPENAI = ProviderInfo(("OPENAI_API_KEY",), "OPENAI_BASE_URL")
@@ -170,6 +187,28 @@ def split_name(name: str) -> tuple[str, str]:
     return (prefix, rest) if colon else ("", name)
 
 
+def name_fault(name: str, registered: Collection[str] = ()) -> NameFault | None:
+    """Why a name is none that a model could have; None for one that may be.
+
+    Args:
+        name: Such as `openai:gpt-5`, `local` or `script:answers.yaml`.
+        registered: Prefixes that the project's own factories serve.
+
+    Example:
+        >>> name_fault("gpt-5").problem, name_fault("gpt-5").hint
+        ('names no provider', 'did you mean `openai:gpt-5`?')
+    """
+    prefix, rest = split_name(name)
+    known = [*PROVIDERS, *BUILT_IN, *registered]
+    if prefix not in known:
+        if not prefix:
+            return NameFault("names no provider", _provider_hint(rest))
+        return NameFault("names an unknown provider", _spelling_hint(prefix, rest, known), may_come=True)
+    if not rest and prefix not in ("local", "test"):
+        return NameFault(f"lacks a name after {prefix!r}", f"write `{prefix}:NAME`")
+    return NameFault("is unknown", "write `test`") if prefix == "test" and rest else None
+
+
 def check_name(name: str, *, agent: str = "", file: str | None = None, registered: Collection[str] = ()) -> None:
     """Check that a name is one that a model could have.
 
@@ -182,24 +221,16 @@ def check_name(name: str, *, agent: str = "", file: str | None = None, registere
     Raises:
         ModelUnavailableError: There is no such provider, or the name lacks a part.
     """
-    prefix, rest = split_name(name)
-    known = [*PROVIDERS, *BUILT_IN, *registered]
-    whose = f" of agent {agent!r}" if agent else ""
-    if prefix not in known:
-        if not prefix:
-            problem, hint = f"the model {name!r}{whose} names no provider", _provider_hint(rest)
-        else:
-            problem, hint = f"the model {name!r}{whose} names an unknown provider", _spelling_hint(prefix, rest, known)
-    elif not rest and prefix not in ("local", "test"):
-        problem, hint = f"the model {name!r}{whose} lacks a name after {prefix!r}", f"write `{prefix}:NAME`"
-    elif prefix == "test" and rest:
-        problem, hint = f"the model {name!r}{whose} is unknown", "write `test`"
-    else:
-        return
-    raise ModelUnavailableError(problem, hint=hint, file=file)
+    fault = name_fault(name, registered)
+    if fault is not None:
+        whose = f" of agent {agent!r}" if agent else ""
+        raise ModelUnavailableError(f"the model {name!r}{whose} {fault.problem}", hint=fault.hint, file=file)
 
 
 def _provider_hint(name: str) -> str:
+    head, slash, tail = name.partition("/")
+    if slash and head in PROVIDERS and tail:
+        return f"did you mean `{head}:{tail}`?"
     for family, provider in FAMILIES.items():
         if name.startswith(family):
             return f"did you mean `{provider}:{name}`?"

@@ -122,9 +122,11 @@ class Asker:
             terminal.write("an answer to this can't be remembered\n")
             return None
         rules = proposals(request.call) if request.call is not None else []
+        # Only what is shown as it is can stand on a line to be edited.
+        text = next((rule for rule in rules if visible(rule) == rule), "") if terminal.edits else ""
         while True:
-            terminal.write(rules_text(rules, terminal.columns, exact=answer == "always"))
-            line = (await terminal.read_line() or "").strip()
+            terminal.write(rules_text(rules, terminal.columns, exact=answer == "always", edited=bool(text)))
+            line = (await (terminal.edit_line("rule: ", text) if text else terminal.read_line()) or "").strip()
             if not line:
                 return None
             if line == "0" and answer == "always":
@@ -133,6 +135,7 @@ class Asker:
             problem = _problem(rule, request)
             if problem is not None:
                 terminal.write(f"{visible(problem)}\n")
+                text = rule if text and visible(rule) == rule else text
             elif await self._confirmed(rule):
                 return ApprovalDecision(answer, pattern=rule)
 

@@ -92,10 +92,16 @@ def _packages() -> Iterator[Check]:
 
 def _models() -> Iterator[Check]:
     from llm_do.models.listing import available
-    from llm_do.models.names import PROVIDERS
+    from llm_do.models.names import PROVIDERS, name_fault
 
     wanted = os.environ.get("LLM_DO_MODEL")
-    yield Check("LLM_DO_MODEL", "ok" if wanted else "note", wanted or "not set")
+    fault = name_fault(wanted) if wanted else None
+    if wanted and fault is not None:
+        unless = ", unless a Python file of the project registers it" if fault.may_come else ""
+        hint = f"{fault.hint[:1].upper()}{fault.hint[1:]}"
+        yield Check("LLM_DO_MODEL", "note", f"{wanted} {fault.problem}{unless}", hint)
+    else:
+        yield Check("LLM_DO_MODEL", "ok" if wanted else "note", wanted or "not set")
     known = sorted({key for info in PROVIDERS.values() for key in info.keys})
     there = [key for key in known if os.environ.get(key)]
     yield Check(
@@ -146,9 +152,13 @@ def _encoding() -> Check:
 
 def _project(root: Path) -> Iterator[Check]:
     yield Check("project", "ok", str(root))
-    from llm_do.runtime.local_folder import FOLDER
+    from llm_do.runtime.local_folder import FOLDER, NOT_LINKED, is_linked
 
     folder = root / FOLDER
+    if is_linked(root):
+        yield Check("store", "note", f"{folder} is a link", f"Runs go on and aren't recorded. {NOT_LINKED}")
+        yield _clock(root)
+        return
     writable = os.access(folder if folder.exists() else root, os.W_OK)
     yield Check(
         "store",

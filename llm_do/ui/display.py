@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from llm_do.policy.display import visible
 from llm_do.runtime.events import Event, RetryEvent, TextDoneEvent, TextEvent, ThinkingEvent, WarningEvent
 from llm_do.ui.lines import event_line, warning_line
+from llm_do.ui.screen import terminal_columns
 
 if TYPE_CHECKING:
     from llm_do.ui.live import Live
@@ -75,8 +76,13 @@ class Display:
                 self.line(line)
 
     def line(self, text: str) -> None:
-        """Show one line, made harmless already."""
+        """Show one line, made harmless already; a terminal that is too narrow for it gets it folded."""
         self._close()
+        columns = terminal_columns()
+        if columns is not None and len(text) * 2 > columns:
+            from llm_do.ui.fold import fold
+
+            text = fold(text, columns)
         self._put(f"{text}\n")
 
     def foreign(self, text: str) -> None:

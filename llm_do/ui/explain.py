@@ -11,8 +11,9 @@ from llm_do.errors import UsageError
 from llm_do.policy.display import format_args, visible
 
 if TYPE_CHECKING:
+    from pydantic_ai import ToolDefinition
+
     from llm_do.project.project import Project
-    from llm_do.runtime.toolbox import FixedTool
 
 __all__ = ["explain_data", "lines"]
 
@@ -36,19 +37,30 @@ def explain_data(
     Raises:
         UsageError: There is no such agent or tool, or the arguments can't be read.
     """
+    from pydantic_ai import RunContext
+    from pydantic_ai.usage import RunUsage
+
     from llm_do.policy.digest import call_digest
+    from llm_do.policy.values import Verdict
     from llm_do.runtime.approve import answer_known, call_info, judge
+    from llm_do.runtime.calls import NULL_MODEL
     from llm_do.runtime.runtime import Runtime
     from llm_do.runtime.traits import ToolTraits, traits_of
+    from llm_do.runtime.wanted import required_by
 
     path, tool, rest = _found(project, words)
-    traits = traits_of(tool.tool_def.metadata) or ToolTraits()
-    args = _args(rest, tool.tool_def.parameters_json_schema, traits.primary)
+    traits = traits_of(tool.metadata) or ToolTraits()
+    args = _args(rest, tool.parameters_json_schema, traits.primary)
     warnings: list[str] = []
     runtime = Runtime(project, allow=allow, deny=deny)
     agent = path.rpartition("/")[2]
-    info = call_info(tool.tool_def.name, traits, args, agent=agent, path=path, depth=path.count("/") + 1)
-    decision = asyncio.run(judge(runtime, info, traits, warnings.append))
+    info = call_info(tool.name, traits, args, agent=agent, path=path, depth=path.count("/") + 1)
+    wants = required_by(traits, RunContext(deps=None, model=NULL_MODEL, usage=RunUsage(), tool_name=tool.name), tool)
+    wanted = wants(args) if wants is not None else None
+    if wanted is not None and wanted.effect == "deny":
+        # Its function knows more of a call in a run than there is here.
+        wanted = Verdict("ask", f"what its toolset wants shows at run time ({wanted.reason})", insists=True)
+    decision = asyncio.run(judge(runtime, info, traits, warnings.append, wanted))
     known = answer_known(runtime, info, decision, call_digest(info)) if decision.effect == "ask" else None
     return {
         "path": path,
@@ -64,7 +76,7 @@ def _decision(decision: Any) -> dict[str, Any]:
     return {name: getattr(decision, name) for name in ("effect", "source", "reason", "rule", "place", "person_only")}
 
 
-def _found(project: Project, words: Sequence[str]) -> tuple[str, FixedTool, Sequence[str]]:
+def _found(project: Project, words: Sequence[str]) -> tuple[str, ToolDefinition, Sequence[str]]:
     """The call path, the tool, and the words behind it."""
     entry = project.entry.name
     agent = words[0].rpartition("/")[2]
@@ -87,15 +99,15 @@ def _path(project: Project, agent: str) -> str:
     return next((way["path"] for way in graph_data(project)["paths"] if way["agent"] == agent), agent)
 
 
-def _tools(project: Project, agent: str) -> Mapping[str, FixedTool]:
+def _tools(project: Project, agent: str) -> Mapping[str, ToolDefinition]:
     from llm_do.runtime.build import builder_of
 
     spec = project.registry.agent(agent)
     assert spec is not None
-    return {tool.tool_def.name: tool for tool in builder_of(project).built(spec).tools}
+    return {tool.name: tool for tool in builder_of(project).built(spec).tools}
 
 
-def _tool(project: Project, agent: str, name: str) -> FixedTool:
+def _tool(project: Project, agent: str, name: str) -> ToolDefinition:
     tools = _tools(project, agent)
     if name not in tools:
         raise UsageError(

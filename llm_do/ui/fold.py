@@ -11,7 +11,7 @@ __all__ = ["fold"]
 
 _COLOR = re.compile(r"\x1b\[[\d;]*m")
 _LEAD = re.compile(rf"(?:{_COLOR.pattern}| )+")
-_BREAK = re.compile(r"(?<=\S) +(?=\S)(?!s(?:\W|$))")
+_BREAK = re.compile(r"(?<=\S)( +)(?=\S)(?!s(?:\W|$))")
 """Between words, but for a number of seconds and its unit."""
 
 _HANG = 2
@@ -46,16 +46,16 @@ def _pieces(line: str, columns: int) -> Iterator[str]:
         indent = ""
     lead = _LEAD.match(line)
     start = lead.end() if lead else 0
-    first, *words = _BREAK.split(line[start:])
+    first, *rest = _BREAK.split(line[start:])
     begun = line[:start] + first
     used = _width(begun)
-    for word in words:
+    for blanks, word in zip(rest[::2], rest[1::2], strict=True):
         size = _width(word)
-        if used + 1 + size > columns:
+        if used + len(blanks) + size > columns:
             yield begun
             begun, used = indent + word, len(indent) + size
         else:
-            begun, used = f"{begun} {word}", used + 1 + size
+            begun, used = begun + blanks + word, used + len(blanks) + size
     yield begun
 
 

@@ -10,8 +10,10 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from llm_do.policy.display import visible
-from llm_do.project.inventory import AgentTools, Inventory
-from llm_do.project.rights import Right, call_paths, right_of
+from llm_do.project.flows import FlowSpec, member_of
+from llm_do.project.inventory import AgentTools, Inventory, KnownTool, Origin
+from llm_do.project.rights import Right, agents_called, call_paths, right_of
+from llm_do.spec.flow_expression import show_flow
 from llm_do.ui.screen import paint
 
 if TYPE_CHECKING:
@@ -20,8 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["as_json", "dot", "graph_data", "mermaid", "permissions", "tree"]
 
-_EDGES = {"allow": "-->", "ask": "-.->", "deny": "--x"}
-_STYLES = {"allow": "solid", "ask": "dashed", "deny": "dotted"}
+_EDGES = {"allow": "-->", "ask": "-.->", "deny": "--x", "runs": "-->", "at run time": "-.->"}
+_STYLES = {"allow": "solid", "ask": "dashed", "deny": "dotted", "runs": "solid", "at run time": "dashed"}
 _STYLE_OF = {"allow": "good", "ask": "warn", "deny": "bad"}
 """Effect to style."""
 
@@ -33,18 +35,22 @@ def graph_data(project: Project) -> dict[str, Any]:
         project: The project.
 
     Returns:
-        `entry`, `agents` (each with the rights it has where it is called first), `roots` (agents that nothing but the
-        entry calls), and `paths` (each with its rights).
+        `entry`, `agents` (each with the rights it has where it is called first), `flows` (each with its members),
+        `roots` (the entry; or for a function, whose calls show at run time, what nothing else calls), and `paths` of
+        agents (each with its rights).
     """
     inventory = Inventory(project.registry)
     specs = {spec.name: spec for spec in project.registry.agents()}
+    flows = {name: _flow(item.value, project) for name, item in project.registry.items() if item.kind == "flow"}
     tools = {name: inventory.of(spec) for name, spec in specs.items()}
-    roots = _roots(project, tools)
-    start = () if project.entry.kind == "agent" else (project.entry.name,)
+    called = tools | {name: AgentTools([*map(_member, flow["members"])]) for name, flow in flows.items()}
+    roots = _roots(project, called, specs)
+    start = (project.entry.name,) if project.entry.kind == "function" else ()
     ways = {
         "/".join((*start, *path)): path[-1]
         for root in roots
-        for path in call_paths(root, tools, project.settings.max_depth)
+        for path in call_paths(root, called, project.settings.max_depth)
+        if path[-1] in specs
     }
     first: dict[str, str] = {}
     for way, name in ways.items():
@@ -58,6 +64,7 @@ def graph_data(project: Project) -> dict[str, Any]:
             _agent(project, specs[name], tools[name], first.get(name, name))
             for name in dict.fromkeys((*ways.values(), *specs))
         ],
+        "flows": [*flows.values()],
         "paths": [
             {"path": way, "agent": name, "tools": _rights(project, tools[name], way, name)}
             for way, name in ways.items()
@@ -66,14 +73,35 @@ def graph_data(project: Project) -> dict[str, Any]:
     }
 
 
-def _roots(project: Project, tools: Mapping[str, AgentTools]) -> list[str]:
-    """Where the picture begins: the entry agent, or for a function the agents that no other agent calls."""
-    if project.entry.kind == "agent":
-        return [project.entry.name]
-    called = {
-        tool.tool for name, own in tools.items() for tool in own.tools if tool.kind == "agent" and tool.tool != name
+def _flow(flow: FlowSpec, project: Project) -> dict[str, Any]:
+    members = [(name, member_of(flow, name, project.registry)) for name in flow.names()]
+    return {
+        "name": flow.name,
+        "mode": flow.mode,
+        "flow": show_flow(flow.steps) if flow.mode == "workflow" else None,
+        "description": flow.description,
+        "members": [{"name": name, "kind": found.kind if found is not None else "tool"} for name, found in members],
     }
-    return [name for name in tools if name not in called] or list(tools)
+
+
+def _member(member: Mapping[str, Any]) -> KnownTool:
+    """A flow's member as if it were its tool, for the ways that lead through the flow."""
+    kind = member["kind"] if member["kind"] in ("agent", "flow") else "function"
+    return KnownTool(member["name"], member["name"], kind, Origin(member["name"], None, 0))
+
+
+def _roots(project: Project, tools: Mapping[str, AgentTools], specs: Mapping[str, AgentSpec]) -> list[str]:
+    """Where the picture begins: the entry, or for a function what no agent and no flow calls."""
+    if project.entry.kind != "function":
+        return [project.entry.name]
+    called = {tool.tool for name, own in tools.items() for tool in agents_called(own) if tool.tool != name}
+    called |= {_name(target) for spec in specs.values() for target in spec.handoffs}
+    flows_first = sorted(tools, key=lambda name: name in specs)
+    return [name for name in flows_first if name not in called] or flows_first
+
+
+def _name(target: str | AgentSpec) -> str:
+    return target if isinstance(target, str) else target.name
 
 
 def _agent(project: Project, spec: AgentSpec, tools: AgentTools, way: str) -> dict[str, Any]:
@@ -88,6 +116,7 @@ def _agent(project: Project, spec: AgentSpec, tools: AgentTools, way: str) -> di
         "tools": _rights(project, tools, way, spec.name),
         "open": [origin.name for origin in tools.open],
         "server_side": [tool.tool_type for tool in spec.server_side_tools],
+        "handoffs": [_name(target) for target in spec.handoffs],
     }
 
 
@@ -106,6 +135,7 @@ def _right(right: Right, asked: bool) -> dict[str, Any]:
         "kind": right.tool.kind,
         "toolset": right.tool.toolset,
         "agent": right.tool.tool if right.tool.kind == "agent" else None,
+        "flow": right.tool.tool if right.tool.kind == "flow" else None,
         "effect": right.effect,
         "source": decision.source,
         "reason": decision.reason,
@@ -117,48 +147,42 @@ def _right(right: Right, asked: bool) -> dict[str, Any]:
 
 
 def tree(data: Mapping[str, Any], *, color: bool = False) -> str:
-    """Draw the agents as a tree; an agent that stands above itself is drawn once and marked.
+    """Draw the agents and flows as a tree; what stands above itself is drawn once and marked.
 
     Args:
         data: What `graph_data` made.
         color: Use ANSI colours.
     """
-    agents: Mapping[str, Any] = {agent["name"]: agent for agent in data["agents"]}
+    nodes: Mapping[str, Any] = {node["name"]: node for node in (*data["agents"], *data["flows"])}
     lines: list[str] = []
-    if data["entry"]["kind"] != "agent":
-        lines.append(paint(f"{visible(data['entry']['name'])}()", "name", color=color))
+    if data["entry"]["kind"] == "function":
+        note = paint("  what it calls shows at run time; it can reach:", "quiet", color=color)
+        lines.append(paint(f"{visible(data['entry']['name'])}()", "name", color=color) + note)
     drawn: set[str] = set()
     for root in data["roots"]:
-        lines += _branch(agents, root, "", (), drawn, color)
-    reached = {path["agent"] for path in data["paths"]}
-    left = [name for name in agents if name not in reached]
+        lines += _branch(nodes, root, "", (), drawn, color)
+    left = [name for name in nodes if name not in drawn]
     if left:
         lines.append(paint(f"not reached: {', '.join(left)}", "quiet", color=color))
-    if any(tool["rules"] for name in drawn for tool in agents[name]["tools"]):
-        lines += ["", paint("* rules decide by the arguments", "quiet", color=color)]
+    notes: list[str] = []
+    if any(tool["rules"] for name in drawn for tool in nodes[name].get("tools", ())):
+        notes.append("* rules decide by the arguments")
+    if data["policy_function"]:
+        notes.append(f"{visible(data['policy_function'])} has a say in every call")
+    if notes:
+        lines += ["", *(paint(note, "quiet", color=color) for note in notes)]
     return "".join(f"{line}\n" for line in lines)
 
 
 def _branch(
-    agents: Mapping[str, Any], name: str, indent: str, above: tuple[str, ...], drawn: set[str], color: bool
+    nodes: Mapping[str, Any], name: str, indent: str, above: tuple[str, ...], drawn: set[str], color: bool
 ) -> Iterator[str]:
-    agent = agents[name]
     if not above:
-        models = f"  {visible(', '.join(agent['models']))}" if agent["models"] else ""
-        yield paint(name, "name", color=color) + paint(models, "quiet", color=color)
+        yield _title(nodes[name], color)
     drawn.add(name)
-    rows: list[tuple[str, dict[str, Any] | None]] = []
-    for tool in agent["tools"]:
-        source = f"  {visible(tool['toolset'])}" if tool["toolset"] else ""
-        rows.append((f"{visible(tool['name'])}  {_effect(tool, color)}{paint(source, 'quiet', color=color)}", tool))
-    rows += [
-        (f"{visible(open_)}  " + paint("tools known at run time", "quiet", color=color), None)
-        for open_ in agent["open"]
-    ]
-    rows += [(f"{tool}  " + paint("run by the provider", "quiet", color=color), None) for tool in agent["server_side"]]
-    for index, (text, tool) in enumerate(rows):
+    rows = _rows(nodes, nodes[name], color)
+    for index, (text, callee) in enumerate(rows):
         last = index == len(rows) - 1
-        callee = tool["agent"] if tool is not None else None
         mark = ""
         if callee is not None and callee in (*above, name):
             mark, callee = "  ↺ recursion", None
@@ -166,7 +190,43 @@ def _branch(
             mark, callee = "  ↑ shown above", None
         yield f"{indent}{'└─ ' if last else '├─ '}{text}{paint(mark, 'quiet', color=color)}"
         if callee is not None:
-            yield from _branch(agents, callee, indent + ("   " if last else "│  "), (*above, name), drawn, color)
+            yield from _branch(nodes, callee, indent + ("   " if last else "│  "), (*above, name), drawn, color)
+
+
+def _title(node: Mapping[str, Any], color: bool) -> str:
+    """An agent's name and its models, or a flow's and how it works."""
+    said = (
+        ", ".join(node["models"]) if "models" in node else node["mode"] + (f": {node['flow']}" if node["flow"] else "")
+    )
+    return paint(node["name"], "name", color=color) + paint(f"  {visible(said)}" if said else "", "quiet", color=color)
+
+
+def _rows(nodes: Mapping[str, Any], node: Mapping[str, Any], color: bool) -> list[tuple[str, str | None]]:
+    """What stands below an agent or a flow: a line, and the agent or flow that follows it."""
+
+    def quiet(text: str) -> str:
+        return paint(f"  {text}", "quiet", color=color)
+
+    if "mode" in node:
+        return [
+            (_title(nodes[member["name"]], color), member["name"])
+            if member["kind"] != "tool" and member["name"] in nodes
+            else (visible(member["name"]) + quiet(_STEPS.get(member["kind"], "agent")), None)
+            for member in node["members"]
+        ]
+    rows: list[tuple[str, str | None]] = []
+    for tool in node["tools"]:
+        source = quiet(visible(tool["toolset"])) if tool["toolset"] else ""
+        callee = tool["agent"] or tool["flow"]
+        rows.append((f"{visible(tool['name'])}  {_effect(tool, color)}{source}", callee if callee in nodes else None))
+    rows += [(visible(open_) + quiet("tools known at run time"), None) for open_ in node["open"]]
+    rows += [(tool + quiet("run by the provider"), None) for tool in node["server_side"]]
+    return rows + [
+        (f"{target}{quiet('handed over to')}", target if target in nodes else None) for target in node["handoffs"]
+    ]
+
+
+_STEPS = {"tool": "function", "flow": "flow"}
 
 
 def _effect(tool: Mapping[str, Any], color: bool) -> str:
@@ -234,7 +294,13 @@ def mermaid(data: Mapping[str, Any]) -> str:
     lines = ["flowchart LR"]
     for (kind, name), number in ids.items():
         text = _mermaid_text(name)
-        shape = {"agent": f"[{text}]", "entry": f"[[{text}]]", "tool": f"({text})", "open": f"([{text}])"}[kind]
+        shape = {
+            "agent": f"[{text}]",
+            "entry": f"[[{text}]]",
+            "flow": f"{{{{{text}}}}}",
+            "tool": f"({text})",
+            "open": f"([{text}])",
+        }[kind]
         lines.append(f"  {number}{shape}")
     lines += [f"  {start} {_EDGES[effect]}|{effect}{star}| {end}" for start, end, effect, star in edges]
     return "".join(f"{line}\n" for line in lines)
@@ -247,7 +313,7 @@ def dot(data: Mapping[str, Any]) -> str:
         data: What `graph_data` made.
     """
     ids, edges = _numbered(data)
-    shapes = {"agent": "box", "entry": "box, peripheries=2", "tool": "ellipse", "open": "component"}
+    shapes = {"agent": "box", "entry": "box, peripheries=2", "flow": "hexagon", "tool": "ellipse", "open": "component"}
     lines = ["digraph project {", "  rankdir=LR;"]
     lines += [f"  {number} [label={_quoted(name)}, shape={shapes[kind]}];" for (kind, name), number in ids.items()]
     lines += [
@@ -265,21 +331,26 @@ def _numbered(data: Mapping[str, Any]) -> tuple[dict[tuple[str, str], str], list
         return ids.setdefault((kind, name), f"n{len(ids)}")
 
     entry = data["entry"]
-    kinds = {agent["name"]: "agent" for agent in data["agents"]}
-    if entry["kind"] == "agent":
-        kinds[entry["name"]] = "entry"
-    else:
+    kinds = {agent["name"]: "agent" for agent in data["agents"]} | {flow["name"]: "flow" for flow in data["flows"]}
+    if entry["kind"] == "function":
         start = number("entry", f"{entry['name']}()")
-        edges += [(start, number("agent", root), "allow", "") for root in data["roots"]]
+        edges += [(start, number(kinds[root], root), "at run time", "") for root in data["roots"]]
+    else:
+        kinds[entry["name"]] = "entry"
+    for flow in data["flows"]:
+        start = number(kinds[flow["name"]], flow["name"])
+        for member in flow["members"]:
+            edges.append((start, number(kinds.get(member["name"], "tool"), member["name"]), "runs", ""))
     for agent in data["agents"]:
         start = number(kinds[agent["name"]], agent["name"])
         for tool in agent["tools"]:
-            callee = tool["agent"]
+            callee = tool["agent"] or tool["flow"]
             owner = f"{tool['toolset']}: " if tool["toolset"] else ""
             end = number(kinds[callee], callee) if callee in kinds else number("tool", owner + tool["name"])
             edges.append((start, end, tool["effect"], "*" if tool["rules"] else ""))
         for name in (*agent["open"], *agent["server_side"]):
             edges.append((start, number("open", name), "ask" if name in agent["open"] else "allow", ""))
+        edges += [(start, number(kinds.get(name, "agent"), name), "runs", "") for name in agent["handoffs"]]
     return ids, list(dict.fromkeys(edges))
 
 

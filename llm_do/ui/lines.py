@@ -46,7 +46,9 @@ def _said(event: Event) -> str | None:
         case ToolResultEvent():
             return f" < {visible(event.tool_name)}: {event.status}: {shorten(event.result)}"
         case ApprovalRequestedEvent():
-            return f" ? {visible(event.tool_name)} needs approval: {shorten(event.rule or 'by default')}"
+            return (
+                f" ? {visible(event.tool_name)} needs approval: {shorten(event.rule or event.reason or 'by default')}"
+            )
         case ApprovalResolvedEvent():
             said = "allowed" if event.decision == "allow" else "denied"
             return f" ? {visible(event.tool_name)} {said} by {event.by}"

@@ -6,13 +6,13 @@ behind a bar of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Literal, TypeAlias
 
 from llm_do.policy.display import format_args, visible
 from llm_do.runtime.approvals import ApprovalRequest
 from llm_do.ui.screen import paint
-from llm_do.ui.text import wrap
+from llm_do.ui.text import wrap, wrap_words
 
 __all__ = ["NOTE", "choices_text", "help_text", "parse_answer", "question_text", "rules_text"]
 
@@ -51,6 +51,10 @@ _HELP = (
     "  p calls that a rule allows, in this session",
     "  w this call or a rule, for good (.llm-do/approvals.json)",
 )
+_TYPED = "a number, another rule, or nothing to go back:"
+_Wrap: TypeAlias = "Callable[[str, int], Iterator[str]]"
+"""Breaks a line: `wrap` keeps what a model wrote as it is, `wrap_words` is for prose of ours."""
+
 _LINE = "    | "
 _MORE = "    \\ "
 
@@ -83,23 +87,25 @@ def help_text(columns: int = 80) -> str:
     Args:
         columns: Columns of the terminal.
     """
-    lines = [line for text in _HELP for line in _continued(text, max(columns - 1, 20))]
+    lines = [line for text in _HELP for line in _continued(text, max(columns - 1, 20), wrap_words)]
     return "".join(f"{line}\n" for line in lines)
 
 
-def rules_text(rules: Sequence[str], columns: int = 80, *, exact: bool = False) -> str:
+def rules_text(rules: Sequence[str], columns: int = 80, *, exact: bool = False, edited: bool = False) -> str:
     """The rules that are proposed for an answer that lasts, and what is asked then.
 
     Args:
         rules: The proposals.
         columns: Columns of the terminal.
         exact: Offer this very call too.
+        edited: One of them stands on the line that follows, to be edited.
     """
     shown = {"0": "exactly this call"} if exact else {}
     shown |= {str(number): visible(rule) for number, rule in enumerate(rules, 1)}
     lines = [line for key, text in shown.items() for line in _continued(f"  {key} {text}", max(columns - 1, 20))]
-    asked = "a number, another rule, or nothing to go back: "
-    return "".join(f"{line}\n" for line in lines) + asked
+    question = "Enter takes the rule; edit it, type another or a number, or Ctrl-D to go back" if edited else _TYPED
+    asked = wrap_words(question, max(columns - 2, 20))
+    return "".join(f"{line}\n" for line in lines) + "\n  ".join(asked) + ("\n" if edited else " ")
 
 
 def question_text(request: ApprovalRequest, columns: int = 80, *, color: bool = False) -> str:
@@ -114,7 +120,7 @@ def question_text(request: ApprovalRequest, columns: int = 80, *, color: bool = 
         Lines, with a line break at the end.
     """
     room = max(columns - 1, 20)
-    asks = _continued(f"{visible(request.agent_path)} wants to call {visible(request.tool_name)}", room)
+    asks = _continued(f"{visible(request.agent_path)} wants to call {visible(request.tool_name)}", room, wrap_words)
     lines = [paint(line, "question", color=color) for line in asks]
     if request.description:
         lines += _named("what", visible(request.description, lines=True), room)
@@ -124,7 +130,7 @@ def question_text(request: ApprovalRequest, columns: int = 80, *, color: bool = 
         lines.append("  (no arguments)")
     if request.diff:
         lines += ["  changes:", *_changes(visible(request.diff.removesuffix("\n"), lines=True), room, color=color)]
-    lines += _named("asked because", visible(_why(request)), room)
+    lines += _named("asked because", visible(_why(request)), room, wrap_words)
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -134,22 +140,25 @@ def _why(request: ApprovalRequest) -> str:
     return request.reason or "calls of this tool are asked about"
 
 
-def _named(name: str, text: str, room: int) -> list[str]:
+def _named(name: str, text: str, room: int, pieces: _Wrap = wrap) -> list[str]:
     line = f"  {name}: {text}"
     if "\n" not in text and next(wrap(line, room)) == line:
         return [line]
-    return [*_continued(f"  {name}:", room), *_block(text, room)]
+    return [*_continued(f"  {name}:", room), *_block(text, room, pieces)]
 
 
-def _continued(line: str, room: int) -> list[str]:
-    first = next(wrap(line, room))
-    return [first, *(f"{_MORE}{piece}" for piece in wrap(line[len(first) :], room - len(_MORE)) if piece)]
+def _continued(line: str, room: int, pieces: _Wrap = wrap) -> list[str]:
+    first = next(pieces(line, room))
+    rest = line[len(first) :]
+    if pieces is wrap_words:
+        rest = rest.lstrip(" ")
+    return [first, *(f"{_MORE}{piece}" for piece in pieces(rest, room - len(_MORE)) if piece)]
 
 
-def _block(text: str, room: int) -> Iterator[str]:
+def _block(text: str, room: int, pieces: _Wrap = wrap) -> Iterator[str]:
     for line in text.split("\n"):
         mark = _LINE
-        for piece in wrap(line, room - len(_LINE)):
+        for piece in pieces(line, room - len(_LINE)):
             yield f"{mark}{piece}"
             mark = _MORE
 

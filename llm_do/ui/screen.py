@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-__all__ = ["can_animate", "draws_lines", "is_plain", "paint", "wants_color"]
+__all__ = ["can_animate", "draws_lines", "is_plain", "paint", "terminal_columns", "wants_color"]
 
 _STYLES: Mapping[str, str] = {
     "good": "32",
@@ -43,6 +43,14 @@ def paint(text: str, style: str, *, color: bool = True) -> str:
         color: Whether colours are wanted.
     """
     return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if color and text else text
+
+
+def terminal_columns(number: int = 2) -> int | None:
+    """How wide the terminal behind a file descriptor is; None where there is none, or it doesn't say."""
+    try:
+        return os.get_terminal_size(number).columns or None
+    except OSError:
+        return None
 
 
 def draws_lines(environ: Mapping[str, str]) -> bool:

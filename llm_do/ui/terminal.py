@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import select
+import signal
 import stat
 import sys
 import threading
@@ -118,6 +119,39 @@ class Terminal:
 
             with suppress(OSError, termios.error):
                 termios.tcflush(self._reads, termios.TCIFLUSH)
+
+    @property
+    def edits(self) -> bool:
+        """Whether `edit_line` lets a person edit the line, and not only type it."""
+        return sys.platform != "win32"
+
+    async def edit_line(self, mark: str, text: str) -> str | None:
+        """Let a person edit a line, or type it where there is no line editor.
+
+        Args:
+            mark: What stands in front of the line.
+            text: What stands on it, harmless already.
+
+        Returns:
+            The line; None at the end of input.
+        """
+        if not self.edits:
+            self.write(mark)
+            return await self.read_line()
+        from llm_do.ui.editing import edit_line
+
+        def size() -> tuple[int, int]:
+            with suppress(OSError):
+                found = os.get_terminal_size(self._writes)
+                return found.columns or 80, found.lines or 24
+            return 80, 24
+
+        try:
+            return await edit_line(self._reads, self._writes, mark, text, size)
+        except KeyboardInterrupt:
+            # The line editor reads Ctrl-C as a key; it means what it means everywhere else.
+            signal.raise_signal(signal.SIGINT)
+            return None
 
     async def read_line(self) -> str | None:
         """Wait for a line; the event loop goes on meanwhile, and cancelling ends the wait.

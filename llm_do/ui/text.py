@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from llm_do.policy.digest import canonical_json
 from llm_do.policy.display import visible
 
-__all__ = ["call_text", "cut", "shorten", "width", "wrap"]
+__all__ = ["call_text", "cut", "shorten", "width", "wrap", "wrap_words"]
 
 
 def width(char: str) -> int:
@@ -54,6 +54,30 @@ def wrap(text: str, columns: int) -> Iterator[str]:
             start, used = index, 0
         used += size
     yield text[start:]
+
+
+def wrap_words(text: str, columns: int) -> Iterator[str]:
+    """The pieces of one line of prose, broken between words; a word that is longer than a line is broken anywhere.
+
+    Args:
+        text: The line. The blanks that it is broken at are left out.
+        columns: Columns of a piece.
+
+    Example:
+        >>> list(wrap_words("one two three", 8))
+        ['one two', 'three']
+    """
+    left = text
+    while True:
+        piece = next(wrap(left, columns))
+        end = len(piece)
+        if end < len(left) and left[end] != " ":
+            blank = max(piece.rfind(" "), 0)
+            end = blank if piece[:blank].strip(" ") else end
+        yield left[:end].rstrip(" ") if end < len(left) else left
+        left = left[end:].lstrip(" ")
+        if not left:
+            return
 
 
 def shorten(value: object, limit: int = 160) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from llm_do.policy.display import visible
 
 if TYPE_CHECKING:
-    from pydantic_ai.toolsets import AbstractToolset
+    from pydantic_ai import ToolDefinition
 
     from llm_do.project.project import Project
 
@@ -49,12 +49,9 @@ def tools_data(project: Project, agent: str | None = None) -> dict[str, Any]:
 
 def _agent(project: Project, spec: Any) -> dict[str, Any]:
     from llm_do.runtime.build import builder_of
-    from llm_do.runtime.toolbox import Toolbox
 
     built = builder_of(project).built(spec)
-    boxes = [toolset for toolset in built.agent.toolsets if isinstance(toolset, Toolbox)]
-    tools = [_tool(name, tool.tool_def) for box in boxes for name, tool in box.fixed.items()]
-    open_ = [_listed_as(toolset) for box in boxes for toolset in box.live]
+    tools = [_tool(tool, conditional=tool.name in built.conditional) for tool in built.tools]
     output: Any = spec.output_type
     if output is str:
         output = None
@@ -66,35 +63,22 @@ def _agent(project: Project, spec: Any) -> dict[str, Any]:
         "name": spec.name,
         "description": spec.description,
         "tools": tools,
-        "open": open_,
+        "open": list(built.open),
         "server_side": [tool.tool_type for tool in spec.server_side_tools],
         "output": output,
     }
 
 
-def _listed_as(toolset: AbstractToolset[Any]) -> str:
-    """The name that the agent lists a toolset by, which is not always its own."""
-    from pydantic_ai.toolsets import WrapperToolset
-
-    from llm_do.runtime.tools import StampedToolset
-
-    inner = toolset
-    while isinstance(inner, WrapperToolset):
-        if isinstance(inner, StampedToolset):
-            return inner.name
-        inner = inner.wrapped
-    return str(toolset.id or toolset.label)
-
-
-def _tool(name: str, definition: Any) -> dict[str, Any]:
+def _tool(definition: ToolDefinition, *, conditional: bool) -> dict[str, Any]:
     from llm_do.runtime.traits import traits_of
 
     traits = traits_of(definition.metadata)
     return {
-        "name": name,
+        "name": definition.name,
         "description": definition.description,
         "kind": traits.kind if traits is not None else "function",
         "toolset": traits.toolset if traits is not None else None,
+        "conditional": conditional,
         "parameters": definition.parameters_json_schema,
     }
 
@@ -126,7 +110,7 @@ def _lines_of(tool: Mapping[str, Any], width: int) -> Iterator[str]:
         f"{name}: {type_text(part, schema)}" + ("" if name in required else _default(part))
         for name, part in properties.items()
     )
-    source = f"  [{tool['toolset'] or tool['kind']}]"
+    source = f"  [{tool['toolset'] or tool['kind']}{', shown where a run allows it' if tool['conditional'] else ''}]"
     yield visible(f"  {tool['name']}({shown}){source}")
     first = (tool["description"] or "").strip().partition("\n\n")[0]
     for line in textwrap.wrap(" ".join(first.split()), max(width - 6, 20)):

@@ -59,6 +59,22 @@ def test_lines_of_a_pipe_are_turns_of_one_conversation(project: Callable[..., Pa
     assert said["prompt"].out == "first: hello\n"
 
 
+def test_a_model_that_cannot_be_leaves_the_one_there_was(project: Callable[..., Path]) -> None:
+    root = project(ANSWERS)
+    lines = b"one\n/model gpt-5\n/model opnai:gpt-5\n/model\ntwo\n/model main=test\n"
+
+    said = run_many({"chat": (["chat"], root, lines)})["chat"]
+
+    assert said.out == "first: one\nsecond, **bold**: two\n"
+    assert said.err.splitlines() == [
+        "error: the model 'gpt-5' names no provider. Did you mean `openai:gpt-5`?",
+        "error: the model 'opnai:gpt-5' names an unknown provider. Did you mean `openai:gpt-5`?",
+        "model: what each agent names",
+        "model: what each agent names",
+        "model of main: test",
+    ]
+
+
 def test_a_turn_that_fails_leaves_the_conversation_usable_and_its_code(project: Callable[..., Path]) -> None:
     root = project('- {error: {status: 400, message: "no"}}\n- text: "{input}"')
 
@@ -148,3 +164,30 @@ def test_a_chat_with_an_entry_that_takes_fields_says_so_before_anything_is_said(
         "error: a chat says text, and the entry takes bike: int. "
         "Name an agent with --entry, or give fields to `llm-do run` with --field.\n"
     )
+
+
+def test_on_a_narrow_terminal_the_help_stands_below_its_commands(terminal: Callable[..., Screen]) -> None:
+    screen = terminal("--no-record", columns=40)
+    screen.wait(PROMPT)
+    screen.type("/help\r")
+    screen.wait("/quit")
+    screen.wait(PROMPT)
+    shown = screen.lines
+
+    at = shown.index("/model [[AGENT=]MODEL]")
+    assert shown[at + 1 : at + 3] == ["    the model of every agent, or another", "    one from now on"]
+    screen.type("\x04")
+    assert screen.end() == 0
+
+
+def test_on_a_wide_terminal_the_help_has_two_columns(terminal: Callable[..., Screen]) -> None:
+    screen = terminal("--no-record", columns=80)
+    screen.wait(PROMPT)
+    screen.type("/help\r")
+    screen.wait("/quit")
+    screen.wait(PROMPT)
+
+    assert "/undo                   take the last turn back; what its tools did stays done" in screen.lines
+    assert f"{'':24}one of these back" in screen.lines
+    screen.type("\x04")
+    assert screen.end() == 0

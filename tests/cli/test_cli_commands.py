@@ -166,6 +166,27 @@ def test_a_dry_run_shows_what_would_run_and_runs_nothing(project: Callable[..., 
     assert (ended["nobody"].code, "Did you mean 'send'?" in ended["nobody"].err) == (2, True)
 
 
+def test_a_model_that_cannot_be_is_refused_before_anything_runs(project: Callable[..., Path]) -> None:
+    root = project("- tools: [{name: shout}]\n- text: done")
+    calls = {
+        "prefix": ["x", "--model", "opnai:gpt-5"],
+        "bare": ["x", "--model", "main=gpt-5", "--output", "json"],
+        "agent": ["x", "--model", "mian=openai:gpt-5", "--approve-all"],
+    }
+
+    ended: dict[str, Ended] = run_many({name: (["run", *args], root, b"") for name, args in calls.items()})
+
+    assert ended["prefix"].code == 7
+    assert ended["prefix"].err == (
+        "error: the model 'opnai:gpt-5' names an unknown provider. Did you mean `openai:gpt-5`?\n"
+    )
+    assert ended["bare"].json["errors"][0]["message"] == "the model 'gpt-5' names no provider"
+    assert (ended["agent"].code, ended["agent"].out) == (0, "done\n")
+    assert "warning: a model is named for 'mian', and the project has no such agent. Did you mean `main`?\n" in (
+        ended["agent"].err
+    )
+
+
 def test_options_reach_the_run(project: Callable[..., Path]) -> None:
     answers = "- tools: [{name: send, args: {to: ann}}, {name: shout}]\n- text: '{tool}'"
     root = project(answers)

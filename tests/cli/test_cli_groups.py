@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.cli.cli_processes import run_many
+from tests.cli.cli_terminal import Screen
 
 
 def test_a_group_without_a_command_shows_its_help_and_not_an_error_in_one_line(project: Callable[..., Path]) -> None:
@@ -43,11 +44,88 @@ def test_a_project_given_as_an_argument_where_none_is_taken_is_told_the_option(p
         {
             "threads": (["threads", "list", "shop"], root, b""),
             "tools": (["tools", "shop"], root, b""),
+            "folder": (["tools", "../project"], root, b""),
+            "nowhere": (["tools", "project"], root.parent, b""),
             "schema": (["schema", "agent", "shop"], root, b""),
         }
     )
 
-    assert [each.code for each in ended.values()] == [2, 2, 2]
+    assert [each.code for each in ended.values()] == [2] * 5
     assert "The project is named with --project." in ended["threads"].err
     assert "another project is named with --project" in ended["tools"].err
+    assert ended["folder"].err.endswith(" For the project at ../project, write --project ../project.\n")
+    assert ended["nowhere"].err.endswith(" For the project at project, write --project project.\n")
     assert "--project" not in ended["schema"].err
+
+
+def test_every_command_that_reads_a_project_takes_it_as_an_option_and_not_twice(project: Callable[..., Path]) -> None:
+    root = project("- text: 'said {input}'")
+    away = root.parent
+    commands = ["run", "chat", "check", "graph", "doctor"]
+    calls = {
+        "run": ["run", "-p", "project", "hello"],
+        "chat": ["chat", "--project", "project", "--no-record"],
+        "check": ["check", "-p", "project"],
+        "graph": ["graph", "-p", "project"],
+        "doctor": ["doctor", "-p", "project"],
+        "prompt": ["run", "-p", "project", "look at src/main.py, or not"],
+        "empty": ["run", "-p", "project", " "],
+        "many": ["run", "-p", "project", "hello", "again"],
+    }
+    twice = {f"{name} twice": [name, "project", "-p", "project"] for name in commands}
+
+    ended = run_many({name: (args, away, b"hi\n") for name, args in {**calls, **twice}.items()})
+
+    assert [ended[name].code for name in commands] == [0] * 5
+    assert (ended["run"].out, ended["chat"].out) == ("said hello\n", "said hi\n")
+    assert ended["prompt"].out == "said look at src/main.py, or not\n"
+    assert (ended["empty"].code, ended["empty"].out) == (2, "")
+    said = "error: the project is named twice, with --project and as an argument. Keep one of them.\n"
+    assert [ended[name].err for name in ("many", *twice)] == [said] * 6
+
+
+def test_without_an_id_the_latest_run_and_thread_are_shown(project: Callable[..., Path]) -> None:
+    root = project("- text: done")
+    run_many({"none": (["threads", "set", "other", "model=test"], root, b"")})
+    before = run_many({"runs": (["runs", "show"], root, b"")})["runs"]
+    for thread in ("a", "b"):
+        run_many({"run": (["run", f"in {thread}", "--thread", thread], root, b"")})
+
+    ended = run_many({name: ([name, "show"], root, b"") for name in ("runs", "threads")})
+
+    assert (before.code, before.err) == (2, "error: there are no runs.\n")
+    assert 'main  input {"input": "in b"' in ended["runs"].out
+    assert ended["threads"].out.startswith("thread b, 2 messages")
+
+
+def test_a_thread_takes_no_model_that_cannot_be(project: Callable[..., Path]) -> None:
+    root = project()
+    calls = {"bare": "model=gpt-5", "list": 'model=["test", "locl"]', "prefix": "model=mine:x", "none": "model="}
+
+    ended = run_many({name: (["threads", "set", "t", said], root, b"") for name, said in calls.items()})
+
+    assert [each.code for each in ended.values()] == [2, 2, 0, 0]
+    assert "the model 'gpt-5' names no provider. Did you mean `openai:gpt-5`?" in ended["bare"].err
+    assert "Did you mean `local`?" in ended["list"].err
+    assert ended["prefix"].err.startswith("warning: the model 'mine:x' names an unknown provider, unless a Python file")
+    assert "mine:x" in ended["prefix"].out
+    assert ended["none"].err == ""
+
+
+def test_lists_are_folded_between_words_on_a_terminal_and_json_is_not(project: Callable[..., Path]) -> None:
+    root = project("- tools: [{name: shout}]\n- text: an answer that is a little longer than the terminal is wide")
+    run_many({"run": (["run", ".", "hello", "--thread", "t", "--approve-all"], root, b"")})
+
+    shown = {}
+    for args in (["runs", "show"], ["threads", "show"], ["tools"], ["threads", "export", "t"]):
+        screen = Screen(args, root, 40)
+        assert screen.end() == 0
+        shown[" ".join(args)] = screen.raw
+        screen.close()
+    exported = shown.pop("threads export t")
+
+    for text in shown.values():
+        lines = text.replace("\r\n", "\n").split("\n")
+        assert max(map(len, lines)) <= 40
+    assert "an answer that is a little" in " ".join(shown["runs show"].split())
+    assert max(map(len, exported.split("\r\n"))) > 80

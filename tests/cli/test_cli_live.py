@@ -133,9 +133,9 @@ def test_an_answer_for_good_is_kept_and_asks_no_more(terminal: Callable[..., Scr
     first = terminal(ASK)
     first.wait("abort the run: ")
     first.type("w\n")
-    first.wait("to go back: ")
+    first.wait("rule: ")
     first.type("send(to=bob)\n")
-    first.wait("to go back: ")
+    first.wait("rule: ")
     first.type("1\n")
     assert first.end() == 0
     second = terminal(ASK)
@@ -152,12 +152,51 @@ def test_a_rule_for_the_session_covers_the_next_call(terminal: Callable[..., Scr
     screen = terminal(calls + "- text: over")
     screen.wait("abort the run: ")
     screen.type("p\n")
-    screen.wait("to go back: ")
+    screen.wait("rule: ")
     screen.type("main:send(to=ann)\n")
 
     assert screen.end() == 0
     assert screen.raw.count("wants to call") == 1
     assert screen.lines[-2] == "over"
+
+
+def test_the_proposed_rule_stands_on_the_line_and_can_be_edited(terminal: Callable[..., Screen]) -> None:
+    calls = "".join(f"- tools: [{{name: send, args: {{to: ann, text: {text}}}}}]\n" for text in ("a", "b", "c"))
+    screen = terminal(calls + "- text: over", columns=120)
+    screen.wait("abort the run: ")
+    screen.type("p\n")
+    screen.wait("text=a)")
+    screen.wait("rule: ")
+    screen.type("\x04")  # Ctrl-D goes back
+    screen.wait("abort the run: ")
+    screen.type("p\n")
+    screen.wait("rule: ")
+    screen.wait("text=a)")
+    screen.type("\x1b[C\x7f\x7f*)\n")  # to the end of the line, and another end for it
+
+    assert screen.end() == 0
+    assert screen.raw.count("wants to call") == 1
+    assert "rule: main:send(to=ann, text=*)" in screen.lines
+    assert screen.lines[-2] == "over"
+
+
+def test_the_proposed_rule_is_taken_by_enter_and_ctrl_c_ends_the_run(terminal: Callable[..., Screen]) -> None:
+    first = terminal(ASK)
+    first.wait("abort the run: ")
+    first.type("p\n")
+    first.wait("rule: ")
+    first.wait("text=hello)")
+    first.type("\n")
+    assert first.end() == 0
+    second = terminal(ASK)
+    second.wait("abort the run: ")
+    second.type("p\n")
+    second.wait("rule: ")
+    second.wait("text=hello)")
+    second.type("\x03")
+
+    assert second.end() == 130
+    assert "(the question about send is over)" in second.raw
 
 
 def test_nothing_a_tool_prints_moves_the_cursor(terminal: Callable[..., Screen], team: Callable[..., Path]) -> None:

@@ -59,6 +59,17 @@ def test_the_doctor_tells_what_is_there_and_never_shows_a_key(tmp_path: Path, mo
     assert {"python", "extra local", "extra otel", "sandbox", "locale", "store", "local model"} <= set(found)
 
 
+def test_the_doctor_says_that_the_variables_model_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from llm_do.ui.checkup import checkup
+
+    monkeypatch.setenv("LLM_DO_MODEL", "opnai:gpt-5")
+
+    found = next(check for check in checkup(tmp_path) if check.name == "LLM_DO_MODEL")
+
+    assert (found.status, found.hint) == ("note", "Did you mean `openai:gpt-5`?")
+    assert found.found.startswith("opnai:gpt-5 names an unknown provider")
+
+
 def test_the_doctor_prints_json_and_ends_with_one_when_something_is_broken(tmp_path: Path) -> None:
     (tmp_path / "project.json").write_text("{}")
     well = run_many({"x": (["doctor", "--json"], tmp_path, b"")})["x"]

@@ -32,6 +32,13 @@ CASES: dict[str, tuple[str, list[str], list[int], str, int]] = {
     "tool, terminated": (tool("sleep", "seconds: 60"), ["--output", "events"], [signal.SIGTERM], "begun", 143),
     "blocked tool": (tool("block", "seconds: 60"), [], [signal.SIGTERM], "begun", 143),
     "blocked tool, twice": (tool("block", "seconds: 60"), [], [signal.SIGINT, signal.SIGINT], "begun", 130),
+    "blocked tool, twice, told": (
+        tool("block", "seconds: 60"),
+        ["--output", "events"],
+        [signal.SIGINT, signal.SIGINT],
+        "begun",
+        130,
+    ),
     "child process": (tool("spawn"), [], [signal.SIGTERM], "begun", 143),
 }
 
@@ -71,7 +78,7 @@ def test_a_signal_gives_its_exit_code_within_two_seconds(
     assert seconds < 20  # the tools sleep 60; how long the rest takes is the machine's affair
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name != "tool, terminated"])
+@pytest.mark.parametrize("name", [name for name in CASES if not CASES[name][1]])
 def test_an_interrupted_run_prints_one_json_object(ended: dict[str, tuple[int, str, float, Path]], name: str) -> None:
     assert json.loads(ended[name][1])["status"] == "interrupted"
 
@@ -81,6 +88,14 @@ def test_events_tell_of_the_interruption(ended: dict[str, tuple[int, str, float,
 
     assert (events[-1]["type"], events[-1]["status"]) == ("run_failed", "interrupted")
     assert [event["status"] for event in events if event["type"] == "tool_result"] == ["cancelled"]
+
+
+def test_a_run_that_is_killed_ends_with_its_own_last_event(ended: dict[str, tuple[int, str, float, Path]]) -> None:
+    events = [json.loads(line) for line in ended["blocked tool, twice, told"][1].splitlines()]
+
+    assert [event["seq"] for event in events] == list(range(len(events)))
+    assert (events[-1]["type"], events[-1]["status"]) == ("run_failed", "interrupted")
+    assert {event["run_id"] for event in events} == {events[0]["run_id"]}
 
 
 def test_tools_clean_up_and_child_processes_are_killed(ended: dict[str, tuple[int, str, float, Path]]) -> None:

@@ -33,6 +33,10 @@ def test_seconds_stay_with_their_number() -> None:
     assert fold("completed: 1 step, 10.2 s, all", 23) == "completed: 1 step,\n  10.2 s, all"
 
 
+def test_columns_of_a_table_stay_apart() -> None:
+    assert fold("a   b  c and more", 12) == "a   b  c and\n  more"
+
+
 @given(WORDS, st.integers(1, 60))
 def test_nothing_is_lost_and_only_single_words_are_longer_than_the_terminal(words: list[str], columns: int) -> None:
     folded = fold(" ".join(words), columns)

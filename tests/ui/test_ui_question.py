@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from llm_do.policy.display import format_args
 from llm_do.runtime.approvals import ApprovalRequest
 from llm_do.ui.question import choices_text, help_text, parse_answer, question_text, rules_text
+from llm_do.ui.text import width, wrap_words
 
 DIFF = "--- a/notes.md\n+++ b/notes.md\n@@ -1 +1 @@\n-old\n+new\n"
 
@@ -55,6 +56,33 @@ def test_long_lines_go_on_behind_a_mark_of_their_own() -> None:
     lines = question_text(request(args={"text": "x" * 100}), columns=40).splitlines()
 
     assert lines[1:5] == ["  text:", "    | " + "x" * 33, "    \\ " + "x" * 33, "    \\ " + "x" * 33]
+
+
+def test_prose_of_ours_is_broken_between_words_behind_marks() -> None:
+    reason = "send is asked about by default: no rule speaks of it"
+    lines = question_text(request(agent_path="main/writer/editor", reason=reason), columns=40).splitlines()
+
+    assert lines == [
+        "main/writer/editor wants to call",
+        "    \\ write_file",
+        "  (no arguments)",
+        "  asked because:",
+        "    | send is asked about by default:",
+        "    \\ no rule speaks of it",
+    ]
+
+
+@settings(deadline=None)
+@given(st.lists(st.text(alphabet="ab日", min_size=1, max_size=12)), st.integers(2, 30))
+def test_words_are_wrapped_whole_where_they_fit_and_none_is_lost(words: list[str], columns: int) -> None:
+    pieces = list(wrap_words(" ".join(words), columns))
+
+    def fits(word: str) -> bool:
+        return sum(map(width, word)) <= columns
+
+    assert "".join("".join(pieces).split()) == "".join(words)
+    assert all(map(fits, pieces))
+    assert {word for word in words if fits(word)} <= set(" ".join(pieces).split())
 
 
 @settings(deadline=None)

@@ -1,0 +1,88 @@
+"""A line that stands there to be taken, edited or typed over; drawn by prompt_toolkit, which is imported when it is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+__all__ = ["edit_line"]
+
+
+async def edit_line(reads: int, writes: int, mark: str, text: str, size: Callable[[], tuple[int, int]]) -> str | None:
+    """Let a person edit a line.
+
+    The text is selected to begin with: Enter takes it, typing replaces it, an arrow key begins to edit it.
+
+    Args:
+        reads: File descriptor of the terminal to read.
+        writes: The one to write.
+        mark: What stands in front of the line.
+        text: What stands on it; one that would do something to a terminal has to be left out.
+        size: Columns and rows of the terminal.
+
+    Returns:
+        The line; None at the end of input, which is Ctrl-D.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C.
+    """
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.data_structures import Size
+    from prompt_toolkit.filters import has_selection
+    from prompt_toolkit.input.typeahead import clear_typeahead
+    from prompt_toolkit.input.vt100 import Vt100Input
+    from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+    from prompt_toolkit.output.vt100 import Vt100_Output
+
+    def now() -> Size:
+        columns, rows = size()
+        return Size(rows=rows, columns=columns)
+
+    keys = KeyBindings()
+
+    @keys.add("c-d")
+    def leave(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction]
+        if not event.app.is_done:
+            event.app.exit(exception=EOFError)
+
+    # Keys that were typed ahead of the end still arrive.
+    @keys.add("enter")
+    def take(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction]
+        if not event.app.is_done:
+            event.current_buffer.validate_and_handle()
+
+    # Keys that prompt_toolkit leaves without a meaning, or with another one, while something is selected.
+    @keys.add("c-u")
+    @keys.add("c-k", filter=has_selection)
+    @keys.add("delete", filter=has_selection)
+    def clear(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction]
+        event.current_buffer.reset()
+
+    @keys.add("<bracketed-paste>", filter=has_selection)
+    def paste(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction]
+        event.current_buffer.cut_selection()
+        event.current_buffer.insert_text(" ".join(event.data.split()))
+
+    def select() -> None:
+        buffer = session.default_buffer
+        buffer.cursor_position = 0
+        buffer.start_selection()
+        if buffer.selection_state is not None:
+            buffer.selection_state.enter_shift_mode()
+        buffer.cursor_position = len(buffer.text)
+
+    with os.fdopen(os.dup(reads), encoding="utf-8") as source, os.fdopen(os.dup(writes), "w", encoding="utf-8") as sink:
+        given = Vt100Input(source)
+        # What was typed behind the end of another line, kept by the number of its file, answers nothing here.
+        clear_typeahead(given)
+        session: PromptSession[str] = PromptSession(
+            mark,
+            input=given,
+            output=Vt100_Output(sink, now, term=os.environ.get("TERM"), enable_cpr=False),
+            key_bindings=keys,
+            enable_open_in_editor=False,
+        )
+        try:
+            return await session.prompt_async(default=text, handle_sigint=False, pre_run=select if text else None)
+        except EOFError:
+            return None

@@ -1,0 +1,65 @@
+"""What a person is told of the local model, that it was taken and what it is worth: each once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from llm_do.models import weights
+from llm_do.models.local import NOTICE
+from tests.cli.cli_processes import environment
+
+TAKEN = "no model is named and no key is set: using the local model"
+
+CHAT = """
+import sys
+from llm_do.models import local
+from llm_do.models.engine import Generation
+
+class Writer:
+    def __init__(self, path):
+        self.path = path
+    async def generate(self, prompt, on_text=None):
+        return Generation("Hello", prompt_tokens=1, completion_tokens=1, cached_tokens=0, cut=False)
+
+local.engine_for = Writer
+local.check_runtime = lambda: None
+import llm_do.runtime.model_choice
+llm_do.runtime.model_choice.local_at_hand = lambda: True
+from llm_do.cli.app import run
+sys.exit(run(sys.argv[1:]))
+"""
+
+
+def chat(root: Path, *options: str, said: str = "one\ntwo\nthree\n") -> subprocess.CompletedProcess[str]:
+    """A chat with the local model, whose generations are written down."""
+    file = root / weights.NAME
+    file.write_bytes(b"GGUF")
+    (root / "main.agent").write_text("---\nname: main\n---\nHelp.\n", encoding="utf-8")
+    env = environment(LLM_DO_LOCAL_MODEL=str(file))
+    return subprocess.run(
+        [sys.executable, "-c", CHAT, "chat", "--no-record", *options],
+        cwd=root,
+        input=said,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+
+
+def test_in_a_chat_of_several_turns_each_notice_is_told_once(tmp_path: Path) -> None:
+    ended = chat(tmp_path)
+
+    assert ended.stdout == "Hello\n" * 3
+    assert ended.stderr.splitlines() == [TAKEN, NOTICE]
+
+
+def test_a_model_that_was_asked_for_is_not_announced_and_quiet_means_quiet(tmp_path: Path) -> None:
+    asked = chat(tmp_path, "--model", "local")
+    quiet = chat(tmp_path, "-q")
+
+    assert asked.stderr.splitlines() == [NOTICE]
+    assert (quiet.stdout, quiet.stderr) == ("Hello\n" * 3, "")

@@ -1,0 +1,99 @@
+"""Wrapped toolsets as `tools`, `check`, `graph` and `approvals explain` show them, which run nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.cli_processes import Ended, run_many
+
+MANIFEST = """
+{
+  "version": 1,
+  "entry": {"agent": "main"},
+  "agent_files": ["main.agent"],
+  "python_files": ["tools.py"],
+  "model": "test",
+  "approvals": {"default": "allow", "deny": ["post_burn"]}
+}
+"""
+
+AGENT = """---
+name: main
+tools: [login]
+toolsets: [letters, hidden]
+---
+Write.
+"""
+
+TOOLS = '''
+from pydantic_ai import FunctionToolset
+from llm_do import Update
+
+def login(name: str) -> Update:
+    """Log in."""
+    return Update("hello", user=name)
+
+letters = FunctionToolset()
+
+@letters.tool_plain
+def send(to: str) -> str:
+    """Send a letter."""
+    raise AssertionError
+
+@letters.tool_plain
+def burn(to: str) -> str:
+    """Burn a letter."""
+    raise AssertionError
+
+def dear(ctx, tool, args):
+    return args["to"] == "boss" or ctx.deps.path
+
+TOOLS = [login]
+TOOLSETS = {
+    "letters": letters.approval_required(dear).prefixed("post"),
+    "hidden": FunctionToolset([send]).filtered(lambda ctx, tool: False),
+}
+'''
+
+
+@pytest.fixture
+def said(project: Callable[..., Path]) -> dict[str, Ended]:
+    root = project(manifest=MANIFEST)
+    (root / "main.agent").write_text(AGENT)
+    (root / "tools.py").write_text(TOOLS)
+    lines = {
+        "tools": "tools",
+        "data": "tools --format json",
+        "check": "check --strict",
+        "boss": "approvals explain post_send to=boss",
+        "ann": "approvals explain post_send to=ann",
+        "burn": "approvals explain post_burn to=ann",
+        "rights": "graph --permissions",
+    }
+    return run_many({name: (line.split(" "), root, b"") for name, line in lines.items()})
+
+
+def test_what_is_wrapped_is_shown_and_decided_about_without_a_run(said: dict[str, Ended]) -> None:
+    assert {name: each.code for name, each in said.items()} == dict.fromkeys(said, 0)
+    assert all("Warning" not in each.err for each in said.values())
+
+    assert "  post_send(to: string)  [letters]\n" in said["tools"].out
+    assert "  send(to: string)  [hidden, shown where a run allows it]\n" in said["tools"].out
+    assert "show at run time" not in said["tools"].out
+    [main] = said["data"].json["agents"]
+    assert main["open"] == []
+    assert {
+        tool["name"]: tool["conditional"] for tool in main["tools"] if tool["toolset"] in ("letters", "hidden")
+    } == {
+        "post_send": False,
+        "post_burn": False,
+        "send": True,
+    }
+    assert "post_send" in said["rights"].out
+
+    assert "ask: post_send is asked about: the tool wants it for these arguments" in said["boss"].out
+    assert "ask: post_send is asked about: what its toolset wants shows at run time" in said["ann"].out
+    assert "deny: post_burn is denied by the rule post_burn" in said["burn"].out

@@ -1,0 +1,58 @@
+"""What `--output events` prints when nothing ran, or when a run couldn't come to its end."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+
+from llm_do import LinkError, UsageError
+from llm_do.cli.failure import event_record
+from llm_do.runtime.events import EventBase, RunStartedEvent, TextDoneEvent
+from llm_do.spec.diagnostics import Diagnostic, Place
+from tests.cli.cli_processes import run
+
+COMMON = {"type", *(field.name for field in fields(EventBase))}
+
+
+def began(kind: type[EventBase] = RunStartedEvent, seq: int = 0, **data: object) -> EventBase:
+    place = {"path": "main/helper", "agent_name": "helper", "depth": 2, "call_id": "r.1"} if seq else {}
+    base = {"run_id": "r", "call_id": "r", "parent_call_id": None, "agent_name": "main", "path": "main", "depth": 0}
+    return kind(seq=seq, time=1.0, **{**base, **place}, **data)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "kind"),
+    [
+        (UsageError("no such option"), "invalid", "UsageError"),
+        (LinkError("no", [Diagnostic("LD101", "error", "is wrong", Place("a.agent", 3, 1))]), "invalid", "LinkError"),
+        (KeyboardInterrupt(), "interrupted", "RunInterruptedError"),
+    ],
+    ids=["usage", "link", "interrupt"],
+)
+def test_the_record_has_every_field_that_an_event_has(error: BaseException, status: str, kind: str) -> None:
+    record = event_record(error)
+
+    assert set(record) == COMMON | {"status", "error", "errors"}
+    assert (record["type"], record["seq"], record["run_id"], record["depth"]) == ("run_failed", 0, "", 0)
+    assert record["time"] > 1.7e9
+    assert (record["status"], record["error"]["type"]) == (status, kind)
+    assert record["errors"] == [record["error"]]
+
+
+def test_the_last_record_of_a_killed_run_is_that_runs_next_event() -> None:
+    started = began(entry="main", input={})
+    record = event_record(KeyboardInterrupt(), [started, began(TextDoneEvent, 7, text="so far")])
+
+    assert (record["seq"], record["run_id"], record["call_id"]) == (8, "r", "r")
+    assert (record["agent_name"], record["path"], record["depth"]) == ("main", "main", 0)
+
+
+def test_a_command_that_runs_nothing_prints_it() -> None:
+    import json
+
+    ended = run("run", "--output", "events", "--nonsense")
+
+    (line,) = ended.out.splitlines()
+    assert ended.code == 2
+    assert set(json.loads(line)) >= COMMON
