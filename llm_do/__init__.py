@@ -18,6 +18,7 @@ _EXPORTS = {
     "AgentSpec": "llm_do.project.agents",
     "AgentState": "llm_do.runtime.recording",
     "AgentToolset": "llm_do.toolsets.agent",
+    "Answer": "llm_do.runtime.approvals",
     "ApprovalDecision": "llm_do.runtime.approvals",
     "ApprovalRequest": "llm_do.runtime.approvals",
     "ApprovalToolset": "llm_do.toolsets.approval",
@@ -47,11 +48,12 @@ _EXPORTS = {
     "EntryError": "llm_do.errors",
     "ErrorRecord": "llm_do.runtime.results",
     "Event": "llm_do.runtime.events",
-    "EventBus": "llm_do.runtime.events",
+    "EventBus": "llm_do.runtime.bus",
     "ExecutionContext": "llm_do.runtime.results",
     "FlowSpec": "llm_do.project.flows",
     "FunctionEntry": "llm_do.runtime.entries",
     "HandoffLimitError": "llm_do.errors",
+    "HookError": "llm_do.errors",
     "HookPoint": "llm_do.runtime.hooks",
     "InputError": "llm_do.errors",
     "LimitError": "llm_do.errors",
@@ -74,6 +76,7 @@ _EXPORTS = {
     "ProviderError": "llm_do.errors",
     "RunApprovalPolicy": "llm_do.runtime.approvals",
     "RunError": "llm_do.errors",
+    "RunInterruptedError": "llm_do.errors",
     "RunResult": "llm_do.runtime.results",
     "RunStream": "llm_do.runtime.stream",
     "RunTimeoutError": "llm_do.errors",
@@ -137,6 +140,7 @@ if TYPE_CHECKING:
         EntryError as EntryError,
     )
     from llm_do.errors import HandoffLimitError as HandoffLimitError
+    from llm_do.errors import HookError as HookError
     from llm_do.errors import (
         InputError as InputError,
     )
@@ -169,6 +173,9 @@ if TYPE_CHECKING:
     )
     from llm_do.errors import (
         RunError as RunError,
+    )
+    from llm_do.errors import (
+        RunInterruptedError as RunInterruptedError,
     )
     from llm_do.errors import (
         RunTimeoutError as RunTimeoutError,
@@ -223,6 +230,7 @@ if TYPE_CHECKING:
     )
     from llm_do.project.project import Project as Project
     from llm_do.project.threads import ThreadConfig as ThreadConfig
+    from llm_do.runtime.approvals import Answer as Answer
     from llm_do.runtime.approvals import (
         ApprovalDecision as ApprovalDecision,
     )
@@ -232,12 +240,12 @@ if TYPE_CHECKING:
     from llm_do.runtime.approvals import (
         RunApprovalPolicy as RunApprovalPolicy,
     )
+    from llm_do.runtime.bus import EventBus as EventBus
     from llm_do.runtime.config import RuntimeConfig as RuntimeConfig
     from llm_do.runtime.context import CallContext as CallContext
     from llm_do.runtime.entries import AgentEntry as AgentEntry
     from llm_do.runtime.entries import FunctionEntry as FunctionEntry
     from llm_do.runtime.events import Event as Event
-    from llm_do.runtime.events import EventBus as EventBus
     from llm_do.runtime.hooks import HookPoint as HookPoint
     from llm_do.runtime.null_model import NullModel as NullModel
     from llm_do.runtime.providers import ContextProvider as ContextProvider

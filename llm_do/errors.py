@@ -10,9 +10,11 @@
     ├── StoreError                   local state (answers, weights, threads) can't be read or written
     └── RunError                     a run ended early; carries what was done so far
         ├── EntryError               the project's own code raised             failed
+        ├── HookError                a hook raised what is no `Exception`
         ├── ToolFailedError          a tool failed under `on_tool_error: raise`
         ├── AbortedError             a person aborted the run
-        ├── PermissionDeniedError    a denial under `return_permission_errors: false`
+        ├── RunInterruptedError      a signal or `Runtime.interrupt` ended it        interrupted
+        ├── PermissionDeniedError    a denial under `return_permission_errors: false`: denied, for lack of a person
         ├── ThreadConflict           another run has continued the thread meanwhile
         ├── LimitError               a limit was reached                       limited
         │   ├── StepLimitError
@@ -33,7 +35,7 @@ say it their own way. This module imports nothing heavy: the command line needs 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,6 +52,7 @@ __all__ = [
     "DepthLimitError",
     "EntryError",
     "HandoffLimitError",
+    "HookError",
     "InputError",
     "LimitError",
     "LinkError",
@@ -61,6 +64,7 @@ __all__ = [
     "PermissionDeniedError",
     "ProviderError",
     "RunError",
+    "RunInterruptedError",
     "RunTimeoutError",
     "Status",
     "StepLimitError",
@@ -100,7 +104,7 @@ class LlmDoError(Exception):
         agent_path: The call path of the agent concerned, such as `main/analyst`.
     """
 
-    status: ClassVar[Status] = "failed"
+    status: Status = "failed"
 
     def __init__(
         self,
@@ -197,6 +201,10 @@ class EntryError(RunError):
     """The project's own code raised; the exception is `__cause__`."""
 
 
+class HookError(RunError):
+    """A hook raised what is no `Exception`, such as `SystemExit`; that is `__cause__`. Any other comes out as it is."""
+
+
 class ToolFailedError(RunError):
     """A tool failed in a project with `on_tool_error: raise`."""
 
@@ -205,8 +213,17 @@ class AbortedError(RunError):
     """A person answered a question with "abort the run"."""
 
 
+class RunInterruptedError(RunError):
+    """The run was interrupted from outside: by a signal, or by `Runtime.interrupt`."""
+
+    status = "interrupted"
+
+
 class PermissionDeniedError(RunError):
-    """A call was denied in a project with `return_permission_errors: false`."""
+    """A call was denied in a project with `return_permission_errors: false`.
+
+    `status` is `denied` where that was for lack of a person, else `failed`.
+    """
 
 
 class ThreadConflict(RunError):  # noqa: N818 (it is the name of what happened, and not always a fault)

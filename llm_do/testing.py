@@ -10,7 +10,8 @@
         assert played.tools == ["multiply"]
         assert played.output == "17 times 23 is 391."
 
-No model is asked and nothing leaves the machine; tools, approvals, limits and flows are the real ones.
+No model is asked and nothing leaves the machine; tools, approvals, limits and flows are the real ones. A list of inputs
+is a conversation, whose `turns` are looked at one by one.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from llm_do._frozen import frozen
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from llm_do.project.project import Project
     from llm_do.runtime.approvals import Answer, ApprovalDecision, ApprovalRequest
     from llm_do.runtime.events import Event
-    from llm_do.runtime.results import RunResult
+    from llm_do.runtime.results import ExecutionContext, RunResult
 
 __all__ = ["Played", "Question", "ToolRun", "play"]
 
@@ -73,19 +74,21 @@ class Question:
 
 @frozen
 class Played:
-    """What a run did.
+    """What a run did, or several that make a conversation.
 
     Args:
-        result: Its result, however it ended.
+        result: Its result, however it ended; of a conversation the last one.
         calls: Its tool calls, in the order in which they ended.
         questions: What a person was asked.
         events: Everything that happened.
+        turns: One for each input of a conversation; empty for a single run.
     """
 
     result: RunResult
     calls: list[ToolRun] = field(default_factory=list[ToolRun])
     questions: list[Question] = field(default_factory=list[Question])
     events: list[Event] = field(default_factory=list["Event"], repr=False)
+    turns: list[Played] = field(default_factory=list["Played"], repr=False)
 
     @property
     def output(self) -> Any:
@@ -105,7 +108,8 @@ class Played:
     @property
     def denied(self) -> list[str]:
         """Names of the tools that were denied."""
-        return [record.tool for record in self.result.denials]
+        results = [turn.result for turn in self.turns] or [self.result]
+        return [record.tool for result in results for record in result.denials]
 
     def call(self, tool: str) -> ToolRun:
         """The only call of a tool.
@@ -126,19 +130,25 @@ def play(
     answers: Sequence[Mapping[str, Any]] | Mapping[str, Any] | str | os.PathLike[str] | None = None,
     approvals: Mapping[str, Answer] | Literal["approve_all", "reject_all"] | Answer = "once",
     entry: str | None = None,
+    thread_id: str | None = None,
+    user_id: str | None = None,
     **options: Any,
 ) -> Played:
-    """Run a project against written answers.
+    """Run a project against written answers, once or turn by turn.
 
     Args:
         project: A project, or where it is.
-        input: The input; None takes the entry's default.
+        input: The input; None takes the entry's default. A list is a conversation: each of its inputs goes on where the
+            run before ended.
         answers: What the models say, turn by turn, as in a script file: a list, a mapping of agents' names to lists, or
-            the file's path. None leaves every agent its own model.
+            the file's path. In a conversation the list goes on from one input to the next. None leaves every agent its
+            own model.
         approvals: How questions are answered: one answer for all (`once`, `session`, `always`, `deny` or `abort`), or
             an answer by tool's name; a tool that is not named is denied.
         entry: Another callable of the project.
-        options: More arguments of `Runtime`, such as `allow=["send(to=ann)"]` or `max_steps=3`.
+        thread_id: The thread that the runs belong to. It is kept in memory, unless `store` says where.
+        user_id: Whose runs they are.
+        options: More arguments of `Runtime`, such as `allow=["send(to=ann)"]`, `max_steps=3` or `store=...`.
 
     Returns:
         What the run did. A run that ended early is no exception: look at `status`.
@@ -146,45 +156,109 @@ def play(
     Raises:
         LinkError: The project doesn't link.
         InputError: The input doesn't fit.
-        ValueError: `approvals` has something that is no answer.
+        ValueError: `approvals` has something that is no answer, or a conversation has no input.
+        TypeError: There is no such option.
 
     Example:
         >>> play("examples/greeter", "Ann", answers=[{"text": "Hello, {input}!"}]).output
         'Hello, Ann!'
+        >>> answers = [{"text": "Hello, {input}!"}, {"text": "Goodbye!"}]
+        >>> [turn.output for turn in play("examples/greeter", ["Ann", "That's all."], answers=answers).turns]
+        ['Hello, Ann!', 'Goodbye!']
     """
     from llm_do.project.project import Project
-    from llm_do.runtime.approvals import Answer, ApprovalDecision
     from llm_do.runtime.loops import run_blocking
     from llm_do.runtime.runtime import Runtime
+
+    _check_answers(approvals)
+    _check_options(options)
+    talks = isinstance(input, list | tuple)
+    inputs: list[object] = list(cast("list[object]", input)) if talks else [input]
+    if not inputs:
+        raise ValueError("a conversation needs at least one input")
+    linked = project if isinstance(project, Project) else Project.load(Path(project))
+    person = _Person(approvals)
+    if options.get("store") is None and (thread_id is not None or user_id is not None):
+        from llm_do.threads.opening import memory_store
+
+        options["store"] = memory_store()
+    with tempfile.TemporaryDirectory() as folder:
+        if answers is not None:
+            options.setdefault("model", f"script:{_script(answers, Path(folder))}")
+        runtime = Runtime(linked, approvals=person.mode or person.answer, **options)
+        events: list[Event] = []
+        runtime.on(None, events.append)
+
+        async def turn(value: object, before: ExecutionContext | None) -> Played:
+            begun, asked = len(events), len(person.questions)
+            result = await runtime.execute(
+                value, entry=entry, execution_context=before, thread_id=thread_id, user_id=user_id
+            )
+            return Played(result, _calls(events[begun:]), person.questions[asked:], events[begun:])
+
+        async def whole() -> list[Played]:
+            turns: list[Played] = []
+            try:
+                for value in inputs:
+                    goes_on = bool(turns) and thread_id is None
+                    turns.append(await turn(value, turns[-1].result.execution_context if goes_on else None))
+            finally:
+                await runtime.aclose()
+            return turns
+
+        turns = run_blocking(whole)
+    if not talks:
+        return turns[0]
+    return Played(turns[-1].result, _calls(events), person.questions, events, turns)
+
+
+class _Person:
+    """Who answers: everything alike, or by the tool's name."""
+
+    def __init__(self, approvals: Mapping[str, Answer] | Literal["approve_all", "reject_all"] | Answer) -> None:
+        self.mode: Literal["approve_all", "reject_all"] | None = None
+        if not isinstance(approvals, Mapping) and (approvals == "approve_all" or approvals == "reject_all"):
+            self.mode = approvals
+        self.questions: list[Question] = []
+        self._approvals = approvals
+
+    async def answer(self, request: ApprovalRequest) -> ApprovalDecision:
+        from llm_do.runtime.approvals import ApprovalDecision
+
+        said: Any = self._approvals
+        if isinstance(self._approvals, Mapping):
+            said = self._approvals.get(request.tool_name, "deny")
+        self.questions.append(Question(request.tool_name, request.args, request.agent_path, request.reason, said))
+        return ApprovalDecision(said)
+
+
+def _check_answers(approvals: Mapping[str, Answer] | str) -> None:
+    from llm_do.runtime.approvals import Answer
 
     by_tool = isinstance(approvals, Mapping)
     for said in approvals.values() if isinstance(approvals, Mapping) else (approvals,):
         if said not in get_args(Answer) and (by_tool or said not in ("approve_all", "reject_all")):
             raise ValueError(f"{said!r} is no answer; answers are {', '.join(get_args(Answer))}")
-    linked = project if isinstance(project, Project) else Project.load(Path(project))
-    questions: list[Question] = []
-    events: list[Event] = []
 
-    async def answer(request: ApprovalRequest) -> ApprovalDecision:
-        said = approvals.get(request.tool_name, "deny") if isinstance(approvals, Mapping) else approvals
-        questions.append(Question(request.tool_name, request.args, request.agent_path, request.reason, said))  # pyright: ignore[reportArgumentType]
-        return ApprovalDecision(said)  # pyright: ignore[reportArgumentType]
 
-    given = approvals if approvals in ("approve_all", "reject_all") else answer
-    with tempfile.TemporaryDirectory() as folder:
-        if answers is not None:
-            options.setdefault("model", f"script:{_script(answers, Path(folder))}")
-        runtime = Runtime(linked, approvals=given, **options)  # pyright: ignore[reportArgumentType]
-        runtime.on(None, events.append)
+def _check_options(options: Mapping[str, Any]) -> None:
+    """Refuse what `Runtime` doesn't take, and what `play` says itself.
 
-        async def once() -> RunResult:
-            try:
-                return await runtime.execute(input, entry=entry)
-            finally:
-                await runtime.aclose()
+    Raises:
+        TypeError: There is no such option.
+    """
+    import inspect
+    from difflib import get_close_matches
 
-        result = run_blocking(once)
-    return Played(result, _calls(events), questions, events)
+    from llm_do.runtime.runtime import Runtime
+
+    known = [name for name in inspect.signature(Runtime).parameters if name not in ("project", "approvals", "config")]
+    for name in options:
+        if name not in known:
+            own = [*known, "answers", "approvals", "entry", "thread_id", "user_id"]
+            near = get_close_matches(name, own, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"options are {', '.join(own)}"
+            raise TypeError(f"play has no option {name!r}; {hint}")
 
 
 def _script(answers: Sequence[Mapping[str, Any]] | Mapping[str, Any] | str | os.PathLike[str], folder: Path) -> Path:

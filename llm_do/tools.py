@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack, overload
 
 from llm_do._frozen import frozen
+
+if TYPE_CHECKING:
+    from pydantic_core import CoreSchema
 
 __all__ = ["NamedTool", "Tool", "ToolArguments", "ToolOptions", "Update", "options_of", "tool"]
 
@@ -175,6 +178,13 @@ class Update:
         made = cls()
         made.failure = reason
         return made
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: object) -> CoreSchema:
+        """What PydanticAI says of a tool that returns one: nothing, since what the model is told may be anything."""
+        from pydantic_core import core_schema
+
+        return core_schema.any_schema()
 
     def __repr__(self) -> str:
         if self.failure is not None:

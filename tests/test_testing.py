@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import asyncio
 import json
+import re
 from pathlib import Path
 
 import pytest
 
-from llm_do import InputError, LinkError
+from llm_do import ConversationManager, InputError, LinkError
 from llm_do.testing import Question, play
+from llm_do.threads import memory_store
 
 TOOLS = '''
 def send(to: str) -> str:
@@ -90,3 +93,104 @@ def test_an_early_end_is_a_status_and_a_wrong_start_an_exception(root: Path) -> 
 def test_what_is_no_answer_is_refused_before_anything_runs(root: Path, approvals: object) -> None:
     with pytest.raises(ValueError, match="is no answer; answers are once, session, always, deny, abort"):
         play(root, "x", answers=[calls("send", to="ann"), {"text": "over"}], approvals=approvals)  # type: ignore[arg-type]
+
+
+SAYS = """---
+name: main
+tools: [send, count]
+---
+Help.
+"""
+COUNTS = '''
+from llm_do import CallContext
+from pydantic_ai import RunContext
+
+def send(to: str) -> str:
+    """Send."""
+    return f"sent to {to}"
+
+def count(ctx: RunContext[CallContext]) -> str:
+    """Count."""
+    state = ctx.deps.thread.state
+    state["times"] = state.get("times", 0) + 1
+    return f"{state['times']} for {ctx.deps.user_id}"
+
+TOOLS = [send, count]
+'''
+
+
+@pytest.fixture
+def talking(root: Path) -> Path:
+    (root / "main.agent").write_text(SAYS)
+    (root / "tools.py").write_text(COUNTS)
+    return root
+
+
+def test_each_input_of_a_conversation_goes_on_where_the_one_before_ended(talking: Path) -> None:
+    answers = [calls("send", to="ann"), {"text": "first: {tool}"}, calls("send", to="bob"), {"text": "second: {tool}"}]
+
+    played = play(talking, ["one", "two"], answers=answers)
+
+    assert [turn.output for turn in played.turns] == ["first: sent to ann", "second: sent to bob"]
+    assert [turn.tools for turn in played.turns] == [["send"], ["send"]]
+    assert [len(turn.questions) for turn in played.turns] == [1, 1]
+    assert [turn.events[0].type for turn in played.turns] == ["run_started", "run_started"]
+    assert played.output == "second: sent to bob"
+    assert played.tools == ["send", "send"]
+    assert len(played.questions) == 2
+    assert len(played.result.messages) == 8
+    assert played.turns[0].turns == []
+
+
+def test_denials_of_all_turns_are_told_and_a_turn_that_ends_early_ends_no_conversation(talking: Path) -> None:
+    answers = [calls("send", to="a"), {"text": "no"}, calls("send", to="b"), {"text": "over"}]
+
+    played = play(talking, ("one", "two"), answers=answers, approvals="deny")
+    aborted = play(talking, ["one", "two"], answers=[calls("send", to="a"), {"text": "went on"}], approvals="abort")
+
+    assert played.denied == ["send", "send"]
+    assert [turn.denied for turn in played.turns] == [["send"], ["send"]]
+    assert [turn.status for turn in aborted.turns] == ["failed", "completed"]
+
+
+def test_a_thread_is_kept_in_memory_for_the_conversation(talking: Path) -> None:
+    answers = [calls("count"), {"text": "{tool}"}, calls("count"), {"text": "{tool}"}]
+
+    played = play(talking, ["one", "two"], answers=answers, thread_id="t", user_id="ann")
+    again = play(talking, "one", answers=answers, thread_id="t", user_id="ann")
+
+    assert [turn.output for turn in played.turns] == ["1 for ann", "2 for ann"]
+    assert played.result.thread_id == "t"
+    assert again.output == "1 for ann"
+    assert not (talking / ".llm-do").exists()
+
+
+def test_a_thread_in_a_store_of_ones_own_goes_on_in_the_next_play(talking: Path) -> None:
+    answers = [calls("count"), {"text": "{tool}"}, calls("count"), {"text": "{tool}"}]
+    store = memory_store()
+
+    outputs = [play(talking, text, answers=answers, thread_id="t", store=store).output for text in ("one", "two")]
+
+    assert outputs == ["1 for None", "2 for None"]
+    assert len(asyncio.run(ConversationManager(store).get_messages("t"))) == 8
+
+
+def test_an_input_that_does_not_fit_in_the_middle_is_an_exception(talking: Path) -> None:
+    with pytest.raises(InputError):
+        play(talking, ["one", {"nonsense": 1}], answers=[{"text": "x"}, {"text": "y"}])
+    with pytest.raises(ValueError, match="at least one input"):
+        play(talking, [], answers=[{"text": "x"}])
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("max_step", "play has no option 'max_step'; did you mean 'max_steps'"),
+        ("thread", "play has no option 'thread'; did you mean 'thread_id'"),
+        ("config", "play has no option 'config'"),
+        ("nonsense", "options are model, models, allow"),
+    ],
+)
+def test_an_option_that_does_not_exist_is_told_before_anything_is_loaded(option: str, said: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(said)):
+        play("nowhere", "x", **{option: 1})

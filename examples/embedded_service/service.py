@@ -23,8 +23,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from llm_do import ApprovalDecision, ApprovalRequest, InputError, LlmDoError, Project, Runtime
-from llm_do.runtime.approvals import Answer
+from llm_do import Answer, ApprovalDecision, ApprovalRequest, InputError, LlmDoError, Project, Runtime
 
 KEEP_ALIVE = 15.0
 """Seconds of silence after which a comment is sent, so that nothing on the way closes the connection."""

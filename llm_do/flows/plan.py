@@ -18,6 +18,7 @@ from llm_do.runtime.dispatch import call_found
 from llm_do.runtime.events import StateChangedEvent
 from llm_do.runtime.flow_turn import FlowTurn
 from llm_do.runtime.results import output_text, to_json_data
+from llm_do.runtime.telling import emit
 
 __all__ = ["Plan", "Task", "run_plan", "tasks_of"]
 
@@ -160,14 +161,14 @@ def _unfinished(flow: FlowSpec, request: str, turn: FlowTurn) -> Plan | None:
 def _keep(flow: FlowSpec, plan: Plan, turn: FlowTurn) -> None:
     _plans(turn)[flow.name] = plan
     tasks = [task["task"] for task in plan["tasks"]]
-    turn.ctx.emit(StateChangedEvent, toolkit=flow.name, updates={"plan": tasks}, states=_states(plan))
+    emit(turn.ctx, StateChangedEvent, toolkit=flow.name, updates={"plan": tasks}, states=_states(plan))
 
 
 def _change(flow: FlowSpec, plan: Plan, turn: FlowTurn, number: int, status: Status, result: str | None) -> None:
     task = plan["tasks"][number - 1]
     task["status"], task["result"] = status, result
     updates = {"task": number, "status": status}
-    turn.ctx.emit(StateChangedEvent, toolkit=flow.name, updates=updates, states=_states(plan))
+    emit(turn.ctx, StateChangedEvent, toolkit=flow.name, updates=updates, states=_states(plan))
 
 
 def _states(plan: Plan) -> list[Status]:

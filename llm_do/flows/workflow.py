@@ -16,7 +16,7 @@ from llm_do.project.flows import FlowSpec, member_of
 from llm_do.runtime.dispatch import call_found
 from llm_do.runtime.entries import raised_by
 from llm_do.runtime.flow_turn import FlowTurn
-from llm_do.runtime.hooks import HookAbort
+from llm_do.runtime.hooks import RunEnds
 from llm_do.runtime.results import output_text
 from llm_do.runtime.toolcall import ENDS_RUN
 from llm_do.runtime.workers import called
@@ -155,7 +155,7 @@ class Workflow:
             )
         try:
             return await called(aggregate, outputs)
-        except (LlmDoError, HookAbort):
+        except (LlmDoError, RunEnds):
             raise
         except (Exception, SystemExit) as error:
             raise raised_by(f"the aggregate of flow {self.flow.name!r}", error, self.ctx) from error
@@ -197,7 +197,7 @@ class Workflow:
                 hint=error.hint,
                 agent_path=f"{ctx.path}/{position}{name}",
             ) from error
-        except (LlmDoError, HookAbort, asyncio.CancelledError):
+        except (LlmDoError, RunEnds, asyncio.CancelledError):
             raise
         except (Exception, SystemExit) as error:
             raise raised_by(name, error, ctx) from error

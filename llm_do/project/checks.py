@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,6 +19,7 @@ from llm_do.project.inputs import PromptInput
 from llm_do.project.listing import nearest
 from llm_do.project.machines import check_machines
 from llm_do.project.names import Names
+from llm_do.project.parameters import check_parameters
 from llm_do.spec.diagnostics import Diagnostic, Place
 from llm_do.spec.source import Loc, Node
 
@@ -29,7 +30,7 @@ __all__ = ["CHECKS", "Check", "check_agent", "check_environment", "check_model",
 
 Check = Callable[["Project"], list[Diagnostic]]
 
-CHECKS: list[Check] = [check_machines]
+CHECKS: list[Check] = [check_machines, check_parameters]
 """Checks of the finished project, in the order they run; each returns what it found."""
 
 _MODEL = re.compile(r"[^\s:]+(:[^\s:].*)?")
@@ -68,10 +69,40 @@ def check_agent(spec: AgentSpec, names: Names, place: Place, source: AgentSource
 
 
 def check_model(model: str, names: Names, place: Place) -> None:
-    """See that a model's name is one; whether it exists shows when it is used."""
+    """See that a model's name is one, its provider known, and its price if dollars are limited.
+
+    Whether the model exists shows when it is used.
+
+    Args:
+        model: The name.
+        names: Takes the diagnostics. While a Python file can't be imported, no provider is unknown.
+        place: Where it stands.
+    """
     if not _MODEL.fullmatch(model) or model != model.strip() or not model.isprintable():
         hint = "write provider:name, such as openai:gpt-5-mini"
         names.fault("LD701", f"{model!r} is not a model's name", place, hint)
+        return
+    from llm_do.models.factories import registered_prefixes
+    from llm_do.models.names import name_fault
+
+    registered = registered_prefixes()
+    fault = name_fault(model, registered)
+    if fault is None:
+        if names.dollars and model.partition(":")[0] not in registered:
+            _check_price(model, names, place)
+        return
+    if fault.may_come and (names.broken.texts or names.broken.anything):
+        return
+    names.fault("LD705" if fault.may_come else "LD704", f"the model `{model}` {fault.problem}", place, fault.hint)
+
+
+def _check_price(model: str, names: Names, place: Place) -> None:
+    """A model without a known price is refused when it runs; what a registered one has cost, its responses may say."""
+    from llm_do.models.prices import price_known
+
+    if not price_known(model):
+        message = f"no price is known for the model `{model}`, so the budget `cost_usd` can't be kept with it"
+        names.fault("LD706", message, place, "limit tokens or requests instead, or name a model whose price is known")
 
 
 def check_template(source: AgentSource, spec: AgentSpec, names: Names) -> None:
@@ -152,9 +183,18 @@ def _option_place(source: AgentSource, loc: Loc, *inner: str | int) -> Place:
 
 
 def _check_models(spec: AgentSpec, names: Names, place: Place, source: AgentSource | None) -> None:
+    for loc, model in _models_named(spec):
+        check_model(model, names, source.place(loc) if source is not None else place)
+
+
+def _models_named(spec: AgentSpec) -> Iterator[tuple[Loc, str]]:
+    """The models that an agent names, each with its way through the file."""
     if isinstance(spec.model, str):
-        check_model(spec.model, names, source.place(("model",)) if source is not None else place)
+        yield ("model",), spec.model
     elif isinstance(spec.model, tuple | list):
         for index, model in enumerate(cast("tuple[object, ...]", spec.model)):
             if isinstance(model, str):
-                check_model(model, names, source.place(("model", index)) if source is not None else place)
+                yield ("model", index), model
+    summary = (spec.compaction or {}).get("summary_model")
+    if isinstance(summary, str):
+        yield ("compaction", "summary_model"), summary

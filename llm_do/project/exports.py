@@ -22,7 +22,7 @@ from llm_do.spec.codes import diagnostic
 from llm_do.spec.diagnostics import Diagnostic, Place
 from llm_do.tools import options_of
 
-__all__ = ["Export", "accepts", "accepts_keywords", "read_exports", "tool_name"]
+__all__ = ["Export", "accepts", "accepts_keywords", "is_toolset", "read_exports", "tool_name"]
 
 _NAME = re.compile(NAME_PATTERN)
 _VARIABLES: Mapping[str, tuple[Kind, str]] = {
@@ -60,6 +60,7 @@ class _Collector:
     taken: set[tuple[int, str]] = field(default_factory=set[tuple[int, str]])
     objects: set[int] = field(default_factory=set[int])
     refused: set[str] = field(default_factory=set[str])
+    withheld: set[int] = field(default_factory=set[int])
 
     def add(self, name: str, kind: Kind, value: object, place: Place, label: str) -> None:
         if (id(value), name) in self.taken:
@@ -107,7 +108,7 @@ def read_exports(
         The exports, the same object under the same name once; what is wrong with the rest; and the rest's names.
     """
     collector = _Collector(entry)
-    for step in (_read_lists, _read_all, _read_module_level):
+    for step in (_read_lists, _read_all, _note_withheld, _read_module_level):
         for file in files:
             try:
                 with run_user_code():
@@ -180,7 +181,7 @@ def _list_name(file: LoadedFile, kind: Kind, value: object) -> str | None:
 
 
 def _toolset_name(value: object) -> str | None:
-    attributes = ("name", "id") if _is_toolset(value) else ("__name__",)
+    attributes = ("name", "id") if is_toolset(value) else ("__name__",)
     for attribute in attributes:
         name = getattr(value, attribute, None)
         if isinstance(name, str) and name and name != "<lambda>":
@@ -207,9 +208,22 @@ def _read_all(file: LoadedFile, collector: _Collector) -> None:
         collector.add(options_of(value).name or name, "tool", value, place, file.label)
 
 
+def _note_withheld(file: LoadedFile, collector: _Collector) -> None:
+    """Note the toolsets that a file makes for itself: beside `TOOLSETS`, or under private names only."""
+    own = {name: id(value) for name, value in file.namespace.items() if is_toolset(value)}
+    public = {made for name, made in own.items() if "TOOLSETS" not in file.namespace and not name.startswith("_")}
+    collector.withheld.update(
+        made for name, made in own.items() if made not in public and name not in file.facts.imported
+    )
+
+
 def _read_module_level(file: LoadedFile, collector: _Collector) -> None:
+    if "TOOLSETS" in file.namespace:
+        return
     for variable, value in file.namespace.items():
-        if _is_toolset(value) and id(value) not in collector.objects:
+        if not is_toolset(value) or variable.startswith("_"):
+            continue
+        if id(value) not in collector.objects | collector.withheld:
             collector.add(_toolset_name(value) or variable, "toolset", value, file.place(variable), file.label)
 
 
@@ -241,7 +255,7 @@ def _refuse_tool(value: object) -> str | None:
     """None when it is a tool, else what to do about it."""
     if inspect.isclass(value):
         return "export an instance of the class" if _is_subclass(value, "llm_do.tools", "Tool") else ""
-    if _is_toolset(value):
+    if is_toolset(value):
         return "export it in TOOLSETS"
     if isinstance(value, AgentSpec):
         return "export it in AGENTS"
@@ -251,7 +265,7 @@ def _refuse_tool(value: object) -> str | None:
 def _refuse_toolset(value: object) -> str | None:
     if inspect.isclass(value):
         return f"export an instance, such as {value.__name__}(), or a function that returns one"
-    if _is_toolset(value):
+    if is_toolset(value):
         return None
     if isinstance(value, AgentSpec):
         return "export it in AGENTS"
@@ -315,7 +329,8 @@ def accepts_keywords(function: object, names: Sequence[str]) -> bool:
     return True
 
 
-def _is_toolset(value: object) -> bool:
+def is_toolset(value: object) -> bool:
+    """Whether an object is a toolset; what was never imported has no instances."""
     return _is_instance(value, "pydantic_ai.toolsets", "AbstractToolset")
 
 

@@ -7,7 +7,7 @@ their own show their tools at run time only; an inventory says which those are.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,7 +19,8 @@ from llm_do.project.exports import tool_name
 from llm_do.project.inputs import PromptInput
 from llm_do.project.python_files import run_user_code
 from llm_do.project.registry import Registered
-from llm_do.project.tools import MadeTool, fixed_tools, kept, make_schema, properties_of, static_approval
+from llm_do.project.tools import MadeTool, kept, make_schema, properties_of, static_approval
+from llm_do.project.wrapped import ShownTool, shown_tools
 
 if TYPE_CHECKING:
     from pydantic_ai import Tool as PydanticTool
@@ -60,6 +61,7 @@ class KnownTool:
         approval: What is said of it for all arguments.
         verdict: What its toolset says of ordinary arguments, None when it says nothing or isn't known.
         asks_itself: Its toolset has a say that depends on the arguments.
+        conditional: Whether its model is shown it is decided at run time.
         schema: The JSON Schema of its arguments, where it is at hand.
         description: What its model reads, where it is at hand.
     """
@@ -74,6 +76,7 @@ class KnownTool:
     approval: Effect | None = None
     verdict: Effect | None = None
     asks_itself: bool = False
+    conditional: bool = False
     schema: Mapping[str, Any] | None = field(default=None, repr=False)
     description: str | None = field(default=None, repr=False)
 
@@ -199,23 +202,8 @@ class Inventory:
         return self._instance(found.value, origin)
 
     def _instance(self, toolset: Any, origin: Origin) -> Origin | list[KnownTool]:
-        tools = fixed_tools(toolset)
-        if tools is None:
-            return origin
-        ref = cast("ToolsetRef", origin.ref)
-        own = callable(getattr(toolset, "needs_approval", None))
-        return [
-            _of_tool(
-                tool,
-                _wire(ref, tool.name),
-                ref.name,
-                origin,
-                static_approval(toolset, tool.tool_def),
-                (tool.metadata or {}).get("primary"),
-                asks_itself=own,
-            )
-            for tool in tools
-        ]
+        tools = shown_tools(toolset)
+        return origin if tools is None else [_of_shown(shown, origin) for shown in tools]
 
 
 def _select(tools: list[KnownTool], misses: list[Miss]) -> list[KnownTool]:
@@ -236,6 +224,25 @@ def _select(tools: list[KnownTool], misses: list[Miss]) -> list[KnownTool]:
 
 def _wire(ref: ToolsetRef, name: str) -> str:
     return f"{ref.prefix}_{name}" if ref.prefix else name
+
+
+def _of_shown(shown: ShownTool, origin: Origin) -> KnownTool:
+    """A tool of a toolset, by what is shown of it outside all wrappers."""
+    ref, definition = cast("ToolsetRef", origin.ref), shown.definition
+    approval = static_approval(shown.levels, definition)
+    # PydanticAI's `approval_required`: it may ask about any arguments, whatever the tool says of itself.
+    insists = any(callable(getattr(toolset, "approval_required_func", None)) for toolset, _ in shown.levels)
+    known = _of_tool(
+        shown.tool,
+        _wire(ref, definition.name),
+        ref.name,
+        origin,
+        None if insists and approval == "allow" else approval,
+        (definition.metadata or {}).get("primary"),
+        asks_itself=insists or any(callable(getattr(toolset, "needs_approval", None)) for toolset, _ in shown.levels),
+    )
+    known = replace(known, tool=definition.name, conditional=shown.conditional, verdict="ask" if insists else None)
+    return replace(known, arguments=None, schema=None, description=None) if shown.prepared else known
 
 
 def _of_tool(

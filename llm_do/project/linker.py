@@ -29,7 +29,7 @@ from llm_do.project.build import (
 from llm_do.project.builtins import CONFIGURABLE, BuiltinToolset
 from llm_do.project.checks import CHECKS, check_agent, check_environment, check_model, check_template
 from llm_do.project.entry import find_entry
-from llm_do.project.exports import Export, read_exports
+from llm_do.project.exports import Export, is_toolset, read_exports
 from llm_do.project.flow_linking import check_flows, check_given_tools, register_flows
 from llm_do.project.functions import takes_context
 from llm_do.project.inventory import AgentTools, Inventory, KnownTool, Origin
@@ -139,16 +139,28 @@ class _Linked:
     tools: dict[str, AgentTools] = field(default_factory=dict[str, AgentTools])
 
     def __post_init__(self) -> None:
-        self.names = Names(_broken(self.files, self.python))
-        patterns = self.files.manifest.python_files if self.files.manifest is not None else []
+        manifest = self.files.manifest
+        dollars = manifest is not None and manifest.runtime.budget.cost_usd is not None
+        self.names = Names(_broken(self.files, self.python), dollars=dollars)
+        patterns = manifest.python_files if manifest is not None else []
         self.references = References(self.files.root, self.python, self.files.python_labels, patterns)
         self.inventory = Inventory(self.names.taken)
 
     @property
     def subjects(self) -> Subjects:
-        """What rules may speak of."""
+        """What rules may speak of; an agent with a fault of its own may have any tool."""
         known: dict[str, Sequence[KnownTool]] = {name: found.tools for name, found in self.tools.items()}
-        return Subjects(known, {name for name, found in self.tools.items() if found.open})
+        open_ = {name for name, found in self.tools.items() if found.open}
+        for name in self.tools if self.names.refused else ():
+            if self.names.refused.intersection(names_listed(self.names.taken[name].value)):
+                open_.add(name)
+        faults = [*self.files.diagnostics, *self.names.faults, *self.references.faults]
+        faulty = {item.place.file for item in faults if item.severity == "error"}
+        for source in self.files.agents:
+            if source.label in faulty:
+                open_.update(source.names)
+                known |= {name: () for name in source.names if name not in known}
+        return Subjects(known, open_)
 
 
 def _finish(linked: _Linked, found: list[Diagnostic]) -> Project | None:
@@ -203,6 +215,8 @@ def _register_exports(linked: _Linked) -> None:
     for file in linked.python.files:
         functions = (name for name, value in file.namespace.items() if isinstance(value, FunctionType))
         linked.names.functions |= dict.fromkeys(functions, file.label)
+        toolsets = (name for name, value in file.namespace.items() if is_toolset(value))
+        linked.names.toolsets |= dict.fromkeys(toolsets, file.label)
     for export in linked.exports:
         linked.names.register(export.name, export.kind, export.value, export.place)
 
@@ -281,12 +295,13 @@ def _check_manifest(linked: _Linked) -> None:
     for name in files.manifest.runtime.agent_approval_overrides:
         place = files.key_place("runtime", "agent_approval_overrides", name)
         names.look_up(name, ("agent",), "an agent", place)
-    models = files.manifest.model
-    if isinstance(models, str):
-        check_model(models, names, files.place("model"))
-    elif models is not None:
-        for index, model in enumerate(models):
-            check_model(model, names, files.place("model", index))
+    threads = files.manifest.threads
+    for loc, models in (("model",), files.manifest.model), (("threads", "model"), threads and threads.model):
+        if isinstance(models, str):
+            check_model(models, names, files.place(*loc))
+        elif models is not None:
+            for index, model in enumerate(models):
+                check_model(model, names, files.place(*loc, index))
     configs = {name: config.model_dump() for name, config in files.manifest.toolsets.items()}
     check_environment(configs, files.node, names)
 

@@ -6,11 +6,14 @@ What can be proved of gates is `llm_do.project.gates`; drawing them is `llm_do.t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from llm_do._frozen import frozen
 from llm_do.errors import ToolkitError
 from llm_do.project.agents import AgentSpec
+from llm_do.project.definitions import definition_of
 from llm_do.project.gates import Gate, analyse
 from llm_do.project.inventory import Inventory, KnownTool
 from llm_do.project.listing import nearest
@@ -25,6 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["StateMachine", "check_machines", "gate_of", "machines", "wire_name"]
 
+_Rule: TypeAlias = "tuple[Gate, Place, object]"
+"""A gate, where it stands, and the function that says it of itself, if one does."""
+
 
 @frozen
 class StateMachine:
@@ -36,6 +42,7 @@ class StateMachine:
         gates: Tool to gate.
         place: Where it is declared.
         places: Where single gates are declared, as far as that is known.
+        functions: What tools were made of; their decorators may declare the gates.
         initial: States that are unlocked in the beginning.
         free: Tools of the agent that no gate of this machine concerns.
     """
@@ -47,6 +54,20 @@ class StateMachine:
     places: Mapping[str, Place]
     initial: frozenset[str] = frozenset()
     free: int = 0
+    functions: Mapping[str, object] = field(default_factory=dict[str, object])
+
+    def place_of(self, tool: str, root: Path, state: str = "") -> Place:
+        """Where a tool's gate is declared, at best where it speaks of a state; else where the machine is.
+
+        Args:
+            tool: The tool.
+            root: The project's folder.
+            state: The state.
+        """
+        definition = definition_of(self.functions.get(tool), root)
+        if definition is not None:
+            return definition.said(state) or definition.start
+        return self.places.get(tool, self.place)
 
 
 def gate_of(options: ToolOptions) -> Gate:
@@ -105,13 +126,13 @@ def check_machines(project: Project) -> list[Diagnostic]:
             message = f"the toolkit `{machine.name}`: {reason(error, public)}"
             hint = error.hint or "give every parameter a type that JSON can hold, such as str, int or a pydantic model"
             found.append(diagnostic("LD414", message, machine.place, hint.rstrip(".")))
-        found += _judged(machine)
+        found += _judged(machine, project.root)
     inventory = Inventory(project.registry)
     for spec in project.registry.agents():
         rules, faults = _declared(project, spec, inventory)
         found += faults
         if rules and not faults:
-            found += _judged(_of_agent(spec, rules, inventory), kits)
+            found += _judged(_of_agent(spec, rules, inventory), project.root, kits)
     return found
 
 
@@ -120,29 +141,32 @@ def _toolkits(project: Project) -> Iterator[tuple[StateMachine, Any]]:
         toolkit = gated_toolset(item.value) if item.kind == "toolset" else None
         if toolkit is not None:
             place = item.place or Place(item.name)
-            yield StateMachine(item.name, "toolkit", toolkit.gates, place, {}, toolkit.unlocked_states), toolkit
+            states = toolkit.unlocked_states
+            functions = toolkit.functions
+            yield StateMachine(item.name, "toolkit", toolkit.gates, place, {}, states, functions=functions), toolkit
 
 
-def _of_agent(spec: AgentSpec, rules: Mapping[str, tuple[Gate, Place]], inventory: Inventory) -> StateMachine:
+def _of_agent(spec: AgentSpec, rules: Mapping[str, _Rule], inventory: Inventory) -> StateMachine:
     tools = inventory.of(spec)
     free = sum(tool.name not in rules for tool in tools.tools) + len(tools.open)
     place = spec.place or Place(spec.name)
-    gates = {name: gate for name, (gate, _) in rules.items()}
-    return StateMachine(spec.name, "agent", gates, place, {name: at for name, (_, at) in rules.items()}, free=free)
+    gates = {name: gate for name, (gate, _, _) in rules.items()}
+    places = {name: at for name, (_, at, _) in rules.items()}
+    functions = {name: function for name, (_, _, function) in rules.items()}
+    return StateMachine(spec.name, "agent", gates, place, places, free=free, functions=functions)
 
 
-def _declared(
-    project: Project, spec: AgentSpec, inventory: Inventory
-) -> tuple[dict[str, tuple[Gate, Place]], list[Diagnostic]]:
+def _declared(project: Project, spec: AgentSpec, inventory: Inventory) -> tuple[dict[str, _Rule], list[Diagnostic]]:
     """An agent's own gates by the tools' names on the wire, each with its place; and those of no tool."""
     place = spec.place or Place(spec.name)
-    rules: dict[str, tuple[Gate, Place]] = {}
+    rules: dict[str, _Rule] = {}
     for item in spec.tools:
         known = project.registry.get(item) if isinstance(item, str) else None
-        options = options_of(known.value if known is not None else item)
+        value: object = known.value if known is not None else item
+        options = options_of(value)
         if options.gated:
             name = item if isinstance(item, str) else options.name or getattr(item, "__name__", "")
-            rules[name] = gate_of(options), (known.place if known is not None else None) or place
+            rules[name] = gate_of(options), (known.place if known is not None else None) or place, value
     if not spec.states:
         return rules, []
     tools = inventory.of(spec)
@@ -153,7 +177,7 @@ def _declared(
         if name not in names and not tools.open:
             message = f"`states` speaks of the tool `{written}`, which the agent doesn't have"
             faults.append(diagnostic("LD413", message, at, nearest(name, list(names)) or _listed(tools.tools)))
-        rules[name] = gate, at
+        rules[name] = gate, at, None
     return rules, faults
 
 
@@ -161,18 +185,21 @@ def _listed(tools: Sequence[KnownTool]) -> str:
     return f"it has {', '.join(tool.name for tool in tools[:10])}" if tools else "it has no tools"
 
 
-def _judged(machine: StateMachine, kits: Mapping[str, tuple[str, str]] | None = None) -> Iterator[Diagnostic]:
+def _judged(
+    machine: StateMachine, root: Path, kits: Mapping[str, tuple[str, str]] | None = None
+) -> Iterator[Diagnostic]:
     """What can't work in a machine; all of these are warnings, since a run may continue from other states.
 
     Args:
         machine: The machine.
+        root: The project's folder.
         kits: States of toolkits, each with the tool and the toolkit that unlock it: an agent's own states are others.
     """
     found = analyse(machine.gates, machine.initial)
     what = f"the {machine.kind} `{machine.name}`"
     enabled = sorted(machine.initial.union(*(gate.enables for gate in machine.gates.values())))
     for state, tools in found.unreached.items():
-        at = machine.places.get(tools[0], machine.place)
+        at = machine.place_of(tools[0], root, state)
         verb = "needs" if len(tools) == 1 else "need"
         message = f"nothing in {what} unlocks the state `{state}`, which `{'` and `'.join(tools)}` {verb}"
         hint = nearest(state, enabled) or "let a tool enable it"
@@ -183,7 +210,7 @@ def _judged(machine: StateMachine, kits: Mapping[str, tuple[str, str]] | None = 
     told = {tool for tools in found.unreached.values() for tool in tools}
     for tool in found.never:
         if tool not in told:
-            at = machine.places.get(tool, machine.place)
+            at = machine.place_of(tool, root)
             message = f"`{tool}` of {what} can never become available: its states are never unlocked together"
             yield diagnostic("LD411", message, at, "look at what it requires and forbids")
     for end in found.dead_ends if not machine.free else ():

@@ -56,6 +56,8 @@ class Names:
         faults: What was wrong so far.
         refused: Names that something was to have and couldn't; that is told once.
         functions: Functions of the project's Python files, exported or not, each with its file.
+        toolsets: Toolsets bound to a name there, exported or not.
+        dollars: The project has a budget in US dollars, so that every model's price must be known.
     """
 
     broken: Broken = field(default_factory=Broken)
@@ -63,6 +65,8 @@ class Names:
     faults: list[Diagnostic] = field(default_factory=list[Diagnostic])
     refused: set[str] = field(default_factory=set[str])
     functions: dict[str, str] = field(default_factory=dict[str, str])
+    toolsets: dict[str, str] = field(default_factory=dict[str, str])
+    dollars: bool = False
     _proposed: int = 0
 
     def register(self, name: str, kind: Kind, value: object, place: Place) -> bool:
@@ -110,9 +114,10 @@ class Names:
         self.faults.append(diagnostic(code, message, place, hint))
 
     def _proposal(self, name: str, kinds: Sequence[Kind]) -> str | None:
-        if name in self.functions and ("tool" in kinds or "toolset" in kinds):
+        file = self.functions.get(name) if "tool" in kinds or "toolset" in kinds else None
+        file = file or (self.toolsets.get(name) if "toolset" in kinds else None)
+        if file is not None:
             exports = "TOOLS" if "tool" in kinds else "TOOLSETS"
-            file = self.functions[name]
             return f"{file} has it, but doesn't export it: put it into its list {exports}, as in {exports} = [{name}]"
         self._proposed += 1
         if self._proposed > _MOST_PROPOSALS:

@@ -32,6 +32,7 @@ class Facts:
 
     Args:
         names: Module-level names, each where it was bound first.
+        imported: Those that nothing but an import binds.
         members: Members of module-level lists and dicts: variable and index or key, to where they stand.
         strings: Every short string constant: names that the code may call.
         calls_anything: Somewhere a name that isn't a constant is called, so any name may be meant.
@@ -43,6 +44,7 @@ class Facts:
     strings: frozenset[str] = frozenset()
     calls_anything: bool = False
     acts: bool = False
+    imported: frozenset[str] = frozenset()
 
 
 def read_facts(tree: ast.Module, source: bytes) -> Facts:
@@ -61,9 +63,12 @@ def read_facts(tree: ast.Module, source: bytes) -> Facts:
     lines = source.splitlines()
     names: dict[str, Span] = {}
     members: dict[tuple[str, int | str], Span] = {}
+    made: set[str] = set()
     for statement in _module_level(tree.body):
         for name, node in _bindings(statement):
             names.setdefault(name, _span(node, lines, name))
+            if not isinstance(node, ast.alias):
+                made.add(name)
         for key, node in _members(statement):
             members.setdefault(key, _span(node, lines))
     strings: set[str] = set()
@@ -75,7 +80,7 @@ def read_facts(tree: ast.Module, source: bytes) -> Facts:
         elif isinstance(node, ast.Call) and not dynamic:
             dynamic = _calls_anything(node)
     acts = any(isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) for node in _module_level(tree.body))
-    return Facts(names, members, frozenset(strings), dynamic, acts)
+    return Facts(names, members, frozenset(strings), dynamic, acts, frozenset(names.keys() - made))
 
 
 def _module_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:

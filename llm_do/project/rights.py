@@ -114,8 +114,8 @@ def _applies(rule: Rule, tool: KnownTool, agent: str, path: str) -> bool:
 
 
 def agents_called(tools: AgentTools) -> Iterator[KnownTool]:
-    """The tools of an agent that are agents."""
-    return (tool for tool in tools.tools if tool.kind == "agent")
+    """The tools of an agent that are agents, or flows of them."""
+    return (tool for tool in tools.tools if tool.kind in ("agent", "flow"))
 
 
 def call_paths(entry: str, tools: Mapping[str, AgentTools], deepest: int) -> Iterator[tuple[str, ...]]:
@@ -123,7 +123,7 @@ def call_paths(entry: str, tools: Mapping[str, AgentTools], deepest: int) -> Ite
 
     Args:
         entry: Where ways begin.
-        tools: Agent to its tools.
+        tools: Agent to its tools; a flow's are its members.
         deepest: The most agents in a way.
 
     Yields:
@@ -168,7 +168,7 @@ def detours(entry: str, tools: Mapping[str, AgentTools], policy: Policy, setting
                 continue
             for tool in tools[path[-1]].tools:
                 key = (path[start], path[-1], tool.name)
-                if tool.kind == "agent" or key in told:
+                if tool.kind in ("agent", "flow") or key in told:
                     continue
                 own = right_of(tool, "/".join(path[: start + 1]), policy, settings).decision
                 if own.source not in ("deny", "ask"):

@@ -108,6 +108,8 @@ def check_together(tools: AgentTools, names: Names, place_of: PlaceOf) -> None:
     clashes: dict[tuple[Origin, Origin], list[str]] = {}
     for tool in tools.tools:
         first = shown.setdefault(tool.name, tool)
+        if first is not tool and (first.conditional or tool.conditional):
+            continue
         if first is not tool:
             clashes.setdefault((first.origin, tool.origin), []).append(tool.name)
         elif not _NAME.match(tool.name):
@@ -163,8 +165,9 @@ def check_limits(
     told: set[tuple[str, str]] = set()
     for spec, tools, place in agents:
         providers = families(_names(spec.model or default))
-        if len(tools.tools) > MOST_TOOLS and (providers is None or "OpenAI" in providers):
-            message = f"the agent `{spec.name}` has {len(tools.tools)} tools, and OpenAI takes {MOST_TOOLS}"
+        count = sum(not tool.conditional for tool in tools.tools)
+        if count > MOST_TOOLS and (providers is None or "OpenAI" in providers):
+            message = f"the agent `{spec.name}` has {count} tools, and OpenAI takes {MOST_TOOLS}"
             names.fault("LD407", message, place, "leave some out, or move them to an agent of their own")
         for tool in tools.tools:
             if tool.schema is None or tool.schema.get("type", "object") != "object":

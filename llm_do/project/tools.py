@@ -113,17 +113,21 @@ def approval_config(toolset: AbstractToolset[Any]) -> Mapping[str, Mapping[str, 
     return getattr(toolset, APPROVAL_KEY, {})
 
 
-def static_approval(owner: AbstractToolset[Any], tool_def: ToolDefinition) -> Effect | None:
+def static_approval(levels: Sequence[tuple[AbstractToolset[Any], str]], tool_def: ToolDefinition) -> Effect | None:
     """What is said of a toolset's tool for all arguments: by its metadata, or for it from Python.
 
     Args:
-        owner: The toolset.
-        tool_def: The tool as the toolset shows it.
+        levels: The toolsets it comes through with its name at each, the outermost first; what is said outside holds
+            where both say something, but nothing undoes a `blocked`.
+        tool_def: The tool as the outermost shows it.
 
     Returns:
         The effect; None when nothing is said.
     """
-    config = approval_config(owner).get(tool_def.name, {})
+    config: dict[str, Any] = {}
+    for owner, name in reversed(levels):
+        said_here = approval_config(owner).get(name, {})
+        config = {**said_here, "blocked": True} if config.get("blocked") else dict(said_here or config)
     said: Effect | None = (tool_def.metadata or {}).get("approval")
     if said == "deny" or config.get("blocked"):
         return "deny"

@@ -23,7 +23,7 @@ from llm_do.policy.digest import digest
 from llm_do.policy.pattern import PatternError, parse_pattern
 from llm_do.policy.rules import Rule
 from llm_do.policy.values import ToolCallInfo
-from llm_do.runtime.local_folder import FOLDER, make_folder
+from llm_do.runtime.local_folder import FOLDER, NOT_LINKED, is_linked, make_folder
 from llm_do.spec.json_nodes import parse_json
 
 __all__ = ["FILE", "Answers", "StoredAnswer", "add_call", "add_rule", "clear", "load", "revoke"]
@@ -269,12 +269,11 @@ def _changing(root: Path) -> Generator[list[Any]]:
 def _locked(root: Path) -> Generator[None]:
     folder = root / FOLDER
     try:
-        if folder.is_symlink():
-            raise StoreError(f"{folder} is a link, and answers are kept in the project only")
         make_folder(root)
         lock = os.open(folder / "approvals.lock", os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
     except OSError as error:
-        raise StoreError(f"the answer can't be kept in {folder}: {error.strerror or error}") from error
+        hint = NOT_LINKED if is_linked(root) else None
+        raise StoreError(f"the answer can't be kept in {folder}: {error.strerror or error}", hint=hint) from error
     try:
         with contextlib.suppress(ImportError):
             import fcntl

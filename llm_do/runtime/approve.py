@@ -15,12 +15,13 @@ from llm_do.policy.decide import answer, decide, nobody_to_ask
 from llm_do.policy.digest import call_digest
 from llm_do.policy.pattern import PatternError, parse_pattern
 from llm_do.policy.rules import Rule
-from llm_do.policy.values import Decision, ToolCallInfo
+from llm_do.policy.values import Decision, ToolCallInfo, Verdict
 from llm_do.runtime import answers
 from llm_do.runtime.approvals import ApprovalDecision, ApprovalRequest
 from llm_do.runtime.events import ApprovalRequestedEvent, ApprovalResolvedEvent
-from llm_do.runtime.judging import judged, resolved, told
+from llm_do.runtime.judging import judged, resolved, stricter, told
 from llm_do.runtime.results import ApprovalRecord, as_mapping
+from llm_do.runtime.telling import emit
 from llm_do.runtime.workers import called
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.context import CallContext
     from llm_do.runtime.runtime import Runtime
     from llm_do.runtime.traits import ToolTraits
+    from llm_do.runtime.wanted import Wants
 
 __all__ = ["answer_known", "approve", "call_info", "judge"]
 
@@ -43,7 +45,9 @@ POLICY_SECONDS = 1.0
 """How long a project's policy function may take; longer is a rejection."""
 
 
-async def approve(ctx: CallContext, call: ToolCallPart, traits: ToolTraits, args: dict[str, Any]) -> str | None:
+async def approve(
+    ctx: CallContext, call: ToolCallPart, traits: ToolTraits, args: dict[str, Any], wants: Wants | None = None
+) -> Decision:
     """Decide about one call, ask if need be.
 
     Args:
@@ -51,9 +55,10 @@ async def approve(ctx: CallContext, call: ToolCallPart, traits: ToolTraits, args
         call: What the model wrote.
         traits: What the tool says of itself.
         args: The validated arguments: what is approved is what runs.
+        wants: What the tool insists on for arguments.
 
     Returns:
-        None when the call may be made, else what the model is told.
+        What was decided, allow or deny; a denial's reason is what the model is told.
 
     Raises:
         AbortedError: A person ended the run.
@@ -63,9 +68,9 @@ async def approve(ctx: CallContext, call: ToolCallPart, traits: ToolTraits, args
         # A copy: what decides and asks is somebody else's code, and must not change what runs.
         data = dict(args) if _plain(args) else as_mapping(args)
         info = _info(ctx, call.tool_name, traits, data)
-        waits = ctx.runtime.policy_function is not None
+        waits = ctx.runtime.policy_function is not None or wants is not None
         bound = call_digest(info) if waits else ""
-        decision = await judge(ctx.runtime, info, traits, ctx.warn)
+        decision = await judge(ctx.runtime, info, traits, ctx.warn, wants(args) if wants is not None else None)
         if decision.effect == "ask":
             bound = bound or call_digest(info)
             waits = True
@@ -73,12 +78,12 @@ async def approve(ctx: CallContext, call: ToolCallPart, traits: ToolTraits, args
         if decision.effect == "deny":
             return _deny(ctx, call, data, decision)
         if not waits:
-            return None
+            return decision
         data = args if _plain(args) else as_mapping(args)
         if call_digest(_info(ctx, call.tool_name, traits, data)) == bound:
             if decision.source in ANSWERED:
                 _grant(ctx, call, data, decision)
-            return None
+            return decision
     changing = f"{call.tool_name} is denied: its arguments changed each time it was decided about"
     return _deny(ctx, call, as_mapping(args), Decision("deny", "blocked", changing))
 
@@ -132,7 +137,13 @@ def call_info(
     )
 
 
-async def judge(runtime: Runtime, info: ToolCallInfo, traits: ToolTraits, warn: Callable[[str], None]) -> Decision:
+async def judge(
+    runtime: Runtime,
+    info: ToolCallInfo,
+    traits: ToolTraits,
+    warn: Callable[[str], None],
+    wanted: Verdict | None = None,
+) -> Decision:
     """Decide about a call by everything that has a say in it.
 
     Args:
@@ -140,14 +151,16 @@ async def judge(runtime: Runtime, info: ToolCallInfo, traits: ToolTraits, warn: 
         info: The call.
         traits: What the tool says of itself.
         warn: Told what is wrong with the policy function.
+        wanted: What the tool insists on for these arguments.
     """
     return decide(
         info,
         runtime.policy,
         metadata=traits.approval,
-        toolset=judged(traits, info),
+        toolset=stricter(judged(traits, info), wanted),
         function=await _ask_function(runtime, info, warn) if runtime.policy_function is not None else None,
         calls_require_approval=traits.kind == "agent" and _agent_call_asks(runtime.config.settings, info),
+        harmless=traits.harmless,
     )
 
 
@@ -196,17 +209,19 @@ async def _answer(
     answered = answer_known(runtime, info, decision, bound)
     if answered is not None:
         return answered
-    broker = runtime.broker()
+    broker = runtime.shared.broker()
     if broker is None:
         ctx.run.nobody_to_ask = True
         return nobody_to_ask(decision, info)
     request = await _request(ctx, broker.next_id(), call, info, traits, data, decision, bound)
-    ctx.emit(
+    emit(
+        ctx,
         ApprovalRequestedEvent,
         tool_call_id=call.tool_call_id,
         tool_name=call.tool_name,
         args=data,
-        rule=decision.rule or decision.reason,
+        rule=decision.rule,
+        reason=decision.reason,
     )
     by = "cancelled"
     effect: Literal["allow", "deny"] = "deny"
@@ -219,8 +234,8 @@ async def _answer(
             _remember(ctx, info, bound, given)
         effect = "deny" if given.answer == "deny" else "allow"
     finally:
-        ctx.emit(
-            ApprovalResolvedEvent, tool_call_id=call.tool_call_id, tool_name=call.tool_name, decision=effect, by=by
+        emit(
+            ctx, ApprovalResolvedEvent, tool_call_id=call.tool_call_id, tool_name=call.tool_name, decision=effect, by=by
         )
     reason = f"a person denied {call.tool_name}" + (f": {given.note}" if given.note else "")
     return Decision(effect, "person", reason if effect == "deny" else "a person allowed it", rule=decision.rule)
@@ -303,15 +318,18 @@ def _remember(ctx: CallContext, info: ToolCallInfo, bound: str, given: ApprovalD
         ctx.warn(f"the answer holds for this session only: {error.message}")
 
 
-def _deny(ctx: CallContext, call: ToolCallPart, data: Mapping[str, Any], decision: Decision) -> str:
+def _deny(ctx: CallContext, call: ToolCallPart, data: Mapping[str, Any], decision: Decision) -> Decision:
+    """Note a denial; the same with what the model is told."""
     ctx.run.denials.append(_record(ctx, call, data, decision))
     said = decision.reason or f"{call.tool_name} is not allowed"
     settings = ctx.runtime.config
     if not settings.tell_denials:
-        raise PermissionDeniedError(
+        denied = PermissionDeniedError(
             said, hint="Allow it with a rule, or set `return_permission_errors`.", agent_path=ctx.path
         )
-    return f"{said}. Do not retry this call."
+        denied.status = "denied" if ctx.run.nobody_to_ask else "failed"
+        raise denied
+    return replace(decision, reason=f"{said}. Do not retry this call.")
 
 
 def _grant(ctx: CallContext, call: ToolCallPart, data: Mapping[str, Any], decision: Decision) -> None:

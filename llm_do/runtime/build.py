@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
-from pydantic_ai import Agent, ModelRetry, RunContext, StructuredDict
+from pydantic_ai import Agent, ModelRetry, RunContext, StructuredDict, ToolDefinition
 from pydantic_ai import Tool as PydanticTool
 from pydantic_ai.capabilities import AbstractCapability, NativeTool
 from pydantic_ai.toolsets import AbstractToolset, DynamicToolset, FunctionToolset
@@ -36,7 +36,7 @@ from llm_do.runtime.resources import ServerToolset
 from llm_do.runtime.schemas import schema_faults
 from llm_do.runtime.templates import render_template
 from llm_do.runtime.toolbox import FixedTool, Toolbox, clash, function_tool
-from llm_do.runtime.tools import SelectedToolset, StampedToolset, make_tool, stamped_tool
+from llm_do.runtime.tools import ListedTools, SelectedToolset, StampedToolset, make_tool, prefixed, stamped_tool
 from llm_do.runtime.traits import BuiltinContext, traits_of
 from llm_do.tools import ToolOptions, options_of
 
@@ -76,6 +76,8 @@ class BuiltAgent:
         machines: One gate of each state machine that its tools belong to.
         declared: The gates that the agent declares itself, by the names its model sees.
         tools: Its tools that are known before a run.
+        conditional: Names of those that a run may hide.
+        open: Names of the toolsets whose tools show at run time only.
     """
 
     spec: AgentSpec
@@ -86,7 +88,9 @@ class BuiltAgent:
     capabilities: tuple[AbstractCapability[Any], ...] = ()
     machines: tuple[ToolGate, ...] = ()
     declared: Mapping[str, ToolGate] = field(default_factory=dict[str, ToolGate])
-    tools: tuple[FixedTool, ...] = ()
+    tools: tuple[ToolDefinition, ...] = ()
+    conditional: frozenset[str] = frozenset()
+    open: tuple[str, ...] = ()
 
 
 class AgentBuilder:
@@ -135,7 +139,7 @@ class AgentBuilder:
         self._built[spec] = BuiltAgent(spec, agent, Hooks(), (), {}, (AdoptingPipeline(),))
 
     def _build(self, spec: AgentSpec) -> BuiltAgent:
-        toolbox, names, machines = self._toolbox(spec)
+        toolbox, names, machines, listed = self._toolbox(spec)
         declared = self._declared(spec, toolbox)
         machines = {**machines, **{gate.key: gate for gate in declared.values()}}
         settings = {**self._settings, **(spec.model_settings or {})}
@@ -162,12 +166,14 @@ class AgentBuilder:
         return BuiltAgent(
             spec,
             agent,
-            Hooks((*self._hooks, *spec.hooks)),
+            Hooks((*self._hooks, *spec.hooks), self._root),
             names,
             settings,
             machines=tuple(machines.values()),
             declared=declared,
-            tools=tuple(toolbox.fixed.values()),
+            tools=(*(tool.tool_def for tool in toolbox.fixed.values()), *listed.tools),
+            conditional=frozenset(listed.conditional),
+            open=tuple(listed.open),
         )
 
     def _tool(self, spec: AgentSpec, item: Any) -> Any:
@@ -192,14 +198,17 @@ class AgentBuilder:
         module: Any = importlib.import_module("llm_do.toolkits.declared")
         return module.declared_gates(spec, toolbox.fixed, functions, complete=not toolbox.live)
 
-    def _toolbox(self, spec: AgentSpec) -> tuple[Toolbox, tuple[str, ...], dict[str, ToolGate]]:
-        """All tools of an agent as one toolset, the names of its toolsets, and a gate of each of its state machines."""
+    def _toolbox(self, spec: AgentSpec) -> tuple[Toolbox, tuple[str, ...], dict[str, ToolGate], ListedTools]:
+        """All tools of an agent as one toolset, the names of its toolsets, a gate of each of its state machines, and
+        what is known of the tools that are asked for at every step.
+        """
         functions: FunctionToolset[Any] = FunctionToolset(id="tools")
         fixed: dict[str, FixedTool] = {}
         live: list[AbstractToolset[Any]] = []
         speaking: list[AbstractToolset[Any]] = []
         names: list[str] = []
         machines: dict[str, ToolGate] = {}
+        listed = ListedTools()
 
         def add(tool: FixedTool) -> None:
             name = tool.tool_def.name
@@ -221,6 +230,7 @@ class AgentBuilder:
                 if isinstance(toolset, ServerToolset) and ref.prefix is None:
                     ref = replace(ref, prefix=toolset.prefix)
                 live.append(_selected(StampedToolset(toolset, ref.name), ref))
+                listed.add(toolset, ref)
                 continue
             speaking.append(toolset)
             for tool in tools:
@@ -228,7 +238,7 @@ class AgentBuilder:
                     add(_renamed(function_tool(stamped_tool(ref.name, toolset, tool), toolset), ref.prefix))
         for transfer in transfer_tools(spec, self.registry):
             add(transfer)
-        return Toolbox(spec.name, fixed, live, speaking), tuple(names), machines
+        return Toolbox(spec.name, fixed, live, speaking), tuple(names), machines, listed
 
     def _gated(
         self, spec: AgentSpec, ref: ToolsetRef, toolset: AbstractToolset[Any], machines: dict[str, ToolGate]
@@ -310,9 +320,7 @@ def _agent_tool(spec: AgentSpec) -> FixedTool:
 
 
 def _renamed(tool: FixedTool, prefix: str | None) -> FixedTool:
-    if not prefix:
-        return tool
-    return replace(tool, tool_def=replace(tool.tool_def, name=f"{prefix}_{tool.tool_def.name}"))
+    return replace(tool, tool_def=prefixed(tool.tool_def, prefix)) if prefix else tool
 
 
 def _selected(toolset: AbstractToolset[Any], ref: ToolsetRef) -> AbstractToolset[Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -12,9 +11,10 @@ from llm_do._frozen import frozen
 from llm_do.errors import LlmDoError, Status
 from llm_do.runtime.events import CallFinishedEvent, CallStartedEvent
 from llm_do.runtime.gating import Gating
-from llm_do.runtime.hooks import HookAbort, Hooks
+from llm_do.runtime.hooks import Hooks, RunEnds
 from llm_do.runtime.limits import LoopGuard, Reservation
 from llm_do.runtime.results import CallRecord, ErrorRecord, Usage, to_json_data
+from llm_do.runtime.telling import OpenToolCall, emit, record_tool
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from llm_do.runtime.compacting import Compaction
     from llm_do.runtime.context import CallContext
     from llm_do.runtime.handoffs import Handoff
+    from llm_do.runtime.wanted import Noted
 
-__all__ = ["CallConfig", "CallFrame", "CallScope", "OpenToolCall", "elapsed", "status_of"]
+__all__ = ["CallConfig", "CallFrame", "CallScope", "status_of"]
 
 
 @frozen
@@ -58,14 +59,6 @@ class CallConfig:
     tool_timeout: float | None = None
 
 
-@dataclass(slots=True)
-class OpenToolCall:
-    """A tool call whose result isn't recorded yet."""
-
-    tool_name: str
-    started: float
-
-
 @dataclass(slots=True, eq=False)
 class CallFrame:
     """One call's own state: nothing of it is inherited from the caller.
@@ -77,6 +70,8 @@ class CallFrame:
         messages: The history so far.
         live: The history while the agent runs, where its steps are recorded.
         compaction: Shortens what its model is sent.
+        wanted: Tool calls whose validator asked for approval, by id.
+        approved: Tool calls at work that somebody said yes to; their tools are told so.
     """
 
     config: CallConfig
@@ -97,6 +92,8 @@ class CallFrame:
     handoff: Handoff | None = None
     live: list[ModelMessage] | None = None
     compaction: Compaction | None = None
+    wanted: dict[str, Noted] = field(default_factory=dict[str, "Noted"])
+    approved: set[str] = field(default_factory=set[str])
 
 
 class CallScope:
@@ -118,19 +115,20 @@ class CallScope:
 
     async def __aenter__(self) -> CallScope:
         frame = self.ctx.frame
-        self.ctx.emit(CallStartedEvent, input=to_json_data(frame.input))
+        emit(self.ctx, CallStartedEvent, input=to_json_data(frame.input))
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         ctx, frame = self.ctx, self.ctx.frame
+        error = error.error if isinstance(error, RunEnds) else error
         frame.cancelled.set()
         if frame.held is not None:
             ctx.run.budget.settle(frame.held, Usage())
             frame.held = None
         for tool_call_id, call in list(frame.open_calls.items()):
-            ctx.record_tool(tool_call_id, call.tool_name, "cancelled", "the run ended first")
+            record_tool(ctx, tool_call_id, call.tool_name, "cancelled", "the run ended first")
         status = status_of(error)
         if self.nested:
             if error is not None:
@@ -146,22 +144,15 @@ class CallScope:
                     error=ErrorRecord.of(error, ctx.path) if error is not None else None,
                 )
             )
-        ctx.emit(CallFinishedEvent, status=status, output=to_json_data(self.output))
+        emit(ctx, CallFinishedEvent, status=status, output=to_json_data(self.output))
 
 
 def status_of(error: BaseException | None) -> Status:
     """The status that an exception stands for."""
     if error is None:
         return "completed"
-    if isinstance(error, HookAbort):
-        return status_of(error.error)
     if isinstance(error, LlmDoError):
         return error.status
     if isinstance(error, asyncio.CancelledError | KeyboardInterrupt):
         return "interrupted"
     return "failed"
-
-
-def elapsed(since: float) -> float:
-    """Seconds since a `time.perf_counter()` reading."""
-    return round(time.perf_counter() - since, 6)

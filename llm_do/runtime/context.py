@@ -6,17 +6,16 @@ It is `RunContext.deps` inside tools, and the second argument of entry and flow 
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from llm_do.runtime.call import CallFrame, OpenToolCall, elapsed
-from llm_do.runtime.events import EventBase, ToolCallEvent, ToolResultEvent, WarningEvent
-from llm_do.runtime.hooks import Hooks
+from llm_do.errors import AbortedError, PermissionDeniedError, ToolFailedError
+from llm_do.runtime.events import WarningEvent
+from llm_do.runtime.hooks import RunEnds
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
+    from llm_do.runtime.call import CallFrame
     from llm_do.runtime.recording import ThreadView, UserView
     from llm_do.runtime.runtime import Runtime
     from llm_do.runtime.state import RunState
@@ -28,6 +27,9 @@ CURRENT_CALL: ContextVar[CallContext] = ContextVar("llm_do_current_call")
 
 CURRENT_TOOL: ContextVar[threading.Event | None] = ContextVar("llm_do_current_tool", default=None)
 """Set once the tool call that runs in this task or worker thread has been given up."""
+
+ABORTS = (AbortedError, PermissionDeniedError, ToolFailedError)
+"""What ends the whole run, also where the project's code that has made the call would go on."""
 
 
 class CallContext:
@@ -97,11 +99,6 @@ class CallContext:
         return self.frame.config.path or self.frame.config.name
 
     @property
-    def hooks(self) -> Hooks:
-        """The hooks of the agent that runs."""
-        return self.frame.hooks
-
-    @property
     def cancelled(self) -> bool:
         """Whether what runs here has been given up: the call has ended, or this tool call timed out.
 
@@ -128,39 +125,25 @@ class CallContext:
             >>> async def main(input, ctx):
             ...     return await ctx.call("analyzer", {"input": "text"})
         """
-        return await self.runtime.dispatch(self, name, input)
+        from llm_do.runtime.dispatch import call_by_name
+
+        self.run.goes_on()
+        try:
+            return await call_by_name(self, name, input)
+        except ABORTS as error:
+            self.run.ends = RunEnds(error)
+            raise self.run.ends from error
+        except RunEnds as ends:
+            self.run.ends = ends
+            raise
 
     async def call_agent(self, name: str, input: object) -> Any:
         """The same as `call`."""
-        return await self.runtime.dispatch(self, name, input)
-
-    def emit(self, kind: Callable[..., EventBase], **data: Any) -> None:
-        """Write an event of this call."""
-        self.run.emit(kind, self.frame.config, **data)
+        return await self.call(name, input)
 
     def warn(self, message: str) -> None:
         """Tell whoever watches the run something that doesn't end it."""
-        self.emit(WarningEvent, message=message)
-
-    def open_tool(self, tool_call_id: str, tool_name: str, args: object) -> None:
-        """Note that a model asked for a tool; it has a result before the call ends."""
-        self.frame.open_calls[tool_call_id] = OpenToolCall(tool_name, time.perf_counter())
-        self.emit(ToolCallEvent, tool_name=tool_name, tool_call_id=tool_call_id, args=args)
-
-    def record_tool(self, tool_call_id: str, tool_name: str, status: str, result: Any, size: int | None = None) -> None:
-        """Write how a tool call ended, once."""
-        opened = self.frame.open_calls.pop(tool_call_id, None)
-        if opened is None:
-            return
-        self.emit(
-            ToolResultEvent,
-            tool_name=tool_name,
-            tool_call_id=tool_call_id,
-            status=status,
-            result=result,
-            duration=elapsed(opened.started),
-            size=len(str(result).encode("utf-8", "replace")) if size is None else size,
-        )
+        self.run.emit(WarningEvent, self.frame.config, message=message)
 
 
 def current_call() -> CallContext:

@@ -174,7 +174,14 @@ async def _call_function(
     args = _arguments(ctx, name, tool, data)
     frame = CallFrame(enter(ctx, name, call_id, position), CallArguments.model_validate(_shown(data)))
     child = CallContext(ctx.runtime, ctx.run, frame, ctx)
-    run_context = RunContext(deps=child, model=NULL_MODEL, usage=RunUsage(), tool_name=name, tool_call_id=child.call_id)
+    run_context = RunContext(
+        deps=child,
+        model=NULL_MODEL,
+        usage=RunUsage(),
+        tool_name=name,
+        tool_call_id=child.call_id,
+        tool_call_approved=True,
+    )
     token = CURRENT_CALL.set(child)
     try:
         async with CallScope(child, nested=True) as scope:

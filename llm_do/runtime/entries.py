@@ -16,7 +16,7 @@ from llm_do.runtime.call import CallScope
 from llm_do.runtime.chains import Chain, find_target
 from llm_do.runtime.context import CURRENT_CALL, CallContext
 from llm_do.runtime.flow_turn import FlowTurn, run_flow
-from llm_do.runtime.hooks import HookAbort
+from llm_do.runtime.hooks import RunEnds
 from llm_do.runtime.places import project_place
 from llm_do.runtime.workers import called
 
@@ -186,7 +186,7 @@ class FunctionEntry:
             async with CallScope(ctx, nested=False) as scope:
                 try:
                     scope.output = await called(self.function, input, ctx)
-                except (LlmDoError, HookAbort):
+                except (LlmDoError, RunEnds):
                     raise
                 except (KeyboardInterrupt, GeneratorExit, asyncio.CancelledError):
                     raise
@@ -227,7 +227,7 @@ class NamedEntry:
         """
         try:
             return await ctx.call(self.name, input.model_dump())
-        except (LlmDoError, HookAbort):
+        except (LlmDoError, RunEnds):
             raise
         except (KeyboardInterrupt, GeneratorExit, asyncio.CancelledError):
             raise

@@ -1,19 +1,21 @@
-"""What happens in a run, as records: one frozen class a type, and the bus that hands them out.
+"""What happens in a run, as records: one frozen class a type, and the subscriptions they are handed out to.
 
 Every record is JSON data through `to_dict`. The runtime writes them where things happen; nothing here is
-translated from a provider's stream. `EventBus` is also public for an application's own events.
+translated from a provider's stream. An application's own events are in `llm_do.runtime.bus`.
 """
 
 from __future__ import annotations
 
-import inspect
 import logging
-import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, get_args
 
 from llm_do._frozen import frozen
+from llm_do._lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from llm_do.runtime.bus import RuntimeEvent as RuntimeEvent
 
 __all__ = [
     "EVENT_TYPES",
@@ -23,13 +25,11 @@ __all__ = [
     "CallStartedEvent",
     "Event",
     "EventBase",
-    "EventBus",
     "HandoffEvent",
     "RetryEvent",
     "RunFailedEvent",
     "RunFinishedEvent",
     "RunStartedEvent",
-    "RuntimeEvent",
     "StateChangedEvent",
     "TextDoneEvent",
     "TextEvent",
@@ -228,7 +228,8 @@ class ApprovalRequestedEvent(EventBase):
         tool_call_id: That of its `tool_call`.
         tool_name: The tool as the model knows it, prefix included.
         args: The arguments it would run with.
-        rule: The rule that made it ask, or the reason where no rule did.
+        rule: The rule that made it ask, None where no rule did.
+        reason: Why it is asked about.
     """
 
     type: ClassVar[str] = "approval_requested"
@@ -236,6 +237,7 @@ class ApprovalRequestedEvent(EventBase):
     tool_name: str
     args: Any
     rule: str | None
+    reason: str = ""
 
 
 @frozen(kw_only=True)
@@ -316,7 +318,7 @@ class UsageEvent(EventBase):
     """What one model response used.
 
     Args:
-        usage: `requests`, `input_tokens`, `output_tokens`, `total_tokens`.
+        usage: `requests`, `input_tokens`, `output_tokens`, `total_tokens`, and `cost_usd` or None.
     """
 
     type: ClassVar[str] = "usage"
@@ -393,63 +395,6 @@ class Subscription:
             log.exception("an event subscriber failed on %s", event.type)
 
 
-@frozen
-class RuntimeEvent:
-    """An event with its origin, as code written for version 0.3 makes and passes on; ours are `EventBase`s.
-
-    Args:
-        agent: Name of the agent it comes from.
-        depth: That agent's depth.
-        event: What happened.
-
-    Example:
-        >>> RuntimeEvent(agent="main", depth=0, event="started").agent
-        'main'
-    """
-
-    agent: str
-    depth: int
-    event: Any
-
-
-class EventBus:
-    """Application events by name: subscribers are called in the order they came.
-
-    Independent of a run's own events. A subscriber's exception is logged and doesn't reach the emitter.
-
-    Example:
-        >>> import asyncio
-        >>> bus, heard = EventBus(), []
-        >>> bus.on("step_complete", lambda **data: heard.append(data["step"]))
-        >>> asyncio.run(bus.emit("step_complete", step=1))
-        >>> heard
-        [1]
-    """
-
-    def __init__(self) -> None:
-        self._subscribers: dict[str, list[Callable[..., object]]] = {}
-
-    def on(self, name: str, callback: Callable[..., Awaitable[object] | object]) -> None:
-        """Call `callback`, sync or async, with the data of every event of that name."""
-        self._subscribers.setdefault(name, []).append(callback)
-
-    def off(self, name: str, callback: Callable[..., object]) -> None:
-        """Stop calling `callback`; nothing happens when it wasn't subscribed."""
-        subscribers = self._subscribers.get(name, [])
-        if callback in subscribers:
-            subscribers.remove(callback)
-
-    async def emit(self, name: str, **data: object) -> None:
-        """Call every subscriber of `name` with `data`, one after the other."""
-        for callback in list(self._subscribers.get(name, ())):
-            try:
-                result = callback(**data)
-                if inspect.isawaitable(result):
-                    await result
-            except Exception:
-                log.exception("a subscriber of %r failed", name)
-
-
-def now() -> float:
-    """The time that events carry, in seconds since the epoch."""
-    return time.time()
+if not TYPE_CHECKING:  # a type checker that saw it would take any name for one of this module's
+    # Projects of 0.3 import it from here.
+    __getattr__, _ = lazy_exports(__name__, {"RuntimeEvent": "llm_do.runtime.bus"})

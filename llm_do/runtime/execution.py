@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from llm_do._frozen import frozen
 from llm_do.errors import (
-    PermissionDeniedError,
     RunError,
+    RunInterruptedError,
     RunTimeoutError,
     StoreError,
     ThreadConflict,
@@ -24,11 +24,12 @@ from llm_do.runtime.calls import NULL_MODEL
 from llm_do.runtime.context import CallContext
 from llm_do.runtime.entries import AgentEntry, Entry, FlowEntry, NamedEntry, entry_for
 from llm_do.runtime.events import Event, RetryEvent, RunFailedEvent, RunFinishedEvent, RunStartedEvent
-from llm_do.runtime.hooks import HookAbort
+from llm_do.runtime.hooks import RunEnds
 from llm_do.runtime.loops import end_tasks
 from llm_do.runtime.recording import toolkit_states
 from llm_do.runtime.results import ErrorRecord, ExecutionContext, RunResult, to_json_data
 from llm_do.runtime.state import RunState
+from llm_do.runtime.telling import emit
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -88,7 +89,7 @@ class Execution:
             model=NULL_MODEL,
         )
         ctx = CallContext(self.runtime, run, CallFrame(depth0, value))
-        ctx.emit(RunStartedEvent, entry=entry.name, input=to_json_data(value))
+        emit(ctx, RunStartedEvent, entry=entry.name, input=to_json_data(value))
         if fault is not None:
             return await self._close(ctx, entry, None, fault)
         return await self._until_kept(ctx, entry, value)
@@ -108,7 +109,7 @@ class Execution:
             )
         if record is False or not (record or keeps):
             return entry
-        run.recording = recording = await runtime.recorder().begin(run, entry.name)
+        run.recording = recording = await runtime.shared.recorder().begin(run, entry.name)
         if recording is None or not isinstance(entry, AgentEntry | FlowEntry) or given.history is not None:
             return entry
         run.toolkits = toolkit_states(recording.toolkits)
@@ -126,7 +127,7 @@ class Execution:
                 if _has_effects(ctx.run, entry) or error is not None or attempt > CONFLICT_RETRIES:
                     return await self._close(ctx, entry, None, clash)
                 delay = random.random() * 0.05 * attempt
-                ctx.emit(RetryEvent, attempt=attempt, delay=round(delay, 3), error=clash.message)
+                emit(ctx, RetryEvent, attempt=attempt, delay=round(delay, 3), error=clash.message)
                 await asyncio.sleep(delay)
                 entry = await self._open(entry)
 
@@ -149,11 +150,19 @@ class Execution:
         finally:
             self.runtime.running.discard(mark)
         try:
-            return task.result(), None
+            output = task.result()
+            self.run.goes_on()
         except KeyboardInterrupt:
             raise
+        except RunEnds as ends:
+            return None, ends.error
+        except asyncio.CancelledError as cancelled:
+            error = RunInterruptedError("the run was interrupted", agent_path=ctx.path)
+            error.__cause__ = cancelled
+            return None, error
         except BaseException as raised:  # noqa: BLE001 (however a run ends, it has a result)
-            return None, raised.error if isinstance(raised, HookAbort) else raised
+            return None, raised if self.run.ends is None else self.run.ends.error
+        return output, None
 
     async def _timed(self, entry: Entry, value: Any, ctx: CallContext) -> Any:
         limit = self.runtime.config.settings.run_timeout
@@ -198,7 +207,7 @@ class Execution:
                     run.note_error(fault, ctx.path)
                     run.seq += 1
         run.deliver(event)
-        self.runtime.count(result.usage)
+        self.runtime.shared.count(result.usage)
         return result
 
     def _ending(
@@ -207,7 +216,7 @@ class Execution:
         """The result of a run, and its last event, which nobody has heard yet."""
         run = ctx.run
         status = status_of(error)
-        if run.nobody_to_ask and (status in ("completed", "limited") or isinstance(error, PermissionDeniedError)):
+        if run.nobody_to_ask and status in ("completed", "limited"):
             status = "denied"
         if error is not None:
             run.note_error(error, ctx.path)

@@ -130,6 +130,11 @@ class GatedToolset(AbstractToolset[Any]):
     def gates(self) -> Mapping[str, Gate]:
         """Every tool with its gate."""
 
+    @property
+    @abstractmethod
+    def functions(self) -> Mapping[str, object]:
+        """Every tool with the function or object that it was made of."""
+
     @abstractmethod
     def check(self) -> None:
         """See that every tool can be used; a `ToolkitError` says why one can't."""

@@ -18,6 +18,7 @@ from llm_do.runtime.events import StateChangedEvent
 from llm_do.runtime.gates import GateState, Settled, ToolGate
 from llm_do.runtime.order import Order
 from llm_do.runtime.results import to_json_data
+from llm_do.runtime.telling import emit
 from llm_do.runtime.traits import traits_of
 from llm_do.tools import Update
 
@@ -186,7 +187,8 @@ async def attempted(
         if outcome.state is before:
             continue
         gating.states[gate.key] = outcome.state
-        ctx.emit(
+        emit(
+            ctx,
             StateChangedEvent,
             toolkit=gate.key,
             updates=to_json_data(outcome.updates) if ctx.run.subscriptions else None,

@@ -1,18 +1,23 @@
 """The seven points of an agent's life at which a project's own functions are called.
 
 A hook's exception aborts the run at once: it travels inside `HookAbort`, past everything that turns failures into
-results, and comes out of the run as it was raised.
+results and past `except Exception` in the project's code, and comes out of the run as it was raised. What a hook
+raises that is no `Exception` (`SystemExit`, a breakdown of a library in another language) comes out as a `HookError`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import enum
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from types import CodeType, TracebackType
 
-__all__ = ["HookAbort", "HookPoint", "Hooks"]
+from llm_do.errors import HookError, error_text
+from llm_do.runtime.places import project_place
+
+__all__ = ["HookAbort", "HookPoint", "Hooks", "RunEnds"]
 
 
 class HookPoint(enum.StrEnum):
@@ -34,12 +39,16 @@ class HookPoint(enum.StrEnum):
     """After it ran: `agent, tool_name, result`."""
 
 
-class HookAbort(Exception):  # noqa: N818 (not an error of its own: it carries one)
-    """Carries a hook's exception to the root of the run."""
+class RunEnds(BaseException):
+    """Carries what ends the whole run to its root, through code that catches every `Exception`."""
 
     def __init__(self, error: Exception) -> None:
-        super().__init__(str(error))
+        super().__init__(error_text(error))
         self.error = error
+
+
+class HookAbort(RunEnds):
+    """Carries a hook's exception."""
 
 
 class Hooks:
@@ -47,9 +56,13 @@ class Hooks:
 
     Args:
         declared: `(HookPoint, function)` pairs; a point may be given by its name in files.
+        root: The project's folder, which a `HookError`'s file is relative to.
     """
 
-    def __init__(self, declared: Sequence[tuple[HookPoint | str, Callable[..., object]]] = ()) -> None:
+    def __init__(
+        self, declared: Sequence[tuple[HookPoint | str, Callable[..., object]]] = (), root: Path | None = None
+    ) -> None:
+        self._root = root
         self._by_point: dict[HookPoint, list[Callable[..., object]]] = {}
         for point, function in declared:
             self._by_point.setdefault(HookPoint(point), []).append(function)
@@ -71,6 +84,27 @@ class Hooks:
             except Exception as error:
                 _say_where(error, function, point)
                 raise HookAbort(error) from error
+            except (RunEnds, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError):
+                raise
+            except BaseException as error:
+                told = self._told(error, function, point)
+                raise HookAbort(told) from told
+
+    def _told(self, error: BaseException, function: Callable[..., object], point: HookPoint) -> HookError:
+        """What is raised for what is no `Exception`, which nobody would catch as the failure it is."""
+        file, line = project_place(error, self._root) if self._root is not None else (None, None)
+        told = HookError(
+            f"the hook {_name_of(function)} at {point.value} raised {error_text(error)}",
+            hint="A hook ends a run by raising an `Exception`. --debug shows the traceback.",
+            file=file,
+            line=line,
+        )
+        told.__cause__ = error
+        return told
+
+
+def _name_of(function: Callable[..., object]) -> str:
+    return str(getattr(function, "__name__", function))
 
 
 def _say_where(error: Exception, function: Callable[..., object], point: HookPoint) -> None:
@@ -78,7 +112,7 @@ def _say_where(error: Exception, function: Callable[..., object], point: HookPoi
     code: CodeType | None = getattr(function, "__code__", None)
     lines = [each.tb_lineno for each in _frames(error.__traceback__) if each.tb_frame.f_code is code]
     place = f" ({PurePath(code.co_filename).name}:{lines[-1]})" if code is not None and lines else ""
-    note = f"raised by the hook {getattr(function, '__name__', function)!s} at {point.value}{place}"
+    note = f"raised by the hook {_name_of(function)} at {point.value}{place}"
     if note not in getattr(error, "__notes__", ()):
         error.add_note(note)
 

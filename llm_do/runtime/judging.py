@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from llm_do.errors import error_text
@@ -10,7 +11,7 @@ from llm_do.policy.values import Resolved, ToolCallInfo, Verdict
 from llm_do.runtime.traits import ToolTraits
 from llm_do.runtime.workers import in_worker
 
-__all__ = ["judged", "resolved", "told"]
+__all__ = ["judged", "resolved", "stricter", "told"]
 
 
 def resolved(traits: ToolTraits, data: Mapping[str, Any]) -> Mapping[str, Resolved]:
@@ -31,6 +32,15 @@ def judged(traits: ToolTraits, info: ToolCallInfo) -> Verdict | None:
         return traits.verdict(info)
     except Exception as error:  # noqa: BLE001 (what fails must fail closed)
         return Verdict("deny", f"its toolset failed to judge the call, {error_text(error)}")
+
+
+def stricter(own: Verdict | None, wanted: Verdict | None) -> Verdict | None:
+    """A toolset's own verdict and what is insisted on besides, as one."""
+    if own is None or wanted is None or own.effect == "allow":
+        return wanted if wanted is not None else own
+    if own.effect == "deny" or wanted.effect == "deny":
+        return own if own.effect == "deny" else wanted
+    return replace(own, insists=True)
 
 
 async def told(function: Callable[[Mapping[str, Any]], str | None] | None, data: Mapping[str, Any]) -> str | None:

@@ -35,6 +35,8 @@ class BudgetMeter:
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
         self.used = Usage()
+        self._spent = 0.0
+        self._unpriced = False
         self.descendants = 0
         self._held_input = 0
         self._held_output = 0
@@ -91,17 +93,36 @@ class BudgetMeter:
         _check("output_tokens", used.output_tokens + self._held_output + max(output_tokens, 1), budget.output_tokens)
         total = used.total_tokens + self._held_input + self._held_output + input_tokens + max(output_tokens, 1)
         _check("total_tokens", total, budget.total_tokens)
-        if budget.cost_usd is not None and (used.cost_usd or 0.0) >= budget.cost_usd:
-            raise BudgetError(f"the run's budget of {budget.cost_usd} US dollars is used up", hint=_HINT)
+        self._check_cost()
         self._requests_begun += 1
         self._held_input += input_tokens
         self._held_output += output_tokens
         return Reservation(input_tokens, output_tokens)
 
-    def settle(self, held: Reservation, usage: Usage) -> None:
-        """Give back what was held and count what was used."""
+    def _check_cost(self) -> None:
+        limit = self.budget.cost_usd
+        if limit is None:
+            return
+        if self._spent >= limit:
+            raise BudgetError(f"the run's budget of {limit} US dollars is used up", hint=_HINT)
+        if self._unpriced:
+            raise BudgetError(
+                f"the run's budget of {limit} US dollars can't be kept: a model has answered whose price isn't known",
+                hint="Limit tokens or requests instead, or name models whose price is known.",
+            )
+
+    def settle(self, held: Reservation, usage: Usage, *, free: bool = False) -> None:
+        """Give back what was held and count what was used.
+
+        Args:
+            held: What the request held.
+            usage: What it used.
+            free: It costs nothing, though it has no price.
+        """
         self._held_input -= held.input_tokens
         self._held_output -= held.output_tokens
+        self._spent += usage.cost_usd or 0.0
+        self._unpriced |= usage.cost_usd is None and usage.total_tokens > 0 and not free
         self.used += usage
         for waiting in self._waiting:
             if not waiting.done():

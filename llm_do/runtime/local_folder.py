@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 from pathlib import Path
 
-__all__ = ["FOLDER", "make_folder"]
+__all__ = ["FOLDER", "NOT_LINKED", "is_linked", "make_folder"]
 
 FOLDER = ".llm-do"
 """Its name, below the project's root."""
+
+NOT_LINKED = "Put a folder in its place; what the link leads to can be copied into it."
+"""What to do about a folder that is a link."""
+
+
+def is_linked(root: Path) -> bool:
+    """Whether a project's folder is a link. Nothing is read or written through one: it may lead anywhere.
+
+    Args:
+        root: The project's root.
+    """
+    return (root / FOLDER).is_symlink()
 
 
 def make_folder(root: Path) -> Path:
@@ -18,9 +31,11 @@ def make_folder(root: Path) -> Path:
         root: The project's root.
 
     Raises:
-        OSError: It can't be made.
+        OSError: It can't be made, or is a link.
     """
     folder = root / FOLDER
+    if is_linked(root):
+        raise OSError(errno.ELOOP, "it is a link, and what a project keeps stays below its root")
     folder.mkdir(exist_ok=True)
     with contextlib.suppress(FileExistsError), (folder / ".gitignore").open("x", encoding="utf-8") as file:
         file.write("# What llm-do keeps here is of this machine.\n*\n")

@@ -22,8 +22,8 @@ from pydantic_ai.toolsets.abstract import ToolsetTool
 from llm_do.errors import LoopError
 from llm_do.runtime.context import current_call
 from llm_do.runtime.requests import arguments_of
-from llm_do.runtime.results import Usage
 from llm_do.runtime.schemas import check_schema, validation_text
+from llm_do.runtime.telling import open_tool
 from llm_do.runtime.toolcall import refuse, run_tool_call
 from llm_do.runtime.tools import StampedToolset
 from llm_do.runtime.traits import traits_of
@@ -52,12 +52,8 @@ class Pipeline(AbstractCapability[Any]):
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
-        """Count the price, stop loops, give calls distinct ids, and let unknown names pass the same steps."""
+        """Stop loops, give calls distinct ids, and let unknown names pass the same steps."""
         call = current_call()
-        if (cost := response.usage.cost) is not None:
-            price = Usage(cost_usd=float(cost))
-            call.frame.usage += price
-            call.run.budget.used += price
         outputs = {tool.name for tool in request_context.model_request_parameters.output_tools}
         calls = [part for part in response.tool_calls if part.tool_name not in outputs]
         if call.frame.loops.repeats([(part.tool_name, part.args) for part in calls]):
@@ -87,7 +83,8 @@ class Pipeline(AbstractCapability[Any]):
     ) -> str | dict[str, Any]:
         """Note that the call was asked for, and give it its place among those of its toolkit."""
         mine = current_call()
-        mine.open_tool(call.tool_call_id, call.tool_name, arguments_of(args))
+        open_tool(mine, call.tool_call_id, call.tool_name, arguments_of(args))
+        mine.frame.wanted.pop(call.tool_call_id, None)
         traits = traits_of(tool_def.metadata)
         gates = mine.frame.gating.gates(call.tool_name, traits.gate if traits is not None else None)
         if gates:
@@ -136,7 +133,7 @@ class Pipeline(AbstractCapability[Any]):
         handler: Callable[[dict[str, Any]], Awaitable[Any]],
     ) -> Any:
         """Hooks, approval, the tool itself, hooks, record."""
-        return await run_tool_call(current_call(), call, tool_def, args, handler)
+        return await run_tool_call(current_call(), call, tool_def, args, handler, ctx)
 
 
 @dataclass

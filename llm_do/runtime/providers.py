@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from llm_do._frozen import frozen
-from llm_do.runtime.hooks import HookAbort
+from llm_do.errors import error_text
+from llm_do.runtime.hooks import RunEnds
+from llm_do.runtime.places import project_place
 from llm_do.runtime.workers import called
 
 if TYPE_CHECKING:
@@ -51,18 +53,22 @@ class ContextProvider:
         Args:
             ctx: The call of the agent.
         """
+        timer = asyncio.timeout(self.time_limit)
         try:
-            async with asyncio.timeout(self.time_limit):
+            async with timer:
                 said = await called(self.function, ctx)
-        except HookAbort:
+            return str(said) if said else None
+        except (RunEnds, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError):
             raise
-        except TimeoutError:
-            ctx.warn(f"the context provider {self.label} took longer than {self.time_limit:g} s; going on without it")
+        except BaseException as error:  # noqa: BLE001 (what it would have added is an addition only)
+            if isinstance(error, TimeoutError) and timer.expired():
+                took = f"took longer than {self.time_limit:g} s; going on without it"
+                ctx.warn(f"the context provider {self.label} {took}")
+                return None
+            file, line = project_place(error, ctx.project.root)
+            where = f" ({file}:{line})" if file is not None else ""
+            ctx.warn(f"the context provider {self.label} failed: {error_text(error)}{where}")
             return None
-        except Exception as error:  # noqa: BLE001 (what it would have added is an addition only)
-            ctx.warn(f"the context provider {self.label} failed: {type(error).__name__}: {error}")
-            return None
-        return str(said) if said else None
 
 
 async def said_besides(ctx: CallContext, spec: AgentSpec, thread: ThreadConfig | None) -> str | None:

@@ -35,12 +35,17 @@ from llm_do.runtime.gating import shown
 from llm_do.runtime.handoffs import HandedOver
 from llm_do.runtime.hooks import HookPoint
 from llm_do.runtime.limits import Reservation
+from llm_do.runtime.prices import check_price, free, used_by
 from llm_do.runtime.results import Usage
+from llm_do.runtime.telling import emit
 
-__all__ = ["EngineModel", "arguments_of", "passing"]
+__all__ = ["EngineModel", "arguments_of"]
 
 MAX_DELAY = 30.0
 """Longest pause between two tries, in seconds, when the provider names none."""
+
+LONGEST_WAIT = 600.0
+"""Seconds that a provider may ask to wait; one that asks for more has failed for good."""
 
 UNSAID_OUTPUT = 16_384
 """Output tokens that a request is held to under a budget where its agent sets no `max_tokens`: large models refuse
@@ -66,6 +71,7 @@ class EngineModel(WrapperModel):
         ctx = current_call()
         frame, run = ctx.frame, ctx.run
         config = frame.config
+        run.goes_on()
         if frame.handoff is not None:
             raise HandedOver
         if frame.requests >= config.max_steps:
@@ -75,7 +81,7 @@ class EngineModel(WrapperModel):
                 agent_path=ctx.path,
             )
         frame.requests += 1
-        hooks = ctx.hooks
+        hooks = ctx.frame.hooks
         if hooks:
             await hooks.call(HookPoint.PRE_LLM_CALL, agent=config.agent, messages=messages)
         recording = run.recording
@@ -84,12 +90,12 @@ class EngineModel(WrapperModel):
         sent = enabled(run.thread.config, shown(frame.gating, model_request_parameters))
         if frame.compaction is not None:
             messages = await frame.compaction.shortened(ctx, self.wrapped, messages, sent)
-        response = whole_response(await _attempts(ctx, self.wrapped, messages, model_settings, sent))
+        response, used = await _attempts(ctx, self.wrapped, messages, model_settings, sent)
         if recording is not None:
             await recording.written()
         frame.steps += 1
         run.steps += 1
-        _tell(ctx, response)
+        _tell(ctx, response, used)
         if hooks:
             await hooks.call(HookPoint.POST_LLM_CALL, agent=config.agent, response=response)
         return response
@@ -109,38 +115,39 @@ async def _attempts(
     messages: list[ModelMessage],
     settings: ModelSettings | None,
     parameters: ModelRequestParameters,
-) -> ModelResponse:
+) -> tuple[ModelResponse, Usage]:
     """Try until a response comes, the failure isn't a passing one, or the retries are used up."""
     frame, budget = ctx.frame, ctx.run.budget
     retries = ctx.runtime.config.settings.max_retries
+    in_process = free(model)
+    check_price(budget.budget.cost_usd, model)
     attempt = 0
     while True:
         allowed, held = await _reserve(ctx, messages, settings)
         frame.held = held
         used = Usage(requests=1)
         try:
-            async with ctx.runtime.request_slot():
+            async with ctx.runtime.shared.request_slot():
                 response = await _send(ctx, model, messages, allowed, parameters)
-            used = Usage(
-                requests=1, input_tokens=response.usage.input_tokens, output_tokens=response.usage.output_tokens
-            )
+            used = used_by(response)
         except Exception as error:
             attempt += 1
-            if not passing(error):
+            if not is_passing(error):
                 if isinstance(error, LlmDoError):
                     raise
                 raise _provider_error(error, model, ctx) from error
-            if attempt > retries:
+            asked = _asked_delay(error)
+            if attempt > retries or (asked is not None and asked > LONGEST_WAIT):
                 raise _provider_error(error, model, ctx) from error
-            delay = _delay(attempt, _asked_delay(error), ctx.runtime.config.retry_delay)
+            delay = _delay(attempt, asked, ctx.runtime.config.retry_delay)
             failure = error
         else:
-            return response
+            return whole_response(response), used
         finally:
             frame.held = None
             frame.usage += used
-            budget.settle(held, used)
-        ctx.emit(RetryEvent, attempt=attempt, delay=round(delay, 3), error=_say(failure))
+            budget.settle(held, used, free=in_process)
+        emit(ctx, RetryEvent, attempt=attempt, delay=round(delay, 3), error=_say(failure))
         await asyncio.sleep(delay)
 
 
@@ -188,7 +195,7 @@ def _say_text(ctx: CallContext, pending: list[str]) -> None:
         text = whole("".join(pending))
         pending.clear()
         ctx.frame.text += text
-        ctx.emit(TextEvent, text=text)
+        emit(ctx, TextEvent, text=text)
 
 
 async def _reserve(
@@ -222,22 +229,6 @@ async def _reserve(
 def _estimate_tokens(messages: list[ModelMessage]) -> int:
     """Tokens of a history, by a common rule of thumb: four characters of English are about one token."""
     return sum(len(str(part)) for message in messages for part in message.parts) // 4 + 1
-
-
-def passing(error: BaseException) -> bool:
-    """Whether a model request that failed so may succeed if it is made again.
-
-    Args:
-        error: What the request raised.
-
-    Returns:
-        True for rate limits, overload, server errors, timeouts and broken connections; False for bad requests,
-        missing keys, used-up quotas and everything that isn't the provider's.
-    """
-    if is_passing(error):
-        return True
-    # A stream that breaks may raise the HTTP client's own error; both clients in use name theirs alike.
-    return any(base.__name__ in ("TransportError", "APIConnectionError") for base in type(error).__mro__)
 
 
 def _asked_delay(error: Exception) -> float | None:
@@ -283,27 +274,20 @@ def _say(error: Exception) -> str:
     return f"HTTP {status}: {line}" if status else line
 
 
-def _tell(ctx: CallContext, response: ModelResponse) -> None:
+def _tell(ctx: CallContext, response: ModelResponse, used: Usage) -> None:
     """Write the events of one response."""
     text: list[str] = []
     for part in response.parts:
         if isinstance(part, TextPart):
             text.append(part.content)
         elif isinstance(part, ThinkingPart) and part.content:
-            ctx.emit(ThinkingEvent, text=part.content)
+            emit(ctx, ThinkingEvent, text=part.content)
     if whole := "".join(text):
         ctx.frame.text = whole
-        ctx.emit(TextDoneEvent, text=whole)
-    usage = response.usage
-    ctx.emit(
-        UsageEvent,
-        usage={
-            "requests": 1,
-            "input_tokens": usage.input_tokens,
-            "output_tokens": usage.output_tokens,
-            "total_tokens": usage.input_tokens + usage.output_tokens,
-        },
-    )
+        emit(ctx, TextDoneEvent, text=whole)
+    usage = used.to_dict()
+    del usage["tool_calls"]
+    emit(ctx, UsageEvent, usage=usage)
 
 
 def arguments_of(args: object) -> object:

@@ -43,11 +43,14 @@ class Usage:
         tool_calls: Tool calls that ran.
         input_tokens: Tokens sent.
         output_tokens: Tokens received.
-        cost_usd: US dollars; None where a price isn't known.
+        cost_usd: US dollars; None where a price isn't known. A sum in which any tokens have no price has none.
 
     Example:
-        >>> Usage(requests=1, input_tokens=10, output_tokens=5) + Usage(requests=1, input_tokens=1)
-        Usage(requests=2, tool_calls=0, input_tokens=11, output_tokens=5, cost_usd=None)
+        >>> priced = Usage(requests=1, input_tokens=10, cost_usd=0.25)
+        >>> (priced + Usage(requests=1, input_tokens=1)).cost_usd is None
+        True
+        >>> (priced + priced + Usage(tool_calls=1)).cost_usd
+        0.5
     """
 
     requests: int = 0
@@ -62,15 +65,14 @@ class Usage:
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: Usage) -> Usage:
-        cost = None
-        if self.cost_usd is not None or other.cost_usd is not None:
-            cost = (self.cost_usd or 0.0) + (other.cost_usd or 0.0)
+        known = [part.cost_usd for part in (self, other) if part.cost_usd is not None]
+        unpriced = any(part.cost_usd is None and part.total_tokens for part in (self, other))
         return Usage(
             self.requests + other.requests,
             self.tool_calls + other.tool_calls,
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
-            cost,
+            sum(known) if known and not unpriced else None,
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -7,11 +7,10 @@ One method carries out runs, `execute`; `run`, `run_sync` and `stream` are views
 from __future__ import annotations
 
 import asyncio
-import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from pydantic_ai.models import Model
 
@@ -20,37 +19,30 @@ from llm_do.project.agents import AgentSpec
 from llm_do.project.registry import Registered
 from llm_do.runtime.answers import Answers
 from llm_do.runtime.answers import load as load_answers
-from llm_do.runtime.approvals import ApprovalCallback, ApprovalMode, Broker, RunApprovalPolicy
+from llm_do.runtime.approvals import ApprovalCallback, ApprovalMode, RunApprovalPolicy
 from llm_do.runtime.build import AgentBuilder, builder_of
 from llm_do.runtime.config import RuntimeConfig, patterns_of, policy_of
-from llm_do.runtime.context import CallContext
-from llm_do.runtime.dispatch import call_by_name
 from llm_do.runtime.entries import AgentEntry, Entry, entry_for, entry_input
-from llm_do.runtime.events import Event, EventBus, Subscription
+from llm_do.runtime.events import Event, Subscription
 from llm_do.runtime.execution import Execution, Given
 from llm_do.runtime.limits import BudgetMeter
-from llm_do.runtime.loops import PerLoop, run_blocking
+from llm_do.runtime.loops import run_blocking
 from llm_do.runtime.questions import AskUser
-from llm_do.runtime.recording import Recorder, recorder_of
 from llm_do.runtime.resources import Resources
 from llm_do.runtime.results import ExecutionContext, RunResult, Usage
+from llm_do.runtime.shared import Shared
 from llm_do.runtime.state import RunState
 from llm_do.runtime.stream import RunStream
-from llm_do.runtime.workers import in_worker
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
     from llm_do.policy.rules import Rule
     from llm_do.project.project import Project
+    from llm_do.runtime.bus import EventBus
     from llm_do.threads.store import ThreadStore
 
 __all__ = ["Conversation", "RunArguments", "Runtime"]
-
-T = TypeVar("T")
-
-THREAD_MEMORIES = 1000
-"""Threads whose tools' memories a session keeps; those that were used longest ago go first."""
 
 
 class Conversation(TypedDict, total=False):
@@ -154,23 +146,15 @@ class Runtime:
         self.builder = builder_of(project)
         self.policy, self.policy_function = policy_of(project, self.config)
         self.allow_options = patterns_of(self.config.allow, "--allow")
-        self.usage = Usage()
-        self.events = EventBus()
         self.remembered: set[str] = set()
         self.remembered_rules: list[Rule] = []
         self.answers: Answers = load_answers(project.root)
         for fault in self.answers.faults:
             self.config.notice(f"{fault}; it allows nothing")
         self.pool = ModelPool(self.config.notice)
+        self.shared = Shared(project, self.config)
         self.resources = Resources()
         self.running: set[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = set()
-        self._recorder: Recorder | None = None
-        self._lock = threading.Lock()
-        self._memories: dict[tuple[str | None, str], dict[Any, Any]] = {}
-        self._subscriptions: list[Subscription] = []
-        callback = self.config.approvals.approval_callback
-        self._brokers = None if callback is None else PerLoop(partial(Broker, callback))
-        self._slots = PerLoop(partial(asyncio.Semaphore, self.config.settings.max_concurrency))
 
     # -- names
 
@@ -211,25 +195,19 @@ class Runtime:
         Returns:
             A function that ends the subscription.
         """
-        return self.subscribe(Subscription(callback, type, agent, thread))
+        return self.shared.subscribe(Subscription(callback, type, agent, thread))
 
-    def subscribe(self, subscription: Subscription) -> Callable[[], None]:
-        """The same for a subscription of one's own making.
+    @cached_property
+    def events(self) -> EventBus:
+        """The bus of the application's own events; those of runs come through `on`."""
+        from llm_do.runtime.bus import EventBus
 
-        Args:
-            subscription: Hears the events of all runs from now on.
+        return EventBus()
 
-        Returns:
-            A function that ends it.
-        """
-        self._subscriptions.append(subscription)
-
-        def unsubscribe() -> None:
-            subscription.closed = True
-            if subscription in self._subscriptions:
-                self._subscriptions.remove(subscription)
-
-        return unsubscribe
+    @property
+    def usage(self) -> Usage:
+        """What all runs of the session have used together."""
+        return self.shared.used
 
     # -- runs
 
@@ -326,7 +304,7 @@ class Runtime:
         run = RunState(
             run_id=uuid.uuid4().hex,
             budget=BudgetMeter(self.config.settings.budget),
-            subscriptions=[*self._subscriptions, *([subscription] if subscription else [])],
+            subscriptions=[*self.shared.subscriptions, *([subscription] if subscription else [])],
             thread_id=thread_id,
             user_id=user_id,
             toolkits=dict(execution_context.toolkits if execution_context else {}),
@@ -344,49 +322,4 @@ class Runtime:
         """Close what the session holds open in this event loop."""
         await self.resources.aclose()
         await self.pool.aclose()
-        if self._recorder is not None:
-            await self._recorder.aclose()
-            self._recorder = None
-
-    # -- what runs and calls need
-
-    def recorder(self) -> Recorder:
-        """What records this session's runs, opened at its first use."""
-        if self._recorder is None:
-            self._recorder = recorder_of(self.project, self.config.store, self.config.notice)
-        return self._recorder
-
-    def count(self, usage: Usage) -> None:
-        """Add what a run used to the session's."""
-        with self._lock:
-            self.usage += usage
-
-    async def dispatch(self, ctx: CallContext, name: str, input: object) -> Any:
-        """Call `name` as a child of `ctx`; `CallContext.call` is this."""
-        return await call_by_name(ctx, name, input)
-
-    def broker(self) -> Broker | None:
-        """Who puts questions to a person in this event loop; None when there is nobody to ask."""
-        return self._brokers.get() if self._brokers is not None else None
-
-    def request_slot(self) -> asyncio.Semaphore:
-        """Held while a model request is in flight."""
-        return self._slots.get()
-
-    def thread_memory(self, user_id: str | None, thread_id: str) -> dict[Any, Any]:
-        """What tools' decorators keep for the runs of one user's thread, as long as the session and the latest threads.
-
-        Args:
-            user_id: Whose thread it is.
-            thread_id: The thread.
-        """
-        with self._lock:
-            memory = self._memories.pop((user_id, thread_id), None) or {}
-            self._memories[user_id, thread_id] = memory
-            while len(self._memories) > THREAD_MEMORIES:
-                del self._memories[next(iter(self._memories))]
-            return memory
-
-    async def in_thread(self, function: Callable[..., T], *args: Any) -> T:
-        """Run synchronous code in a worker thread, with this call's context variables."""
-        return await in_worker(function, *args)
+        await self.shared.aclose()

@@ -20,10 +20,11 @@ from llm_do.runtime.context import CURRENT_CALL, CallContext
 from llm_do.runtime.events import HandoffEvent
 from llm_do.runtime.handoffs import HandedOver, handoff_of
 from llm_do.runtime.histories import closed
-from llm_do.runtime.hooks import HookAbort, HookPoint
+from llm_do.runtime.hooks import HookPoint, RunEnds
 from llm_do.runtime.places import project_place
 from llm_do.runtime.providers import said_besides
-from llm_do.runtime.workers import WORKERS
+from llm_do.runtime.telling import emit
+from llm_do.runtime.workers import WORKERS, in_worker
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -114,7 +115,7 @@ async def _output(
     except HandedOver:
         output, frame.messages = None, closed(captured)
     if handoff := handoff_of(ctx, spec, output):
-        ctx.emit(HandoffEvent, source=spec.name, target=handoff.target, reason=handoff.reason)
+        emit(ctx, HandoffEvent, source=spec.name, target=handoff.target, reason=handoff.reason)
     if hooks:
         await hooks.call(HookPoint.FINISHED, agent=spec)
     return output
@@ -130,7 +131,7 @@ async def _ended(
     frame.messages = closed(seen)
     if isinstance(told, RunError):
         told.messages = list(frame.messages)
-    if built.hooks and isinstance(told, Exception):
+    if built.hooks and isinstance(told, Exception | RunEnds):
         await built.hooks.call(HookPoint.ERROR, agent=built.spec, error=_bare(told))
     return told
 
@@ -143,8 +144,8 @@ def _settings(thread: ThreadConfig | None) -> ModelSettings | None:
     return sent
 
 
-def _bare(error: Exception) -> Exception:
-    return error.error if isinstance(error, HookAbort) else error
+def _bare(error: Exception | RunEnds) -> Exception:
+    return error.error if isinstance(error, RunEnds) else error
 
 
 def _translated(error: BaseException, ctx: CallContext) -> BaseException:
@@ -152,7 +153,7 @@ def _translated(error: BaseException, ctx: CallContext) -> BaseException:
     if isinstance(error, LlmDoError):
         error.agent_path = error.agent_path or ctx.path
         return error
-    if isinstance(error, HookAbort | KeyboardInterrupt | GeneratorExit | asyncio.CancelledError):
+    if isinstance(error, RunEnds | KeyboardInterrupt | GeneratorExit | asyncio.CancelledError):
         return error
     name = ctx.frame.config.name
     if isinstance(error, exceptions.UnexpectedModelBehavior):
@@ -177,7 +178,7 @@ async def _prompt(ctx: CallContext, value: BaseModel) -> str | list[UserContent]
     """The input as a model is asked it; attachments are read here, below the project's root only."""
     parts = value.prompt_messages() if isinstance(value, AgentArgs) else [value.model_dump_json()]
     said: list[UserContent] = [
-        await ctx.runtime.in_thread(_read, ctx, part) if isinstance(part, Attachment) else part for part in parts
+        await in_worker(_read, ctx, part) if isinstance(part, Attachment) else part for part in parts
     ]
     if len(said) == 1 and isinstance(said[0], str):
         return said[0]

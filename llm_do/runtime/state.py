@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from llm_do.runtime.events import Event, EventBase, Subscription, now
-from llm_do.runtime.hooks import HookAbort
+from llm_do.runtime.events import Event, EventBase, Subscription
+from llm_do.runtime.hooks import RunEnds
 from llm_do.runtime.limits import BudgetMeter
 from llm_do.runtime.recording import ThreadView, UserView
 from llm_do.runtime.results import ApprovalRecord, CallRecord, ErrorRecord, Usage
@@ -42,6 +43,7 @@ class RunState:
         records_steps: Whether the entry's own agent is recorded step by step.
         conversation: The history of the agent that spoke last, of those that the entry called itself.
         memory: What tools' decorators keep for as long as the run.
+        ends: What ended the run, once it has come to code that might not let it through.
     """
 
     run_id: str
@@ -66,6 +68,16 @@ class RunState:
     call_ids: set[str] = field(default_factory=set[str])
     seq: int = 0
     noted: list[BaseException] = field(default_factory=list[BaseException])
+    ends: RunEnds | None = None
+
+    def goes_on(self) -> None:
+        """Nothing, unless the run has ended though code of the project's goes on.
+
+        Raises:
+            RunEnds: It has.
+        """
+        if self.ends is not None:
+            raise self.ends
 
     def streams_text(self) -> bool:
         """Whether anything hears text as it comes."""
@@ -87,7 +99,7 @@ class RunState:
         self.seq += 1
         return kind(
             seq=seq,
-            time=now(),
+            time=time.time(),
             run_id=self.run_id,
             call_id=config.call_id,
             parent_call_id=config.parent_call_id,
@@ -104,7 +116,7 @@ class RunState:
 
     def note_error(self, error: BaseException, agent_path: str) -> None:
         """Remember a failure once, however many calls it passes through."""
-        if isinstance(error, HookAbort):
+        if isinstance(error, RunEnds):
             error = error.error
         if any(error is known for known in self.noted) or not isinstance(error, Exception):
             return

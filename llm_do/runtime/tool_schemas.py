@@ -31,8 +31,8 @@ def tool_schemas(spec: AgentSpec) -> list[dict[str, Any]]:
     registry = Registry({spec.name: Registered(spec.name, "agent", spec)})
     builder = AgentBuilder(Project(Path.cwd(), EntrySpec("agent", spec.name), registry), registry)
     built = builder.built(spec)
-    definitions = [tool.tool_def for tool in built.tools]
-    request = shown(Gating(built.declared), ModelRequestParameters(function_tools=definitions))
+    sure = [tool for tool in built.tools if tool.name not in built.conditional]
+    request = shown(Gating(built.declared), ModelRequestParameters(function_tools=sure))
     return [
         {
             "type": "function",

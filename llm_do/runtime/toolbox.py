@@ -19,6 +19,7 @@ from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.toolsets.abstract import ToolsetTool
 
 from llm_do.errors import RunError
+from llm_do.runtime.wanted import noted, told_of_approval
 
 __all__ = ["FixedTool", "Toolbox", "clash", "function_tool"]
 
@@ -125,6 +126,7 @@ class Toolbox(AbstractToolset[Any]):
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
         """Call one of them."""
+        ctx = told_of_approval(ctx)
         if isinstance(tool, FixedTool):
             return await tool.call(tool_args, ctx)
         live = cast("_LiveTool", tool)
@@ -155,7 +157,7 @@ def function_tool(tool: PydanticTool[Any], owner: AbstractToolset[Any], name: st
         tool_def=definition,
         max_retries=tool.max_retries or 0,
         args_validator=tool.function_schema.validator,
-        args_validator_func=tool.args_validator,
+        args_validator_func=noted(tool.args_validator),
         call=tool.function_schema.call,
     )
 

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from pydantic_ai import ToolDefinition, ToolDenied
+from pydantic_ai import RunContext, ToolDefinition, ToolDenied
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, ToolFailed
 from pydantic_ai.messages import ToolCallPart
 
@@ -30,13 +30,15 @@ from llm_do.runtime.bounded import Bounded, bounded_text
 from llm_do.runtime.context import CURRENT_TOOL, CallContext
 from llm_do.runtime.gates import ToolGate
 from llm_do.runtime.gating import attempted, refusal
-from llm_do.runtime.hooks import HookAbort, HookPoint
+from llm_do.runtime.hooks import HookAbort, HookPoint, RunEnds
 from llm_do.runtime.results import Usage
+from llm_do.runtime.telling import record_tool
 from llm_do.runtime.traits import ToolTraits, traits_of
+from llm_do.runtime.wanted import DEFERRED, Wants, wanted_late, wants
 
 __all__ = ["ENDS_RUN", "refuse", "run_tool_call"]
 
-ENDS_RUN = (HookAbort, AbortedError, PermissionDeniedError, ToolFailedError, RunTimeoutError)
+ENDS_RUN = (RunEnds, AbortedError, PermissionDeniedError, ToolFailedError, RunTimeoutError)
 """What passes through a tool call and ends the whole run, however deep it was raised."""
 
 _PLAIN = ToolTraits()
@@ -45,7 +47,7 @@ _PLAIN = ToolTraits()
 def refuse(ctx: CallContext, call: ToolCallPart, reason: str) -> ToolFailed:
     """The failed result of a call that isn't even asked about; the caller raises it."""
     told = bounded_text(reason, ctx.runtime.config.settings.max_result_bytes)
-    ctx.record_tool(call.tool_call_id, call.tool_name, "refused", told)
+    record_tool(ctx, call.tool_call_id, call.tool_name, "refused", told)
     ctx.frame.gating.order.leave(call.tool_call_id, call.tool_name, succeeded=False)
     return ToolFailed(told)
 
@@ -56,6 +58,7 @@ async def run_tool_call(
     tool_def: ToolDefinition,
     args: dict[str, Any],
     handler: Callable[[dict[str, Any]], Awaitable[Any]],
+    run: RunContext[Any],
 ) -> Any:
     """Lead one validated call through the remaining steps.
 
@@ -65,6 +68,7 @@ async def run_tool_call(
         tool_def: The tool.
         args: The validated arguments.
         handler: Runs the tool.
+        run: The call as PydanticAI sees it.
 
     Returns:
         What the model is told.
@@ -76,21 +80,21 @@ async def run_tool_call(
     """
     traits = traits_of(tool_def.metadata) or _PLAIN
     status, result, size = "cancelled", "the run ended first", None
-    hooks, agent = ctx.hooks, ctx.frame.config.agent
+    hooks, agent = ctx.frame.hooks, ctx.frame.config.agent
     gates = ctx.frame.gating.gates(call.tool_name, traits.gate)
     try:
         if gates and (reason := await refusal(ctx.frame.gating, call, gates)) is not None:
             raise _Refused(bounded_text(reason, ctx.runtime.config.settings.max_result_bytes))
         if hooks:
             await hooks.call(HookPoint.PRE_TOOL_CALL, agent=agent, tool_name=call.tool_name, arguments=args)
-        denial = await approve(ctx, call, traits, args)
-        if denial is not None:
-            status, result = "denied", denial
-            return ToolDenied(denial)
+        noted = ctx.frame.wanted.pop(call.tool_call_id, None)
+        await _permitted(ctx, call, traits, args, wants(run, tool_def, traits, noted))
+        if noted is not None:
+            handler = noted.first(handler)
         ctx.run.budget.tool_call()
         ctx.frame.usage += Usage(tool_calls=1)
         try:
-            value, said = await _run(ctx, call, traits, gates, args, handler)
+            value, said = await _run_permitted(ctx, call, traits, gates, args, handler)
         except ToolFailed as failure:
             if hooks:
                 await hooks.call(
@@ -101,6 +105,9 @@ async def run_tool_call(
             await hooks.call(HookPoint.POST_TOOL_CALL, agent=agent, tool_name=call.tool_name, result=value)
         status, result, size = "success", said.shown, said.size
         return said.told
+    except _Denied as denial:
+        status, result = "denied", denial.reason
+        return ToolDenied(denial.reason)
     except ToolFailed as failure:
         status, result = _STATUS.get(type(failure), "failed"), failure.message
         raise
@@ -111,9 +118,18 @@ async def run_tool_call(
         status, result = "failed", error.message
         raise
     finally:
-        ctx.record_tool(call.tool_call_id, call.tool_name, status, result, size)
+        record_tool(ctx, call.tool_call_id, call.tool_name, status, result, size)
+        ctx.frame.approved.discard(call.tool_call_id)
         if gates:
             ctx.frame.gating.order.leave(call.tool_call_id, call.tool_name, succeeded=status == "success")
+
+
+class _Denied(Exception):  # noqa: N818 (no error: a decision)
+    """A call may not be made."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
 
 
 class _TimedOut(ToolFailed):
@@ -127,6 +143,41 @@ class _Refused(ToolFailed):
 _STATUS: dict[type[ToolFailed], str] = {_TimedOut: "timed_out", _Refused: "refused"}
 
 
+async def _permitted(
+    ctx: CallContext, call: ToolCallPart, traits: ToolTraits, args: dict[str, Any], wants: Wants | None
+) -> None:
+    """See that a call may be made, and keep that somebody said yes, for the tool to know.
+
+    Raises:
+        _Denied: It may not.
+    """
+    decision = await approve(ctx, call, traits, args, wants)
+    if decision.effect == "deny":
+        raise _Denied(decision.reason)
+    if decision.approves:
+        ctx.frame.approved.add(call.tool_call_id)
+
+
+async def _run_permitted(
+    ctx: CallContext,
+    call: ToolCallPart,
+    traits: ToolTraits,
+    gates: Sequence[ToolGate],
+    args: dict[str, Any],
+    handler: Callable[[dict[str, Any]], Awaitable[Any]],
+) -> tuple[Any, Bounded]:
+    """Run a tool that nobody denies; once more if it wants an approval that it hasn't, and gets it.
+
+    Raises:
+        _Denied: It doesn't get it.
+    """
+    try:
+        return await _run(ctx, call, traits, gates, args, handler)
+    except ApprovalRequired as error:
+        await _permitted(ctx, call, traits, args, wanted_late(error))
+        return await _run(ctx, call, traits, gates, args, handler)
+
+
 async def _run(
     ctx: CallContext,
     call: ToolCallPart,
@@ -135,7 +186,10 @@ async def _run(
     args: dict[str, Any],
     handler: Callable[[dict[str, Any]], Awaitable[Any]],
 ) -> tuple[Any, Bounded]:
-    """Run the tool itself with its timeout, and its transition; every failure becomes one failed result."""
+    """Run the tool itself with its timeout, and its transition; every failure becomes one failed result.
+
+    What passes is the `ApprovalRequired` of a call that nobody has approved yet.
+    """
     settings = ctx.runtime.config.settings
     limit = traits.timeout if traits.timeout is not None else ctx.frame.config.tool_timeout
     given_up = threading.Event()
@@ -150,6 +204,8 @@ async def _run(
         raise
     except BaseException as error:  # libraries in other languages raise more than exceptions
         if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+            raise
+        if isinstance(error, ApprovalRequired) and call.tool_call_id not in ctx.frame.approved:
             raise
         if isinstance(error, TimeoutError) and timer.expired():
             raise _TimedOut(f"timed out after {limit:g} s") from error
@@ -189,9 +245,8 @@ def _failure_text(error: BaseException) -> str:
         return f"{error.message}. {error.hint}" if error.hint else error.message
     if isinstance(error, asyncio.CancelledError):
         return "what the tool waited for was cancelled"
-    if isinstance(error, ApprovalRequired | CallDeferred):
-        return (
-            f"the tool raised PydanticAI's {type(error).__name__}, which nobody answers here; "
-            "what is asked about is for the project's `approvals` to say"
-        )
+    if isinstance(error, CallDeferred):
+        return DEFERRED
+    if isinstance(error, ApprovalRequired):
+        return "the tool raised ApprovalRequired though the call was approved, as `ctx.tool_call_approved` says"
     return error_text(error)

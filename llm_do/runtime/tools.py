@@ -6,8 +6,9 @@ Schemas are made in `llm_do.project.tools`; nothing here runs a tool.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from pydantic_ai import RunContext, ToolDefinition
@@ -15,18 +16,24 @@ from pydantic_ai import Tool as PydanticTool
 from pydantic_ai.toolsets import AbstractToolset, WrapperToolset
 from pydantic_ai.toolsets.abstract import ToolsetTool
 
-from llm_do.policy.values import Verdict
+from llm_do.policy.values import Effect, ToolCallInfo, Verdict
+from llm_do.project.agents import ToolsetRef
 from llm_do.project.tools import APPROVAL_KEY, UNCHECKED, approval_config, kept, make_schema, static_approval
-from llm_do.runtime.traits import TRAITS_KEY, ToolTraits
+from llm_do.project.wrapped import Level, ShownTool, levels, shown_tools
+from llm_do.runtime.traits import TRAITS_KEY, ToolTraits, traits_of
+from llm_do.runtime.wanted import noted, requirement, told_of_approval
 from llm_do.tools import Tool
 
 __all__ = [
+    "ListedTools",
     "SelectedToolset",
     "StampedToolset",
     "approval_config",
     "kept",
     "make_tool",
+    "prefixed",
     "set_approval_config",
+    "stamped_definition",
     "stamped_tool",
 ]
 
@@ -60,6 +67,9 @@ def set_approval_config(toolset: AbstractToolset[Any], config: Mapping[str, Mapp
     object.__setattr__(toolset, APPROVAL_KEY, {name: dict(entry) for name, entry in config.items()})
 
 
+_STRICT: Sequence[Effect] = ("allow", "ask", "deny")
+
+
 @dataclass
 class StampedToolset(WrapperToolset[Any]):
     """Gives each tool of a toolset the traits the runtime needs, unless it brings its own."""
@@ -74,18 +84,20 @@ class StampedToolset(WrapperToolset[Any]):
         tools = await self.wrapped.get_tools(ctx)
         return {name: self._stamp(name, tool) for name, tool in tools.items()}
 
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        """Call one of them, which is told whether it was approved."""
+        return await super().call_tool(name, tool_args, told_of_approval(ctx), tool)
+
     def _stamp(self, name: str, tool: ToolsetTool[Any]) -> ToolsetTool[Any]:
-        metadata = tool.tool_def.metadata
-        if metadata is not None and TRAITS_KEY in metadata:
-            return tool
         known = self._stamped.get(name)
         if known is not None and known[0] is tool.tool_def:
             return replace(known[1], toolset=tool.toolset)
-        traits = _traits_for(self.name, name, tool.toolset, tool.tool_def, tool.args_validator)
-        definition = replace(tool.tool_def, metadata={**(metadata or {}), TRAITS_KEY: traits})
-        if definition.kind == "unapproved":
-            definition = replace(definition, kind="function")
-        stamped = replace(tool, tool_def=definition)
+        through = levels(self.wrapped, name, tool.toolset)
+        definition = stamped_definition(self.name, through, tool.tool_def, tool.args_validator)
+        validator = noted(tool.args_validator_func)
+        stamped = replace(tool, tool_def=definition, args_validator_func=validator)
         self._stamped[name] = (tool.tool_def, stamped)
         return stamped
 
@@ -95,29 +107,70 @@ def stamped_tool(toolset_name: str, owner: AbstractToolset[Any], tool: PydanticT
     if tool.metadata is not None and TRAITS_KEY in tool.metadata:
         return tool
     made: PydanticTool[Any] = copy.copy(tool)
-    traits = _traits_for(toolset_name, tool.name, owner, tool.tool_def, tool.function_schema.validator)
+    validator = tool.function_schema.validator
+    traits = _traits_for(toolset_name, [(owner, tool.name)], tool.tool_def, validator)
     made.requires_approval = False
     made.metadata = {**(tool.metadata or {}), TRAITS_KEY: traits}
     return made
 
 
-def _traits_for(
-    toolset_name: str, tool_name: str, owner: Any, tool_def: ToolDefinition, validator: object
-) -> ToolTraits:
-    asks: Any = getattr(owner, "needs_approval", None)
-    describe: Any = getattr(owner, "get_approval_description", None)
-    diff: Any = getattr(owner, "diff", None)
+def stamped_definition(
+    toolset_name: str, through: Sequence[Level], definition: ToolDefinition, validator: object
+) -> ToolDefinition:
+    """What a toolset shows of a tool, with its traits.
+
+    Args:
+        toolset_name: The toolset's registered name.
+        through: The toolsets that a call comes through, the outermost first.
+        definition: What it shows.
+        validator: Validates its arguments.
+    """
+    traits = traits_of(definition.metadata)
+    if traits is None:
+        traits = _traits_for(toolset_name, through, definition, validator)
+    requires = requirement(through)
+    if requires is not None:
+        traits = replace(traits, requires=requires)
+    kind = "function" if definition.kind == "unapproved" else definition.kind
+    return replace(definition, kind=kind, metadata={**(definition.metadata or {}), TRAITS_KEY: traits})
+
+
+def _traits_for(toolset_name: str, through: Sequence[Level], tool_def: ToolDefinition, validator: object) -> ToolTraits:
+    describe = _method(through, "get_approval_description")
+    diff = _method(through, "diff")
     return ToolTraits(
         kind="toolset",
         toolset=toolset_name,
-        tool=tool_name,
-        approval=static_approval(owner, tool_def),
-        verdict=(lambda call: _verdict(asks(call.tool, dict(call.args)))) if callable(asks) else None,
+        tool=through[0][1],
+        approval=static_approval(through, tool_def),
+        verdict=_verdict_of(through),
         primary=(tool_def.metadata or {}).get("primary"),
-        describe=(lambda args: str(describe(tool_name, dict(args)))) if callable(describe) else None,
-        diff=(lambda args: _text(diff(tool_name, dict(args)))) if callable(diff) else None,
+        describe=(lambda args: str(describe(dict(args)))) if describe is not None else None,
+        diff=(lambda args: _text(diff(dict(args)))) if diff is not None else None,
         unchecked=getattr(validator, "title", None) in UNCHECKED,
     )
+
+
+def _method(through: Sequence[Level], name: str) -> Callable[[dict[str, Any]], object] | None:
+    """A method that says something of a call, of the outermost toolset that has it."""
+    for toolset, tool in through:
+        method: Any = getattr(toolset, name, None)
+        if callable(method):
+            return partial(method, tool)
+    return None
+
+
+def _verdict_of(through: Sequence[Level]) -> Callable[[ToolCallInfo], Verdict | None] | None:
+    """What the toolsets' `needs_approval` methods say together, None where none has any."""
+    asking = [ask for level in through if (ask := _method([level], "needs_approval")) is not None]
+    if not asking:
+        return None
+
+    def verdict(call: ToolCallInfo) -> Verdict | None:
+        said = [one for ask in asking if (one := _verdict(ask(dict(call.args)))) is not None]
+        return max(said, key=lambda one: (_STRICT.index(one.effect), one.person_only), default=None)
+
+    return verdict
 
 
 def _text(said: object) -> str | None:
@@ -131,6 +184,51 @@ def _verdict(said: object) -> Verdict | None:
     if said in ("allow", "ask", "deny"):
         return Verdict(said)  # pyright: ignore[reportArgumentType]
     return Verdict("ask" if said else "allow")
+
+
+def _listed_tool(toolset_name: str, shown: ShownTool) -> ToolDefinition:
+    """A tool of a wrapped toolset as its model will see it, known before a run."""
+    validator = shown.tool.function_schema.validator
+    return stamped_definition(toolset_name, shown.levels, shown.definition, validator)
+
+
+def prefixed(definition: ToolDefinition, prefix: str | None) -> ToolDefinition:
+    """A tool under a prefix, or as it is without one."""
+    return replace(definition, name=f"{prefix}_{definition.name}") if prefix else definition
+
+
+@dataclass
+class ListedTools:
+    """What is known before a run of toolsets that are asked for their tools at every step.
+
+    Args:
+        tools: Their tools, as a model sees them.
+        conditional: Names of those that a run may hide.
+        open: Names of the toolsets of which nothing is known.
+    """
+
+    tools: list[ToolDefinition] = field(default_factory=list[ToolDefinition])
+    conditional: list[str] = field(default_factory=list[str])
+    open: list[str] = field(default_factory=list[str])
+
+    def add(self, toolset: AbstractToolset[Any], ref: ToolsetRef) -> None:
+        """List a toolset's tools, or its name where nothing is known of them.
+
+        Args:
+            toolset: The toolset.
+            ref: How the agent lists it.
+        """
+        known = shown_tools(toolset)
+        if known is None:
+            self.open.append(ref.name)
+            return
+        for shown in known:
+            if not kept(shown.definition.name, ref.include, ref.exclude):
+                continue
+            definition = prefixed(_listed_tool(ref.name, shown), ref.prefix)
+            self.tools.append(definition)
+            if shown.conditional:
+                self.conditional.append(definition.name)
 
 
 @dataclass

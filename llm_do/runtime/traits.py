@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from llm_do._frozen import frozen
 
 if TYPE_CHECKING:
+    from pydantic_ai import RunContext, ToolDefinition
+
     from llm_do.policy.values import Effect, Resolved, ToolCallInfo, ToolKind, Verdict
     from llm_do.runtime.gates import ToolGate
 
@@ -31,7 +33,9 @@ class ToolTraits:
         toolset: Registered name of its toolset, None for a plain function.
         tool: Its own name there, without a prefix.
         approval: A verdict for all arguments, from metadata or pre-approval.
+        harmless: Why it does no harm, where its kind is allowed by default; None says it for the kind.
         verdict: The toolset's verdict for these arguments; None from it is no opinion.
+        requires: Whether the approval that PydanticAI's `approval_required` asks for is needed for these arguments.
         resolve: What arguments stand for, for rules to match: a path below the root, a command's words.
         primary: The argument that a rule's `tool(PATTERN)` matches.
         describe: The sentence that an approval question begins with.
@@ -47,7 +51,9 @@ class ToolTraits:
     toolset: str | None = None
     tool: str = ""
     approval: Effect | None = None
+    harmless: str | None = None
     verdict: Callable[[ToolCallInfo], Verdict | None] | None = None
+    requires: Callable[[RunContext[Any], ToolDefinition, Mapping[str, Any]], bool] | None = None
     resolve: Callable[[Mapping[str, Any]], Mapping[str, Resolved]] | None = None
     primary: str | tuple[str, ...] | None = None
     describe: Callable[[Mapping[str, Any]], str] | None = None

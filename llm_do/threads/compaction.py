@@ -23,6 +23,7 @@ from pydantic_ai.models import Model, ModelRequestParameters
 
 from llm_do._frozen import frozen
 from llm_do.errors import LlmDoError
+from llm_do.runtime.prices import check_price, free, used_by
 from llm_do.runtime.results import Usage
 
 if TYPE_CHECKING:
@@ -235,17 +236,16 @@ class HistoryCompactor:
             asked = ctx.runtime.pool.get(self._summary_model, agent=ctx.frame.config.name)
         prompt = _PROMPT + "\n".join(filter(None, map(_plain, [*split.first, *split.middle])))
         budget = ctx.run.budget
+        check_price(budget.budget.cost_usd, asked)
         held = budget.reserve(len(prompt) // 4, 0)
         used = Usage(requests=1)
         try:
-            async with ctx.runtime.request_slot():
+            async with ctx.runtime.shared.request_slot():
                 response = await asked.request([ModelRequest.user_text_prompt(prompt)], None, ModelRequestParameters())
-            used = Usage(
-                requests=1, input_tokens=response.usage.input_tokens, output_tokens=response.usage.output_tokens
-            )
+            used = used_by(response)
         finally:
             ctx.frame.usage += used
-            budget.settle(held, used)
+            budget.settle(held, used, free=free(asked))
         text = "".join(part.content for part in response.parts if isinstance(part, TextPart)).strip()
         if not text:
             raise LlmDoError("the model gave no text")

@@ -116,7 +116,7 @@ class ObservationManager:
             if wanted.matches(observation):
                 callback(observation)
 
-        end = self._runtime.subscribe(_Heard(lambda _: None, seen=tell)) if self._runtime is not None else None
+        end = self._runtime.shared.subscribe(_Heard(lambda _: None, seen=tell)) if self._runtime is not None else None
 
         def unsubscribe() -> None:
             if end is not None:

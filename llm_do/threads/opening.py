@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from llm_do.errors import StoreError, UsageError
-from llm_do.runtime.local_folder import FOLDER, make_folder
+from llm_do.runtime.local_folder import FOLDER, NOT_LINKED, is_linked, make_folder
 from llm_do.threads.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
 
-__all__ = ["is_read_only", "memory_store", "open_store"]
+__all__ = ["memory_store", "open_store", "unrecorded"]
 
 _stores: WeakValueDictionary[tuple[int, str], SqliteStore] = WeakValueDictionary()
 _lock = threading.Lock()
@@ -39,6 +39,9 @@ def open_store(project: Project | Path | str) -> SqliteStore:
         return _shared((os.getpid(), f"memory {root.resolve()}"), None)
     if kind != "sqlite":
         raise UsageError(f"threads can't be kept in {kind!r}", hint="`threads.store` is `sqlite` or `memory`.")
+    fault = _linked(root.resolve())
+    if fault is not None:
+        raise fault
     try:
         folder = make_folder(root.resolve())
     except OSError as error:
@@ -52,11 +55,29 @@ def memory_store() -> SqliteStore:
     return SqliteStore(None)
 
 
-def is_read_only(project: Project) -> bool:
-    """Whether the project's folder can't be written, so that its runs go unrecorded."""
+def unrecorded(project: Project) -> StoreError | None:
+    """Why a project's runs go on without being recorded: its folder can't be written, or is a link; None if they are.
+
+    Args:
+        project: The project.
+    """
     if project.threads.store != "sqlite":
-        return False
+        return None
     root = project.root.resolve()
+    return _linked(root) or (StoreError(f"{project.root} is read-only") if _is_read_only(root) else None)
+
+
+def _linked(root: Path) -> StoreError | None:
+    """What is wrong with a store that lies behind a link, the folder's or the file's own."""
+    file = root / FOLDER / "state.db"
+    link = file.parent if is_linked(root) else file
+    if not link.is_symlink():
+        return None
+    hint = NOT_LINKED if link is not file else "Put the file itself in its place."
+    return StoreError(f"{link} is a link, and what a project keeps stays below its root", hint=hint)
+
+
+def _is_read_only(root: Path) -> bool:
     folder = root / FOLDER
     file = folder / "state.db"
     try:

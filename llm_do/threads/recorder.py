@@ -18,7 +18,7 @@ from llm_do.runtime.histories import closed
 from llm_do.runtime.recording import ThreadConfig, ThreadView, UserView
 from llm_do.threads.codec import Redactor, event_text, message_text, redactor, state_text
 from llm_do.threads.history import usable
-from llm_do.threads.opening import is_read_only, memory_store, open_store
+from llm_do.threads.opening import memory_store, open_store, unrecorded
 from llm_do.threads.rows import new_token
 from llm_do.threads.store import Batch, Begun, Draft, Ending, EventRow, MessageRow, ThreadStore
 from llm_do.threads.values import RunRecord
@@ -67,9 +67,9 @@ class StoreRecorder:
             store = self._opened()
             begun = await store.begin_run(record, self._project.threads.config)
         except StoreError as error:
-            if keeps and not is_read_only(self._project):
+            if keeps and unrecorded(self._project) is None:
                 raise
-            self._notice(f"this run is not recorded: {error.message}")
+            self._notice(f"this run is not recorded: {error.message}{f'. {error.hint}' if error.hint else ''}")
             if not keeps:
                 return None
             store = self._store = memory_store()
@@ -85,8 +85,9 @@ class StoreRecorder:
 
     def _opened(self) -> ThreadStore:
         if self._store is None:
-            if is_read_only(self._project):
-                raise StoreError(f"{self._project.root} is read-only")
+            reason = unrecorded(self._project)
+            if reason is not None:
+                raise reason
             self._store = open_store(self._project)
         return self._store
 

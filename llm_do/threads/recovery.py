@@ -114,7 +114,7 @@ def _close_journal(db: sqlite3.Connection, run: RunRecord, now: float) -> None:
     base: dict[str, Any] = json.loads(first[0]) if first is not None else {"run_id": run.id, "depth": 0}
     kept = ("run_id", "call_id", "parent_call_id", "agent_name", "path", "depth")
     seq = 0 if row is None else row[0] + 1
-    error = {"type": "Interrupted", "message": "the process was killed", "agent_path": base.get("path")}
+    error = {"type": "RunInterruptedError", "message": "the process was killed", "agent_path": base.get("path")}
     data = {"type": "run_failed", "seq": seq, "time": now, **{key: base[key] for key in kept if key in base}}
     data |= {"status": "interrupted", "error": error}
     rows.insert_events(db, run, [EventRow(seq, now, "run_failed", json.dumps(data, ensure_ascii=False))])

@@ -290,7 +290,7 @@ def _memory(scope: Scope) -> MutableMapping[Any, Any] | None:
         return None
     if scope == "run" or call.thread_id is None:
         return call.run.memory
-    return call.runtime.thread_memory(call.user_id, call.thread_id)
+    return call.runtime.shared.thread_memory(call.user_id, call.thread_id)
 
 
 def _pause(seconds: float, given_up: threading.Event | None) -> bool:

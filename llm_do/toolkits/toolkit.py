@@ -176,6 +176,11 @@ class Toolkit(GatedToolset):
         return self.gate == "hide"
 
     @property
+    def functions(self) -> dict[str, Callable[..., Any] | Tool]:
+        """Every tool with the function or object that it was made of."""
+        return {name: item for name, (item, _) in self._items.items()}
+
+    @property
     def gates(self) -> dict[str, Gate]:
         """Every tool with its gate."""
         return {name: gate_of(options) for name, (_, options) in self._items.items()}

@@ -5,12 +5,13 @@ Inside a `Runtime` every tool passes its policy already; `ApprovalToolset` is fo
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from pydantic_ai import RunContext, ToolDenied
+from pydantic_ai.exceptions import ApprovalRequired
 from pydantic_ai.toolsets import AbstractToolset, WrapperToolset
 from pydantic_ai.toolsets.abstract import ToolsetTool
 
@@ -26,12 +27,15 @@ from llm_do.runtime.approvals import (
     Broker,
     RunApprovalPolicy,
 )
-from llm_do.runtime.judging import judged, resolved, told
+from llm_do.runtime.approve import call_info
+from llm_do.runtime.judging import judged, stricter, told
+from llm_do.runtime.loops import PerLoop
 from llm_do.runtime.results import as_mapping
 from llm_do.runtime.tools import StampedToolset
 from llm_do.runtime.tools import approval_config as get_toolset_approval_config
 from llm_do.runtime.tools import set_approval_config as set_toolset_approval_config
 from llm_do.runtime.traits import ToolTraits, traits_of
+from llm_do.runtime.wanted import Wants, required_by, wanted_late
 
 __all__ = ["ApprovalToolset", "get_toolset_approval_config", "set_toolset_approval_config"]
 
@@ -61,7 +65,8 @@ class ApprovalToolset(WrapperToolset[Any]):
         if faults:
             raise ValueError("; ".join(fault.message for fault in faults))
         self._remembered: set[str] = set()
-        self._brokers: WeakKeyDictionary[asyncio.AbstractEventLoop, Broker] = WeakKeyDictionary()
+        callback = self._who.approval_callback
+        self._brokers = None if callback is None else PerLoop(partial(Broker, callback))
 
     @property
     def policy(self) -> Policy:
@@ -73,15 +78,30 @@ class ApprovalToolset(WrapperToolset[Any]):
     ) -> Any:
         """Call the tool if policy or a person allows it; else the model is told of the denial."""
         traits = traits_of(tool.tool_def.metadata) or ToolTraits()
+        decision = await self._decided(name, tool_args, ctx, traits, required_by(traits, ctx, tool.tool_def))
+        if decision.effect != "allow":
+            return ToolDenied(f"{decision.reason}. Do not retry this call.")
+        if not decision.approves:
+            try:
+                return await super().call_tool(name, tool_args, ctx, tool)
+            except ApprovalRequired as error:
+                decision = await self._decided(name, tool_args, ctx, traits, wanted_late(error))
+            if decision.effect != "allow":
+                return ToolDenied(f"{decision.reason}. Do not retry this call.")
+        return await super().call_tool(name, tool_args, replace(ctx, tool_call_approved=True), tool)
+
+    async def _decided(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], traits: ToolTraits, wants: Wants | None
+    ) -> Decision:
         info = _info(name, tool_args, ctx, traits)
-        decision = decide(info, self._policy, metadata=traits.approval, toolset=judged(traits, info))
+        wanted = wants(tool_args) if wants is not None else None
+        verdict = stricter(judged(traits, info), wanted)
+        decision = decide(info, self._policy, metadata=traits.approval, toolset=verdict, harmless=traits.harmless)
         if decision.effect == "ask":
             decision = await self._answer(info, decision, ctx, traits)
             if call_digest(_info(name, tool_args, ctx, traits)) != call_digest(info):
                 decision = Decision("deny", "blocked", f"the arguments of {name} changed while it was asked about")
-        if decision.effect != "allow":
-            return ToolDenied(f"{decision.reason}. Do not retry this call.")
-        return await super().call_tool(name, tool_args, ctx, tool)
+        return decision
 
     async def _answer(
         self, info: ToolCallInfo, decision: Decision, ctx: RunContext[Any], traits: ToolTraits
@@ -90,12 +110,9 @@ class ApprovalToolset(WrapperToolset[Any]):
         given = answer(decision, remembered=bound in self._remembered, options=(), mode=self._who.mode, call=info)
         if given is not None:
             return given
-        if self._who.approval_callback is None:
+        if self._brokers is None:
             return nobody_to_ask(decision, info)
-        loop = asyncio.get_running_loop()
-        broker = self._brokers.get(loop)
-        if broker is None:
-            broker = self._brokers[loop] = Broker(self._who.approval_callback)
+        broker = self._brokers.get()
         said = await broker.ask(
             ApprovalRequest(
                 id=broker.next_id(),
@@ -126,14 +143,4 @@ def _info(name: str, tool_args: Mapping[str, Any], ctx: RunContext[Any], traits:
     """The call as rules see it; its arguments are a copy."""
     data = dict(as_mapping(tool_args))
     agent = (ctx.agent.name if ctx.agent is not None else None) or "agent"
-    return ToolCallInfo(
-        tool_name=name,
-        args=data,
-        agent=agent,
-        path=agent,
-        toolset=traits.toolset,
-        tool=traits.tool or name,
-        kind=traits.kind,
-        primary=traits.primary,
-        resolved=resolved(traits, data),
-    )
+    return call_info(name, traits, data, agent=agent, path=agent, depth=1)

@@ -20,14 +20,15 @@ Choices = Annotated[list[Annotated[str, Field(min_length=1, max_length=200)]], F
 
 
 def ask_user(ctx: BuiltinContext) -> FunctionToolset[Any]:
-    """The tool `ask_user`.
+    """One tool, `ask_user`: a question to the person who runs the agent.
 
     Example:
         >>> from pathlib import Path
         >>> list(ask_user(BuiltinContext("ask_user", Path("."), Path("."))).tools)
         ['ask_user']
     """
-    traits = ToolTraits(kind="builtin", toolset=ctx.name, tool="ask_user", describe=_describe)
+    harmless = "it is a question to a person itself"
+    traits = ToolTraits(kind="builtin", toolset=ctx.name, tool="ask_user", harmless=harmless, describe=_describe)
     tool: Tool[Any] = Tool(_ask, name="ask_user", metadata={TRAITS_KEY: traits}, require_parameter_descriptions=True)
     return FunctionToolset([tool], id=ctx.name)
 

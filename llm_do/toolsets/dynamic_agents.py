@@ -22,12 +22,13 @@ from llm_do.project.registry import NAME_PATTERN
 from llm_do.runtime.context import CallContext
 from llm_do.runtime.results import output_text
 from llm_do.runtime.traits import TRAITS_KEY, BuiltinContext, ToolTraits
+from llm_do.runtime.workers import in_worker
 
 __all__ = ["agent_file_text", "dynamic_agents"]
 
 
 def dynamic_agents(ctx: BuiltinContext) -> FunctionToolset[Any]:
-    """The tools `agent_create` and `agent_call`.
+    """Agents that an agent makes: `agent_create` writes one, `agent_call` calls it.
 
     Example:
         >>> from pathlib import Path
@@ -89,7 +90,7 @@ async def agent_create(
     except LinkError as error:
         raise ToolError(f"the agent can't be made: {error.message}") from error
     where = path.relative_to(project.root).as_posix()
-    await runtime.in_thread(Root(project.root).write, where, text.encode())
+    await in_worker(Root(project.root).write, where, text.encode())
     runtime.register_agents({name: spec})
     return f"{'Replaced' if taken is not None else 'Made'} the agent {name}; it is in {where}"
 

@@ -44,7 +44,7 @@ class Item:
 
 
 def todo(ctx: BuiltinContext) -> FunctionToolset[Any]:
-    """The tools `todo_add`, `todo_update` and `todo_list`.
+    """A to-do list for an agent's own use, kept as long as the run.
 
     Example:
         >>> from pathlib import Path
@@ -60,7 +60,8 @@ def todo(ctx: BuiltinContext) -> FunctionToolset[Any]:
 
 
 def _metadata(ctx: BuiltinContext, tool: str) -> dict[str, Any]:
-    return {TRAITS_KEY: ToolTraits(kind="builtin", toolset=ctx.name, tool=tool)}
+    harmless = "it changes nothing but the agent's own list"
+    return {TRAITS_KEY: ToolTraits(kind="builtin", toolset=ctx.name, tool=tool, harmless=harmless)}
 
 
 async def todo_add(ctx: RunContext[CallContext], items: Annotated[list[Text], Field(min_length=1)]) -> str:

@@ -36,7 +36,6 @@ MODULES: Mapping[str, Sequence[str] | None] = {
     "llm_do": None,
     "llm_do.errors": ("EXIT_CODES", "Status"),
     "llm_do.providers": None,
-    "llm_do.runtime.approvals": ("Answer",),
     "llm_do.testing": None,
     "llm_do.threads": None,
     "llm_do.toolsets.approval": ("get_toolset_approval_config", "set_toolset_approval_config"),

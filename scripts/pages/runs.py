@@ -35,8 +35,8 @@ EVENTS_END = """\
 ## When there was no run
 
 `--output events` ends with `run_failed` even when nothing could run: a wrong option, an input that doesn't fit, a
-project that doesn't link. That line has no fields of a run, and all that is wrong in `errors`, a list of objects like
-`error`.
+project that doesn't link. Its ids and names are empty then, and all that is wrong is in `errors`, a list of objects
+like `error`. A process that is killed while a run goes on ends with such a line too, which is the run's.
 """
 
 RESULTS_HEAD = """\

@@ -9,6 +9,7 @@ that can't run here has a comment above it that says why: `<!-- not run: ... -->
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import os
 import re
@@ -100,10 +101,13 @@ def test_what_a_document_shows_is_what_happens(document: Path, session: Path) ->
 
 
 def run_script(code: str, where: str) -> str:
-    """Run a script in this process; returns what it printed."""
+    """Run a script in this process, and set its garbage collector right again; returns what it printed."""
     captured = io.StringIO()
+    thresholds = gc.get_threshold()
     with contextlib.redirect_stdout(captured):
         exec(compile(code, where, "exec"), {"__name__": "__main__"})  # noqa: S102
+    gc.set_threshold(*thresholds)
+    gc.unfreeze()
     return captured.getvalue()
 
 

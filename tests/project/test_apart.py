@@ -165,8 +165,8 @@ def test_a_toolset_whose_tools_show_at_run_time_is_told_by_the_name_it_is_listed
     from llm_do.ui.toollist import tools_data
 
     tools = (
-        "from pydantic_ai import FunctionToolset\n"
-        "TOOLSETS = {'stock': FunctionToolset().approval_required(lambda ctx, tool, args: True)}\n"
+        "from pydantic_ai.toolsets import ExternalToolset\n"
+        "TOOLSETS = {'stock': ExternalToolset([]).approval_required(lambda ctx, tool, args: True)}\n"
     )
     folder = make({**project(), "tools.py": tools, "main.agent": agent("main", "toolsets: [stock]")})
     assert [each["open"] for each in tools_data(Project.load(folder))["agents"]] == [["stock"]]

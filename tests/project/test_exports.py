@@ -5,7 +5,7 @@ import pytest
 from llm_do.project.exports import read_exports
 from llm_do.project.linker import check
 from llm_do.project.python_files import load_python_files
-from tests.project.conftest import Make
+from tests.project.conftest import Make, agent, manifest
 
 TOOLSET = "from pydantic_ai.toolsets import FunctionToolset\n"
 
@@ -92,6 +92,38 @@ def test_a_toolkits_own_name_comes_first(make: Make) -> None:
 def test_toolsets_bound_to_a_module_level_name_count(make: Make) -> None:
     code = TOOLSET + "one = FunctionToolset()\ntwo = one.prefixed('x')\nthree = [FunctionToolset()]"
     assert exported(make, a=code) == {"one": "toolset", "two": "toolset"}
+
+
+def test_what_a_file_lists_in_toolsets_is_all_it_exports_of_them(make: Make) -> None:
+    guarded = TOOLSET + "parts = FunctionToolset()\nspare = FunctionToolset(id='spare')\n"
+    listed = "TOOLSETS = {'parts': parts.approval_required()}"
+
+    assert list(exported(make, a=guarded + listed)) == ["parts"]
+    assert list(exported(make, a=guarded + "TOOLSETS = []")) == []
+    assert list(exported(make, a=guarded + listed, b="from a import parts, spare\nother = spare")) == ["parts"]
+    assert list(exported(make, a=guarded, b="from a import parts\nTOOLSETS = {'mine': parts.prefixed('x')}")) == [
+        "mine",
+        "parts",
+        "spare",
+    ]
+
+
+def test_a_toolset_that_toolsets_leaves_out_is_no_toolset_and_the_hint_says_how(make: Make) -> None:
+    code = TOOLSET + "spare = FunctionToolset()\nTOOLSETS = []"
+    files = {"project.json": manifest(python_files=["a.py"], model="test"), "a.py": code}
+    report = check(make({**files, "main.agent": agent("main", "toolsets: [spare]")}))
+
+    [found] = [item for item in report.diagnostics if item.severity == "error"]
+    assert (found.code, found.file, found.line) == ("LD201", "main.agent", 3)
+    assert found.hint == "a.py has it, but doesn't export it: put it into its list TOOLSETS, as in TOOLSETS = [spare]"
+
+
+def test_a_private_name_exports_no_toolset(make: Make) -> None:
+    private = TOOLSET + "_raw = FunctionToolset(id='raw')\nparts = _raw.approval_required()"
+
+    assert list(exported(make, a=private)) == ["parts"]
+    assert list(exported(make, a=private, b="from a import _raw as raw")) == ["parts"]
+    assert list(exported(make, a=private + "\nTOOLSETS = [_raw]")) == ["raw"]
 
 
 def test_the_same_object_exported_twice_counts_once(make: Make) -> None:

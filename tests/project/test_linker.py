@@ -336,7 +336,7 @@ def test_a_right_project_links_to_what_its_files_say(make: Make) -> None:
                 {"agent": "main", "args": {"company": "Acme"}},
                 name="pitches",
                 python_files=["**/*.py"],
-                model=["a:b", "test"],
+                model=["openai:b", "test"],
                 model_settings={"temperature": 0.5},
                 runtime={
                     "max_depth": 3,

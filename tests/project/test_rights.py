@@ -8,6 +8,7 @@ from typing import Any
 
 from llm_do import AgentSpec, Runtime
 from llm_do.policy.rules import build_policy
+from llm_do.project.flows import FlowSpec
 from llm_do.project.inventory import Inventory
 from llm_do.project.project import EntrySpec, Overrides, Project, RuntimeSettings
 from llm_do.project.registry import Registered, Registry
@@ -118,6 +119,60 @@ def test_the_tree_shows_recursion_and_draws_an_agent_once() -> None:
     assert "writer  allow  ↺ recursion" in text
     assert text.endswith("not reached: lonely\n")
     assert "\x1b" not in text
+
+
+def with_flows(entry: EntrySpec, root: Path) -> Project:
+    """Agents and two flows: `d` runs one of them, and only the other one and `e` are called by nothing."""
+    specs = [
+        AgentSpec("a"),
+        AgentSpec("b", toolsets=["filesystem_project_ro"]),
+        AgentSpec("c", handoffs=["d"]),
+        AgentSpec("d", toolsets=["pipe"]),
+        AgentSpec("e"),
+    ]
+    names = {spec.name: Registered(spec.name, "agent", spec) for spec in specs}
+    flows = [FlowSpec("pipe", agents=("a", "b")), FlowSpec("desk", "handoff", ("c",))]
+    names |= {flow.name: Registered(flow.name, "flow", flow) for flow in flows}
+    policy, _ = build_policy({"policy": "rules.py:decide"})
+    return Project(root, entry, Registry(names), policy=policy)
+
+
+def test_a_flow_that_is_the_entry_stands_above_its_members(tmp_path: Path) -> None:
+    data = graph_data(with_flows(EntrySpec("flow", "pipe"), tmp_path))
+
+    assert tree(data).splitlines() == [
+        "pipe  workflow: a >> b",
+        "├─ a",
+        "└─ b",
+        "   ├─ read_file  allow  filesystem_project_ro",
+        "   ├─ list_files  allow  filesystem_project_ro",
+        "   └─ search_files  allow  filesystem_project_ro",
+        "not reached: c, d, e, desk",
+        "",
+        "rules.py:decide has a say in every call",
+    ]
+    assert [way["path"] for way in data["paths"]] == ["pipe/a", "pipe/b"]
+
+
+def test_a_function_that_is_the_entry_can_reach_what_nothing_else_calls(tmp_path: Path) -> None:
+    data = graph_data(with_flows(EntrySpec("function", "main"), tmp_path))
+
+    assert data["roots"] == ["desk", "e"]
+    assert tree(data).splitlines()[:8] == [
+        "main()  what it calls shows at run time; it can reach:",
+        "desk  handoff",
+        "└─ c",
+        "   └─ d  handed over to",
+        "      └─ pipe  allow",
+        "         ├─ a",
+        "         └─ b",
+        "            ├─ read_file  allow  filesystem_project_ro",
+    ]
+    assert "not reached" not in tree(data)
+    picture = mermaid(data)
+    assert picture.count("-.->|at run time|") == 2
+    assert picture.count('{{"desk"}}') == picture.count('{{"pipe"}}') == 1
+    assert dot(data).count('[label="runs"') == 4
 
 
 def test_permissions_name_the_rule_and_what_decides_otherwise() -> None:

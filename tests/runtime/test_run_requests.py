@@ -6,8 +6,9 @@ import asyncio
 import time
 from typing import Any
 
+import httpx
 import pytest
-from pydantic_ai.exceptions import ModelHTTPError
+from pydantic_ai.exceptions import ModelConnectionError, ModelHTTPError, ModelQuotaExceededError
 from pydantic_ai.messages import TextPart
 
 from llm_do import AgentSpec, HookPoint, ModelError, ProviderError, RunResult, Runtime, RuntimeConfig
@@ -193,6 +194,83 @@ def test_a_history_that_ended_early_goes_to_a_real_provider_as_it_should() -> No
     assert second.output == "after"
     roles = [message["role"] for message in log[-1].body["messages"]]
     assert roles == ["user", "assistant", "tool", "tool", "user"]
+
+
+def own_model(error: Exception, times: int, *, streaming: bool) -> tuple[RunResult, Heard]:
+    """Run an agent on a model of the project's own that fails so many times, then answers."""
+    project = project_of([agent("main", script(*[error] * times, "x"))], max_retries=2)
+    runtime = Runtime(project, config=RuntimeConfig.of(project, retry_delay=0.0))
+    ear = heard(runtime)
+    stop = runtime.on("text", lambda event: None) if streaming else lambda: None
+    result = carry_out(runtime)
+    stop()
+    return result, ear
+
+
+def broken_off() -> list[Exception]:
+    request = httpx.Request("POST", "http://model.example")
+    return [
+        httpx.RemoteProtocolError("peer closed connection without sending complete message body", request=request),
+        httpx.ReadError("", request=request),
+        httpx.ConnectTimeout("timed out", request=request),
+        ConnectionResetError(104, "Connection reset by peer"),
+        TimeoutError(),
+        ModelConnectionError("m", "gone"),
+    ]
+
+
+@both
+@pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 529])
+def test_a_model_of_ones_own_is_retried_for_passing_reasons(status: int, streaming: bool) -> None:
+    result, ear = own_model(ModelHTTPError(status, "mine", None), 2, streaming=streaming)
+
+    assert result.output == "x"
+    assert [event.attempt for event in ear.of("retry")] == [1, 2]
+    assert result.usage.requests == 3
+
+
+@both
+@pytest.mark.parametrize("error", broken_off(), ids=lambda error: type(error).__name__)
+def test_a_connection_that_breaks_in_a_model_of_ones_own_is_retried(error: Exception, streaming: bool) -> None:
+    result, ear = own_model(error, 1, streaming=streaming)
+
+    assert result.output == "x"
+    assert len(ear.of("retry")) == 1
+
+
+def test_a_model_of_ones_own_may_say_how_long_to_wait() -> None:
+    error = ModelHTTPError(429, "mine", None, headers={"Retry-After": "0.05"})
+    _, ear = own_model(error, 1, streaming=False)
+
+    assert [event.delay for event in ear.of("retry")] == [0.05]
+
+
+def test_a_model_of_ones_own_that_goes_on_failing_ends_the_run_with_its_status() -> None:
+    result, ear = own_model(ModelHTTPError(503, "mine", {"message": "down"}), 9, streaming=False)
+
+    assert isinstance(result.error, ProviderError)
+    assert result.error.status_code == 503
+    assert len(ear.of("retry")) == 2
+
+
+@both
+@pytest.mark.parametrize(
+    "error",
+    [
+        ModelHTTPError(400, "mine", None),
+        ModelHTTPError(401, "mine", None),
+        ModelHTTPError(422, "mine", None),
+        ModelHTTPError.for_category(ModelQuotaExceededError, status_code=429, model_name="mine"),
+        ModelQuotaExceededError("mine", "out of credit"),
+        ValueError("no"),
+    ],
+    ids=repr,
+)
+def test_other_failures_of_a_model_of_ones_own_are_not_retried(error: Exception, streaming: bool) -> None:
+    result, ear = own_model(error, 1, streaming=streaming)
+
+    assert result.status == "provider_failed"
+    assert ear.of("retry") == []
 
 
 def test_a_hook_that_fails_before_a_request_is_not_retried() -> None:

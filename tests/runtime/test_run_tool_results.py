@@ -98,7 +98,7 @@ CASES: dict[str, tuple[Any, Any, str, str]] = {
     "own cancellation": (failing_async(asyncio.CancelledError()), call("broken"), "failed", "cancelled"),
     "exit": (failing(SystemExit(3)), call("broken"), "failed", "SystemExit: 3"),
     "exit, async": (failing_async(SystemExit(3)), call("broken"), "failed", "SystemExit: 3"),
-    "approval of the library": (failing(ApprovalRequired()), call("broken"), "failed", "PydanticAI's ApprovalRequired"),
+    "approval, never enough": (failing(ApprovalRequired()), call("broken"), "failed", "`ctx.tool_call_approved` says"),
     "deferred call": (failing_async(CallDeferred()), call("broken"), "failed", "PydanticAI's CallDeferred"),
     "schema, missing": (Query(), call("query"), "refused", "'sql' is a required property"),
     "schema, wrong": (Query(), call("query", sql="x", limit=0), "refused", "limit: 0 is less than the minimum of 1"),

@@ -14,6 +14,7 @@ import pytest
 
 from llm_do import Runtime, StoreError
 from llm_do.threads import SqliteStore, migrations
+from llm_do.threads.opening import open_store
 from tests.support.runs import agent, carry_out, runtime_of
 from tests.support.scripted import script
 from tests.threads.thread_support import child, on_thread, record_of, state_file, whole
@@ -123,6 +124,28 @@ def test_a_read_only_project_gives_a_warning_and_the_run_goes_on_unrecorded(tmp_
     assert "completed 4" in out, err
     assert out.count("not recorded") == 1
     assert (root / ".llm-do").exists() == used
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+@pytest.mark.parametrize("link", [".llm-do", ".llm-do/state.db"])
+def test_nothing_is_recorded_through_a_link(tmp_path: Path, link: str) -> None:
+    outside, root = tmp_path / "outside", tmp_path / "project"
+    outside.mkdir()
+    (root / link).parent.mkdir(parents=True)
+    (root / link).symlink_to(outside if link == ".llm-do" else outside / "state.db")
+    told: list[str] = []
+    runtime = talker(root, record=True)
+    object.__setattr__(runtime.config, "notice", told.append)
+
+    first, second = on_thread(runtime, "x", "y")
+
+    assert [first.status, second.status, len(second.messages)] == ["completed", "completed", 4]
+    assert list(outside.iterdir()) == []
+    assert len(told) == 1
+    assert told[0].startswith(f"this run is not recorded: {root / link} is a link")
+    assert "in its place" in told[0]
+    with pytest.raises(StoreError, match="is a link"):
+        open_store(root)
 
 
 FULL = """

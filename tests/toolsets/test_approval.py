@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from pydantic_ai import Agent
+from pydantic_ai import Agent, ApprovalRequired, RunContext
 from pydantic_ai.toolsets import FunctionToolset
 
 from llm_do import AbortedError, ApprovalDecision, ApprovalToolset
@@ -96,6 +96,24 @@ def test_a_toolsets_own_judgement_counts_and_fails_closed() -> None:
         "denied",
         "denied",
     ]
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_an_approval_that_the_toolset_itself_wants_is_asked_for_once(late: bool) -> None:
+    def careful(ctx: RunContext[Any], to: str) -> str:
+        if late and not ctx.tool_call_approved:
+            raise ApprovalRequired
+        return send(to)
+
+    inner = FunctionToolset([careful])
+    toolset = inner if late else inner.approval_required()
+    for answer, outcome in (("once", "success"), ("deny", "denied")):
+        person = Answers([answer])
+        guarded = ApprovalToolset(toolset, person, {"default": "allow"})
+        assert outcomes(guarded, call("careful", to="ann")) == [outcome]
+        assert len(person.asked) == 1
+    assert outcomes(ApprovalToolset(toolset, rules={"allow": ["careful"]}), call("careful", to="bob")) == ["success"]
+    assert RAN == ["ann", "bob"]
 
 
 def test_a_pre_approval_is_kept_with_the_toolset() -> None:

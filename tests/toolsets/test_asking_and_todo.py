@@ -9,6 +9,7 @@ import pytest
 
 from llm_do import Runtime
 from llm_do.runtime.questions import UserQuestion
+from llm_do.ui.explain import explain_data
 from tests.support.history import results_of
 from tests.support.runs import agent, carry_out, project_of
 from tests.support.scripted import call, script
@@ -124,3 +125,18 @@ def test_each_run_and_each_agent_has_a_list_of_its_own() -> None:
     for _ in range(2):
         result = carry_out(runtime)
         assert results_of(result.messages)[0][2] == "[ ] 1. once\n1 of 1 left to do."
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("todo_list", "it changes nothing but the agent's own list"),
+        ("ask_user", "it is a question to a person itself"),
+        ("critic", "what it does is decided in turn"),
+    ],
+)
+def test_what_is_allowed_by_default_says_its_own_reason(name: str, why: str) -> None:
+    critic = agent("critic", script("good"))
+    project = project_of([agent("main", script("fin"), toolsets=["todo", "ask_user", critic]), critic])
+
+    assert explain_data(project, ["main", name])["reason"] == f"{name} is allowed by default: {why}"

@@ -23,4 +23,23 @@ ENVIRONMENT: dict[str, Code] = {
         "A shell's `env` names the environment variables that commands may see. One that looks like a secret can't be "
         "among them: what a command sees, a model can read.",
     ),
+    "LD704": Code(
+        "Model name without a provider, or without a name",
+        "error",
+        "A model is named provider:name; only `local` and `test` stand alone. No provider can be found for this one, "
+        "whatever is installed.",
+    ),
+    "LD705": Code(
+        "Unknown provider",
+        "warning",
+        "Nobody has this prefix: not PydanticAI, not llm-do, and no Python file of the project registers it. Only an "
+        "application that registers it before it runs the project could use the model.",
+    ),
+    "LD706": Code(
+        "Budget in dollars, and a model without a known price",
+        "warning",
+        "`budget.cost_usd` is kept by the price list that comes with PydanticAI. A model that isn't in it, judged by "
+        "its name, is refused when the run comes to it. `local`, `test` and `script:` cost nothing; what a model "
+        "registered by the project costs, its responses may say.",
+    ),
 }

@@ -75,4 +75,10 @@ TOOLS: dict[str, Code] = {
         "error",
         "A tool of the toolkit names a filter that doesn't exist, or no schema can be made of it.",
     ),
+    "LD415": Code(
+        "Parameter without a type",
+        "warning",
+        "A tool's parameter has no annotation. The schema that the model reads says nothing of it then, and whatever "
+        "JSON it sends is passed on unchecked.",
+    ),
 }

@@ -22,7 +22,7 @@ from llm_do.toolsets.filesystem.protection import Protection
 from llm_do.toolsets.filesystem.reading import MAX_EDITED, ReadResult, decoded, read_characters, read_lines
 from llm_do.toolsets.filesystem.searching import search
 
-__all__ = ["FileTools", "list_below"]
+__all__ = ["Count", "FileTools", "Positive", "list_below"]
 
 _MAX_LISTED = 1000
 _MAX_LISTED_CHARACTERS = 60_000
