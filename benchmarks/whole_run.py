@@ -12,21 +12,34 @@ BARE = """
 from pydantic_ai import Agent
 print(Agent("openai-chat:text", instructions="Answer briefly.").run_sync("Hello").output)
 """
+FLOOR = f"""
+import gc, os, sys
+gc.disable()
+{BARE}
+sys.stdout.flush()
+os._exit(0)
+"""
 AGENT = "---\nname: main\nmodel: openai-chat:text\n---\nAnswer briefly.\n"
 
 
 def main() -> list[Figure]:
-    """Measure both, each a process of its own."""
+    """Measure both, each a process of its own; and what can be had without importing less than bare PydanticAI."""
     with tempfile.TemporaryDirectory() as folder, serving() as url:
-        script = Path(folder, "bare.py")
-        script.write_text(BARE)
+        scripts = {"bare": BARE, "floor": FLOOR}
+        for name, text in scripts.items():
+            Path(folder, f"{name}.py").write_text(text)
         project = Path(folder, "project")
         project.mkdir()
         (project / "main.agent").write_text(AGENT)
+        bare_command = [python(), str(Path(folder, "bare.py"))]
+        address = {"OPENAI_BASE_URL": url}
         ours, bare = interleaved_processes(
-            [python(), "-m", "llm_do.cli", "run", str(project), "Hello"],
-            [python(), str(script)],
-            extra={"OPENAI_BASE_URL": url},
+            [python(), "-m", "llm_do.cli", "run", str(project), "Hello"], bare_command, rounds=11, extra=address
         )
-    detail = f"{ours * 1000:.0f} ms against {bare * 1000:.0f} ms"
-    return [Figure("whole run / bare PydanticAI", ours / bare, 0.7, detail=detail)]
+        floor, again = interleaved_processes([python(), str(Path(folder, "floor.py"))], bare_command, extra=address)
+    return [
+        Figure(
+            "whole run / bare PydanticAI", ours / bare, 0.7, detail=f"{ours * 1000:.0f} ms against {bare * 1000:.0f} ms"
+        ),
+        Figure("bare, no collector, no teardown / bare", floor / again, detail="the floor of the line above"),
+    ]
