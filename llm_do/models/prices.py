@@ -1,4 +1,4 @@
-"""Whether the price of a model is known, judged by its name alone. What responses have cost is the runtime's business."""
+"""Whether a model's price is known, judged by its name alone. What responses cost is the runtime's business."""
 
 from __future__ import annotations
 

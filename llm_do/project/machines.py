@@ -121,7 +121,7 @@ def check_machines(project: Project) -> list[Diagnostic]:
         for tool, gate in machine.gates.items():
             kits.update(dict.fromkeys(gate.enables, (tool, machine.name)))
         try:
-            toolkit.check()
+            toolkit.gated.check()
         except ToolkitError as error:
             message = f"the toolkit `{machine.name}`: {reason(error, public)}"
             hint = error.hint or "give every parameter a type that JSON can hold, such as str, int or a pydantic model"
@@ -142,8 +142,8 @@ def _toolkits(project: Project) -> Iterator[tuple[StateMachine, Any]]:
         if toolkit is not None:
             place = item.place or Place(item.name)
             states = toolkit.unlocked_states
-            functions = toolkit.functions
-            yield StateMachine(item.name, "toolkit", toolkit.gates, place, {}, states, functions=functions), toolkit
+            kit = toolkit.gated
+            yield StateMachine(item.name, "toolkit", kit.gates, place, {}, states, functions=kit.functions), toolkit
 
 
 def _of_agent(spec: AgentSpec, rules: Mapping[str, _Rule], inventory: Inventory) -> StateMachine:

@@ -55,7 +55,7 @@ def _functions(project: Project) -> Iterator[tuple[str, object, bool, Place]]:
     for item in project.registry.values():
         toolkit = gated_toolset(item.value) if item.kind == "toolset" else None
         if toolkit is not None:
-            for name, value in toolkit.functions.items():
+            for name, value in toolkit.gated.functions.items():
                 yield name, value, True, item.place or Place(item.name)
 
 

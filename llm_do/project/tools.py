@@ -189,7 +189,7 @@ def gated_toolset(value: object) -> Any:
 def _toolkit_tools(toolset: Any) -> list[PydanticTool[Any]] | None:
     """A toolkit's tools; None where it can't be used, which is told elsewhere."""
     try:
-        return list(toolset.gated_tools(toolset.id or "", toolset.id or "", None))
+        return list(toolset.gated.tools(toolset.id or "", toolset.id or "", None))
     except ToolkitError:
         return None
 

@@ -28,7 +28,7 @@ from llm_do.project.registry import Registered
 from llm_do.project.tools import fixed_tools, kept
 from llm_do.runtime.context import CallContext, current_call
 from llm_do.runtime.flow_tool import flow_tool
-from llm_do.runtime.gates import DYNAMIC_MARK, GatedToolset, ToolGate
+from llm_do.runtime.gates import DYNAMIC_MARK, GatedTools, GatedToolset, ToolGate
 from llm_do.runtime.handoffs import transfer_tools
 from llm_do.runtime.hooks import Hooks
 from llm_do.runtime.pipeline import AdoptingPipeline, Pipeline
@@ -248,7 +248,8 @@ class AgentBuilder:
             return []
         key = ref.prefix or ref.name
         hides = None if spec.gate is None else spec.gate == "hide"
-        tools = list(toolset.gated_tools(ref.name, key, ref.prefix, hides=hides))
+        gated = cast("GatedToolset[GatedTools]", toolset).gated
+        tools = list(gated.tools(ref.name, key, ref.prefix, hides=hides))
         if key in machines or key == spec.name:
             raise RunError(
                 f"agent {spec.name!r} has two state machines called {key!r}",

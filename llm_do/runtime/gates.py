@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from pydantic_ai.toolsets import AbstractToolset
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from llm_do.project.gates import Gate
     from llm_do.toolkits.context import Context
 
-__all__ = ["DYNAMIC_MARK", "Attempt", "GateState", "GatedToolset", "Settled", "ToolGate"]
+__all__ = ["DYNAMIC_MARK", "Attempt", "GateState", "GatedTools", "GatedToolset", "Settled", "ToolGate"]
 
 DYNAMIC_MARK = "x-llm-do-dynamic"
 """The key under which a dynamic type describes itself in a tool's JSON Schema."""
@@ -122,8 +122,8 @@ class ToolGate(ABC):
         """
 
 
-class GatedToolset(AbstractToolset[Any]):
-    """A toolset whose tools are gated by a machine of their own."""
+class GatedTools(ABC):
+    """What the linker and the runtime take from a gated toolset, and its users don't."""
 
     @property
     @abstractmethod
@@ -140,7 +140,7 @@ class GatedToolset(AbstractToolset[Any]):
         """See that every tool can be used; a `ToolkitError` says why one can't."""
 
     @abstractmethod
-    def gated_tools(
+    def tools(
         self, name: str, key: str, prefix: str | None, *, hides: bool | None = None
     ) -> Sequence[PydanticTool[Any]]:
         """Its tools, each with its gate in its traits; none is prepared anew for each step.
@@ -151,3 +151,12 @@ class GatedToolset(AbstractToolset[Any]):
             prefix: What stands before its tools' names.
             hides: Whether tools that aren't available are hidden; None leaves it to the toolset.
         """
+
+
+Gated = TypeVar("Gated", bound=GatedTools)
+
+
+class GatedToolset(AbstractToolset[Any], Generic[Gated]):
+    """A toolset whose tools are gated by a machine of their own."""
+
+    gated: Gated

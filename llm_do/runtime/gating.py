@@ -16,6 +16,7 @@ from llm_do.runtime.artifacts import keep_artifact
 from llm_do.runtime.bounded import Bounded, bounded
 from llm_do.runtime.events import StateChangedEvent
 from llm_do.runtime.gates import GateState, Settled, ToolGate
+from llm_do.runtime.generators import drained
 from llm_do.runtime.order import Order
 from llm_do.runtime.results import to_json_data
 from llm_do.runtime.telling import emit
@@ -163,7 +164,7 @@ async def attempted(
     limit = ctx.runtime.config.settings.max_result_bytes
     keep = partial(keep_artifact, ctx.project, f"{call.tool_name}-{call.tool_call_id}")
     if not gates:
-        value = _plain(await handler(args))
+        value = _plain(await drained(await handler(args), limit))
         return value, bounded(value, limit, keep)
     gating = ctx.frame.gating
     settled: list[tuple[ToolGate, Settled]] = []
@@ -172,7 +173,7 @@ async def attempted(
         attempts = [
             (gate, stack.enter_context(gate.attempt(gating.state(gate), ctx.frame))) for gate in reversed(gates)
         ]
-        value = await handler(args)
+        value = await drained(await handler(args), limit)
         if succeeded is not None and not succeeded(value):
             gating.order.leave(call.tool_call_id, call.tool_name, succeeded=False)
             return value, bounded(value, limit, keep)

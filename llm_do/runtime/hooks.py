@@ -86,7 +86,7 @@ class Hooks:
                 raise HookAbort(error) from error
             except (RunEnds, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError):
                 raise
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001 (libraries in other languages raise more than exceptions)
                 told = self._told(error, function, point)
                 raise HookAbort(told) from told
 

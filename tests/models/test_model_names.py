@@ -11,6 +11,7 @@ from pydantic_ai.providers import infer_provider_class
 from llm_do.errors import ModelUnavailableError
 from llm_do.models import Choice, ModelOverride, check_name, choose, parse_override
 from llm_do.models.names import BUILT_IN, LEFT_OUT, PROVIDERS, keys_at_hand, local_server, split_name
+from llm_do.models.prices import price_known
 
 FILE = "main.agent"
 
@@ -175,3 +176,32 @@ def test_keys_are_found_and_empty_ones_are_not() -> None:
 
 def test_a_server_of_ones_own_needs_no_models_name() -> None:
     assert local_server("http://h/v1") == ("http://h/v1", "default")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "openai:gpt-5-mini",
+        "openai-chat:gpt-5-mini",
+        "azure-responses:gpt-4o",
+        "gateway/anthropic:claude-sonnet-4-5",
+        "xai:grok-4",
+        "local",
+        "local:model.gguf",
+        "local:http://localhost:8080/v1#qwen",
+        "script:answers.yaml",
+        "test",
+    ],
+)
+def test_a_price_is_known_by_the_name_alone_and_what_runs_here_costs_nothing(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for info in PROVIDERS.values():
+        for key in info.keys:
+            monkeypatch.delenv(key, raising=False)
+    assert price_known(name)
+
+
+@pytest.mark.parametrize("name", ["openai:no-such-model", "ollama:qwen3", "vllm:gpt-5-mini", "nobody:gpt-5-mini"])
+def test_what_the_price_list_lacks_has_no_known_price(name: str) -> None:
+    assert not price_known(name)

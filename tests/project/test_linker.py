@@ -491,7 +491,8 @@ import sys
 from pathlib import Path
 from llm_do.project.linker import check
 assert check(Path({str(root)!r})).diagnostics == ()
-print([name for name in ("pydantic_ai", "openai", "rich", "typer", "jsonschema", "asyncio") if name in sys.modules])
+heavy = ("pydantic_ai", "genai_prices", "openai", "rich", "typer", "jsonschema", "asyncio")
+print([name for name in heavy if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
