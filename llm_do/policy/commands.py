@@ -92,6 +92,12 @@ class _Command:
     words: tuple[Word, ...]
 
     @cached_property
+    def program(self) -> str | None:
+        """The program's name where it is written out, in small letters."""
+        name = self.words[0].glob.literal if self.words else None
+        return None if name is None else name.lower()
+
+    @cached_property
     def options(self) -> tuple[Word, ...]:
         return tuple(word for word in self.words[1:] if word.glob.prefix.startswith("-") and word.glob.prefix != "-")
 
@@ -268,13 +274,14 @@ def _touches(command: _Command, argv: tuple[str, ...]) -> bool:
     views = _views(argv)
     if not command.words or views is None:
         return True
-    program = command.words[0].glob
+    program = command.program
     for view in views:
-        if program.literal is not None:
-            starts = view.starts.get(program.literal.lower(), [])
+        if program is not None:
+            starts = view.starts.get(program)
         else:
-            starts = [at for name, places in view.starts.items() if program.matches(name, fold=True) for at in places]
-        if any(_touches_at(command, view.words[start:]) for start in starts):
+            named = command.words[0].glob
+            starts = [at for name, places in view.starts.items() if named.matches(name, fold=True) for at in places]
+        if starts and any(_touches_at(command, view.words[start:]) for start in starts):
             return True
     return False
 
