@@ -20,6 +20,9 @@ from typing import Any
 
 __all__ = ["Figure", "as_a_service", "cpu_of", "environment", "interleaved", "interleaved_processes", "read_report"]
 
+NAME = 50
+"""Columns of a name in the report."""
+
 WORSE = 1.1
 """A ratio so many times what it was is a defect."""
 
@@ -43,7 +46,7 @@ class Figure:
     detail: str = ""
 
     def __post_init__(self) -> None:
-        if len(self.name) > 44 or len(self.unit) > 3:
+        if len(self.name) > NAME or len(self.unit) > 3:
             raise ValueError(f"{self.name!r} in {self.unit!r} is too long for a line of the report")
 
     @property
@@ -58,7 +61,7 @@ class Figure:
     def __str__(self) -> str:
         target = "" if self.target is None else f"<= {self.target:g}{self.unit}"
         verdict = "" if self.target is None else ("met" if self.met else "MISSED")
-        return f"{self.name:44} {self.value:9.3f}{self.unit:3} {target:12} {verdict:7} {self.detail}"
+        return f"{self.name:{NAME}} {self.value:9.3f}{self.unit:3} {target:12} {verdict:7} {self.detail}"
 
 
 def read_report(text: str) -> list[Figure]:
@@ -69,16 +72,10 @@ def read_report(text: str) -> list[Figure]:
     """
     figures: list[Figure] = []
     for line in text.splitlines()[2:]:
-        target = line[58:70].removeprefix("<=").removesuffix(line[54:57].rstrip()).strip()
-        figures.append(
-            Figure(
-                line[:44].rstrip(),
-                float(line[45:54]),
-                float(target.removesuffix(line[54:57].strip())) if target else None,
-                line[54:57].rstrip(),
-                line[79:],
-            )
-        )
+        name, rest = line[:NAME].rstrip(), line[NAME + 1 :]
+        unit = rest[9:12].rstrip()
+        target = rest[13:25].removeprefix("<=").strip().removesuffix(unit.strip())
+        figures.append(Figure(name, float(rest[:9]), float(target) if target else None, unit, rest[34:]))
     return figures
 
 

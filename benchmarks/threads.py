@@ -67,7 +67,7 @@ def lengths(folder: Path) -> list[Figure]:
     more, less = interleaved(appended("long"), appended("short"))
     return [
         Figure(
-            f"continuing a thread of {LONG} messages / of {SHORT}",
+            f"a turn on a thread of {LONG} messages / of {SHORT}",
             long / short,
             1.15,
             detail=f"{long * 100:.2f} ms against {short * 100:.2f} ms a turn",
