@@ -2,7 +2,7 @@
 
 Ends with 1 when a target is missed, or a ratio is more than a tenth worse than in `results.txt`.
 
-`--save` writes the report to `benchmarks/results.txt` with a description of the machine.
+`--save` writes what was measured into `benchmarks/results.txt`, with a description of the machine.
 """
 
 from __future__ import annotations
@@ -36,17 +36,18 @@ def main(arguments: list[str]) -> int:
     """Run the benchmarks named, or all."""
     wanted = [name for name in arguments if not name.startswith("-")] or NAMES
     before = {figure.name: figure for figure in read_report(REPORT.read_text("utf-8"))} if REPORT.exists() else {}
-    lines = [describe(), ""]
+    measured = dict(before)
     good = True
-    print(lines[0])
+    print(describe())
     for name in wanted:
         for figure in importlib.import_module(f"benchmarks.{name}").main():
             known = before.get(figure.name)
             worse = figure.worse_than(known)
             good = good and figure.met and not worse
-            lines.append(str(figure).rstrip())
-            print(f"{lines[-1]}  WORSE, was {known.value:.3f}" if worse and known else lines[-1], flush=True)
+            measured[figure.name] = figure
+            print(str(figure).rstrip() + (f"  WORSE, was {known.value:.3f}" if worse and known else ""), flush=True)
     if "--save" in arguments:
+        lines = [describe(), "", *(str(figure).rstrip() for figure in measured.values())]
         REPORT.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return 0 if good else 1
 

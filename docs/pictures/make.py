@@ -129,7 +129,7 @@ def plot(report: str) -> str:
             bar = Text("".join(cells), style="green" if figure.met else "red")
             bar.stylize("default", TARGET, TARGET + 1)
             table.add_row(figure.name, f"{figure.value:.3g}{figure.unit}", f"{figure.target:g}{figure.unit}", bar)
-    console = Console(record=True, width=COLUMNS, file=io.StringIO())
+    console = Console(record=True, width=COLUMNS + 24, file=io.StringIO())
     console.print(Text(report.splitlines()[0], style="dim"), table)
     return picture(console, "benchmarks", "python -m benchmarks")
 

@@ -1,0 +1,66 @@
+"""The report of the benchmarks and its picture say the same, and each promised figure is in it."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+from benchmarks.measure import Figure, read_report
+
+ROOT = Path(__file__).parents[2]
+REPORT = (ROOT / "benchmarks/results.txt").read_text(encoding="utf-8")
+
+PROMISED = """
+llm-do --help / python -c pass
+llm-do --help, memory
+llm-do check
+llm-do graph
+llm-do schema
+linking 1000 agents, each
+1000 linked agents, each
+linking 10000 agents, each / of 1000
+whole run / bare PydanticAI
+run in process, no tools / bare
+tool-call round trip / bare
+fifty rules / none
+50 concurrent runs / bare
+50 concurrent runs, memory / bare
+500 concurrent runs / bare
+a run among 500 / a run among 50
+5,000 chunks streamed / bare
+copy of 100000 keys / of 10
+a turn on a thread of 100000 messages / of 100
+8 children of an agent, wall / bare
+decision about a pipeline of three, 50 rules
+"""
+
+
+def test_a_figure_is_read_as_it_was_written() -> None:
+    figures = [
+        Figure("whole run / bare PydanticAI", 0.71, 0.7, detail="1 ms against 2 ms"),
+        Figure("llm-do check", 0.233, 0.2, " s"),
+        Figure("an event that a subscriber keeps", 0.268, unit=" KB"),
+        Figure("runs that saw another's state", 0.0, 0, unit="", detail="of 200"),
+    ]
+
+    assert read_report("\n".join(["a machine", "", *(str(figure).rstrip() for figure in figures)])) == figures
+
+
+def test_only_a_ratio_that_is_more_than_a_tenth_higher_has_got_worse() -> None:
+    before = Figure("a", 1.0)
+
+    assert [Figure("a", value).worse_than(before) for value in (0.5, 1.09, 1.11)] == [False, False, True]
+    assert not Figure("a", 9.0, unit=" s").worse_than(Figure("a", 1.0, unit=" s"))
+    assert not Figure("a", 9.0).worse_than(None)
+
+
+def test_the_report_has_every_promised_figure_with_its_target() -> None:
+    targets = {figure.name: figure.target for figure in read_report(REPORT)}
+
+    assert [name for name in PROMISED.strip().splitlines() if targets.get(name) is None] == []
+
+
+def test_the_picture_is_of_the_report() -> None:
+    make = runpy.run_path(str(ROOT / "docs/pictures/make.py"))
+
+    assert make["plot"](REPORT) == (ROOT / "docs/pictures/benchmarks.svg").read_text(encoding="utf-8")
