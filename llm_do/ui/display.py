@@ -78,7 +78,8 @@ class Display:
     def line(self, text: str) -> None:
         """Show one line, made harmless already; a terminal that is too narrow for it gets it folded."""
         self._close()
-        columns = terminal_columns()
+        # Below a live tree stderr is a pipe, whose other end draws.
+        columns = terminal_columns() if self._live is None else self._live.columns
         if columns is not None and len(text) * 2 > columns:
             from llm_do.ui.fold import fold
 

@@ -19,12 +19,13 @@ _GUTTER = re.compile(r" *= ")
 """What a hint of a diagnostic begins with; its further lines stand below its text."""
 
 
-def fold(text: str, columns: int) -> str:
+def fold(text: str, columns: int, *, hang: int = _HANG) -> str:
     """Break lines that are longer than the terminal is wide, what follows indented; nothing is left out.
 
     Args:
         text: Lines, made harmless already; they may have ANSI colours. A word that is longer than a line stays whole.
         columns: The terminal's.
+        hang: By how many columns more than its line what follows is indented.
 
     Example:
         >>> print(fold("error: the file is no YAML (main.agent:3). Quote the value.", 30))
@@ -32,16 +33,16 @@ def fold(text: str, columns: int) -> str:
           (main.agent:3). Quote the
           value.
     """
-    return "\n".join(piece for line in text.split("\n") for piece in _pieces(line, columns))
+    return "\n".join(piece for line in text.split("\n") for piece in _pieces(line, columns, hang))
 
 
-def _pieces(line: str, columns: int) -> Iterator[str]:
+def _pieces(line: str, columns: int, hang: int) -> Iterator[str]:
     if len(line) * 2 <= columns or _width(line) <= columns:
         yield line
         return
     plain = _COLOR.sub("", line)
     hint = _GUTTER.match(plain)
-    indent = " " * (hint.end() if hint else len(plain) - len(plain.lstrip(" ")) + _HANG)
+    indent = " " * (hint.end() if hint else len(plain) - len(plain.lstrip(" ")) + hang)
     if columns < 2 * len(indent):
         indent = ""
     lead = _LEAD.match(line)

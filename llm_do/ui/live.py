@@ -39,6 +39,11 @@ class Live:
         self._block = Block(write, lambda: size()[0])
         self._drawn = 0.0
 
+    @property
+    def columns(self) -> int:
+        """How wide the terminal is now."""
+        return self._size()[0]
+
     def take(self, event: Event) -> str:
         """Take an event in.
 
@@ -46,7 +51,7 @@ class Live:
             What it adds to the transcript.
         """
         if isinstance(event, WarningEvent):
-            return f"{fold(warning_line(event), self._size()[0])}\n"
+            return f"{fold(warning_line(event), self.columns)}\n"
         text = self._transcript.take(event, self._size()[0])
         self._tree.note(event)
         return text

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from llm_do.policy.display import visible
+from llm_do.ui.fold import fold
 
 __all__ = ["rendered"]
 
@@ -26,7 +27,8 @@ def rendered(text: str, columns: int, *, color: bool = False) -> str:
         color: Use ANSI colours; without, only what is bold or italic is marked.
 
     Returns:
-        Lines, with a line break at the end; a text without Markdown, or with HTML, which would vanish, as it is.
+        Lines, with a line break at the end. A text without Markdown, or with HTML, which would vanish, is as it is,
+        but for lines that the terminal would break inside a word.
 
     Example:
         >>> rendered("plain", 80)
@@ -34,7 +36,8 @@ def rendered(text: str, columns: int, *, color: bool = False) -> str:
     """
     shown = visible(text, lines=True)
     if not _MARKS.search(shown) or _HTML.search(shown):
-        return shown if shown.endswith("\n") else f"{shown}\n"
+        folded = fold(shown, columns, hang=0)
+        return folded if folded.endswith("\n") else f"{folded}\n"
     import io
 
     from rich.console import Console, ConsoleOptions

@@ -205,3 +205,15 @@ def test_nothing_a_tool_prints_moves_the_cursor(terminal: Callable[..., Screen],
     assert screen.end() == 0
     assert "a\\x1b[2Jb" in screen.lines
     assert "\x1b[2J" not in screen.raw
+
+
+def test_a_plain_answer_is_broken_between_words(terminal: Callable[..., Screen]) -> None:
+    said = "Hello! I am here to help with any kind of creative writing, whatever it may be about."
+    screen = terminal(f'- text: "{said}"', columns=40)
+
+    assert screen.end() == 0
+    assert [line for line in screen.lines if "|" not in line][-4:-1] == [
+        "Hello! I am here to help with any kind",
+        "of creative writing, whatever it may be",
+        "about.",
+    ]

@@ -44,3 +44,7 @@ def test_nothing_is_lost_and_only_single_words_are_longer_than_the_terminal(word
     assert folded.split() == words
     for line in folded.split("\n"):
         assert sum(map(width, line)) <= columns or len(re.findall(r"\S+", line)) == 1
+
+
+def test_a_text_that_is_not_ours_keeps_its_margin() -> None:
+    assert fold("Hello there, what can I do", 14, hang=0) == "Hello there,\nwhat can I do"
