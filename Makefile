@@ -11,8 +11,9 @@ demo:
 	$(BIN)/llm-do models pull
 	$(BIN)/llm-do run examples/receipts
 
+# A worker more than there are cores: many tests wait for a process of their own.
 test: $(VENV)/.ready
-	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow' $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $$($(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 1)') --dist worksteal -m 'not slow' $(PYTEST_ARGS)
 
 check: $(VENV)/.ready
 	$(BIN)/ruff check .
