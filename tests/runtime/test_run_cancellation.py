@@ -131,9 +131,12 @@ def test_cancelling_from_outside_closes_everything(where: str) -> None:
 def test_an_interrupted_run_has_a_result_to_continue_from(where: str) -> None:
     async def scenario() -> None:
         site = Site(where)
+        done = asyncio.Event()
+        site.runtime.on("tool_result", lambda event: done.set() if event.tool_call_id == "done-1" else None)
         task = asyncio.ensure_future(site.runtime.execute("go"))
         await site.reached.wait()
-        await asyncio.sleep(0.01)
+        if where == "tool":
+            await done.wait()
         site.runtime.interrupt()
         result = await task
         site.check()
