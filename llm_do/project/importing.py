@@ -68,10 +68,14 @@ class ModuleSpace:
         return text.replace(f"{self.name}.", "").replace(self.name, "the project")
 
     def forget(self) -> None:
-        """Drop every module, when the project didn't link or is no longer used."""
+        """Drop every module, when the project didn't link or is no longer used.
+
+        The collector may call this in any thread, while others import: only a copy of `sys.modules` is gone through.
+        """
         _spaces.pop(self.name, None)
-        for name in [name for name in sys.modules if name == self.name or name.startswith(f"{self.name}.")]:
-            del sys.modules[name]
+        for name in tuple(sys.modules):
+            if name == self.name or name.startswith(f"{self.name}."):
+                sys.modules.pop(name, None)
 
     def find(self, name: str) -> ModuleSpec | None:
         """The spec of an internal name: a package, a module, or a plain folder."""

@@ -281,7 +281,7 @@ def _tidy(root: Path, paths: Sequence[Path]) -> Generator[None]:
         for name in set(sys.modules) - modules:
             file = getattr(sys.modules.get(name), "__file__", None)
             if isinstance(file, str) and _bare_sibling(name, file, folders):
-                del sys.modules[name]
+                sys.modules.pop(name, None)
 
 
 def _bare_sibling(name: str, file: str, folders: set[str]) -> bool:

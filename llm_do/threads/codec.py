@@ -85,7 +85,9 @@ def _redactor(items: tuple[tuple[str, str], ...]) -> Redactor:
 
 def redactor() -> Redactor:
     """The redactor of the environment as it is now."""
-    return _redactor(tuple((name, value) for name, value in os.environ.items() if _SECRET_NAME.search(name.upper())))
+    secret = [name for name in os.environ if _SECRET_NAME.search(name.upper())]
+    # Looked up one by one: another thread may take a variable away in the middle.
+    return _redactor(tuple((name, value) for name in secret if (value := os.environ.get(name)) is not None))
 
 
 def event_text(data: Mapping[str, Any], hide: Redactor) -> str:

@@ -264,6 +264,30 @@ def test_modules_go_when_the_project_goes_and_when_it_does_not_link(make: Make) 
     assert late() == 1
 
 
+def test_modules_can_go_while_another_thread_imports(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Importing(str):
+        """A module's name that another thread imports something at the sight of."""
+
+        __slots__ = ()
+        __hash__ = str.__hash__
+
+        def __eq__(self, other: object) -> bool:
+            monkeypatch.setitem(sys.modules, "imported_meanwhile", types.ModuleType("imported_meanwhile"))
+            return str.__eq__(self, other)
+
+    monkeypatch.setitem(sys.modules, Importing("importing"), types.ModuleType("importing"))
+    root = make({"project.json": manifest(python_files=["tools.py"]), "tools.py": "import schemas", "schemas.py": ""})
+    before = {name for name in sys.modules if name.startswith("_llm_do_project_")}
+    files = load(root, "tools.py")
+    assert {name for name in sys.modules if name.startswith("_llm_do_project_")} > before
+    assert files.space is not None
+
+    files.space.forget()
+
+    assert {name for name in sys.modules if name.startswith("_llm_do_project_")} == before
+    assert "imported_meanwhile" in sys.modules
+
+
 def test_a_missing_module_of_the_project_is_named_as_its_author_knows_it(make: Make) -> None:
     root = make({"tools.py": "import lib.gone", "lib/x.py": ""})
     (item,) = load(root, "tools.py").diagnostics

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+from collections import UserDict
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_do import tool
-from llm_do.threads.codec import Redactor
+from llm_do.threads.codec import Redactor, redactor
 from tests.support.runs import agent, runtime_of
 from tests.support.scripted import call, script
 from tests.threads.thread_support import on_thread, state_file, whole
@@ -44,6 +47,21 @@ def test_authorization_headers_are_redacted_in_lines_and_in_json_at_any_depth(li
     assert json.loads(hidden)["a"][1] == {"headers": {"Authorization": "[redacted]"}}
     assert not any(secret in hidden for secret in ("abc.def-123", "dXNlcjpwYXNz", "abcdefgh"))
     assert json.loads(json.loads(hidden)["inner"]) == {"Authorization": "[redacted]"}
+
+
+def test_a_variable_that_another_thread_takes_away_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Vanishing(UserDict[str, str]):
+        """An environment whose first variable goes when it is come to."""
+
+        def __iter__(self) -> Iterator[str]:
+            for name in tuple(self.data):
+                if name == "FIRST_TOKEN":
+                    del self[name]
+                yield name
+
+    monkeypatch.setattr(os, "environ", Vanishing(FIRST_TOKEN="first-secret-1", SECOND_TOKEN="second-secret-2"))
+
+    assert redactor()("second-secret-2") == "[redacted SECOND_TOKEN]"
 
 
 def test_what_only_speaks_of_authorization_stays() -> None:
