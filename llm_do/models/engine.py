@@ -206,7 +206,7 @@ def _xllamacpp() -> Any:
 
 
 def _load(path: Path) -> Any:
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise ModelUnavailableError(f"there is no file {path}", hint="name an existing GGUF file: `local:PATH.gguf`")
     with path.open("rb") as file:
         if file.read(4) != b"GGUF":

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -79,7 +80,7 @@ class LocalModel(Model[None]):
         found = Path(path).expanduser() if path else weights.find()
         if found is None:
             raise _missing()
-        if not found.is_file():
+        if not os.path.isfile(found):
             raise ModelUnavailableError(
                 f"there is no file {found} for the model `local:{path}`",
                 hint="name an existing GGUF file: `local:PATH.gguf`",

@@ -125,7 +125,7 @@ def load_script(path: Path) -> Script:
 @lru_cache(maxsize=64)
 def _load(path: str, modified: int, size: int) -> Script:  # noqa: ARG001
     file = Path(path)
-    if not file.is_file():
+    if not os.path.isfile(file):
         raise ModelUnavailableError(f"the script {path} is not a file", hint="name an existing file: `script:PATH`")
     if size > _MOST_BYTES:
         raise ModelUnavailableError(f"the script {path} is longer than {_MOST_BYTES // 1024 // 1024} MiB", file=path)

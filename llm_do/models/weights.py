@@ -56,7 +56,7 @@ def find() -> Path | None:
     """
     if chosen := configured():
         path = Path(chosen).expanduser()
-        return path if "://" not in chosen and path.is_file() else None
+        return path if "://" not in chosen and os.path.isfile(path) else None
     kept = cache_dir() / NAME
     if _right_size(kept):
         return kept

@@ -219,6 +219,6 @@ def _nearest_frame(trace: str, root: Path) -> tuple[str, int] | None:
     for thread in sorted(threads, key=lambda text: "child.py" not in text):
         for frame in _FRAME.finditer(thread):
             file = _ESCAPED.sub(lambda found: chr(int(next(filter(None, found.groups())), 16)), frame["file"])
-            if file.startswith(f"{root}{os.sep}") and Path(file).is_file():
+            if file.startswith(f"{root}{os.sep}") and os.path.isfile(file):
                 return file, int(frame["line"])
     return None

@@ -14,6 +14,7 @@ import ast
 import builtins
 import importlib.util
 import itertools
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.abc import Loader, MetaPathFinder
@@ -59,7 +60,7 @@ class ModuleSpace:
         stem = parts.pop().removesuffix(".py")
         if stem == "__init__" and parts:
             stem = parts.pop()
-        elif (path.parent / stem / "__init__.py").is_file():
+        elif os.path.isfile(path.parent / stem / "__init__.py"):
             stem += ".py"
         return ".".join([self.name, *(_escape(part) for part in (*parts, stem))])
 
@@ -85,14 +86,14 @@ class ModuleSpace:
         path = self.root.joinpath(*parts)
         if name in self._listed:
             file = self._listed[name]
-            folder = path if path.is_dir() else None
+            folder = path if os.path.isdir(path) else None
             return self._spec(name, file, folder)
-        if (path / "__init__.py").is_file():
+        if os.path.isfile(path / "__init__.py"):
             return self._spec(name, path / "__init__.py", path)
         file = path.with_name(f"{path.name}.py")
-        if file.is_file():
-            return self._spec(name, file, path if path.is_dir() else None)
-        return _folder_spec(name, path) if path.is_dir() else None
+        if os.path.isfile(file):
+            return self._spec(name, file, path if os.path.isdir(path) else None)
+        return _folder_spec(name, path) if os.path.isdir(path) else None
 
     def _spec(self, name: str, file: Path, folder: Path | None) -> ModuleSpec:
         spec = ModuleSpec(name, _ProjectLoader(self, file), origin=str(file), is_package=folder is not None)
@@ -148,7 +149,7 @@ class ModuleSpace:
         if not own.startswith(f"{self.name}."):
             return [self.name]
         package = self.root.joinpath(*(_unescape(part) for part in own.split(".")[1:])) / "__init__.py"
-        return [self.name, own] if package.is_file() else [own, self.name]
+        return [self.name, own] if os.path.isfile(package) else [own, self.name]
 
     def _has(self, base: str, top: str, importer: str) -> bool:
         name = f"{base}.{_escape(top)}"

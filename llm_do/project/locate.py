@@ -72,7 +72,7 @@ def find_project(start: Path) -> Located:
     """
     folder = start.resolve()
     for candidate in (folder, *folder.parents):
-        if (candidate / MANIFEST).is_file():
+        if os.path.isfile(candidate / MANIFEST):
             return Located(candidate, candidate / MANIFEST)
     try:
         return locate(folder)

@@ -6,6 +6,7 @@ They lead into the listed Python files and nowhere else.
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -188,7 +189,7 @@ class References:
             )
             return None
         for ending in endings:
-            if self._is_missing(ending) or (self.root / ending).is_file():
+            if self._is_missing(ending) or os.path.isfile(self.root / ending):
                 self._unlisted_path(ending, place)
                 return None
         names = [label.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for label in self.listed]
@@ -208,10 +209,7 @@ class References:
     def _unlisted_path(self, path: str, place: Place) -> None:
         if self._is_missing(path):
             return
-        try:
-            exists = (self.root / path).is_file()
-        except (OSError, ValueError):
-            exists = False
+        exists = os.path.isfile(self.root / path)
         hint = "add it to python_files" if exists else nearest(path, self.listed)
         self._fault("LD210", f"`{path}` is not one of the project's Python files", place, hint)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 from pathlib import Path
 
 __all__ = ["FOLDER", "NOT_LINKED", "is_linked", "make_folder"]
@@ -21,7 +22,7 @@ def is_linked(root: Path) -> bool:
     Args:
         root: The project's root.
     """
-    return (root / FOLDER).is_symlink()
+    return os.path.islink(root / FOLDER)
 
 
 def make_folder(root: Path) -> Path:

@@ -6,6 +6,7 @@ and how text becomes nodes that of `llm_do.spec.yaml_nodes` and `llm_do.spec.jso
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 from bisect import bisect_right
@@ -266,7 +267,7 @@ def read_text(path: Path, file: str | None = None) -> ReadResult:
     file = path.as_posix() if file is None else file
     try:
         if not stat.S_ISREG(path.stat().st_mode):
-            kind = "a folder" if path.is_dir() else "not a regular file"
+            kind = "a folder" if os.path.isdir(path) else "not a regular file"
             return ReadResult(None, (diagnostic("LD101", f"the file can't be read: it is {kind}", Place(file)),))
         with path.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)

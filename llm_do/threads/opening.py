@@ -71,7 +71,7 @@ def _linked(root: Path) -> StoreError | None:
     """What is wrong with a store that lies behind a link, the folder's or the file's own."""
     file = root / FOLDER / "state.db"
     link = file.parent if is_linked(root) else file
-    if not link.is_symlink():
+    if not os.path.islink(link):
         return None
     hint = NOT_LINKED if link is not file else "Put the file itself in its place."
     return StoreError(f"{link} is a link, and what a project keeps stays below its root", hint=hint)

@@ -218,9 +218,10 @@ def test_a_failure_while_streaming_reaches_the_caller(local: Any) -> None:
         asyncio.run(Agent(model, output_type=Answer).run("Hi", event_stream_handler=drain))
 
 
-def test_a_missing_file_is_said_before_anything_is_loaded(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["absent.gguf", f"{'x' * 300}-absent.gguf"])
+def test_a_missing_file_is_said_before_anything_is_loaded(tmp_path: Path, name: str) -> None:
     with pytest.raises(ModelUnavailableError, match=r"there is no file .*absent\.gguf"):
-        ModelPool().get(f"local:{tmp_path / 'absent.gguf'}")
+        ModelPool().get(f"local:{tmp_path / name}")
 
 
 def test_missing_weights_say_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:

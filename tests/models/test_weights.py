@@ -120,8 +120,9 @@ def test_the_variable_comes_before_the_cache(cache: Path, tmp_path: Path, monkey
     mine.write_bytes(b"GGUF")
     monkeypatch.setenv("LLM_DO_LOCAL_MODEL", str(mine))
     assert weights.find() == mine
-    monkeypatch.setenv("LLM_DO_LOCAL_MODEL", str(tmp_path / "absent.gguf"))
-    assert weights.find() is None
+    for absent in (tmp_path / "absent.gguf", tmp_path / f"{'x' * 300}.gguf"):
+        monkeypatch.setenv("LLM_DO_LOCAL_MODEL", str(absent))
+        assert weights.find() is None
 
 
 def test_an_installed_package_is_found_without_importing_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -264,6 +264,11 @@ def test_modules_go_when_the_project_goes_and_when_it_does_not_link(make: Make) 
     assert late() == 1
 
 
+def test_a_module_whose_name_no_file_can_have_is_missing_like_any_other(make: Make) -> None:
+    (item,) = load(make({"tools.py": f"import {'x' * 300}"}), "tools.py").diagnostics
+    assert "the import raised ModuleNotFoundError: No module named" in item.message
+
+
 def test_modules_can_go_while_another_thread_imports(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     class Importing(str):
         """A module's name that another thread imports something at the sight of."""

@@ -7,6 +7,7 @@ import os
 import sqlite3
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -100,21 +101,25 @@ if os.getresuid()[2] == 0:
 """
 
 
+@pytest.fixture
+def open_to_all() -> Iterator[Path]:
+    """A folder of its own: to that of pytest, other runs of tests take back the rights of others."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="folders have no such rights there")
 @pytest.mark.parametrize("used", [False, True])
-def test_a_read_only_project_gives_a_warning_and_the_run_goes_on_unrecorded(tmp_path: Path, used: bool) -> None:
-    root = tmp_path / "project"
+def test_a_read_only_project_gives_a_warning_and_the_run_goes_on_unrecorded(open_to_all: Path, used: bool) -> None:
+    root = open_to_all / "project"
     root.mkdir()
     if used:
         on_thread(talker(root), "before")
-    program = tmp_path / "program.py"
+    program = open_to_all / "program.py"
     program.write_text(READ_ONLY, encoding="utf-8")
     for folder in [*root.rglob("*"), root]:
         folder.chmod(0o555 if folder.is_dir() else 0o444)
-    for folder in (tmp_path, *tmp_path.parents):
-        if folder == Path(tempfile.gettempdir()):
-            break
-        folder.chmod(folder.stat().st_mode | 0o055)
 
     process = child(str(program), root)
     for folder in [root, *root.rglob("*")]:
