@@ -1,13 +1,14 @@
 """What looks like a secret: names and values of environment variables that no command is shown.
 
-Who asks is elsewhere: the linker about names that a manifest gives a shell, the shell about what it passes on.
+Who asks is elsewhere: the linker about names that a manifest gives a shell, the shell about what it passes on, and the
+journal, about values alone, since what it takes out by mistake is missing in a conversation.
 """
 
 from __future__ import annotations
 
 import re
 
-__all__ = ["is_secret"]
+__all__ = ["is_secret", "is_secret_value"]
 
 _SECRET_NAME = re.compile(
     r"KEY|TOKEN|SECRET|PASS(WORD|WD|PHRASE|_|$)|PWD_|CREDENTIAL|AUTH|COOKIE|SESSION|PRIVATE|SIGNATURE|WEBHOOK|DSN"
@@ -32,4 +33,17 @@ def is_secret(name: str, value: str = "") -> bool:
         >>> is_secret("OPENAI_API_KEY"), is_secret("PAGER"), is_secret("DB", "pg://me:pw@host/x")
         (True, False, True)
     """
-    return _SECRET_NAME.search(name) is not None or _SECRET_VALUE.search(value) is not None
+    return _SECRET_NAME.search(name) is not None or is_secret_value(value)
+
+
+def is_secret_value(value: str) -> bool:
+    """Whether a value has the form of a key, or holds a URL with a password.
+
+    Args:
+        value: The value of a variable.
+
+    Example:
+        >>> is_secret_value("ghp_0123456789abcdef"), is_secret_value("a thing")
+        (True, False)
+    """
+    return _SECRET_VALUE.search(value) is not None

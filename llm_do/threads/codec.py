@@ -8,11 +8,13 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 from pydantic_core import to_json
 
 from llm_do.errors import StoreError, ToolError
+from llm_do.policy.secrets import is_secret_value
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -24,6 +26,9 @@ _SECRET_NAME = re.compile(
 )
 _SHORTEST = 8
 """Characters of a secret: shorter values stand in too many texts that have nothing to do with them."""
+
+_LOGIN = re.compile(r"[a-z][a-z0-9+.-]*://([^/\s:@]*:([^/\s@]+)@)", re.IGNORECASE)
+"""The user and the password in a URL, such as that of a database."""
 
 _QUOTE = r"(?:\\*[\"'])?"
 _HEADER = re.compile(
@@ -38,7 +43,8 @@ _BETWEEN = re.compile(rf"({_QUOTE})\s*[:=]\s*({_QUOTE})")
 
 
 class Redactor:
-    """Takes secrets out of JSON text: values of variables that look like keys, and `Authorization` headers.
+    """Takes secrets out of JSON text: values of variables that look like keys by their name or themselves, passwords in
+    variables that hold URLs, and `Authorization` headers.
 
     Args:
         environ: The variables.
@@ -47,6 +53,8 @@ class Redactor:
         >>> hide = Redactor({"ACME_API_KEY": "sk-123456789"})
         >>> hide('{"args": "curl -H sk-123456789"}')
         '{"args": "curl -H [redacted ACME_API_KEY]"}'
+        >>> Redactor({"DATABASE_URL": "postgres://me:tr0ub4dor@db/main"})('"postgres://me:tr0ub4dor@db/main"')
+        '"postgres://me:[redacted DATABASE_URL]@db/main"'
         >>> hide('"Authorization: Bearer abcdef"')
         '"Authorization: [redacted]"'
     """
@@ -54,8 +62,8 @@ class Redactor:
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._names: dict[str, str] = {}
         for name, value in environ.items():
-            if _SECRET_NAME.search(name.upper()) and len(value) >= _SHORTEST:
-                for form in (value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]):
+            for secret in _secrets(name, value):
+                for form in (secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]):
                     self._names.setdefault(form, name)
         longest = sorted(self._names, key=len, reverse=True)
         self._values = re.compile("|".join(map(re.escape, longest))) if longest else None
@@ -67,6 +75,17 @@ class Redactor:
         if "uthorization" in text or "AUTHORIZATION" in text or "pi-" in text or "PI-" in text:
             text = _HEADER.sub(_without_value, text)
         return text
+
+
+def _secrets(name: str, value: str) -> list[str]:
+    """What of a variable's value must not be written down."""
+    logins = list(_LOGIN.finditer(value))
+    if _SECRET_NAME.search(name.upper()) or (not logins and is_secret_value(value)):
+        found = [value]
+    else:
+        found = [login[2] if len(login[2]) >= _SHORTEST else login[1] for login in logins]
+        found += [unquote(each) for each in found]
+    return [each for each in found if len(each) >= _SHORTEST]
 
 
 def _without_value(found: re.Match[str]) -> str:
@@ -85,9 +104,9 @@ def _redactor(items: tuple[tuple[str, str], ...]) -> Redactor:
 
 def redactor() -> Redactor:
     """The redactor of the environment as it is now."""
-    secret = [name for name in os.environ if _SECRET_NAME.search(name.upper())]
     # Looked up one by one: another thread may take a variable away in the middle.
-    return _redactor(tuple((name, value) for name in secret if (value := os.environ.get(name)) is not None))
+    all_now = ((name, os.environ.get(name)) for name in os.environ)
+    return _redactor(tuple((name, value) for name, value in all_now if value is not None and _secrets(name, value)))
 
 
 def event_text(data: Mapping[str, Any], hide: Redactor) -> str:

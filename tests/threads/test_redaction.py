@@ -64,6 +64,32 @@ def test_a_variable_that_another_thread_takes_away_hides_no_other(monkeypatch: p
     assert redactor()("second-secret-2") == "[redacted SECOND_TOKEN]"
 
 
+@pytest.mark.parametrize(
+    ("value", "text", "hidden"),
+    [
+        (
+            "postgres://me:tr0ub4dor@db/main",
+            "psql postgres://me:tr0ub4dor@db/main",
+            "psql postgres://me:[redacted X]@db/main",
+        ),
+        ("postgres://me:tr0ub4dor@db/main", "PGPASSWORD=tr0ub4dor psql", "PGPASSWORD=[redacted X] psql"),
+        ("postgres://me:tr%40ub4dor@db/main", "PGPASSWORD=tr@ub4dor psql", "PGPASSWORD=[redacted X] psql"),
+        (
+            "http://user:pw@proxy:80",
+            "curl -x http://user:pw@proxy:80; user:pw",
+            "curl -x http://[redacted X]proxy:80; user:pw",
+        ),
+        ("redis://:longsecret@cache", "longsecret", "[redacted X]"),
+        ("a=http://u:secret-one@h b=http://u:secret-two@h", "secret-one secret-two", "[redacted X] [redacted X]"),
+        ("ghp_0123456789abcdef", "git clone https://ghp_0123456789abcdef@h", "git clone https://[redacted X]@h"),
+        ("https://example.org:8080/a@b", "https://example.org:8080/a@b", "https://example.org:8080/a@b"),
+        ("an ordinary value", "an ordinary value", "an ordinary value"),
+    ],
+)
+def test_a_secret_is_known_by_its_value_too(value: str, text: str, hidden: str) -> None:
+    assert json.loads(Redactor({"X": value})(json.dumps(text))) == hidden
+
+
 def test_what_only_speaks_of_authorization_stays() -> None:
     text = '"The authorization of this call, and API-keys in general"'
     assert Redactor({"HOME": "/home/me-and-you", "API_KEY": "short"})(text) == text
