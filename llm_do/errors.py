@@ -35,7 +35,7 @@ say it their own way. This module imports nothing heavy: the command line needs 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -126,6 +126,14 @@ class LlmDoError(Exception):
     def exit_code(self) -> int:
         """The exit code with which the command line ends for this error."""
         return EXIT_CODES[self.status]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exceptions are copied and sent to other processes by calling the class again, which needs more than the text.
+        return _again, (type(self), self.args), self.__dict__
+
+
+def _again(kind: type[LlmDoError], args: tuple[object, ...]) -> LlmDoError:
+    return kind.__new__(kind, *args)
 
 
 class UsageError(LlmDoError):

@@ -20,6 +20,7 @@ import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     from llm_do.project.project import Project
     from llm_do.runtime.approvals import Answer, ApprovalDecision, ApprovalRequest
     from llm_do.runtime.events import Event
-    from llm_do.runtime.results import ExecutionContext, RunResult
+    from llm_do.runtime.results import RunResult
+    from llm_do.runtime.runtime import Runtime
 
 __all__ = ["Played", "Question", "ToolRun", "play"]
 
@@ -156,7 +158,8 @@ def play(
     Raises:
         LinkError: The project doesn't link.
         InputError: The input doesn't fit.
-        ValueError: `approvals` has something that is no answer, or a conversation has no input.
+        ValueError: `approvals` has something that is no answer, a conversation has no input, or there are answers and
+            a `model` that would never be asked for them.
         TypeError: There is no such option.
 
     Example:
@@ -172,6 +175,8 @@ def play(
 
     _check_answers(approvals)
     _check_options(options)
+    if answers is not None and options.get("model") is not None:
+        raise ValueError("answers are what every model says: give answers or a model")
     talks = isinstance(input, list | tuple)
     inputs: list[object] = list(cast("list[object]", input)) if talks else [input]
     if not inputs:
@@ -184,32 +189,41 @@ def play(
         options["store"] = memory_store()
     with tempfile.TemporaryDirectory() as folder:
         if answers is not None:
-            options.setdefault("model", f"script:{_script(answers, Path(folder))}")
+            options["model"] = f"script:{_script(answers, Path(folder))}"
         runtime = Runtime(linked, approvals=person.mode or person.answer, **options)
-        events: list[Event] = []
-        runtime.on(None, events.append)
+        begin = partial(_turns, runtime, inputs, person, entry=entry, thread_id=thread_id, user_id=user_id)
+        turns = run_blocking(begin)
+    if not talks:
+        return turns[0]
+    events = [event for each in turns for event in each.events]
+    return Played(turns[-1].result, [call for each in turns for call in each.calls], person.questions, events, turns)
 
-        async def turn(value: object, before: ExecutionContext | None) -> Played:
+
+async def _turns(
+    runtime: Runtime,
+    inputs: Sequence[object],
+    person: _Person,
+    *,
+    entry: str | None,
+    thread_id: str | None,
+    user_id: str | None,
+) -> list[Played]:
+    """Run each input where the one before ended, and close the runtime."""
+    turns: list[Played] = []
+    events: list[Event] = []
+    runtime.on(None, events.append)
+    try:
+        for value in inputs:
+            before = turns[-1].result.execution_context if turns and thread_id is None else None
             begun, asked = len(events), len(person.questions)
             result = await runtime.execute(
                 value, entry=entry, execution_context=before, thread_id=thread_id, user_id=user_id
             )
-            return Played(result, _calls(events[begun:]), person.questions[asked:], events[begun:])
-
-        async def whole() -> list[Played]:
-            turns: list[Played] = []
-            try:
-                for value in inputs:
-                    goes_on = bool(turns) and thread_id is None
-                    turns.append(await turn(value, turns[-1].result.execution_context if goes_on else None))
-            finally:
-                await runtime.aclose()
-            return turns
-
-        turns = run_blocking(whole)
-    if not talks:
-        return turns[0]
-    return Played(turns[-1].result, _calls(events), person.questions, events, turns)
+            heard = events[begun:]
+            turns.append(Played(result, _calls(heard), person.questions[asked:], heard))
+    finally:
+        await runtime.aclose()
+    return turns
 
 
 class _Person:

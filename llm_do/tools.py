@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack, cast, get_args, overload
 
 from llm_do._frozen import frozen
 
 if TYPE_CHECKING:
     from pydantic_core import CoreSchema
 
-__all__ = ["NamedTool", "Tool", "ToolArguments", "ToolOptions", "Update", "options_of", "tool"]
+__all__ = ["Approval", "NamedTool", "Tool", "ToolArguments", "ToolOptions", "Update", "approval_fault", "options_of", "tool"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+Approval: TypeAlias = Literal["allow", "ask", "deny"]
+"""What may be said of a tool for all arguments."""
 
 
 @frozen
@@ -35,12 +38,15 @@ class ToolOptions:
         forbidden_states: States that must not be.
         enables_states: States that success unlocks.
         disables_states: States that success locks again.
+
+    Raises:
+        ValueError: The approval is no such word, or the timeout no such number.
     """
 
     name: str | None = None
     description: str | None = None
     examples: Sequence[Mapping[str, Any]] = ()
-    approval: Literal["allow", "ask", "deny"] | None = None
+    approval: Approval | None = None
     primary: str | None = None
     timeout: float | None = None
     required_context: Sequence[str] = ()
@@ -50,6 +56,12 @@ class ToolOptions:
     disables_states: Sequence[str] = ()
 
     def __post_init__(self) -> None:
+        fault = approval_fault(self.approval)
+        if fault is not None:
+            raise ValueError(f"a tool's {fault}")
+        timeout = cast("object", self.timeout)
+        if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
+            raise ValueError(f"a tool's timeout is a number of seconds above 0, not {timeout!r}")
         object.__setattr__(self, "examples", tuple(self.examples))
         for name in _STATES:
             given = getattr(self, name)
@@ -64,13 +76,31 @@ class ToolOptions:
 _STATES = ("required_context", "required_states", "forbidden_states", "enables_states", "disables_states")
 
 
+def approval_fault(said: object) -> str | None:
+    """What is wrong with what is said of a tool as its `approval`; None where nothing is.
+
+    A word that there isn't would be neither denied nor asked about.
+
+    Args:
+        said: A word, or None for nothing said.
+
+    Example:
+        >>> approval_fault("deny"), approval_fault(True)
+        (None, "approval is 'allow', 'ask' or 'deny', not True")
+    """
+    if said is None or (isinstance(said, str) and said in get_args(Approval)):
+        return None
+    shown = repr(said)[:60] if isinstance(said, str | int | float) else type(said).__name__
+    return f"approval is 'allow', 'ask' or 'deny', not {shown}"
+
+
 class ToolArguments(TypedDict, total=False):
     """The fields of `ToolOptions`, as `@tool(...)` takes them."""
 
     name: str | None
     description: str | None
     examples: Sequence[Mapping[str, Any]]
-    approval: Literal["allow", "ask", "deny"] | None
+    approval: Approval | None
     primary: str | None
     timeout: float | None
     required_context: Sequence[str]
@@ -209,7 +239,7 @@ class Tool:
     name: str = ""
     description: str = ""
     parameters: Mapping[str, Any] = {"type": "object", "properties": {}}
-    approval: Literal["allow", "ask", "deny"] | None = None
+    approval: Approval | None = None
     primary: str | None = None
     timeout: float | None = None
 

@@ -66,6 +66,7 @@ class FileRefusedError(ToolError):
     def __init__(self, path: str, why: str, *, reason: Reason, hint: str | None = None) -> None:
         super().__init__(f"{path}: {why}", hint=hint)
         self.path = path
+        self.why = why
         self.reason: Reason = reason
 
 

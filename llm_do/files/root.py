@@ -268,7 +268,11 @@ class Root:
 
 
 def _must_be_file(folder: Folder, name: str, path: str) -> None:
-    info = folder.lstat(name) if name else folder.stat()
+    try:
+        info = folder.lstat(name) if name else folder.stat()
+    except OSError as error:
+        # Here, where it is known whose it is: a move has two paths.
+        raise refusal(path, error) from error
     if kind_of(info) != "link":
         must_be_regular(info, path)
 

@@ -99,19 +99,21 @@ class Tree:
 
     def _below(self, folder: Folder, base: str, rules: tuple[IgnoreRule, ...], depth: int) -> Generator[Found]:
         try:
-            names = sorted(islice(folder.entries(), _MAX_IN_FOLDER), key=lambda entry: entry.name)
+            found = list(islice(folder.entries(), _MAX_IN_FOLDER + 1))
         except OSError:
             return
-        if len(names) == _MAX_IN_FOLDER:
+        if len(found) > _MAX_IN_FOLDER:
             self.stopped = f"{shown(base or '.')} holds more than {_MAX_IN_FOLDER} names"
+        names = sorted(found[:_MAX_IN_FOLDER], key=lambda entry: entry.name)
         if any(entry.name == IGNORE_FILE for entry in names):
             rules += _own_rules(folder, base)
         for entry in names:
             path = f"{base}/{entry.name}" if base else entry.name
-            if never_listed(entry.name) or ignored(rules, path, folder=entry.kind == "folder"):
-                continue
+            # What is left out counts too: looking through many rules takes its time.
             if self._exhausted():
                 return
+            if never_listed(entry.name) or ignored(rules, path, folder=entry.kind == "folder"):
+                continue
             if entry.kind != "folder":
                 yield _found(folder, entry, path)
                 continue
@@ -157,7 +159,10 @@ def _found(folder: Folder, entry: Named, path: str) -> Found:
 def _own_rules(folder: Folder, base: str) -> tuple[IgnoreRule, ...]:
     try:
         with open_file(folder, IGNORE_FILE, IGNORE_FILE) as stream:
-            text = stream.read(_MAX_IGNORE_BYTES).decode("utf-8", "replace")
+            data = stream.read(_MAX_IGNORE_BYTES + 1)
     except (OSError, FileRefusedError):
         return ()
-    return parse_rules(text.split("\n"), base)
+    if len(data) > _MAX_IGNORE_BYTES:
+        # Half a line would be another rule: `*.log` cut short is `*`.
+        data = data[:_MAX_IGNORE_BYTES].rpartition(b"\n")[0]
+    return parse_rules(data.decode("utf-8-sig", "replace").split("\n"), base)

@@ -4,8 +4,9 @@ A rule that allows is read narrowly:
 
 - a bare program name is that name and neither a path to it nor a program that runs it;
 - each word matches one word, and a last `*` any number of further ones;
-- a wildcard covers no word that leaves the folder by its looks (`/x`, `~`, `..`), at an inner place no
-  option, and nowhere an option that writes or executes (`llm_do.policy.risks`): these have to be spelled.
+- a wildcard covers no word that leaves the folder by its looks (`/x`, `~`, `..`, `file:`, also behind `=`, `@` or the
+  letters of an option: `-C..`), at an inner place no option, and nowhere an option that writes or executes
+  (`llm_do.policy.risks`): these have to be spelled.
 
 `*` alone allows every command that could be parsed.
 
@@ -27,7 +28,8 @@ from llm_do.policy.values import Pipeline
 
 __all__ = ["CommandGlob", "Word", "is_pipeline"]
 
-_OUTSIDE = re.compile(r"(?:^|=|^-[A-Za-z]+)[/~]")
+_OUTSIDE = re.compile(r"(?:^|[=@]|^-[A-Za-z0-9]+)(?:[/~]|file:)", re.IGNORECASE)
+_CLIMBING = re.compile(r"(?:^|[/=@]|^-[A-Za-z0-9]+)\.\.(?:[/=@]|$)")
 _BLANKS = " \t\r\n\f\v"
 _MOST_WORDS = 1000
 _SCRIPT_WORD = re.compile(r"[^\s;|&()<>`$'\"{}=!]+")
@@ -78,7 +80,7 @@ class Word:
         if self.glob.literal is not None:
             return token == self.glob.literal
         prefix = self.glob.prefix
-        if (token.startswith("-") and not prefix.startswith("-")) or _climbs(token):
+        if (token.startswith("-") and not prefix.startswith("-")) or _CLIMBING.search(token):
             return False
         if _OUTSIDE.search(token) and not _OUTSIDE.search(prefix):
             return False
@@ -171,10 +173,6 @@ class CommandGlob:
         return not left
 
 
-def _climbs(token: str) -> bool:
-    return ".." in re.split(r"[/=]", token)
-
-
 def _is_broad(words: tuple[Word, ...]) -> bool:
     if not words or words[0].glob.is_star:
         return True
@@ -221,7 +219,7 @@ def _is_spelled(word: Word, token: str, programs: set[str]) -> bool:
 
 
 def _covers_rest(program: str, programs: set[str], argv: tuple[str, ...], rest: tuple[str, ...]) -> bool:
-    if any(is_risky(programs, token) or _climbs(token) or _OUTSIDE.search(token) for token in rest):
+    if any(is_risky(programs, token) or _CLIMBING.search(token) or _OUTSIDE.search(token) for token in rest):
         return False
     risk = RISKS.get(program)
     if risk is None:

@@ -217,7 +217,7 @@ def _by_default(call: ToolCallInfo, policy: Policy, harmless: str | None, *, cal
     if policy.default == "deny":
         return Decision("deny", "default", f"{call.tool_name} is denied by default: no rule allows it")
     if calls_require_approval:
-        return Decision("ask", "default", f"{call.tool_name} is asked about: the project asks for calls of agents")
+        return Decision("ask", "default", f"{call.tool_name} is asked about: the project asks about calls of agents")
     if policy.default is not None:
         word = "allowed" if policy.default == "allow" else "asked about"
         return Decision(policy.default, "default", f"{call.tool_name} is {word} by approvals.default")

@@ -6,12 +6,18 @@ Reading them out of a rule's text lives in `llm_do.policy.pattern`.
 from __future__ import annotations
 
 import re
+import string
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from typing import Literal, NamedTuple
 
 __all__ = ["Atom", "Atoms", "Glob", "PathGlob", "path_parts", "split_atoms"]
+
+
+_SAMPLES = string.ascii_letters + string.digits + string.punctuation
 
 
 class Atom(NamedTuple):
@@ -95,6 +101,17 @@ class Glob:
         return "".join(out)
 
     @cached_property
+    def sample(self) -> str:
+        """A text that matches, `x` or the shortest where it has the choice."""
+        out: list[str] = []
+        for atom in self.atoms:
+            if atom.kind == "class":
+                out.append(next((char for char in _SAMPLES if re.fullmatch(atom.text, char)), "x"))
+            else:
+                out.append({"star": "", "any": "x"}.get(atom.kind, atom.text))
+        return "".join(out) or "x"
+
+    @cached_property
     def is_star(self) -> bool:
         """Whether it is nothing but `*`."""
         return bool(self.atoms) and all(atom.kind == "star" for atom in self.atoms)
@@ -124,16 +141,36 @@ class Glob:
     def _folded(self) -> re.Pattern[str]:
         return re.compile(self._expression, re.DOTALL | re.IGNORECASE)
 
+    @cached_property
+    def _composed(self) -> Glob:
+        """It with letters and their marks as one character each, where Unicode has such a character."""
+        atoms: list[Atom] = []
+        for is_char, run in groupby(self.atoms, lambda atom: atom.kind == "char"):
+            if is_char:
+                text = unicodedata.normalize("NFC", "".join(atom.text for atom in run))
+                atoms += [Atom("char", char) for char in text]
+            else:
+                atoms += run
+        return Glob(tuple(atoms))
+
     def matches(self, text: str, *, fold: bool = False) -> bool:
         """Whether the whole text matches.
 
         Args:
             text: The text.
-            fold: Without regard to case.
+            fold: Without regard to case, and to how letters with marks are composed: some file systems take names
+                that differ so for the same.
 
         Returns:
             True if it does.
         """
+        if self._matches(text, fold=fold):
+            return True
+        if not fold or text.isascii():
+            return False
+        return self._composed._matches(unicodedata.normalize("NFC", text), fold=True)
+
+    def _matches(self, text: str, *, fold: bool) -> bool:
         literal = self.literal
         if literal is not None:
             return text == literal or (fold and text.lower() == literal.lower())

@@ -9,12 +9,13 @@ from llm_do.policy.digest import canonical_json
 from llm_do.policy.globs import path_parts
 from llm_do.policy.matching import is_unresolved, matches
 from llm_do.policy.pattern import PatternError, parse_pattern
-from llm_do.policy.rules import Rule, broad
-from llm_do.policy.values import ToolCallInfo
+from llm_do.policy.proofs import broad
+from llm_do.policy.rules import Rule
+from llm_do.policy.values import ToolCallInfo, real_path
 
 __all__ = ["allow_hint", "allows_call", "proposals", "quote", "wider_hint"]
 
-_PLAIN = re.compile(r"(?![A-Za-z_][A-Za-z0-9_]*=)[A-Za-z0-9_./@%+:=-]+")
+_PLAIN = re.compile(r"(?!=|[A-Za-z_][A-Za-z0-9_]*=)[A-Za-z0-9_./@%+:=-]+")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TOOL = re.compile(r"[A-Za-z0-9_./@%+-]+")
 
@@ -100,8 +101,9 @@ def proposals(call: ToolCallInfo) -> list[str]:
     found = [hint]
     tool = hint.partition("(")[0]
     value = call.resolved.get(call.primary) if isinstance(call.primary, str) else None
-    if isinstance(value, str) and "/" in value:
-        found.append(f"{tool}({quote(value.rpartition('/')[0])}/**)")
+    path = real_path(value)
+    if path is not None and "/" in path:
+        found.append(f"{tool}({quote(path.rpartition('/')[0])}/**)")
     elif value is not None and is_pipeline(value):
         words = _subcommand(value[0])
         if len(value) == 1 and len(words) > 1:
@@ -156,8 +158,8 @@ def _subcommand(argv: tuple[str, ...]) -> list[str]:
 def _argument(call: ToolCallInfo, name: str) -> str | None:
     if name in call.resolved:
         value = call.resolved[name]
-        if isinstance(value, str):
-            parts = path_parts(value) or ["."]
+        if (path := real_path(value)) is not None:
+            parts = path_parts(path) or ["."]
             return quote(parts[0] + "/".join(parts[1:]) if parts[0] == "/" else "/".join(parts))
         return " | ".join(" ".join(map(quote, argv)) for argv in value) if is_pipeline(value) else None
     if name not in call.args:

@@ -7,7 +7,7 @@ How patterns are read lives in `llm_do.policy.pattern`, how commands are compare
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 from llm_do._frozen import frozen
@@ -15,7 +15,7 @@ from llm_do.policy.commands import is_pipeline
 from llm_do.policy.digest import canonical_json
 from llm_do.policy.globs import path_parts
 from llm_do.policy.pattern import ArgumentPattern, Pattern
-from llm_do.policy.values import Pipeline, ToolCallInfo
+from llm_do.policy.values import Pipeline, ToolCallInfo, real_path
 
 __all__ = ["Seen", "covers", "is_unresolved", "matches", "see"]
 
@@ -27,12 +27,14 @@ class Seen:
     Args:
         call: The call.
         targets: What arguments stand for: a path's segments, a pipeline, or None.
+        others: The segments of the other paths that arguments go by, where links are on their way.
         unresolved: Whether an argument should stand for a path or a command and doesn't.
         stages: How many commands it runs, 1 for a call that isn't of commands.
     """
 
     call: ToolCallInfo
     targets: Mapping[str, list[str] | Pipeline | None]
+    others: Mapping[str, Sequence[list[str]]]
     unresolved: bool
     stages: int
 
@@ -49,12 +51,20 @@ def see(call: ToolCallInfo | Seen) -> Seen:
     if isinstance(call, Seen):
         return call
     targets: dict[str, list[str] | Pipeline | None] = {}
+    others: dict[str, Sequence[list[str]]] = {}
     for name, value in call.resolved.items():
-        targets[name] = path_parts(value) if isinstance(value, str) else value if is_pipeline(value) else None
+        path = real_path(value)
+        if path is None:
+            targets[name] = value if is_pipeline(value) else None
+            continue
+        targets[name] = path_parts(path)
+        if isinstance(value, tuple):
+            ways = [path_parts(way) for way in value[:-1] if isinstance(way, str)]
+            others[name] = [parts for parts in ways if parts is not None]
     if "shell" in (call.tool, call.tool_name) and "command" in call.args:
         targets.setdefault("command", None)
     pipelines = [value for value in targets.values() if isinstance(value, tuple)]
-    return Seen(call, targets, None in targets.values(), len(pipelines[0]) if len(pipelines) == 1 else 1)
+    return Seen(call, targets, others, None in targets.values(), len(pipelines[0]) if len(pipelines) == 1 else 1)
 
 
 def is_unresolved(call: ToolCallInfo | Seen) -> bool:
@@ -197,10 +207,22 @@ def _touched(argument: ArgumentPattern, name: str, seen: Seen) -> bool:
         target = seen.targets[name]
         if isinstance(target, tuple):
             return argument.command.touches(target)
-        return target is None or argument.path.matches(target, restrictive=True)
+        if target is None:
+            return True
+        return any(argument.path.matches(way, restrictive=True) for way in (target, *seen.others.get(name, ())))
     if name not in seen.call.args:
         return False
-    value = seen.call.args[name]
-    members = cast("list[object]", value) if isinstance(value, (list, tuple)) else []
-    texts = [_text_of(cast("object", value)), *map(_text_of, members)]
+    texts = map(_text_of, _parts(seen.call.args[name]))
     return any(text is None or argument.plain.matches(text, fold=True) for text in texts)
+
+
+def _parts(value: object) -> Iterator[object]:
+    """A value and whatever is in it, at any depth."""
+    todo = [value]
+    while todo:
+        part = todo.pop()
+        yield part
+        if isinstance(part, (list, tuple)):
+            todo += cast("Sequence[object]", part)
+        elif isinstance(part, Mapping):
+            todo += cast("Mapping[object, object]", part).values()

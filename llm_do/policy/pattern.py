@@ -25,7 +25,7 @@ from llm_do.policy.globs import Atom, Atoms, Glob, PathGlob
 
 __all__ = ["ArgumentPattern", "Pattern", "PatternError", "parse_pattern"]
 
-_NAMED = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)=")
+_NAMED = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*=")
 
 
 class PatternError(ValueError):

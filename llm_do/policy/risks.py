@@ -19,12 +19,15 @@ def _words(text: str) -> frozenset[str]:
 
 
 WRAPPERS = _words("""
-    at bash batch builtin busybox bunx bwrap caffeinate catchsegv cgexec chronic chroot chrt cmd command container
-    coreutils cpulimit csh dash dbus-run-session docker doas dumb-init eatmydata entr env exec expect faketime fakeroot
-    firejail fish flock gdb gosu hyperfine ionice ksh linux32 linux64 ltrace nice nohup npx nsenter numactl parallel
-    pipx pkexec podman prlimit proot proxychains proxychains4 pwsh rlwrap run-parts runuser screen script sem setarch
-    setpriv setsid sg sh ssh sshpass start-stop-daemon stdbuf strace su su-exec sudo systemd-run taskset time timeout
-    tini tmux torsocks toybox trickle unbuffer unshare uvx valgrind watch xargs xvfb-run zsh
+    ash at bash batch builtin bunx busybox bwrap caffeinate capsh catchsegv cgexec chpst chronic chroot chrt cmd
+    command container coreutils cpulimit csh dash dbus-launch dbus-run-session doas docker dumb-init eatmydata
+    elvish entr env exec expect fakechroot fakeroot faketime firejail fish flock gchroot gdb genv gnice gnohup gosu
+    gstdbuf gtimeout gxargs heaptrack hyperfine ionice ksh linux32 linux64 lldb ltrace mksh nice nix-shell nohup npx
+    nsenter nsjail nu numactl oksh parallel pipx pkexec podman posh prlimit proot proxychains proxychains4 pwsh
+    rbash rlwrap rr run-parts runuser schroot screen script sem setarch setlock setpriv setsid sg sh softlimit ssh
+    ssh-agent sshpass start-stop-daemon stdbuf strace su su-exec sudo systemd-nspawn systemd-run taskset tcsh time
+    timelimit timeout tini tmux torify torsocks toybox trickle unbuffer unshare uvx valgrind watch watchexec xargs
+    xonsh xvfb-run yash zsh
 """)
 """Programs whose arguments are a command. No bare name's rule reaches through them."""
 
@@ -38,15 +41,20 @@ INTERPRETERS = _words("""
 RUNNERS = {
     name: _words(subcommands)
     for name, subcommands in {
+        "asdf": "exec",
+        "bundle": "exec",
         "cargo": "watch",
         "conda": "run",
         "direnv": "exec",
         "git": "bisect submodule",
         "hatch": "run",
         "ip": "netns",
+        "kubectl": "exec",
         "mamba": "run",
         "micromamba": "run",
         "mise": "exec watch x",
+        "nix": "develop run shell",
+        "nodenv": "exec",
         "npm": "exec x",
         "pdm": "run",
         "perf": "record stat trace",
@@ -54,6 +62,9 @@ RUNNERS = {
         "pixi": "exec run",
         "pnpm": "dlx exec",
         "poetry": "run",
+        "pyenv": "exec",
+        "rbenv": "exec",
+        "rustup": "run",
         "uv": "run tool",
         "yarn": "dlx exec",
     }.items()

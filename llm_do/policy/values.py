@@ -11,7 +11,20 @@ from typing import Any, Literal
 
 from llm_do._frozen import frozen
 
-__all__ = ["Decision", "Effect", "Pipeline", "Resolved", "Source", "ToolCallInfo", "ToolKind", "Verdict"]
+__all__ = [
+    "CALLS",
+    "Decision",
+    "Effect",
+    "Pipeline",
+    "Resolved",
+    "Source",
+    "ToolCallInfo",
+    "ToolKind",
+    "Trail",
+    "Verdict",
+    "as_resolved",
+    "real_path",
+]
 
 Effect = Literal["allow", "ask", "deny"]
 
@@ -19,11 +32,18 @@ ToolKind = Literal["function", "toolset", "toolkit", "mcp", "agent", "flow", "ha
 """What stands behind a tool. It chooses the default: agents, flows, handoffs and `builtin`
 (`todo`, `ask_user`) are allowed, all others are asked about."""
 
+CALLS: frozenset[ToolKind] = frozenset({"agent", "flow", "handoff"})
+"""The kinds that lead to other agents, which a project may want to be asked about."""
+
 Pipeline = tuple[tuple[str, ...], ...]
 """A parsed command line: the argument vectors of its stages, program first."""
 
-Resolved = str | Pipeline | None
-"""What an argument stands for: a POSIX path inside the toolset's root (`.` is the root), a parsed
+Trail = tuple[str, ...]
+"""The paths inside a root that an argument goes by when there are links on its way: as it was written first, where it
+really is last. What allows matches the last; what denies or asks, any."""
+
+Resolved = str | Trail | Pipeline | None
+"""What an argument stands for: a POSIX path inside the toolset's root (`.` is the root) or its trail, a parsed
 command line, or None when it should be one of these and can't be (outside the root, not parsable)."""
 
 Source = Literal[
@@ -44,6 +64,27 @@ Source = Literal[
 
 
 _NOBODY: frozenset[Source] = frozenset({"default", "metadata", "toolset"})
+
+
+def as_resolved(trail: Trail) -> str | Trail:
+    """A path as rules see it: with its trail only where links are on the way.
+
+    Example:
+        >>> as_resolved(("a/b",)), as_resolved(("current/b", "releases/1/b"))
+        ('a/b', ('current/b', 'releases/1/b'))
+    """
+    return trail[0] if len(trail) == 1 else trail
+
+
+def real_path(value: Resolved) -> str | None:
+    """Where a resolved path really is; None for what is no path.
+
+    Example:
+        >>> real_path("a"), real_path(("current", "releases/1")), real_path((("git", "log"),)), real_path(None)
+        ('a', 'releases/1', None, None)
+    """
+    last = value[-1] if isinstance(value, tuple) and value else value
+    return last if isinstance(last, str) else None
 
 
 @frozen

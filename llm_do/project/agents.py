@@ -47,7 +47,8 @@ class ToolsetRef:
 
     Args:
         name: Registered name of a toolset, an agent or a flow, or a built-in's.
-        prefix: Put before each tool's name with an underscore; None gives no prefix.
+        prefix: Put before each tool's name with an underscore. Empty gives none; so does None, but an MCP server
+            has its own prefix then.
         include: Globs of tool names to keep; empty keeps all.
         exclude: Globs of tool names to leave out.
         options: What a built-in takes besides.
@@ -151,7 +152,7 @@ class AgentSpec:
             toolkit: The toolkit.
         """
         name = getattr(toolkit, "name", None) or getattr(toolkit, "id", None) or prefix or type(toolkit).__name__
-        self.toolsets = (*self.toolsets, ToolsetRef(str(name), prefix or None, value=toolkit))
+        self.toolsets = (*self.toolsets, ToolsetRef(str(name), prefix, value=toolkit))
 
     def add_tool(self, name: str, function: Callable[..., Any], description: str = "") -> None:
         """Add a function as a tool.

@@ -47,6 +47,7 @@ class AgentSource:
         body: The instructions.
         body_start: Offset of the body in the file's text, -1 when there is none.
         diagnostics: What is wrong with it.
+        readable: Its name as far as that can be read, whatever is wrong with the rest.
     """
 
     path: Path
@@ -56,6 +57,7 @@ class AgentSource:
     body: str
     body_start: int
     diagnostics: Sequence[Diagnostic]
+    readable: str | None = None
 
     def place(self, loc: Loc) -> Place:
         """The place of a value of the frontmatter."""
@@ -73,11 +75,7 @@ class AgentSource:
     @property
     def names(self) -> set[str]:
         """Its stem, and its name as far as it can be read."""
-        readable = self.node.at(("name",)) if self.node is not None else None
-        names = {self.path.stem}
-        if readable is not None and isinstance(readable.scalar, str):
-            names.add(readable.scalar)
-        return names
+        return {self.path.stem} if self.readable is None else {self.path.stem, self.readable}
 
 
 def agent_spec(source: AgentSource, value: AgentFile, references: References) -> AgentSpec:
@@ -211,7 +209,7 @@ def _toolset_refs(source: AgentSource, value: AgentFile) -> tuple[ToolsetRef, ..
     return tuple(
         ToolsetRef(
             name,
-            use.prefix or None,
+            use.prefix,
             tuple(use.include),
             tuple(use.exclude),
             use.options,

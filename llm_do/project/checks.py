@@ -91,7 +91,7 @@ def check_model(model: str, names: Names, place: Place) -> None:
         if names.dollars and model.partition(":")[0] not in registered:
             _check_price(model, names, place)
         return
-    if fault.may_come and (names.broken.texts or names.broken.anything):
+    if fault.may_come and (names.broken.python or names.broken.anything):
         return
     names.fault("LD705" if fault.may_come else "LD704", f"the model `{model}` {fault.problem}", place, fault.hint)
 

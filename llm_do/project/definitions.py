@@ -13,6 +13,7 @@ from types import CodeType
 
 from llm_do._frozen import frozen
 from llm_do.project.listing import label_of
+from llm_do.project.positions import column_of
 from llm_do.spec.diagnostics import Place
 from llm_do.tools import NamedTool
 
@@ -57,14 +58,11 @@ class Definition:
         )
 
     def _place(self, node: ast.expr | ast.arg | _Function, *, end: bool = True) -> Place:
-        column = self._column(node.lineno, node.col_offset)
+        column = column_of(self.lines, node.lineno, node.col_offset)
         if not end or node.end_lineno != node.lineno:
             return Place(self.label, node.lineno, column)
-        return Place(self.label, node.lineno, column, node.lineno, self._column(node.lineno, node.end_col_offset or 0))
-
-    def _column(self, line: int, offset: int) -> int:
-        """Syntax trees count UTF-8 bytes from 0; we count characters from 1."""
-        return len(self.lines[line - 1][:offset].decode(errors="replace")) + 1
+        end_column = column_of(self.lines, node.lineno, node.end_col_offset or 0)
+        return Place(self.label, node.lineno, column, node.lineno, end_column)
 
 
 def definition_of(function: object, root: Path) -> Definition | None:

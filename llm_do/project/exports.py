@@ -22,7 +22,7 @@ from llm_do.spec.codes import diagnostic
 from llm_do.spec.diagnostics import Diagnostic, Place
 from llm_do.tools import options_of
 
-__all__ = ["Export", "accepts", "accepts_keywords", "is_toolset", "read_exports", "tool_name"]
+__all__ = ["Export", "accepts", "accepts_keywords", "is_toolset", "read_exports", "shown_name", "tool_name"]
 
 _NAME = re.compile(NAME_PATTERN)
 _VARIABLES: Mapping[str, tuple[Kind, str]] = {
@@ -133,6 +133,11 @@ def tool_name(value: object) -> str | None:
     return None
 
 
+def shown_name(value: object) -> str:
+    """What messages call a tool: by its name, else by what it is."""
+    return tool_name(value) or str(getattr(value, "__name__", type(value).__name__))
+
+
 def _own_name(value: object) -> object:
     return getattr(value, "name", None) if _is_tool_object(value) else None
 
@@ -161,7 +166,7 @@ def _add_member(file: LoadedFile, member: _Member, kind: Kind, collector: _Colle
         collector.fault("LD308", message, member.place, f"use {own!r} as the key")
         collector.refuse(own, member.key)
         return
-    name = member.key or own or _list_name(file, kind, member.value)
+    name = member.key if member.key is not None else own or _list_name(file, kind, member.value)
     if name is None:
         collector.fault(
             "LD306",
@@ -259,7 +264,11 @@ def _refuse_tool(value: object) -> str | None:
         return "export it in TOOLSETS"
     if isinstance(value, AgentSpec):
         return "export it in AGENTS"
-    return None if _is_tool_object(value) or callable(value) else ""
+    if _is_tool_object(value):
+        return None
+    if callable(value):  # a `partial` and its like have no name, and no schema can be made of them
+        return None if hasattr(value, "__name__") else "write a function that calls it"
+    return ""
 
 
 def _refuse_toolset(value: object) -> str | None:

@@ -93,7 +93,7 @@ def flow_faults(flow: FlowSpec, registry: Mapping[str, Registered]) -> Iterator[
     for name, spot in spots_of(flow):
         found = member_of(flow, name, registry)
         if found is not None and found.kind == "flow":
-            route = _way_back(found.value, flow, registry, (flow,))
+            route = _way_back(found.value, flow, registry, set())
             if route is not None:
                 shown = " -> ".join([flow.name, *(item.name for item in route)])
                 yield FlowFault("LD503", f"the flow runs itself: {shown}", spot, "take one of them out")
@@ -137,17 +137,18 @@ def _handoff_faults(flow: FlowSpec, registry: Mapping[str, Registered]) -> Itera
 
 
 def _way_back(
-    inner: FlowSpec, start: FlowSpec, registry: Mapping[str, Registered], above: tuple[FlowSpec, ...]
+    inner: FlowSpec, start: FlowSpec, registry: Mapping[str, Registered], seen: set[FlowSpec]
 ) -> tuple[FlowSpec, ...] | None:
-    """The flows on the way from one back to where it started, None when there is no way."""
+    """The flows on the way from one back to where it started, None when there is no way; each is looked at once."""
     if inner is start:
         return (inner,)
-    if inner in above:
+    if inner in seen:
         return None
+    seen.add(inner)
     for name in inner.names():
         found = member_of(inner, name, registry)
         if found is not None and found.kind == "flow":
-            rest = _way_back(found.value, start, registry, (*above, inner))
+            rest = _way_back(found.value, start, registry, seen)
             if rest is not None:
                 return (inner, *rest)
     return None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from llm_do.project.agents import AgentSpec
-from llm_do.project.checks import check_agent
 from llm_do.project.flow_checks import (
     Spot,
     delegate_name,
@@ -15,7 +15,7 @@ from llm_do.project.flow_checks import (
     spots_of,
     transfer_tool_names,
 )
-from llm_do.project.flows import FlowSpec, member_of
+from llm_do.project.flows import FlowSpec, every_caller, member_of
 from llm_do.project.inventory import AgentTools
 from llm_do.project.names import Names
 from llm_do.project.plan_agents import plan_members
@@ -27,6 +27,7 @@ from llm_do.spec.flow_expression import FlowSyntaxError, FlowTree, offset_in_jso
 
 if TYPE_CHECKING:
     from llm_do.spec.parts import FlowFile
+    from llm_do.spec.source import Node
 
 __all__ = ["check_flows", "check_given_tools", "register_flows"]
 
@@ -71,7 +72,8 @@ def _flow(
             tree = parse_flow(declared.flow)
         except FlowSyntaxError as error:
             spot = Spot("flow", start=error.start, end=error.end)
-            names.fault("LD501", error.message, _place(name, spot, files, place), error.hint)
+            node = files.node.at(("flows", name)) if files.node is not None else None
+            names.fault("LD501", error.message, _place(node, place, spot), error.hint)
             return None
     return FlowSpec(
         **common,
@@ -91,36 +93,34 @@ def check_flows(files: ProjectFiles, names: Names) -> None:
         files: The project's files.
         names: Every name; takes the diagnostics.
     """
-    for item in list(names.taken.values()):
-        if item.kind != "flow":
+    for flow, at in every_caller(names.taken):
+        if not isinstance(flow, FlowSpec):
             continue
-        flow: FlowSpec = item.value
-        place = item.place or Place("")
-        _look_up(flow, files, names, place)
+        registered = names.taken.get(flow.name)
+        node = files.node.at(("flows", flow.name)) if files.node is not None else None
+        where = partial(_place, node if registered is not None and registered.value is flow else None, at or Place(""))
+        _look_up(flow, names, where)
         for fault in (*own_faults(flow), *flow_faults(flow, names.taken)):
-            names.fault(fault.code, fault.message, _place(flow.name, fault.spot, files, place), fault.hint)
-        for member in _own_agents(flow, ()):
-            if names.taken.get(member.name, None) is None:
-                check_agent(member, names, place, None)
+            names.fault(fault.code, fault.message, where(fault.spot), fault.hint)
 
 
 def check_given_tools(
-    spec: AgentSpec, tools: AgentTools, flows: Mapping[str, Registered], names: Names, place: Place
+    spec: AgentSpec, tools: AgentTools, flows: Iterable[FlowSpec], names: Names, place: Place
 ) -> None:
     """See that the tools with which an agent hands over and delegates clash with none of its others.
 
     Args:
         spec: The agent.
         tools: Its tools, as far as they are known.
-        flows: Every name of the project, flows among them.
+        flows: The flows of the project.
         names: Takes the diagnostics.
         place: Where the agent is declared.
     """
     taken = {tool.name: tool.origin for tool in tools.tools}
     given = [(name, "`handoffs`") for name in transfer_tool_names(spec)]
-    for item in flows.values():
-        flow = item.value
-        if item.kind == "flow" and flow.mode == "team" and flow.agents[:1] == (spec.name,):
+    for flow in flows:
+        lead = member_of(flow, flow.agents[0], names.taken) if flow.mode == "team" and flow.agents else None
+        if lead is not None and lead.value is spec:
             given += [(delegate_name(worker), f"the team `{flow.name}`") for worker in flow.agents[1:]]
     for name, giver in given:
         if name in taken:
@@ -134,9 +134,9 @@ def check_given_tools(
 _LONGEST = int(NAME_PATTERN.partition("{0,")[2].partition("}")[0]) + 1
 
 
-def _look_up(flow: FlowSpec, files: ProjectFiles, names: Names, place: Place) -> None:
+def _look_up(flow: FlowSpec, names: Names, place_of: Callable[[Spot], Place]) -> None:
     for name, spot in spots_of(flow):
-        where = _place(flow.name, spot, files, place)
+        where = place_of(spot)
         if name in flow.members:
             found = member_of(flow, name, names.taken)
             if found is not None and found.kind != "agent" and _needs_agent(flow, spot):
@@ -155,20 +155,8 @@ def _needs_agent(flow: FlowSpec, spot: Spot) -> bool:
     return flow.mode == "handoff" or (flow.mode == "team" and spot.key == "lead")
 
 
-def _own_agents(flow: FlowSpec, above: tuple[FlowSpec, ...]) -> list[AgentSpec]:
-    """Agents that code has given a flow, those of flows inside it included."""
-    found: list[AgentSpec] = []
-    for member in flow.members.values():
-        if isinstance(member, AgentSpec):
-            found.append(member)
-        elif isinstance(member, FlowSpec) and member not in (*above, flow):
-            found += _own_agents(member, (*above, flow))
-    return found
-
-
-def _place(name: str, spot: Spot, files: ProjectFiles, place: Place) -> Place:
-    """The place of a spot in a flow of the manifest; of the flow itself for one that Python exports."""
-    node = files.node.at(("flows", name)) if files.node is not None else None
+def _place(node: Node | None, place: Place, spot: Spot) -> Place:
+    """The place of a spot in a flow of the manifest; of the flow itself for one that Python makes."""
     if node is None or not spot.key:
         return place
     if spot.start >= 0:

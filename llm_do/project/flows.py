@@ -21,7 +21,17 @@ from llm_do.spec.flow_expression import FlowTree, Parallel, Reference, Serial, n
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-__all__ = ["Aggregate", "FlowMode", "FlowSpec", "StepOutline", "handoff_names", "member_of", "outline_of"]
+__all__ = [
+    "Aggregate",
+    "FlowMode",
+    "FlowSpec",
+    "StepOutline",
+    "every_agent",
+    "every_caller",
+    "handoff_names",
+    "member_of",
+    "outline_of",
+]
 
 FlowMode = Literal["workflow", "handoff", "team", "plan"]
 
@@ -82,14 +92,13 @@ class FlowSpec:
         Args:
             registry: Every name of the project.
         """
-        models = list(dict.fromkeys(self._first_models(registry, ())))
+        models = list(dict.fromkeys(self._first_models(registry, set())))
         return models[0] if len(models) == 1 else PromptInput
 
-    def _first_models(
-        self, registry: Mapping[str, Registered], above: tuple[FlowSpec, ...]
-    ) -> Iterator[type[BaseModel]]:
-        if self in above:
+    def _first_models(self, registry: Mapping[str, Registered], seen: set[FlowSpec]) -> Iterator[type[BaseModel]]:
+        if self in seen:
             return
+        seen.add(self)
         for name in _first(self.steps):
             found = member_of(self, name, registry)
             if found is None:
@@ -97,7 +106,7 @@ class FlowSpec:
             if found.kind == "agent":
                 yield found.value.input_model or PromptInput
             elif found.kind == "flow":
-                yield from found.value._first_models(registry, (*above, self))
+                yield from found.value._first_models(registry, seen)
             else:
                 yield input_model_of(found.value) if takes_context(found.value) else AnyInput
 
@@ -125,6 +134,47 @@ def member_of(flow: FlowSpec, name: str, registry: Mapping[str, Registered]) -> 
     if isinstance(value, AgentSpec):
         return Registered(name, "agent", value, value.place)
     return Registered(name, "flow" if isinstance(value, FlowSpec) else "tool", value)
+
+
+def every_agent(names: Mapping[str, Registered]) -> list[tuple[AgentSpec, Place | None]]:
+    """Every agent of a project, as `every_caller` finds it.
+
+    Args:
+        names: Every name of the project.
+
+    Example:
+        >>> critic = AgentSpec("critic")
+        >>> writer = AgentSpec("writer", toolsets=[AgentSpec("editor", handoffs=[critic])])
+        >>> [spec.name for spec, _ in every_agent({"writer": Registered("writer", "agent", writer)})]
+        ['writer', 'editor', 'critic']
+    """
+    return [(item, place) for item, place in every_caller(names) if isinstance(item, AgentSpec)]
+
+
+def every_caller(names: Mapping[str, Registered]) -> list[tuple[AgentSpec | FlowSpec, Place | None]]:
+    """Every agent and flow of a project: the registered ones, then those that code has given to one of them.
+
+    Args:
+        names: Every name of the project.
+
+    Returns:
+        Each once, with its place; one without a place of its own has that of what it was given to.
+    """
+    found: list[tuple[AgentSpec | FlowSpec, Place | None]] = [
+        (item.value, item.place) for item in names.values() if item.kind in ("agent", "flow")
+    ]
+    seen = {id(item) for item, _ in found}
+    for holder, place in found:
+        for given in _given(holder):
+            if isinstance(given, AgentSpec | FlowSpec) and id(given) not in seen:
+                seen.add(id(given))
+                found.append((given, given.place or place))
+    return found
+
+
+def _given(holder: AgentSpec | FlowSpec) -> Iterator[object]:
+    """What an agent or a flow has as an object, not by its name."""
+    yield from holder.members.values() if isinstance(holder, FlowSpec) else (*holder.toolsets, *holder.handoffs)
 
 
 @frozen

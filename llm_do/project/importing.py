@@ -44,8 +44,8 @@ class ModuleSpace:
         self.name = f"{_PREFIX}{next(_numbers)}"
         self.root = root
         self.facts: dict[str, Facts] = {}
-        self.imported: set[str] = set()
         self.failures: dict[str, BaseException] = {}
+        self.linking = True
         self._resolved: dict[tuple[str, str], str | None] = {}
         self._listed = {self.module_name(path): path for path in listed}
         self._folders = {name.rpartition(".")[0] for name in self._listed}
@@ -67,6 +67,12 @@ class ModuleSpace:
     def public(self, text: str) -> str:
         """A text with the internal names in it as the project's author knows them."""
         return text.replace(f"{self.name}.", "").replace(self.name, "the project")
+
+    def settle(self) -> None:
+        """End linking: a file that is imported later and fails is tried again by the next import, as everywhere."""
+        self.linking = False
+        self.facts.clear()
+        self.failures.clear()
 
     def forget(self) -> None:
         """Drop every module, when the project didn't link or is no longer used.
@@ -126,15 +132,7 @@ class ModuleSpace:
                 raise
             public = self.public(error.name)
             raise ModuleNotFoundError(f"No module named {public!r}", name=public) from None
-        if base is not None or level:
-            self._note(importer, module, fromlist)
         return module
-
-    def _note(self, importer: str, module: ModuleType, fromlist: Sequence[str] | None) -> None:
-        name = getattr(module, "__name__", "")
-        self.imported.update(
-            other for other in (name, *(f"{name}.{item}" for item in fromlist or ())) if other != importer
-        )
 
     def _resolve(self, importer: str, top: str) -> str | None:
         """The package that `top` is found in when `importer` imports it, None when it isn't the project's."""
@@ -195,12 +193,14 @@ class _ProjectLoader(Loader):
         try:
             source = self._read()
             tree = ast.parse(source, str(self.file))
-            self.space.facts[str(self.file)] = read_facts(tree, source.encode())
+            if self.space.linking:
+                self.space.facts[str(self.file)] = read_facts(tree, source.encode())
             code = compile(tree, str(self.file), "exec", dont_inherit=True)
             vars(module)["__builtins__"] = self.space.builtins
             exec(code, vars(module))  # noqa: S102 - this is what importing a file is
         except BaseException as error:
-            self.space.failures[str(self.file)] = error
+            if self.space.linking:
+                self.space.failures[str(self.file)] = error
             raise
 
     def get_source(self, fullname: str) -> str:

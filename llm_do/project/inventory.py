@@ -15,12 +15,14 @@ from llm_do._frozen import frozen
 from llm_do.policy.values import Effect, ToolKind
 from llm_do.project.agents import AgentSpec, ToolsetRef
 from llm_do.project.builtins import BuiltinToolset, builtin, tools_known
-from llm_do.project.exports import tool_name
+from llm_do.project.exports import shown_name
+from llm_do.project.flows import FlowSpec
 from llm_do.project.inputs import PromptInput
 from llm_do.project.python_files import run_user_code
 from llm_do.project.registry import Registered
-from llm_do.project.tools import MadeTool, kept, make_schema, properties_of, static_approval
+from llm_do.project.tools import MadeTool, approval_said, kept, make_schema, properties_of, static_approval
 from llm_do.project.wrapped import ShownTool, shown_tools
+from llm_do.tools import approval_fault
 
 if TYPE_CHECKING:
     from pydantic_ai import Tool as PydanticTool
@@ -62,6 +64,7 @@ class KnownTool:
         verdict: What its toolset says of ordinary arguments, None when it says nothing or isn't known.
         asks_itself: Its toolset has a say that depends on the arguments.
         conditional: Whether its model is shown it is decided at run time.
+        fault: What is wrong with what is said of it as its approval.
         schema: The JSON Schema of its arguments, where it is at hand.
         description: What its model reads, where it is at hand.
     """
@@ -77,6 +80,7 @@ class KnownTool:
     verdict: Effect | None = None
     asks_itself: bool = False
     conditional: bool = False
+    fault: str | None = None
     schema: Mapping[str, Any] | None = field(default=None, repr=False)
     description: str | None = field(default=None, repr=False)
 
@@ -168,9 +172,7 @@ class Inventory:
                 return
             name, value = item, found.value
         else:
-            name, value = tool_name(item) or "", item
-        if not name:
-            return
+            name, value = shown_name(item), item
         made = self.made(value, name if isinstance(item, str) else None)
         origin = Origin(name, None, index)
         if isinstance(made, Exception):
@@ -181,6 +183,8 @@ class Inventory:
     def _toolset(self, item: Any, index: int) -> Origin | list[KnownTool]:
         if isinstance(item, AgentSpec):
             return [_of_agent(item, ToolsetRef(item.name), index)]
+        if isinstance(item, FlowSpec):
+            return [_of_flow(ToolsetRef(item.name), index)]
         if not isinstance(item, str | ToolsetRef):
             name = str(getattr(item, "id", None) or getattr(item, "__name__", None) or type(item).__name__)
             return self._instance(item, Origin(name, ToolsetRef(name), index))
@@ -241,7 +245,13 @@ def _of_shown(shown: ShownTool, origin: Origin) -> KnownTool:
         (definition.metadata or {}).get("primary"),
         asks_itself=insists or any(callable(getattr(toolset, "needs_approval", None)) for toolset, _ in shown.levels),
     )
-    known = replace(known, tool=definition.name, conditional=shown.conditional, verdict="ask" if insists else None)
+    known = replace(
+        known,
+        tool=definition.name,
+        conditional=shown.conditional,
+        verdict="ask" if insists else None,
+        fault=approval_fault(approval_said(definition)),
+    )
     return replace(known, arguments=None, schema=None, description=None) if shown.prepared else known
 
 

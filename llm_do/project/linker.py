@@ -7,6 +7,7 @@ no provider imported, no network touched. Each step's work is in a module of its
 from __future__ import annotations
 
 import gc
+import re
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -31,6 +32,7 @@ from llm_do.project.checks import CHECKS, check_agent, check_environment, check_
 from llm_do.project.entry import find_entry
 from llm_do.project.exports import Export, is_toolset, read_exports
 from llm_do.project.flow_linking import check_flows, check_given_tools, register_flows
+from llm_do.project.flows import FlowSpec, every_agent, every_caller
 from llm_do.project.functions import takes_context
 from llm_do.project.inventory import AgentTools, Inventory, KnownTool, Origin
 from llm_do.project.listing import stay_inside
@@ -41,9 +43,8 @@ from llm_do.project.python_files import Modules, PythonFiles, Watch, load_python
 from llm_do.project.reading import ProjectFiles, read_project
 from llm_do.project.references import References
 from llm_do.project.registry import Registry
-from llm_do.project.rights import detours
-from llm_do.project.rules import Subjects, check_rules, check_shells, link_policy
-from llm_do.project.tool_checks import check_functions, check_limits, check_together
+from llm_do.project.rules import Subjects, check_detours, check_rules, check_shells, link_policy
+from llm_do.project.tool_checks import check_functions, check_limits, check_together, given_tools
 from llm_do.project.unused import find_unused, names_listed
 from llm_do.spec.diagnostics import Diagnostic, Place
 
@@ -151,9 +152,9 @@ class _Linked:
         """What rules may speak of; an agent with a fault of its own may have any tool."""
         known: dict[str, Sequence[KnownTool]] = {name: found.tools for name, found in self.tools.items()}
         open_ = {name for name, found in self.tools.items() if found.open}
-        for name in self.tools if self.names.refused else ():
-            if self.names.refused.intersection(names_listed(self.names.taken[name].value)):
-                open_.add(name)
+        for spec, _ in every_agent(self.names.taken) if self.names.refused else ():
+            if self.names.refused.intersection(names_listed(spec)):
+                open_.add(spec.name)
         faults = [*self.files.diagnostics, *self.names.faults, *self.references.faults]
         faulty = {item.place.file for item in faults if item.severity == "error"}
         for source in self.files.agents:
@@ -177,7 +178,7 @@ def _finish(linked: _Linked, found: list[Diagnostic]) -> Project | None:
     check_shells(linked.files, linked.names)
     check_rules(policy, linked.subjects, linked.files, linked.names)
     entry = find_entry(linked.files, linked.names, linked.owners, linked.references)
-    _check_rights(linked, entry, policy)
+    check_detours(entry, linked.tools, policy, linked.files, linked.names)
     project = _assemble(linked, entry, policy)
     found += [*linked.python.diagnostics, *linked.names.faults, *linked.references.faults]
     if project is None or _has_errors(found):
@@ -192,8 +193,16 @@ def _broken(files: ProjectFiles, python: PythonFiles) -> Broken:
     names = {name for source in files.agents if source.failed for name in source.names}
     failed = [path for path, label in zip(files.python, files.python_labels, strict=True) if label in python.failed]
     names |= {path.stem for path in failed}
-    texts = [path.read_text(encoding="utf-8", errors="replace") for path in failed]
-    return Broken(names, texts, anything=files.lists_unread)
+    words = {word for path in failed for word in re.findall(r"[\w-]+", _text_of(path))}
+    return Broken(names, words, python=bool(failed), anything=files.lists_unread)
+
+
+def _text_of(path: Path) -> str:
+    """What stands in a file that could not be imported, which may be because it can't be read."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 def _register_agents(linked: _Linked) -> None:
@@ -240,23 +249,26 @@ def _check_functions(linked: _Linked) -> None:
         and not takes_context(export.value)
         and "TOOLS" in (getattr(linked.python.by_label(export.label), "namespace", None) or ())
     }
-    listed = {name for item in taken.values() if item.kind == "agent" for name in names_listed(item.value)}
+    listed = {name for spec, _ in every_agent(taken) for name in names_listed(spec)}
     space = linked.python.space
     items = [item for item in taken.values() if item.kind == "tool" and item.name in exported | listed]
+    items += given_tools(every_agent(taken), items)
     check_functions(linked.inventory, items, linked.names, space.public if space is not None else str)
 
 
 def _check_agents(linked: _Linked) -> None:
     limits: list[tuple[AgentSpec, AgentTools, Place]] = []
-    flows = {name: item for name, item in linked.names.taken.items() if item.kind == "flow"}
-    for item in list(linked.names.taken.values()):
-        if item.kind != "agent":
+    callers = every_caller(linked.names.taken)
+    flows = [flow for flow, _ in callers if isinstance(flow, FlowSpec)]
+    for spec, at in callers:
+        if not isinstance(spec, AgentSpec):
             continue
-        spec: AgentSpec = item.value
-        source = linked.owners.get(item.name)
-        place = item.place or Place("")
+        registered = linked.names.taken.get(spec.name)
+        source = linked.owners.get(spec.name) if registered is not None and registered.value is spec else None
+        place = at or Place("")
         check_agent(spec, linked.names, place, source)
-        tools = linked.tools[spec.name] = linked.inventory.of(spec)
+        tools = linked.inventory.of(spec)
+        linked.tools.setdefault(spec.name, tools)
         check_together(tools, linked.names, partial(_line, source, place))
         check_given_tools(spec, tools, flows, linked.names, place)
         limits.append((spec, tools, place))
@@ -275,17 +287,6 @@ def _line(source: AgentSource | None, place: Place, origin: Origin, *inner: str 
     if inner:
         return source.place((*source.value.toolset_uses()[origin.index][2], *inner))
     return origin.ref.place or place
-
-
-def _check_rights(linked: _Linked, entry: EntrySpec | None, policy: Policy) -> None:
-    manifest, files = linked.files.manifest, linked.files
-    if manifest is None or entry is None or entry.kind != "agent":
-        return
-    for found in detours(entry.name, linked.tools, policy, runtime_settings(manifest.runtime)):
-        rule = next((rule for rule in policy.rules if rule.text == found.own.rule), None)
-        place = files.place(*rule.path) if rule is not None else files.place("approvals")
-        message = f"the rule {found.own.rule} keeps `{found.tool}` from an agent that has it unasked as {found.path}"
-        linked.names.fault("LD607", message, place, "ask for the call of that agent, or for the tool at that path too")
 
 
 def _check_manifest(linked: _Linked) -> None:

@@ -14,6 +14,7 @@ from llm_do._frozen import frozen
 from llm_do.errors import ToolkitError
 from llm_do.project.agents import AgentSpec
 from llm_do.project.definitions import definition_of
+from llm_do.project.flows import every_agent
 from llm_do.project.gates import Gate, analyse
 from llm_do.project.inventory import Inventory, KnownTool
 from llm_do.project.listing import nearest
@@ -105,10 +106,10 @@ def machines(project: Project) -> list[StateMachine]:
     """Every state machine of a project: toolkits that have states, then agents' own."""
     found = [machine for machine, _ in _toolkits(project)]
     inventory = Inventory(project.registry)
-    for spec in project.registry.agents():
-        rules, _ = _declared(project, spec, inventory)
+    for spec, place in _agents(project):
+        rules, _ = _declared(project, spec, inventory, place)
         if rules:
-            found.append(_of_agent(spec, rules, inventory))
+            found.append(_of_agent(spec, rules, inventory, place))
     return [machine for machine in found if not all(gate.empty for gate in machine.gates.values())]
 
 
@@ -128,11 +129,11 @@ def check_machines(project: Project) -> list[Diagnostic]:
             found.append(diagnostic("LD414", message, machine.place, hint.rstrip(".")))
         found += _judged(machine, project.root)
     inventory = Inventory(project.registry)
-    for spec in project.registry.agents():
-        rules, faults = _declared(project, spec, inventory)
+    for spec, place in _agents(project):
+        rules, faults = _declared(project, spec, inventory, place)
         found += faults
         if rules and not faults:
-            found += _judged(_of_agent(spec, rules, inventory), project.root, kits)
+            found += _judged(_of_agent(spec, rules, inventory, place), project.root, kits)
     return found
 
 
@@ -146,19 +147,24 @@ def _toolkits(project: Project) -> Iterator[tuple[StateMachine, Any]]:
             yield StateMachine(item.name, "toolkit", kit.gates, place, {}, states, functions=kit.functions), toolkit
 
 
-def _of_agent(spec: AgentSpec, rules: Mapping[str, _Rule], inventory: Inventory) -> StateMachine:
+def _agents(project: Project) -> Iterator[tuple[AgentSpec, Place]]:
+    for spec, place in every_agent(project.registry):
+        yield spec, place or Place(spec.name)
+
+
+def _of_agent(spec: AgentSpec, rules: Mapping[str, _Rule], inventory: Inventory, place: Place) -> StateMachine:
     tools = inventory.of(spec)
     free = sum(tool.name not in rules for tool in tools.tools) + len(tools.open)
-    place = spec.place or Place(spec.name)
     gates = {name: gate for name, (gate, _, _) in rules.items()}
     places = {name: at for name, (_, at, _) in rules.items()}
     functions = {name: function for name, (_, _, function) in rules.items()}
     return StateMachine(spec.name, "agent", gates, place, places, free=free, functions=functions)
 
 
-def _declared(project: Project, spec: AgentSpec, inventory: Inventory) -> tuple[dict[str, _Rule], list[Diagnostic]]:
+def _declared(
+    project: Project, spec: AgentSpec, inventory: Inventory, place: Place
+) -> tuple[dict[str, _Rule], list[Diagnostic]]:
     """An agent's own gates by the tools' names on the wire, each with its place; and those of no tool."""
-    place = spec.place or Place(spec.name)
     rules: dict[str, _Rule] = {}
     for item in spec.tools:
         known = project.registry.get(item) if isinstance(item, str) else None

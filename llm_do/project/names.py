@@ -5,7 +5,6 @@ The finished namespace is a `llm_do.project.registry.Registry`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -30,20 +29,19 @@ class Broken:
 
     Args:
         names: Stem and readable name of every file that failed to parse.
-        texts: Texts of the Python files that couldn't be imported; each word may be an export.
+        words: All words of the Python files that couldn't be imported; each may be an export.
+        python: Whether there are such files.
         anything: What lists the files can't be read, so that any name may have been declared.
     """
 
     names: set[str] = field(default_factory=set[str])
-    texts: list[str] = field(default_factory=list[str])
+    words: set[str] = field(default_factory=set[str])
+    python: bool = False
     anything: bool = False
 
     def may_have(self, name: str) -> bool:
         """Whether a name may be one that a broken file would have declared."""
-        if self.anything or name in self.names:
-            return True
-        pattern = re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])")
-        return any(pattern.search(text) for text in self.texts)
+        return self.anything or name in self.names or name in self.words
 
 
 @dataclass(slots=True)

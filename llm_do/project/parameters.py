@@ -8,6 +8,7 @@ from types import FunctionType, MethodType
 from typing import TYPE_CHECKING
 
 from llm_do.project.definitions import definition_of
+from llm_do.project.flows import every_agent
 from llm_do.project.tools import gated_toolset
 from llm_do.spec.codes import diagnostic
 from llm_do.spec.diagnostics import Diagnostic, Place
@@ -45,11 +46,11 @@ def check_parameters(project: Project) -> list[Diagnostic]:
 
 def _functions(project: Project) -> Iterator[tuple[str, object, bool, Place]]:
     """Name, function, whether it is a toolkit's, and the place of what has it."""
-    for spec in project.registry.agents():
+    for spec, at in every_agent(project.registry):
         for item in spec.tools:
             registered = project.registry.get(item) if isinstance(item, str) else None
             value = registered.value if registered is not None else item
-            place = (registered.place if registered is not None else spec.place) or Place(spec.name)
+            place = (registered.place if registered is not None else at) or Place(spec.name)
             name = item if isinstance(item, str) else getattr(item, "__name__", "")
             yield name, value.function if isinstance(value, NamedTool) else value, False, place
     for item in project.registry.values():

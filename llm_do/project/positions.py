@@ -6,12 +6,12 @@ Positions are for diagnostics; what the names are bound to is known only after t
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 
 from llm_do._frozen import frozen
 
-__all__ = ["Facts", "Span", "read_facts"]
+__all__ = ["Facts", "Span", "column_of", "read_facts"]
 
 _CALLS = {"call", "call_agent"}
 
@@ -37,6 +37,7 @@ class Facts:
         strings: Every short string constant: names that the code may call.
         calls_anything: Somewhere a name that isn't a constant is called, so any name may be meant.
         acts: Importing it calls something for what that does, such as registering a model.
+        modules: What it imports anywhere: `a`, `a.b` and `a.b.c` for `from a.b import c`, which may be a module.
     """
 
     names: Mapping[str, Span] = field(default_factory=dict[str, Span])
@@ -45,6 +46,7 @@ class Facts:
     calls_anything: bool = False
     acts: bool = False
     imported: frozenset[str] = frozenset()
+    modules: frozenset[str] = frozenset()
 
 
 def read_facts(tree: ast.Module, source: bytes) -> Facts:
@@ -72,6 +74,7 @@ def read_facts(tree: ast.Module, source: bytes) -> Facts:
         for key, node in _members(statement):
             members.setdefault(key, _span(node, lines))
     strings: set[str] = set()
+    modules: set[str] = set()
     dynamic = False
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant):
@@ -79,8 +82,10 @@ def read_facts(tree: ast.Module, source: bytes) -> Facts:
                 strings.add(node.value)
         elif isinstance(node, ast.Call) and not dynamic:
             dynamic = _calls_anything(node)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            modules.update(_modules(node))
     acts = any(isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) for node in _module_level(tree.body))
-    return Facts(names, members, frozenset(strings), dynamic, acts, frozenset(names.keys() - made))
+    return Facts(names, members, frozenset(strings), dynamic, acts, frozenset(names.keys() - made), frozenset(modules))
 
 
 def _module_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -128,6 +133,14 @@ def _members(statement: ast.stmt) -> Iterator[tuple[tuple[str, int | str], ast.e
                 yield (target.id, index), item
 
 
+def _modules(statement: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    """The modules that a statement may import, those around them included; without the dots in front."""
+    around = [statement.module] if isinstance(statement, ast.ImportFrom) and statement.module else []
+    for alias in statement.names:
+        parts = ".".join([*around, alias.name]).split(".")
+        yield from (".".join(parts[:count]) for count in range(1, len(parts) + 1))
+
+
 def _calls_anything(node: ast.Call) -> bool:
     if not isinstance(node.func, ast.Attribute) or node.func.attr not in _CALLS:
         return False
@@ -142,12 +155,22 @@ def _span(node: ast.stmt | ast.expr | ast.alias, lines: list[bytes], name: str =
         text = lines[line - 1] if line <= len(lines) else b""
         found = text.find(b" " + name.encode(), start)
         start = found + 1 if found >= 0 else start
-        return Span(line, _column(lines, line, start), line, _column(lines, line, start) + len(name))
+        return Span(line, column_of(lines, line, start), line, column_of(lines, line, start) + len(name))
     end_line, end = node.end_lineno or line, node.end_col_offset or start
-    return Span(line, _column(lines, line, start), end_line, _column(lines, end_line, end))
+    return Span(line, column_of(lines, line, start), end_line, column_of(lines, end_line, end))
 
 
-def _column(lines: list[bytes], line: int, offset: int) -> int:
-    """Syntax trees count UTF-8 bytes from 0; we count characters from 1."""
+def column_of(lines: Sequence[bytes], line: int, offset: int) -> int:
+    """The column of a syntax tree's offset: trees count UTF-8 bytes from 0, we count characters from 1.
+
+    Args:
+        lines: The file's lines.
+        line: Which line, from 1.
+        offset: The tree's offset in it.
+
+    Example:
+        >>> column_of(["é = x".encode()], 1, 5)
+        5
+    """
     text = lines[line - 1][:offset] if line <= len(lines) else b""
     return len(text.decode(errors="replace")) + 1 if text else offset + 1

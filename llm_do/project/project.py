@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from llm_do.project.agents import AgentSpec, ModelChoice
     from llm_do.project.python_files import Modules
 
-__all__ = ["Budget", "EntrySpec", "Overrides", "Project", "RuntimeSettings"]
+__all__ = ["Budget", "EntrySpec", "Overrides", "Project", "RuntimeSettings", "title"]
 
 
 @frozen
@@ -94,7 +94,7 @@ class RuntimeSettings:
         max_result_bytes: Bytes of a tool's result that a model is sent.
         budget: What a whole run may use.
         return_permission_errors: Tell the model of a denial; False ends the run.
-        agent_calls_require_approval: Whether calling an agent is asked about.
+        agent_calls_require_approval: Whether calling an agent or a flow, or handing over, is asked about.
         agent_attachments_require_approval: Whether attaching files to such a call is.
         agent_approval_overrides: The two above for one agent.
     """
@@ -114,6 +114,17 @@ class RuntimeSettings:
     agent_calls_require_approval: bool = False
     agent_attachments_require_approval: bool = False
     agent_approval_overrides: Mapping[str, Overrides] = field(default_factory=dict[str, Overrides])
+
+
+def title(name: str | None, description: str | None) -> str | None:
+    """A project's name and what it does in one line, None when it says neither.
+
+    Example:
+        >>> title("receipts", "Reads\\nreceipts."), title(None, None)
+        ('receipts: Reads receipts.', None)
+    """
+    said = [" ".join(part.split()) for part in (name, description) if part]
+    return ": ".join(part for part in said if part) or None
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,11 +10,12 @@ import importlib
 import linecache
 import os
 import sys
+import threading
 import traceback
 import warnings
 import weakref
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -104,7 +105,6 @@ class PythonFiles:
         diagnostics: What is wrong with the others.
         failed: The labels of the others.
         facts: Label to what is known of every file that was parsed, siblings that aren't listed included.
-        imported: Labels of the files that another file of the project imports.
     """
 
     space: ModuleSpace | None = None
@@ -112,7 +112,6 @@ class PythonFiles:
     diagnostics: list[Diagnostic] = field(default_factory=list[Diagnostic])
     failed: set[str] = field(default_factory=set[str])
     facts: dict[str, Facts] = field(default_factory=dict[str, Facts])
-    imported: set[str] = field(default_factory=set[str])
 
     def by_label(self, label: str) -> LoadedFile | None:
         """The imported file of that label."""
@@ -146,9 +145,7 @@ def load_python_files(root: Path, paths: Sequence[Path], watch: Watch | None = N
     if watch is not None:
         watch.begin("")
     result.facts = {label_of(root, Path(file)): facts for file, facts in space.facts.items()}
-    result.imported = {file.label for file in result.files if file.module_name in space.imported}
-    space.facts.clear()
-    space.failures.clear()
+    space.settle()
     return result
 
 
@@ -253,7 +250,31 @@ def _label(space: ModuleSpace, filename: str) -> str:
 
 @contextmanager
 def run_user_code() -> Generator[None]:
-    """Let a warning of a project's code be a warning, also where warnings are made errors."""
+    """Let a warning of a project's code be a warning, also where warnings are made errors.
+
+    The filters are the process's: whoever comes first changes them, and whoever goes last puts them back.
+    """
+    global _running
+    with _lock:
+        if not _running:
+            _changed.enter_context(_no_warning_raises())
+        _running += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _running -= 1
+            if not _running:
+                _changed.close()
+
+
+_lock = threading.Lock()
+_running = 0
+_changed = ExitStack()
+
+
+@contextmanager
+def _no_warning_raises() -> Generator[None]:
     with warnings.catch_warnings():
         filters = list(warnings.filters)
         if any(action == "error" for action, *_ in filters):

@@ -5,6 +5,7 @@ What names in them stand for comes later, in `llm_do.project.linker`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 from llm_do.project.build import AgentSource
 from llm_do.project.listing import label_of, list_files
 from llm_do.project.locate import MANIFEST, Located
+from llm_do.project.project import title
 from llm_do.spec.codes import diagnostic
 from llm_do.spec.diagnostics import Diagnostic, Place
 from llm_do.spec.source import Node, read_text
@@ -20,7 +22,7 @@ from llm_do.spec.source import Node, read_text
 if TYPE_CHECKING:
     from llm_do.spec.manifest import ManifestFile
 
-__all__ = ["ProjectFiles", "read_project"]
+__all__ = ["ProjectFiles", "read_project", "title_of"]
 
 _IMPLIED_PYTHON = ("tools.py", "toolsets.py", "schemas.py")
 
@@ -100,6 +102,22 @@ def read_project(located: Located) -> ProjectFiles:
     return files
 
 
+def title_of(located: Located) -> str | None:
+    """A project's name and what it does in one line, as its manifest says without being linked.
+
+    Args:
+        located: Where the project is.
+
+    Returns:
+        The line; None when the manifest says neither, or there is none that can be read.
+    """
+    if located.manifest is None:
+        return None
+    files = ProjectFiles(located)
+    _read_manifest(located.manifest, files)
+    return title(files.manifest.name, files.manifest.description) if files.manifest is not None else None
+
+
 def _read_manifest(path: Path, files: ProjectFiles) -> None:
     from llm_do.spec.manifest import parse_manifest
 
@@ -133,7 +151,7 @@ def _list(files: ProjectFiles) -> list[Path]:
 
 
 def _implied(located: Located) -> tuple[list[tuple[str, Place]], list[tuple[str, Place]]]:
-    names = sorted(path.name for path in located.root.iterdir())
+    names = sorted(path.name for path in located.root.iterdir() if not os.path.isdir(path))
     named = located.agent_file.name if located.agent_file is not None else None
     agents = [name for name in names if name.endswith(".agent") and (not name.startswith(".") or name == named)]
     python = [name for name in _IMPLIED_PYTHON if name in names]
@@ -141,14 +159,15 @@ def _implied(located: Located) -> tuple[list[tuple[str, Place]], list[tuple[str,
 
 
 def _read_agent(root: Path, path: Path) -> AgentSource:
-    from llm_do.spec.agent_file import parse_agent
+    from llm_do.spec.agent_file import parse_agent, readable_name
 
     label = label_of(root, path)
     read = read_text(path, label)
     if read.text is None:
         return AgentSource(path, label, None, None, "", -1, read.diagnostics)
     parsed = parse_agent(read.text, label)
-    return AgentSource(path, label, parsed.value, parsed.node, parsed.body, parsed.body_start, parsed.diagnostics)
+    name = readable_name(parsed.node, read.text)
+    return AgentSource(path, label, parsed.value, parsed.node, parsed.body, parsed.body_start, parsed.diagnostics, name)
 
 
 def _reached(agents: Sequence[AgentSource], file: Path) -> list[AgentSource]:

@@ -12,11 +12,9 @@ from typing import Any, Literal
 from llm_do._frozen import frozen
 from llm_do.project.agents import AgentSpec
 from llm_do.spec.diagnostics import Place
+from llm_do.spec.fields import NAME_PATTERN
 
 __all__ = ["NAME_PATTERN", "Kind", "Registered", "Registry"]
-
-NAME_PATTERN = r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$"
-"""Every registered name: it becomes a tool name on the wire."""
 
 Kind = Literal["agent", "tool", "toolset", "flow"]
 

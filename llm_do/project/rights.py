@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from llm_do._frozen import frozen
 from llm_do.policy.decide import decide
 from llm_do.policy.rules import Policy, Rule
-from llm_do.policy.values import Decision, Effect, ToolCallInfo, Verdict
+from llm_do.policy.values import CALLS, Decision, Effect, ToolCallInfo, Verdict
 from llm_do.project.inventory import AgentTools, KnownTool
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def right_of(
         policy,
         metadata=tool.approval,
         toolset=Verdict(tool.verdict) if tool.verdict is not None else None,
-        calls_require_approval=tool.kind == "agent" and asked,
+        calls_require_approval=tool.kind in CALLS and asked,
     )
     rules = [
         rule

@@ -6,24 +6,27 @@ What rules mean is `llm_do.policy`'s business; here they meet the project's agen
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from llm_do.policy.pattern import PatternError, parse_pattern
-from llm_do.policy.rules import Policy, Rule, RuleFault, broad, build_policy, proofs
-from llm_do.project.inventory import Inventory, KnownTool
+from llm_do.policy.proofs import broad, proofs
+from llm_do.policy.rules import Policy, Rule, RuleFault, build_policy
+from llm_do.project.build import runtime_settings
+from llm_do.project.inventory import AgentTools, Inventory, KnownTool
 from llm_do.project.listing import nearest
 from llm_do.project.names import Names
+from llm_do.project.rights import detours
 from llm_do.spec.diagnostics import Place
 from llm_do.spec.toolset_config import ShellConfig
 
 if TYPE_CHECKING:
-    from llm_do.project.project import Project
+    from llm_do.project.project import EntrySpec, Project
     from llm_do.project.reading import ProjectFiles
     from llm_do.spec.source import Node
 
-__all__ = ["Subjects", "check_rules", "check_shells", "idle", "link_policy"]
+__all__ = ["Subjects", "check_detours", "check_rules", "check_shells", "idle", "link_policy"]
 
 _GIVEN = ("transfer_to_", "delegate_to_")
 """How the tools that handoffs and teams give to agents begin."""
@@ -119,7 +122,7 @@ def check_rules(policy: Policy, subjects: Subjects, files: ProjectFiles, names: 
         place = _rule_place(files.node, rule)
         agents = _agents(rule, subjects)
         if not agents:
-            shown = rule.text.partition(":")[0]
+            shown = rule.text.partition(":")[0].rpartition("/")[2]
             message = f"the rule {rule.text} can't match: no agent is called `{shown}`"
             names.fault("LD604", message, place, nearest(shown, list(subjects.tools)))
             continue
@@ -157,6 +160,27 @@ def idle(text: str, project: Project) -> str | None:
         return _unknown_argument(text, rule, spoken)
     hint = nearest(literal, sorted({tool.name for tool in tools}))
     return f"{text} can't match: no agent has such a tool" + (f"; {hint}" if hint else "")
+
+
+def check_detours(
+    entry: EntrySpec | None, tools: Mapping[str, AgentTools], policy: Policy, files: ProjectFiles, names: Names
+) -> None:
+    """Warn of tools that rules keep from an agent, and that it has unasked through another one.
+
+    Args:
+        entry: What runs first.
+        tools: Agent to its tools.
+        policy: The rules.
+        files: Where the rules stand.
+        names: Takes the diagnostics.
+    """
+    if files.manifest is None or entry is None or entry.kind != "agent":
+        return
+    for found in detours(entry.name, tools, policy, runtime_settings(files.manifest.runtime)):
+        rule = next((rule for rule in policy.rules if rule.text == found.own.rule), None)
+        place = files.place(*rule.path) if rule is not None else files.place("approvals")
+        message = f"the rule {found.own.rule} keeps `{found.tool}` from an agent that has it unasked as {found.path}"
+        names.fault("LD607", message, place, "ask for the call of that agent, or for the tool at that path too")
 
 
 def _unknown_argument(text: str, rule: Rule, spoken: Sequence[KnownTool]) -> str | None:
@@ -208,7 +232,8 @@ def _agents(rule: Rule, subjects: Subjects) -> list[str]:
     pattern = rule.pattern
     if pattern.agent is not None:
         return [name for name in subjects.tools if pattern.agent.matches(name)]
-    return list(subjects.tools)
+    last = pattern.agent_path.segments[-1] if pattern.agent_path is not None and pattern.agent_path.segments else None
+    return [name for name in subjects.tools if last is None or last.matches(name)]
 
 
 def _speaks_of(rule: Rule, tool: KnownTool) -> bool:
@@ -219,7 +244,7 @@ def _speaks_of(rule: Rule, tool: KnownTool) -> bool:
 def _may_come(rule: Rule, names: Names) -> bool:
     """Whether a file that couldn't be read may have had the tool."""
     literal = rule.pattern.tool.literal
-    return bool(names.broken.names or names.broken.texts) and (literal is None or names.broken.may_have(literal))
+    return bool(names.broken.names or names.broken.python) and (literal is None or names.broken.may_have(literal))
 
 
 def _rule_place(node: Node, rule: Rule) -> Place:

@@ -9,16 +9,19 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
+from llm_do.errors import LlmDoError
 from llm_do.project.agents import AgentSpec
+from llm_do.project.exports import shown_name
 from llm_do.project.inventory import AgentTools, Inventory, KnownTool, Origin
 from llm_do.project.listing import nearest
 from llm_do.project.names import Names
 from llm_do.project.provider_limits import MOST_TOOLS, families, refusals
 from llm_do.project.registry import NAME_PATTERN, Registered
-from llm_do.project.tools import MadeTool, properties_of
+from llm_do.project.tools import MadeTool, approval_said, properties_of
 from llm_do.spec.diagnostics import Place
+from llm_do.tools import approval_fault
 
-__all__ = ["check_functions", "check_limits", "check_together", "reason"]
+__all__ = ["check_functions", "check_limits", "check_together", "given_tools", "reason"]
 
 PlaceOf: TypeAlias = "Callable[..., Place]"
 """From a line of an agent's lists, and a path inside of it, to where that stands."""
@@ -44,6 +47,23 @@ def reason(error: Exception, public: Callable[[str], str] = str) -> str:
     return f"{text[:1].lower() if text[1:2].islower() else text[:1]}{text[1:240]}" or type(error).__name__
 
 
+def given_tools(agents: Iterable[tuple[AgentSpec, Place | None]], known: Iterable[Registered]) -> list[Registered]:
+    """The functions and tool objects that code gives to agents, each once, as they are named in messages.
+
+    Args:
+        agents: Every agent with its place.
+        known: What is looked at already.
+    """
+    told = {id(item.value) for item in known}
+    found: list[Registered] = []
+    for spec, place in agents:
+        for item in spec.tools:
+            if not isinstance(item, str) and id(item) not in told:
+                told.add(id(item))
+                found.append(Registered(shown_name(item), "tool", item, place))
+    return found
+
+
 def check_functions(
     inventory: Inventory, items: Iterable[Registered], names: Names, public: Callable[[str], str]
 ) -> None:
@@ -61,6 +81,10 @@ def check_functions(
 
 def _check_function(made: MadeTool | Exception, item: Registered, names: Names, public: Callable[[str], str]) -> None:
     place = item.place or Place("")
+    unknown = approval_fault(approval_said(item.value))
+    if unknown is not None:
+        _unknown_approval(f"`{item.name}`", unknown, names, place)
+        return
     if isinstance(made, Exception):
         hint = "give every parameter a type that JSON can hold, such as str, int, list[str] or a pydantic model"
         if "CallContext" in str(made):
@@ -68,6 +92,8 @@ def _check_function(made: MadeTool | Exception, item: Registered, names: Names, 
                 "a tool's first parameter may be `ctx: RunContext[CallContext]`; "
                 "a function that is called by name, such as a step of a flow, is `(input, ctx: CallContext)`"
             )
+        if isinstance(made, LlmDoError) and made.hint is not None:
+            hint = made.hint[:1].lower() + made.hint[1:].rstrip(".")
         names.fault("LD405", f"no tool can be made of `{item.name}`: {reason(made, public)}", place, hint)
         return
     schema = made.tool.tool_def.parameters_json_schema
@@ -80,6 +106,10 @@ def _check_function(made: MadeTool | Exception, item: Registered, names: Names, 
         listed = ", ".join(known) or "none"
         message = f"`{item.name}` declares `{primary}` as its primary argument and has no such parameter"
         names.fault("LD409", message, place, f"its parameters are: {listed}")
+
+
+def _unknown_approval(tool: str, fault: str, names: Names, place: Place) -> None:
+    names.fault("LD416", f"{tool} can't be judged: its {fault}", place, "write one of the three, or leave it out")
 
 
 def _schema_fault(schema: Mapping[str, Any]) -> str | None:
@@ -107,6 +137,10 @@ def check_together(tools: AgentTools, names: Names, place_of: PlaceOf) -> None:
     misnamed: dict[Origin, list[str]] = {}
     clashes: dict[tuple[Origin, Origin], list[str]] = {}
     for tool in tools.tools:
+        if tool.fault is not None:
+            home = names.taken.get(tool.origin.name)
+            place = home.place if home is not None and home.place is not None else place_of(tool.origin)
+            _unknown_approval(f"`{tool.tool}` of {tool.origin}", tool.fault, names, place)
         first = shown.setdefault(tool.name, tool)
         if first is not tool and (first.conditional or tool.conditional):
             continue
@@ -136,7 +170,7 @@ def check_together(tools: AgentTools, names: Names, place_of: PlaceOf) -> None:
 
 def _clash(first: Origin, second: Origin, both: Sequence[str], names: Names, place_of: PlaceOf) -> None:
     place, other = place_of(second), place_of(first)
-    prefixes = [origin.ref.prefix if origin.ref is not None else None for origin in (first, second)]
+    prefixes = [origin.ref.prefix or None if origin.ref is not None else None for origin in (first, second)]
     if first.name == second.name and prefixes[0] == prefixes[1]:
         message = f"the agent lists `{second.name}` twice; the first is at {other}"
         names.fault("LD402", message, place, "remove one, or give it a prefix")

@@ -10,13 +10,14 @@ from __future__ import annotations
 import copy
 import json
 import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, cast
 
 from llm_do._frozen import frozen
-from llm_do.errors import ToolkitError
-from llm_do.tools import NamedTool, Tool, ToolOptions, options_of
+from llm_do.errors import ToolkitError, UsageError
+from llm_do.tools import NamedTool, Tool, ToolOptions, approval_fault, options_of
 
 if TYPE_CHECKING:
     from pydantic_ai import Tool as PydanticTool
@@ -30,12 +31,14 @@ __all__ = [
     "UNCHECKED",
     "MadeTool",
     "approval_config",
+    "approval_said",
     "fixed_tools",
     "gated_toolset",
     "kept",
     "make_schema",
     "properties_of",
     "static_approval",
+    "tool_of",
     "with_examples",
 ]
 
@@ -74,6 +77,8 @@ def make_schema(item: Callable[..., Any] | PydanticTool[Any] | Tool | NamedTool,
         A new tool, and what its author said of it.
 
     Raises:
+        UsageError: It is an object of our own `Tool` that has no name and is given none.
+        ValueError: What it says as its approval is no word for one.
         Exception: No schema can be made of it; what is raised comes from PydanticAI, pydantic or the project's code.
 
     Example:
@@ -89,28 +94,70 @@ def make_schema(item: Callable[..., Any] | PydanticTool[Any] | Tool | NamedTool,
     if isinstance(item, PydanticTool):
         made: PydanticTool[Any] = copy.copy(cast("PydanticTool[Any]", item))
         metadata = dict(made.metadata or {})
-        approval: Effect | None = metadata.get("approval") or ("ask" if made.requires_approval else None)
+        approval: Effect | None = metadata.get("approval")
+        if approval is None and made.requires_approval:
+            approval = "ask"
         options = ToolOptions(approval=approval, primary=metadata.get("primary"))
         # The runtime asks inline; PydanticAI must not end the run to defer the call.
         made.requires_approval = False
         unchecked = made.function_schema.validator.title in UNCHECKED  # pyright: ignore[reportAttributeAccessIssue]
     elif isinstance(item, Tool):
         options = options_of(item)
-        made = PydanticTool.from_schema(item.execute, item.name, item.description, dict(item.parameters))
+        own: object = item.name
+        if name is None and not (isinstance(own, str) and own):
+            # PydanticAI would call it `execute`.
+            raise UsageError(
+                f"the tool object {type(item).__name__} has no name",
+                hint='Write `name = "..."` in its class, or export it under a key, as in TOOLS = {"name": ...}.',
+            )
+        made = PydanticTool.from_schema(item.execute, name or item.name, item.description, dict(item.parameters))
         unchecked = True
     else:
         options = options_of(item)
         function = item.function if isinstance(item, NamedTool) else item
-        made = PydanticTool(function, name=options.name or name, description=options.description)
+        made = tool_of(function, name=options.name or name, description=options.description)
         made.description = with_examples(made.description, options.examples)
     if name is not None:
         made.name = name
     return MadeTool(made, metadata, options, unchecked)
 
 
+def tool_of(
+    function: Callable[..., Any], *, name: str | None, description: str | None, takes_ctx: bool | None = None
+) -> PydanticTool[Any]:
+    """The PydanticAI tool of a function.
+
+    Args:
+        function: The function; it may return anything, since models are shown no schema of results.
+        name: The tool's name; None takes the function's.
+        description: Shown to models; None takes the docstring's.
+        takes_ctx: Whether its first parameter is a `RunContext`; None finds out.
+
+    Raises:
+        Exception: No schema can be made of its parameters; what is raised comes from PydanticAI or pydantic.
+    """
+    from pydantic_ai import Tool as PydanticTool
+
+    # PydanticAI warns of what it can make no schema of, such as an iterator that is returned.
+    warnings.filterwarnings("ignore", "Could not generate return schema for", UserWarning)
+    return PydanticTool(function, takes_ctx=takes_ctx, name=name, description=description)
+
+
 def approval_config(toolset: AbstractToolset[Any]) -> Mapping[str, Mapping[str, Any]]:
     """What was said with `set_toolset_approval_config`; empty when nothing was."""
     return getattr(toolset, APPROVAL_KEY, {})
+
+
+def approval_said(item: object) -> object:
+    """What a tool object, or the definition of a tool, says as its approval: a word, nothing, or what is no word.
+
+    Args:
+        item: Anything; of what is no such object nothing is said.
+    """
+    if isinstance(item, Tool):
+        return item.approval
+    metadata: object = getattr(item, "metadata", None)
+    return cast("Mapping[str, object]", metadata).get("approval") if isinstance(metadata, Mapping) else None
 
 
 def static_approval(levels: Sequence[tuple[AbstractToolset[Any], str]], tool_def: ToolDefinition) -> Effect | None:
@@ -122,20 +169,20 @@ def static_approval(levels: Sequence[tuple[AbstractToolset[Any], str]], tool_def
         tool_def: The tool as the outermost shows it.
 
     Returns:
-        The effect; None when nothing is said.
+        The effect; None when nothing is said. A word that there isn't denies.
     """
     config: dict[str, Any] = {}
     for owner, name in reversed(levels):
         said_here = approval_config(owner).get(name, {})
         config = {**said_here, "blocked": True} if config.get("blocked") else dict(said_here or config)
-    said: Effect | None = (tool_def.metadata or {}).get("approval")
-    if said == "deny" or config.get("blocked"):
+    said = approval_said(tool_def)
+    if said == "deny" or approval_fault(said) is not None or config.get("blocked"):
         return "deny"
     if config.get("pre_approved"):
         return "allow"
     if config.get("approval_required"):
         return "ask"
-    return said or ("ask" if tool_def.kind == "unapproved" else None)
+    return cast("Effect | None", said) or ("ask" if tool_def.kind == "unapproved" else None)
 
 
 def with_examples(description: str | None, examples: Sequence[Mapping[str, Any]]) -> str | None:

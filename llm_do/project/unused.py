@@ -12,7 +12,7 @@ from llm_do.project.agents import AgentSpec, ToolsetRef
 from llm_do.project.exports import Export
 from llm_do.project.flows import FlowSpec
 from llm_do.project.positions import Facts
-from llm_do.project.python_files import PythonFiles
+from llm_do.project.python_files import LoadedFile, PythonFiles
 from llm_do.project.registry import Registered
 from llm_do.spec.codes import diagnostic
 from llm_do.spec.diagnostics import Diagnostic, Place
@@ -111,7 +111,7 @@ def _unused_files(
     found: list[Diagnostic] = []
     for file in python.files:
         mine = by_file.get(file.label, [])
-        if file.label in used or file.label in python.imported or (anything and mine) or file.facts.acts:
+        if file.label in used or _is_imported(file, python) or (anything and mine) or file.facts.acts:
             continue
         elsewhere = _strings(python.facts, file.label)
         if any(item.kind == "agent" or item.name in listed or item.name in elsewhere for item in mine):
@@ -123,6 +123,18 @@ def _unused_files(
             diagnostic("LD802", message, Place(file.label), "remove it from python_files, or export something")
         )
     return found
+
+
+def _is_imported(file: LoadedFile, python: PythonFiles) -> bool:
+    """Whether an import in another file may mean this one, or it makes a package of a folder with other files."""
+    parts = file.name.split(".")
+    names = {".".join(parts[count:]) for count in range(len(parts))}
+    if any(not names.isdisjoint(facts.modules) for label, facts in python.facts.items() if label != file.label):
+        return True
+    folder, _, name = file.label.rpartition("/")
+    return name == "__init__.py" and any(
+        other is not file and other.label.startswith(f"{folder}/") for other in python.files
+    )
 
 
 def _strings(facts: Mapping[str, Facts], label: str) -> set[str]:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from llm_do._frozen import frozen
 from llm_do.spec.codes import diagnostic
 from llm_do.spec.diagnostics import Diagnostic, Place
-from llm_do.spec.fields import NAME_PATTERN
+from llm_do.spec.fields import CLASS_PATTERN, FUNCTION_PATTERN, NAME_PATTERN, TEXT_PATTERN
 from llm_do.spec.keys import known_keys
 from llm_do.spec.source import Loc, Node, Trap, show_loc
 
@@ -276,10 +276,10 @@ class _Words:
             usable = re.match(NAME_PATTERN, fixed) is not None
             hint = "a name is a letter or _, then up to 63 letters, digits, _ and -"
             return "LD125", f"{subject} is not a name", f"{hint}; such as `{fixed}`" if usable else hint
-        if r"\.py:" in pattern:
-            what = "a class: `path.py:Class` or `module.Class`" if r"\." in pattern[:40] and "|" in pattern else ""
-            return "LD126", f"{subject} refers to no Python code", f"write {what or '`path.py:function`'}"
-        if r"\x00" in pattern:
+        if pattern in (CLASS_PATTERN, FUNCTION_PATTERN):
+            what = "a class: `path.py:Class` or `module.Class`" if pattern == CLASS_PATTERN else "`path.py:function`"
+            return "LD126", f"{subject} refers to no Python code", f"write {what}"
+        if pattern == TEXT_PATTERN:
             return "LD124", f"{self.shown} is empty or holds a NUL character", None
         return "LD125", f"{subject} can't be part of a tool's name", "letters, digits, _ and - only, 63 at most"
 

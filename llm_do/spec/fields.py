@@ -21,7 +21,10 @@ from pydantic_core import CoreSchema, PydanticCustomError
 from typing_extensions import TypedDict
 
 __all__ = [
+    "CLASS_PATTERN",
+    "FUNCTION_PATTERN",
     "NAME_PATTERN",
+    "TEXT_PATTERN",
     "ClassRef",
     "Effect",
     "FunctionRef",
@@ -99,24 +102,28 @@ Text: TypeAlias = Annotated[str, Field(min_length=1)]
 
 Name: TypeAlias = Annotated[str, Field(pattern=NAME_PATTERN)]
 
-Path: TypeAlias = Annotated[str, Field(pattern=r"^[^\x00]+$")]
+TEXT_PATTERN = r"^[^\x00]+$"
 
-Glob: TypeAlias = Annotated[str, Field(pattern=r"^[^\x00]+$")]
+Path: TypeAlias = Annotated[str, Field(pattern=TEXT_PATTERN)]
 
-FunctionRef: TypeAlias = Annotated[str, Field(pattern=r"^[^:\x00]+\.py:[^\W\d]\w*$", examples=["main.py:main"])]
+Glob: TypeAlias = Annotated[str, Field(pattern=TEXT_PATTERN)]
 
-_CLASS_PATTERN = r"^(?:[^:\x00]+\.py:|(?:[^\W\d]\w*\.)+)[^\W\d]\w*$"
+FUNCTION_PATTERN = r"^[^:\x00]+\.py:[^\W\d]\w*$"
+
+FunctionRef: TypeAlias = Annotated[str, Field(pattern=FUNCTION_PATTERN, examples=["main.py:main"])]
+
+CLASS_PATTERN = r"^(?:[^:\x00]+\.py:|(?:[^\W\d]\w*\.)+)[^\W\d]\w*$"
 
 
 def _names_class(value: str) -> str:
     if value.endswith(".py"):  # a file without a class, which would pass for the class `py` of a module
-        raise PydanticCustomError("string_pattern_mismatch", "names no class", {"pattern": _CLASS_PATTERN})
+        raise PydanticCustomError("string_pattern_mismatch", "names no class", {"pattern": CLASS_PATTERN})
     return value
 
 
 ClassRef: TypeAlias = Annotated[
     str,
-    Field(pattern=_CLASS_PATTERN, examples=["schemas.py:Pitch", "schemas.Pitch"]),
+    Field(pattern=CLASS_PATTERN, examples=["schemas.py:Pitch", "schemas.Pitch"]),
     AfterValidator(_names_class),
 ]
 

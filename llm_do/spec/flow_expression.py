@@ -158,6 +158,8 @@ def offset_in_json(node: Node, offset: int) -> int:
         [10, 12, 18]
     """
     text, at = node.source.text, node.start + 1
+    if "\\" not in node.text:
+        return min(at + offset, node.end - 1)
     for _ in range(offset):
         found = _CHARACTER.match(text, at)
         if found is None or found.end() >= node.end:

@@ -105,7 +105,9 @@ class RuntimeFile(Strict):
     auth_mode: Text = Field(default="oauth_off", description="Accepted for older projects; only `oauth_off`.")
     budget: BudgetFile = Field(default_factory=BudgetFile.model_construct, description="What a whole run may use.")
     return_permission_errors: bool = Field(default=True, description="Tell the model of a denial; false ends the run.")
-    agent_calls_require_approval: bool = Field(default=False, description="Whether calling an agent is asked about.")
+    agent_calls_require_approval: bool = Field(
+        default=False, description="Whether calling an agent or a flow, or handing over, is asked about."
+    )
     agent_attachments_require_approval: bool = Field(
         default=False, description="Whether attaching files to a call of an agent is asked about."
     )

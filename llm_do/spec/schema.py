@@ -7,7 +7,7 @@ faults in `llm_do.spec.faults`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
@@ -101,8 +101,7 @@ def _salvage(
     model: type[M], data: dict[str, object], faults: Sequence[Fault], defaults: Mapping[str, object]
 ) -> M | None:
     """Take out what is at fault until the rest is valid; nothing of this is reported, as it only follows."""
-    for fault in sorted(faults, key=lambda item: len(item.loc), reverse=True):
-        _prune(data, fault.loc)
+    _prune(data, (fault.loc for fault in faults))
     for key, value in defaults.items():
         data.setdefault(key, value)
     for _ in range(_ATTEMPTS):
@@ -112,30 +111,39 @@ def _salvage(
             locs = {fault["loc"][:-1] if fault["type"] == "missing" else fault["loc"] for fault in error.errors()}
         if () in locs:
             return None
-        for loc in sorted(locs, key=len, reverse=True):
-            _prune(data, loc)
+        _prune(data, locs)
     return None
 
 
-def _prune(data: object, loc: Sequence[str | int]) -> None:
-    """Remove the value at a path; parts of the path that only name a choice of a union are passed over."""
-    steps: list[tuple[dict[str, object] | list[object], str | int]] = []
-    here = data
+def _prune(data: object, locs: Iterable[Sequence[str | int]]) -> None:
+    """Remove the values at some paths, each once: what is inside before what is around it, the last of a list first."""
+    paths = {_path(data, loc) for loc in locs} - {()}
+    for *above, last in sorted(paths, key=lambda path: (len(path), [_index(part) for part in path]), reverse=True):
+        holder: Any = data
+        for part in above:
+            holder = holder[part]
+        del holder[last]
+
+
+def _path(data: object, loc: Sequence[str | int]) -> Loc:
+    """The path that leads to a value; parts that only name a choice of a union are left out."""
+    path: list[str | int] = []
+    here: Any = data
     for part in loc:
-        if isinstance(here, dict) and part in here:
-            mapping = cast("dict[str, object]", here)
-            steps.append((mapping, part))
-            here = mapping[cast("str", part)]
-        elif isinstance(here, list) and isinstance(part, int) and part < len(cast("list[object]", here)):
-            items = cast("list[object]", here)
-            steps.append((items, part))
-            here = items[part]
-    if steps:
-        holder, last = steps[-1]
-        if isinstance(holder, dict):
-            del holder[cast("str", last)]
-        else:
-            del holder[cast("int", last)]
+        if _has(here, part):
+            path.append(part)
+            here = here[part]
+    return tuple(path)
+
+
+def _has(holder: object, part: str | int) -> bool:
+    if isinstance(holder, dict):
+        return part in cast("dict[str | int, object]", holder)
+    return isinstance(holder, list) and part in range(len(cast("list[object]", holder)))
+
+
+def _index(part: str | int) -> int:
+    return part if isinstance(part, int) else -1
 
 
 def misspelled(root: Node, loc: Loc, known: Sequence[str]) -> list[Diagnostic]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
+from llm_do.errors import ToolError
 from llm_do.policy.display import visible
 from llm_do.policy.hints import allows_call, proposals
 from llm_do.policy.pattern import PatternError, parse_pattern
-from llm_do.policy.rules import Rule, broad
+from llm_do.policy.proofs import broad
+from llm_do.policy.rules import Rule
 from llm_do.runtime.approvals import Answer, ApprovalDecision, ApprovalRequest
+from llm_do.runtime.loops import PerLoop
 from llm_do.runtime.questions import UserQuestion
 from llm_do.ui.display import Display
 from llm_do.ui.question import NOTE, choices_text, help_text, parse_answer, question_text, rules_text
@@ -21,7 +25,8 @@ __all__ = ["Asker"]
 class Asker:
     """Puts each question on the terminal and waits for its answer.
 
-    The end of input denies. When the run ends first, the question is taken down and says so.
+    The end of input denies. When the run ends first, the question is taken down and says so. Questions about calls and
+    those of agents come one after the other: what is typed answers the one that stands there.
 
     Args:
         terminal: Where to ask.
@@ -33,6 +38,7 @@ class Asker:
         self._terminal = terminal
         self._display = display
         self._color = color
+        self._turns = PerLoop(asyncio.Lock)
 
     async def __call__(self, request: ApprovalRequest) -> ApprovalDecision:
         """Ask one question.
@@ -43,6 +49,10 @@ class Asker:
         Returns:
             The answer.
         """
+        async with self._turns.get():
+            return await self._decide(request)
+
+    async def _decide(self, request: ApprovalRequest) -> ApprovalDecision:
         terminal = self._terminal
         self._display.hold()
         muted = terminal.unmute()
@@ -68,10 +78,18 @@ class Asker:
 
         Returns:
             What the person typed, or the answer they chose.
+
+        Raises:
+            ToolError: The end of input: there is no answer.
         """
+        async with self._turns.get():
+            return await self._told(question)
+
+    async def _told(self, question: UserQuestion) -> str:
         terminal = self._terminal
         self._display.hold()
         muted = terminal.unmute()
+        answered = False
         try:
             terminal.forget_typed()
             lines = [f"{visible(question.agent_path or question.agent)} asks:"]
@@ -80,12 +98,17 @@ class Asker:
             pieces = [piece for line in lines for piece in wrap(line, max(terminal.columns - 1, 20))]
             terminal.write("".join(f"{piece}\n" for piece in pieces) + "answer: ")
             said = await terminal.read_line()
+            answered = True
+            if said is None:
+                terminal.write("\n")
         finally:
+            if not answered:
+                terminal.write(f"\n(the question of {visible(question.agent)} is over)\n")
             if muted:
                 terminal.mute()
             self._display.release()
         if said is None:
-            raise EOFError("the person gave no answer")
+            raise ToolError("the person gave no answer")
         line = said.strip()
         if line.isdecimal() and 0 < int(line) <= len(question.choices):
             return question.choices[int(line) - 1]

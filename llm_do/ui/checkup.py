@@ -183,7 +183,7 @@ def _store(path: Path) -> Check:
     import sqlite3
 
     try:
-        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=2)) as opened:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=2)) as opened:
             said = str(opened.execute("pragma quick_check").fetchone()[0])
     except sqlite3.Error as error:
         said = str(error)
@@ -211,11 +211,17 @@ def lines(checks: Sequence[Check], columns: int | None = None) -> Iterator[str]:
 
     Args:
         checks: What was found.
-        columns: Columns of the terminal.
+        columns: Columns of the terminal; None is none, and each check is a line.
     """
     widest = max(len(check.name) for check in checks)
     for check in checks:
         text = f"{check.status:<4}  {check.name:<{widest}}  {visible(check.found)}"
-        yield from textwrap.wrap(text, max((columns or 100) - 1, 30), subsequent_indent=" " * 8, break_on_hyphens=False)
+        yield from [text] if columns is None else _wrapped(text, columns)
         if check.hint and check.status != "ok":
             yield f"{'':8}{visible(check.hint)}"
+
+
+def _wrapped(text: str, columns: int) -> list[str]:
+    """A check's lines. A path that is longer than a line stays whole: it may be copied from there."""
+    room = max(columns - 1, 30)
+    return textwrap.wrap(text, room, subsequent_indent=" " * 8, break_on_hyphens=False, break_long_words=False)

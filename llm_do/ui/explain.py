@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from llm_do.errors import UsageError
 from llm_do.policy.display import format_args, visible
+from llm_do.ui.typed import json_or_text
 
 if TYPE_CHECKING:
     from pydantic_ai import ToolDefinition
@@ -43,7 +44,7 @@ def explain_data(
     from llm_do.policy.digest import call_digest
     from llm_do.policy.values import Verdict
     from llm_do.runtime.approve import answer_known, call_info, judge
-    from llm_do.runtime.calls import NULL_MODEL
+    from llm_do.runtime.null_model import NULL_MODEL
     from llm_do.runtime.runtime import Runtime
     from llm_do.runtime.traits import ToolTraits, traits_of
     from llm_do.runtime.wanted import required_by
@@ -68,7 +69,7 @@ def explain_data(
         "args": args,
         **_decision(decision),
         "answer": _decision(known) if known is not None else None,
-        "warnings": [*runtime.answers.faults, *warnings],
+        "warnings": [*map(str, runtime.answers.faults), *warnings],
     }
 
 
@@ -128,8 +129,10 @@ def _args(words: Sequence[str], schema: Mapping[str, Any], primary: str | tuple[
     if len(words) == 1 and words[0].lstrip().startswith("{"):
         try:
             data: object = json.loads(words[0])
-        except ValueError as error:
-            raise UsageError(f"the arguments are no JSON: {error}") from error
+        except (ValueError, RecursionError) as error:
+            raise UsageError(
+                f"the arguments are no JSON: {error}", hint="""Quote them, as in '{"path": "a.txt"}'."""
+            ) from error
         return cast("dict[str, Any]", data)
     pairs = [word.partition("=") for word in words]
     if words and all(equals and name in properties for name, equals, _ in pairs):
@@ -144,12 +147,7 @@ def _args(words: Sequence[str], schema: Mapping[str, Any], primary: str | tuple[
 
 
 def _value(text: str, part: Mapping[str, Any]) -> Any:
-    if part.get("type") == "string":
-        return text
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
+    return text if part.get("type") == "string" else json_or_text(text)
 
 
 def lines(data: Mapping[str, Any]) -> Iterator[str]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from llm_do.policy.display import visible
 from llm_do.project.flows import FlowSpec, member_of
 from llm_do.project.inventory import AgentTools, Inventory, KnownTool, Origin
+from llm_do.project.project import title
 from llm_do.project.rights import Right, agents_called, call_paths, right_of
 from llm_do.spec.flow_expression import show_flow
 from llm_do.ui.screen import paint
@@ -35,9 +36,9 @@ def graph_data(project: Project) -> dict[str, Any]:
         project: The project.
 
     Returns:
-        `entry`, `agents` (each with the rights it has where it is called first), `flows` (each with its members),
-        `roots` (the entry; or for a function, whose calls show at run time, what nothing else calls), and `paths` of
-        agents (each with its rights).
+        `name` and `description` of the project, `entry`, `agents` (each with the rights it has where it is called
+        first), `flows` (each with its members), `roots` (the entry; or for a function, whose calls show at run time,
+        what nothing else calls), and `paths` of agents (each with its rights).
     """
     inventory = Inventory(project.registry)
     specs = {spec.name: spec for spec in project.registry.agents()}
@@ -58,6 +59,7 @@ def graph_data(project: Project) -> dict[str, Any]:
             first[name] = way
     return {
         "name": project.name,
+        "description": project.description,
         "entry": {"kind": project.entry.kind, "name": project.entry.name},
         "roots": roots,
         "agents": [
@@ -154,7 +156,7 @@ def tree(data: Mapping[str, Any], *, color: bool = False) -> str:
         color: Use ANSI colours.
     """
     nodes: Mapping[str, Any] = {node["name"]: node for node in (*data["agents"], *data["flows"])}
-    lines: list[str] = []
+    lines = _heading(data, color)
     if data["entry"]["kind"] == "function":
         note = paint("  what it calls shows at run time; it can reach:", "quiet", color=color)
         lines.append(paint(f"{visible(data['entry']['name'])}()", "name", color=color) + note)
@@ -172,6 +174,12 @@ def tree(data: Mapping[str, Any], *, color: bool = False) -> str:
     if notes:
         lines += ["", *(paint(note, "quiet", color=color) for note in notes)]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _heading(data: Mapping[str, Any], color: bool) -> list[str]:
+    """What the project is called and does, as a line, if it says so."""
+    said = title(data["name"], data["description"])
+    return [paint(visible(said), "quiet", color=color)] if said is not None else []
 
 
 def _branch(
@@ -241,7 +249,7 @@ def permissions(data: Mapping[str, Any], *, color: bool = False) -> str:
         data: What `graph_data` made.
         color: Use ANSI colours.
     """
-    lines: list[str] = []
+    lines = _heading(data, color)
     shown: dict[str, list[tuple[str, Any]]] = {}
     for path in data["paths"]:
         rights = [{**tool, "reason": ""} for tool in path["tools"]]
@@ -291,7 +299,8 @@ def mermaid(data: Mapping[str, Any]) -> str:
         data: What `graph_data` made.
     """
     ids, edges = _numbered(data)
-    lines = ["flowchart LR"]
+    said = title(data["name"], data["description"])
+    lines = [*(["---", f"title: {json.dumps(said)}", "---"] if said is not None else []), "flowchart LR"]
     for (kind, name), number in ids.items():
         text = _mermaid_text(name)
         shape = {
@@ -314,7 +323,8 @@ def dot(data: Mapping[str, Any]) -> str:
     """
     ids, edges = _numbered(data)
     shapes = {"agent": "box", "entry": "box, peripheries=2", "flow": "hexagon", "tool": "ellipse", "open": "component"}
-    lines = ["digraph project {", "  rankdir=LR;"]
+    said = title(data["name"], data["description"])
+    lines = ["digraph project {", "  rankdir=LR;", *([f"  label={_quoted(said)};"] if said is not None else [])]
     lines += [f"  {number} [label={_quoted(name)}, shape={shapes[kind]}];" for (kind, name), number in ids.items()]
     lines += [
         f'  {start} -> {end} [label="{effect}{star}", style={_STYLES[effect]}];' for start, end, effect, star in edges

@@ -21,6 +21,9 @@ from llm_do.ui.text import call_text, shorten
 
 __all__ = ["event_line", "summary_line", "warning_line"]
 
+_BY = {"remembered": "by the answer to another", "cancelled": "since the run ended first"}
+"""How what settled a question is told, where its name isn't enough."""
+
 
 def event_line(event: Event) -> str | None:
     """One event as a line for `-v`.
@@ -51,7 +54,7 @@ def _said(event: Event) -> str | None:
             )
         case ApprovalResolvedEvent():
             said = "allowed" if event.decision == "allow" else "denied"
-            return f" ? {visible(event.tool_name)} {said} by {event.by}"
+            return f" ? {visible(event.tool_name)} {said} {_BY.get(event.by, f'by {event.by}')}"
         case RetryEvent():
             return f": retry {event.attempt} in {event.delay:g} s: {shorten(event.error)}"
         case HandoffEvent():

@@ -210,7 +210,8 @@ def seconds_text(seconds: float) -> str:
     """
     if seconds < 9.95:
         return f"{max(seconds, 0.0):.1f} s"
-    return f"{seconds:.0f} s" if seconds < 60 else f"{seconds // 60:.0f}:{seconds % 60:02.0f}"
+    minutes, left = divmod(round(seconds), 60)
+    return f"{minutes}:{left:02}" if minutes else f"{left} s"
 
 
 def usage_text(tokens: int, cost: float | None) -> list[str]:

@@ -64,6 +64,17 @@ def test_a_generator_that_ends_is_a_list(made: Callable[[], Any], expected: Any)
     assert (ended.status, ended.result) == ("success", expected)
 
 
+@pytest.mark.parametrize("said", [Iterator[int], AsyncIterator[int], Record, "Iterator[int]"])
+def test_what_a_tool_says_it_returns_may_be_anything(said: Any) -> None:
+    def go() -> Any:
+        """Count."""
+        return counting(2)
+
+    go.__annotations__["return"] = said
+    ended = result_of(go)
+    assert (ended.status, ended.result) == ("success", [0, 1])
+
+
 @pytest.mark.parametrize("function", [counting, counting_async, itertools.count])
 @pytest.mark.parametrize("inside", [False, True])
 def test_a_generator_without_an_end_is_cut(function: Callable[[], Any], inside: bool, tmp_path: Path) -> None:

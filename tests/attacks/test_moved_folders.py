@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,10 @@ def summary(root: Path, command: str, *, any_command: bool) -> str:
         ("mv evil lib", "person"),
         ("mv plain evil lib", "person"),
         ("mv agents other", "person"),
+        ("mv agents ../other", "person"),
+        ("mv src ../other", "person"),
+        ("mv agents plain/note.txt", "person"),
+        ("mv plain ../other", "ask"),
         ("mv plain agents", "ask"),
         ("mv plain other", "ask"),
         ("mv link other", "ask"),
@@ -69,10 +74,35 @@ def test_programs_that_write_are_judged_by_all_they_reach(root: Path, command: s
     assert summary(root, command, any_command=True) == expected
 
 
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("mv ../agents .", "person"),
+        ("mv ../agents made", "person"),
+        ("mv ../link made", "person"),
+        ("mv ../evil/tools.py .", "ask"),
+        ("mv ../agents ../others", "ask"),
+    ],
+)
+def test_a_folder_that_comes_from_outside_is_for_a_person(root: Path, command: str, expected: str) -> None:
+    assert summary(root / "plain", command, any_command=False) == expected
+
+
 def test_a_folder_too_large_to_look_through_is_for_a_person(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("llm_do.toolsets.filesystem.protection._MOST_LOOKED_AT", 3)
     for number in range(4):
         (root / "plain" / f"{number}").touch()
+    assert summary(root, "mv plain other", any_command=False) == "person"
+
+
+def test_a_folder_too_deep_to_look_through_is_for_a_person(root: Path) -> None:
+    at = os.open(root / "plain", os.O_RDONLY)
+    for _ in range(20):
+        os.mkdir("d" * 250, dir_fd=at)
+        below = os.open("d" * 250, os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = below
+    os.close(at)
     assert summary(root, "mv plain other", any_command=False) == "person"
 
 

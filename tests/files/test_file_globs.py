@@ -53,7 +53,7 @@ def test_a_glob_of_unreasonable_length_is_refused() -> None:
 
 def test_braces_are_alternatives() -> None:
     assert expand_braces("{a,b}/*.{c,d}") == ["a/*.c", "a/*.d", "b/*.c", "b/*.d"]
-    assert expand_braces("{a,{b,c}}") == ["a", "b", "a", "c"] or set(expand_braces("{a,{b,c}}")) == {"a", "b", "c"}
+    assert expand_braces("{a,{b,c}}") == ["a", "b", "a", "c"]
     assert expand_braces("{a}{") == ["{a}{"]
 
 

@@ -311,6 +311,12 @@ def test_moving_and_deleting_take_the_link_itself(root: Root, outside: Path) -> 
     assert (root.path / "a/file.txt").read_bytes() == b"inside"
 
 
+def test_a_file_that_is_not_there_to_be_moved_is_named(root: Root) -> None:
+    with pytest.raises(FileRefusedError, match=r"^missing: there is no such file") as caught:
+        root.move("missing", "b/moved")
+    assert caught.value.reason == "missing"
+
+
 def test_a_guard_is_asked_before_anything_is_made(root: Root) -> None:
     def no(trail: tuple[str, ...]) -> None:
         raise FileRefusedError(trail[-1], "no", reason="protected")

@@ -99,6 +99,39 @@ def test_a_tree_is_bounded_and_says_so(root: Root) -> None:
     assert tree.stopped is None
 
 
+def test_what_is_ignored_counts_for_the_bounds_too(root: Root) -> None:
+    fill(root, *(f"{n}.log" for n in range(30)))
+    root.write(".gitignore", b"*.log\n")
+    tree = Tree(root, max_entries=5)
+    assert paths(tree) == [".gitignore"]
+    assert tree.stopped == "there are more than 5 files and folders"
+    tree = Tree(root, ignore=["*"], max_seconds=0)
+    assert paths(tree) == []
+    assert tree.stopped == "it took longer than 0 seconds"
+
+
+def test_a_folder_is_cut_only_when_it_holds_more_than_the_most(root: Root, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("llm_do.files.tree._MAX_IN_FOLDER", 3)
+    fill(root, "a", "b", "c")
+    tree = Tree(root)
+    assert (paths(tree), tree.stopped) == (["a", "b", "c"], None)
+    fill(root, "d")
+    assert (len(paths(tree)), tree.stopped) == (3, ". holds more than 3 names")
+
+
+def test_a_gitignore_may_begin_with_a_byte_order_mark(root: Root) -> None:
+    fill(root, "a.log", "b")
+    root.write(".gitignore", b"\xef\xbb\xbf*.log\n")
+    assert paths(Tree(root)) == [".gitignore", "b"]
+
+
+def test_of_a_gitignore_that_is_too_long_no_half_line_counts(root: Root, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("llm_do.files.tree._MAX_IGNORE_BYTES", 7)
+    fill(root, "a.log", "b", "x")
+    root.write(".gitignore", b"x\ny\nz\n*.log\n")
+    assert paths(Tree(root)) == [".gitignore", "a.log", "b"]
+
+
 def test_a_very_deep_tree_ends(root: Root) -> None:
     root.make_directory("/".join(["d"] * 150))
     tree = Tree(root)

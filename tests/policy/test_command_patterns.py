@@ -6,7 +6,7 @@ import pytest
 
 from llm_do.policy.matching import matches
 from llm_do.policy.pattern import parse_pattern
-from llm_do.policy.rules import naive_split
+from llm_do.policy.proofs import naive_split
 from llm_do.policy.values import ToolCallInfo
 
 

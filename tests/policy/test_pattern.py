@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from llm_do.policy.hints import allow_hint, proposals
 from llm_do.policy.matching import covers, is_unresolved, matches, see
 from llm_do.policy.pattern import Pattern, PatternError, parse_pattern
 from llm_do.policy.values import ToolCallInfo
@@ -148,6 +149,10 @@ def test_a_path_pattern_does_not_allow(pattern: str, path: str | None) -> None:
         ("write_file(*)", "a/b"),
         ("write_file(secrets/**)", None),
         ("write_file(path=x, content=*key*)", "other"),
+        ("write_file(M\u00fcller/**)", "Mu\u0308ller/key"),
+        ("write_file(Mu\u0308ller/*.md)", "m\u00dcller/a.md"),
+        ("write_file(caf?)", "cafe\u0301"),
+        ("write_file(caf??)", "cafe\u0301"),
     ],
 )
 def test_a_rule_that_denies_reads_a_path_widely(pattern: str, path: str | None) -> None:
@@ -157,6 +162,26 @@ def test_a_rule_that_denies_reads_a_path_widely(pattern: str, path: str | None) 
 def test_a_rule_that_denies_leaves_other_paths_alone() -> None:
     assert not denies("write_file(secrets/**)", on_path("notes/secrets"))
     assert not denies("write_file(.)", on_path("notes"))
+
+
+def test_blanks_beside_the_equals_sign_mean_nothing() -> None:
+    call = ToolCallInfo("send", {"to": "ann", "kind": "mail"}, primary="to")
+    assert parse_pattern("send( to = a* , kind =mail)").named == parse_pattern("send(to=a*, kind=mail)").named
+    assert allows("send(to = a*)", call)
+    assert denies("send(kind = mail)", call)
+
+
+def test_a_path_through_a_link_is_allowed_by_where_it_is_and_denied_by_every_name() -> None:
+    call = ToolCallInfo("write_file", {}, primary="path", resolved={"path": ("now/a", "way/a", "releases/1/a")})
+    assert allows("write_file(releases/**)", call)
+    assert not allows("write_file(now/**)", call)
+    for rule in ("write_file(now/**)", "write_file(way)", "write_file(path=releases/*/a)"):
+        assert denies(rule, call)
+    assert not denies("write_file(a)", call)
+    assert not is_unresolved(call)
+    assert is_unresolved(ToolCallInfo("write_file", {}, primary="path", resolved={"path": ()}))
+    assert allow_hint(call) == "write_file(releases/1/a)"
+    assert proposals(call)[1] == "main:write_file(releases/1/**)"
 
 
 def test_every_end_of_a_move_has_to_be_allowed_and_one_is_enough_to_deny() -> None:
@@ -183,6 +208,8 @@ def test_values_that_are_no_text_are_compared_as_json() -> None:
     assert allows('send(to=\'["ann","bob"]\')', call)
     assert not allows("send(to=ann)", call)
     assert denies("send(to=ann)", call)
+    assert denies("send(to=bob)", ToolCallInfo("send", {"to": [{"mail": [{"of": "Bob"}]}]}))
+    assert not denies("send(to=bob)", ToolCallInfo("send", {"to": [{"mail": [{"bob": "ann"}]}]}))
     assert not allows("send(odd=*)", call)
     assert denies("send(odd=x)", call)
 

@@ -1,15 +1,11 @@
-"""A project's rules: reading them, their proofs, and the ones that grant too much."""
+"""A project's rules, read into a policy."""
 
 from __future__ import annotations
 
 import pytest
 
-from llm_do.policy.pattern import PatternError, parse_pattern
-from llm_do.policy.rules import Policy, Rule, broad, build_policy, option_rules, proofs
-
-
-def rule(text: str, effect: str = "allow", **examples: tuple[str, ...]) -> Rule:
-    return Rule(effect, parse_pattern(text), text, path=("approvals", effect, 0), **examples)  # type: ignore[arg-type]
+from llm_do.policy.pattern import PatternError
+from llm_do.policy.rules import Policy, build_policy, option_rules
 
 
 def test_everything_that_approvals_say_is_read() -> None:
@@ -55,109 +51,3 @@ def test_option_rules_name_the_option_and_reject_what_is_no_pattern() -> None:
     assert [(one.effect, one.place) for one in option_rules("deny", ["a", "b(x)"])] == [("deny", "--deny")] * 2
     with pytest.raises(PatternError):
         option_rules("deny", ["a("])
-
-
-def test_a_rule_whose_examples_hold_has_no_fault() -> None:
-    for good in (
-        rule(
-            "shell(git log *)",
-            allows=("git log -3", "git log"),
-            refuses=("git log --output=x", "git -C / log", "git log; rm x", "git log | rm x", ""),
-        ),
-        rule("shell(command=git log *)", allows=("git log",), refuses=("git push",)),
-        rule("shell(rm *)", "deny", allows=("ls",), refuses=("rm x", "env rm x", "ls; x")),
-        rule("write_file(reports/**)", allows=("reports/a/b",), refuses=("x", "reports/../x", "/reports/a", "~/x")),
-        rule("docs_write_file(*.md)", "ask", allows=("a.txt",), refuses=("a.md", "../x")),
-        rule("writer:send(to=*@a.org, kind=mail)", allows=("to=x@a.org, kind=mail",), refuses=("to=x, kind=mail",)),
-        rule("main/writer:send(to=ann)", allows=("ann",), refuses=("bob",)),
-        rule("send(*)", allows=("ann",)),
-        rule("send", allows=("anything",)),
-    ):
-        assert proofs(good) == ()
-
-
-def test_a_wrong_example_is_a_fault_at_its_own_place() -> None:
-    faults = proofs(rule("shell(git log *)", allows=("git log", "git push"), refuses=("git log -3",)))
-    assert [(fault.path, fault.message) for fault in faults] == [
-        (
-            ("approvals", "allow", 0, "allows", 1),
-            "the rule shell(git log *) does not allow 'git push', which stands under allows",
-        ),
-        (
-            ("approvals", "allow", 0, "refuses", 0),
-            "the rule shell(git log *) would allow 'git log -3', which stands under refuses",
-        ),
-    ]
-    deny = proofs(rule("shell(rm *)", "deny", allows=("rm x",), refuses=("ls",)))
-    assert [fault.message for fault in deny] == [
-        "the rule shell(rm *) would deny 'rm x', which stands under allows",
-        "the rule shell(rm *) does not deny 'ls', which stands under refuses",
-    ]
-
-
-def test_an_example_of_another_shape_than_the_rule_is_a_fault() -> None:
-    for example in ("ann", "to=ann", "to=(", "to=a, kind=b, more=c"):
-        (fault,) = proofs(rule("send(to=*, kind=*)", allows=(example,)))
-        assert "doesn't fit" in fault.message
-
-
-def test_an_example_written_as_a_whole_call_is_never_right_by_accident() -> None:
-    (fault,) = proofs(rule("write_file(out/**)", allows=("write_file(out/minutes.md)",)))
-    assert fault.hint == "an example is the argument alone: write 'out/minutes.md'"
-    (fault,) = proofs(rule("shell(git *)", refuses=("shell(git push)",)))
-    assert fault.hint == "an example is the argument alone: write 'git push'"
-    assert proofs(rule("shell(git log *)", refuses=("shell(git push)", "other(x)"))) == ()
-
-
-def test_an_example_of_a_wrong_outcome_says_what_examples_are() -> None:
-    (fault,) = proofs(rule("write_file(out/**)", allows=("in/minutes.md",)))
-    assert fault.hint == "correct the rule or the example, which is the argument alone, without the tool's name"
-    (fault,) = proofs(rule("lend(member=ann)", allows=("title=Emma, member=ann",)))
-    assert fault.hint == "correct the rule or the example, which is the text of member alone, without the tool's name"
-
-
-def test_examples_are_parsed_by_the_callers_parser() -> None:
-    def split(line: str) -> tuple[tuple[str, ...], ...]:
-        return (tuple(line.split("+")),)
-
-    assert proofs(rule("run(git log *)", allows=("git+log+-3",)), kind="command", split=split) == ()
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "*",
-        "*(*)",
-        "agent:*",
-        "*(path=*)",
-        "shell",
-        "shell(*)",
-        "shell(**)",
-        "git_shell(*)",
-        "shell(command=*)",
-        "shell(cwd=docs)",
-        "shell(* log)",
-        "shell(git *)",
-        "shell(git log * | sh *)",
-        "shell(env *)",
-        "shell(/usr/bin/env *)",
-        "shell(xargs grep *)",
-        "shell(python *)",
-    ],
-)
-def test_a_rule_that_grants_more_than_a_reader_expects_is_broad(text: str) -> None:
-    assert broad(rule(text))
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["send", "send(*)", "write_file(**)", "shell(git log *)", "shell(ls *)", "shell(env)", "shell(python x.py *)"],
-)
-def test_a_rule_that_grants_what_it_says_is_not_broad(text: str) -> None:
-    assert not broad(rule(text))
-
-
-def test_only_a_rule_that_allows_can_be_broad() -> None:
-    assert not broad(rule("*", "deny"))
-    assert not broad(rule("shell(*)", "ask"))
-    assert broad(rule("run(*)"), "command")

@@ -38,6 +38,31 @@ def manifest(entry: object = "main", **keys: object) -> dict[str, object]:
     return {"version": 1, "entry": entry, "agent_files": ["*.agent"], **keys}
 
 
+MAIN = agent("main", "tools: [add]")
+TOOLS = "def add(a: int, b: int) -> int:\n    return a + b\nTOOLS = [add]\n"
+MODELS = """
+from llm_do import AgentArgs
+from dataclasses import dataclass
+class Pitch(AgentArgs):
+    company: str
+@dataclass
+class Verdict:
+    good: bool
+class Odd: pass
+LIMIT = 3
+def helper(): ...
+"""
+
+
+def project(entry: object = "main", /, tools: str = TOOLS, main: str = MAIN, **keys: object) -> dict[str, object]:
+    """A project with an agent and a file with a tool; keys are the manifest's."""
+    return {
+        "project.json": manifest(entry, python_files=["*.py"], **keys),
+        "main.agent": main,
+        "tools.py": tools,
+    }
+
+
 def found(report: LinkReport) -> list[tuple[str, str, int, int]]:
     """What was found, reduced to code, file, line and column."""
     return [(item.code, item.file, item.line, item.column) for item in report.diagnostics]

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
+import select
 import tempfile
-import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,13 +93,14 @@ class Lively:
 
     report: Checked
     stderr: str
-    mark: Path
-    ended: float
+    line: int
 
 
 @pytest.fixture(scope="module")
-def lively(tmp_path_factory: pytest.TempPathFactory) -> Lively:
-    root, mark = tmp_path_factory.mktemp("lively"), tmp_path_factory.getbasetemp() / "alive"
+def lively(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lively]:
+    root = tmp_path_factory.mktemp("lively")
+    os.mkfifo(root / "line")  # who has its other end open is alive
+    line = os.open(root / "line", os.O_RDONLY | os.O_NONBLOCK)
     write_files(
         root,
         {
@@ -109,7 +108,13 @@ def lively(tmp_path_factory: pytest.TempPathFactory) -> Lively:
             "project.json": manifest(python_files=["tools.py", "a.py", "b.py", "c.py"]),
             "a.py": "input()\n",
             "b.py": "import tools\nprint('hello')\n",
-            "c.py": f"import subprocess\nsubprocess.Popen(['sh', '-c', 'sleep 2; touch {mark}'])\n",
+            "c.py": """
+                import subprocess
+                started = subprocess.Popen(
+                    ["sh", "-c", "echo; sleep 60"], stdout=subprocess.PIPE, stderr=open("line", "wb")
+                )
+                started.stdout.readline()
+                """,
             "json.py": "raise SystemExit(3)\n",
         },
     )
@@ -123,7 +128,9 @@ def lively(tmp_path_factory: pytest.TempPathFactory) -> Lively:
             os.dup2(ours, 2)
             os.close(ours)
         stderr.seek(0)
-        return Lively(report, stderr.read().decode(), mark, time.monotonic())
+        said = stderr.read().decode()
+    yield Lively(report, said, line)
+    os.close(line)
 
 
 def test_a_file_that_reads_from_stdin_finds_nothing_there(lively: Lively) -> None:
@@ -141,11 +148,10 @@ def test_a_module_in_the_working_directory_is_never_imported_instead_of_ours(liv
     assert [(code, file) for code, file, _ in codes(lively.report)] == [("LD302", "a.py")]
 
 
-@pytest.mark.slow
 def test_what_was_started_by_a_file_ends_with_the_check(lively: Lively) -> None:
-    wait = max(lively.ended + 2.5 - time.monotonic(), 0)
-    subprocess.run([sys.executable, "-c", f"import time; time.sleep({wait})"], check=True)
-    assert not lively.mark.exists()
+    ended, _, _ = select.select([lively.line], [], [], 30)
+    assert ended
+    assert os.read(lively.line, 1) == b""
 
 
 def test_a_project_without_python_files_is_linked_here(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:

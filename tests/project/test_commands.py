@@ -12,7 +12,7 @@ import pytest
 
 import llm_do
 from llm_do.spec.editor_schema import agent_schema, project_schema
-from llm_do.ui.graph import dot, mermaid
+from llm_do.ui.graph import dot, mermaid, permissions
 from tests.project.conftest import Make, agent, manifest
 
 AGENTS = {
@@ -67,6 +67,23 @@ def test_warnings_count_when_asked_to(make: Make, strict: list[str], code: int) 
     done = run(root, "check", "--format", "github", *strict)
     assert done.returncode == code
     assert done.stdout.startswith("::warning file=project.json,line=1,endLine=1,col=")
+
+
+def test_a_project_is_shown_by_the_name_and_description_of_its_manifest(make: Make) -> None:
+    named = manifest(name='The "desk"', description="Answers\nquestions.\u202e")
+    root = make({**AGENTS, "project.json": named, "main.agent": agent("main", "model: test")})
+    title = 'The "desk": Answers questions.\\u202e'
+    done = run(root, "check")
+    assert (done.stdout, done.stderr) == ("", f"{title}\nno errors\n")
+    assert run(root, "graph").stdout == f"{title}\nmain  test\n"
+    data = json.loads(run(root, "graph", "--format", "json").stdout)
+    assert (data["name"], data["description"]) == ('The "desk"', "Answers\nquestions.\u202e")
+    assert run(root, "run", "hello").returncode == 0
+    listed = run(root, "runs", "list")
+    assert (listed.stderr, listed.stdout.count("\n")) == (f"{title}\n", 1)
+    assert permissions(data).splitlines()[0] == title
+    assert mermaid(data).splitlines()[1].startswith('title: "The \\"desk\\": Answers')
+    assert '  label="The \\"desk\\": Answers' in dot(data)
 
 
 def test_a_graph_is_drawn_for_people_and_for_programs(make: Make) -> None:

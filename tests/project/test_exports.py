@@ -188,6 +188,11 @@ def test_agents_are_exported_under_their_names(make: Make) -> None:
         ),
         ("def f(): ...\nTOOLS = {'look up': f}", ("LD209", 2, 10, "'look up' can't be the name of a tool")),
         ("def f(): ...\nTOOLS = {7: f}", ("LD209", 2, 1, "TOOLS has a key that is not a name: 7")),
+        (
+            "from functools import partial\nTOOLS = {'two': partial(int, '2')}",
+            ("LD305", 2, 10, "TOOLS['two'] holds a partial, which is not a function or a tool object"),
+        ),
+        ("def f(): ...\nTOOLS = {'': f}", ("LD209", 2, 10, "'' can't be the name of a tool")),
         ("def grüße(): ...\n__all__ = ['grüße']", ("LD209", 2, 12, "'grüße' can't be the name of a tool")),
     ],
 )

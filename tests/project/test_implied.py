@@ -31,6 +31,11 @@ def test_a_bare_folder_lists_its_agents_and_the_usual_python_files(make: Make) -
     assert [path.name for path in project.python_files] == ["schemas.py", "tools.py"]
 
 
+def test_a_folder_named_like_an_agent_is_none(make: Make) -> None:
+    project = link(make({"x.agent": agent("greeter"), "old.agent/notes.txt": "", "tools.py/notes.txt": ""}))
+    assert list(project.registry) == ["greeter"]
+
+
 def test_the_only_agent_of_a_bare_folder_is_the_entry(make: Make) -> None:
     assert link(make({"x.agent": agent("greeter")})).entry.name == "greeter"
 
@@ -133,6 +138,35 @@ def test_python_files_and_toolsets_that_nothing_uses_are_warned_of(checked: Chec
         ("LD802", "old_tools.py", "nothing uses what old_tools.py exports"),
         ("LD803", "project.json", "no agent lists the toolset `docs`"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("statement", "warned"),
+    [
+        ("import lib.parts", []),
+        ("import lib.parts as other", []),
+        ("from lib import parts", []),
+        ("from lib.parts import *", []),
+        ("def late():\n    import lib.parts", []),
+        ("from lib import other_parts", ["lib/parts.py"]),
+        ("import parts_of_lib", ["lib/parts.py"]),
+    ],
+)
+def test_a_python_file_that_another_one_imports_is_used(checked: Checked, statement: str, warned: list[str]) -> None:
+    files = {
+        "project.json": manifest(python_files=["tools.py", "lib/*.py"]),
+        "main.agent": agent("main", "tools: [add]"),
+        "tools.py": f"{statement}\ndef add(a: int): ...\nTOOLS = [add]",
+        "lib/parts.py": "",
+        "lib/other_parts.py": "from . import inner",
+        "lib/inner.py": "",
+        "lib/__init__.py": "",
+        "parts_of_lib.py": "import lib.other_parts",
+    }
+    report = checked(files)
+    unused = [item.file for item in report.diagnostics if item.code == "LD802" and item.file != "lib/other_parts.py"]
+    assert unused == warned
+    assert [item for item in report.diagnostics if item.code != "LD802"] == []
 
 
 def test_a_missing_environment_variable_of_a_toolset_is_told(checked: Checked, monkeypatch: pytest.MonkeyPatch) -> None:

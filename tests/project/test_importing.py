@@ -293,6 +293,18 @@ def test_modules_can_go_while_another_thread_imports(make: Make, monkeypatch: py
     assert "imported_meanwhile" in sys.modules
 
 
+def test_a_file_that_fails_when_it_is_imported_later_is_tried_again(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = "def late():\n    import config\n    return config.KEY"
+    files = load(make({"tools.py": code, "config.py": "import os\nKEY = os.environ['UNLIKELY_KEY']"}), "tools.py")
+    monkeypatch.delenv("UNLIKELY_KEY", raising=False)
+    with pytest.raises(KeyError):
+        call(files, "tools.py", "late")
+    monkeypatch.setenv("UNLIKELY_KEY", "x")
+    assert call(files, "tools.py", "late") == "x"
+
+
 def test_a_missing_module_of_the_project_is_named_as_its_author_knows_it(make: Make) -> None:
     root = make({"tools.py": "import lib.gone", "lib/x.py": ""})
     (item,) = load(root, "tools.py").diagnostics

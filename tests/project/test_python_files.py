@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import warnings
+
 import pytest
 
-from llm_do.project.python_files import load_python_files
+from llm_do.project.python_files import load_python_files, run_user_code
 from tests.project.conftest import Make
 
 
@@ -98,6 +100,19 @@ def test_an_interrupt_while_importing_is_an_interrupt(make: Make) -> None:
     root = make({"tools.py": "raise KeyboardInterrupt"})
     with pytest.raises(KeyboardInterrupt):
         load_python_files(root, [root / "tools.py"])
+
+
+def test_warnings_are_errors_again_when_several_threads_have_run_code_of_projects() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        before = list(warnings.filters)
+        first, second = run_user_code(), run_user_code()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert warnings.filters[0][0] == "default"
+        second.__exit__(None, None, None)
+        assert warnings.filters == before
 
 
 def test_the_error_of_a_missing_library_says_what_to_do(make: Make) -> None:

@@ -7,11 +7,18 @@ import tempfile
 import time
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from llm_do.project.agents import AgentSpec
+from llm_do.project.flow_checks import flow_faults
+from llm_do.project.flows import FlowSpec
+from llm_do.project.inputs import PromptInput
 from llm_do.project.linker import LinkReport, check
+from llm_do.project.registry import Registered
+from llm_do.spec.flow_expression import parse_flow
 from tests.project.conftest import Make, agent, manifest
 
 LOOSE = settings(suppress_health_check=list(HealthCheck))
@@ -80,6 +87,45 @@ def test_aliases_that_would_multiply_to_billions_are_refused_at_once(make: Make)
     assert [item.code for item in found] == ["LD113"]
     assert spent < 2
     assert peak < 20_000_000
+
+
+def test_names_that_nothing_has_do_not_take_long_however_many_they_are(make: Make) -> None:
+    names = [f"step_{n}" for n in range(1000)]
+    root = make(
+        {
+            "project.json": manifest(
+                python_files=["broken.py"],
+                flows={"all": {"mode": "workflow", "flow": " >> ".join(names)}},
+            ),
+            "main.agent": agent("main", f"tools: [{', '.join(names)}]"),
+            "broken.py": f"({'some words ' * 20_000}",
+        }
+    )
+    start = time.process_time()
+    found = check(root).diagnostics
+    assert time.process_time() - start < 4
+    assert [item.code for item in found].count("LD201") == 2000
+
+
+def test_flows_that_share_members_are_each_looked_at_once() -> None:
+    class Counted(dict[str, Registered]):
+        asked = 0
+
+        def get(self, name: str, default: Any = None) -> Any:
+            self.asked += 1
+            return super().get(name, default)
+
+    layers = 12
+    names = Counted(main=Registered("main", "agent", AgentSpec("main")))
+    for layer in range(layers):
+        below = "main" if layer == 0 else f"a{layer - 1} | b{layer - 1}"
+        for side in "ab":
+            flow = FlowSpec(f"{side}{layer}", tree=parse_flow(below))
+            names[flow.name] = Registered(flow.name, "flow", flow)
+    top: FlowSpec = names[f"a{layers - 1}"].value
+    assert list(flow_faults(top, names)) == []
+    assert top.input_model(names) is PromptInput
+    assert names.asked < 20 * layers
 
 
 def test_many_agents_that_list_each_other_are_linked_in_time_that_grows_with_their_number(make: Make) -> None:

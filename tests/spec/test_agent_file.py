@@ -241,6 +241,27 @@ def test_faulty_parts_are_left_out_and_the_rest_is_there() -> None:
     assert parsed.body == "Body"
 
 
+@pytest.mark.parametrize(
+    ("frontmatter", "tools", "toolsets"),
+    [
+        ("tools: [no, a, 1, '', b, yes, c]", ["a", "b", "c"], []),
+        (
+            "toolsets: [no, a, {b: {prefix: 5}}, {c: 1}, d, {e: {}, f: {}}, {g: {include: [1, x]}}]",
+            [],
+            ["a", "b", "d", "g"],
+        ),
+        ("toolsets: {a: {}, '': 5, b: {include: [1]}}", [], ["a", "b"]),
+        ("tools: [1, a]\ntoolsets: [1, a, 2]\nhandoffs: [1]", ["a"], ["a"]),
+    ],
+)
+def test_whatever_is_left_out_of_a_list_the_right_ones_are_left(
+    frontmatter: str, tools: list[str], toolsets: list[str]
+) -> None:
+    value = parse_agent(f"---\nname: a\n{frontmatter}\n---\n", "a.agent").value
+    assert value is not None
+    assert (value.tools, [name for name, _, _ in value.toolset_uses()]) == (tools, toolsets)
+
+
 def test_an_agent_without_a_usable_name_has_no_value() -> None:
     assert parse_agent("---\nname: a b\ntools: [x]\n---\n", "a.agent").value is None
 

@@ -54,6 +54,14 @@ TOLD = [
         event(events.ApprovalResolvedEvent, tool_name="add", tool_call_id="t", decision="deny", by="person"),
         "main ? add denied by person",
     ),
+    (
+        event(events.ApprovalResolvedEvent, tool_name="add", tool_call_id="t", decision="allow", by="remembered"),
+        "main ? add allowed by the answer to another",
+    ),
+    (
+        event(events.ApprovalResolvedEvent, tool_name="add", tool_call_id="t", decision="deny", by="cancelled"),
+        "main ? add denied since the run ended first",
+    ),
     (event(events.RetryEvent, attempt=1, delay=0.5, error="429"), "main: retry 1 in 0.5 s: 429"),
     (event(events.HandoffEvent, source="main", target="b", reason="why"), "main: handed over to b: why"),
     (event(events.UsageEvent, usage={}), None),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pyte
@@ -164,14 +165,22 @@ def test_whatever_is_called_the_tree_fits(texts: list[str], columns: int) -> Non
     assert all(sum(map(width, line)) < columns and "\n" not in line and "\x1b" not in line for line in drawn)
 
 
-@given(st.text(max_size=200))
+@given(st.text(max_size=200), st.booleans())
 @settings(max_examples=100, deadline=None)
-def test_drawn_markdown_does_nothing_to_the_terminal_and_keeps_its_words(text: str) -> None:
-    drawn = rendered(f"# {text}", 80)
+def test_drawn_markdown_does_nothing_to_the_terminal_but_set_styles(text: str, color: bool) -> None:
+    drawn = re.sub(r"\x1b\[[0-9;]*m", "", rendered(f"# {text}", 80, color=color))
 
-    assert all(char == "\n" or char.isprintable() for char in drawn.replace("\x1b[1m", "").replace("\x1b[0m", "")) or (
-        "\x1b" in drawn and "\x1b[2" not in drawn
-    )
+    assert all(char == "\n" or char.isprintable() for char in drawn)
+
+
+@given(st.lists(st.text("abcäß漢", min_size=1, max_size=12), min_size=1, max_size=30), st.integers(25, 90))
+@settings(max_examples=60, deadline=None)
+def test_drawn_markdown_keeps_its_words_and_fits(words: list[str], columns: int) -> None:
+    drawn = rendered(f"**{words[0]}** {' '.join(words[1:])}", columns)
+
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", drawn)
+    assert plain.split() == words
+    assert all(sum(map(width, line)) <= columns for line in plain.split("\n"))
 
 
 def test_markdown_is_drawn_and_what_is_none_stays_as_it_is() -> None:
@@ -199,3 +208,4 @@ def test_the_locale_says_whether_trees_have_lines(environ: dict[str, str], wante
 
 def test_durations_are_short() -> None:
     assert [seconds_text(value) for value in (-1, 0.04, 9.94, 59.4, 61)] == ["0.0 s", "0.0 s", "9.9 s", "59 s", "1:01"]
+    assert [seconds_text(value) for value in (59.6, 119.7, 3599.5)] == ["1:00", "2:00", "60:00"]

@@ -25,8 +25,8 @@ TOOLS: dict[str, Code] = {
     "LD405": Code(
         "Not a tool",
         "error",
-        "No tool can be made of an exported function or object: a parameter's type has no JSON Schema, or the "
-        "parameters that it declares are none.",
+        "No tool can be made of a function or object: a parameter's type has no JSON Schema, the parameters that it "
+        "declares are none, or it has no name.",
     ),
     "LD406": Code(
         "Refused by a provider",
@@ -80,5 +80,11 @@ TOOLS: dict[str, Code] = {
         "warning",
         "A tool's parameter has no annotation. The schema that the model reads says nothing of it then, and whatever "
         "JSON it sends is passed on unchecked.",
+    ),
+    "LD416": Code(
+        "Unknown approval",
+        "error",
+        "What a tool says as its `approval` is none of allow, ask and deny. It would be neither denied nor asked about; "
+        "where only a run shows it, each call is denied.",
     ),
 }

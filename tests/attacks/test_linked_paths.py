@@ -1,0 +1,47 @@
+"""A rule that denies a path is not got round by another name of it: a link's own, where it leads, the whole path."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llm_do import Runtime
+from llm_do.toolsets.shell import configured
+from tests.support.runs import agent, carry_out, project_of
+from tests.support.scripted import call, script
+from tests.toolsets.shell.support import context
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "releases" / "1").mkdir(parents=True)
+    (tmp_path / "current").symlink_to("releases/1")
+    (tmp_path / "note.md").symlink_to("current/note.md")
+    return tmp_path
+
+
+def denied(root: Path, deny: str, tool: str = "write_file", toolset: Any = "filesystem_project", **args: Any) -> int:
+    main = agent("main", script(call(tool, args), "done"), toolsets=[toolset])
+    runtime = Runtime(project_of([main], root=root), approvals="approve_all", deny=[deny])
+    return len(carry_out(runtime).denials)
+
+
+@pytest.mark.parametrize("rule", ["current", "current/**", "releases/1/*.md", "Current/new.md"])
+@pytest.mark.parametrize("path", ["current/new.md", "./releases/../current/new.md", "{root}/current/new.md"])
+def test_a_path_through_a_link_is_denied_by_each_of_its_names(root: Path, rule: str, path: str) -> None:
+    assert denied(root, f"write_file({rule})", path=path.format(root=root), content="x") == 1
+    assert not (root / "current" / "new.md").exists()
+
+
+def test_a_link_at_the_end_of_links_is_denied_by_all_on_the_way(root: Path) -> None:
+    for rule in ("note.md", "current/note.md", "releases/**"):
+        assert denied(root, f"write_file({rule})", path="note.md", content="x") == 1
+    assert denied(root, "write_file(releases/2/**)", path="note.md", content="x") == 0
+
+
+def test_the_directory_of_a_command_is_denied_by_each_of_its_names(root: Path) -> None:
+    for rule in ("shell(cwd=current)", "shell(cwd=releases/**)"):
+        toolset = configured(context(root, "sh"))
+        assert denied(root, rule, "shell", toolset, command="touch new", cwd="current") == 1

@@ -1,0 +1,45 @@
+"""Numbers that are none: they keep no limit, so no tool that has said one gets them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import pytest
+
+from llm_do import Tool, Toolkit
+from tests.support.scripted import call
+from tests.toolkits.kits import play
+
+
+class Pay(Tool):
+    name = "pay"
+    description = "Pay."
+    parameters: ClassVar[Mapping[str, Any]] = {
+        "type": "object",
+        "properties": {"amount": {"type": "number", "minimum": 0, "maximum": 100}},
+        "required": ["amount"],
+    }
+
+    def __init__(self) -> None:
+        self.paid: list[float] = []
+
+    async def execute(self, **kwargs: Any) -> str:
+        self.paid.append(kwargs["amount"])
+        return "paid"
+
+
+@pytest.mark.parametrize("in_a_toolkit", [False, True])
+@pytest.mark.parametrize("amount", ["NaN", "Infinity", "-Infinity", "1e999", "100.5"])
+def test_a_limit_of_a_tools_schema_holds_for_every_number_that_a_model_can_write(
+    amount: str, in_a_toolkit: bool
+) -> None:
+    pay, kit = Pay(), Toolkit("kit")
+    kit.add_tool("pay", pay)
+    where: dict[str, Any] = {"kits": [kit]} if in_a_toolkit else {"tools": [pay]}
+
+    played = play(call("pay", f'{{"amount": {amount}}}'), call("pay", amount=1.5), "done", **where)
+
+    assert played.statuses == ["refused", "success"]
+    assert played.told[0].startswith("invalid arguments for pay: amount: ")
+    assert pay.paid == [1.5]
