@@ -64,7 +64,7 @@ NAMED_BY_THE_CONTRACT = {
 def imported_by(code: str) -> list[str]:
     """The heavy modules that are loaded after some code, in a fresh interpreter."""
     script = f"{code}\nimport json, sys\nprint(json.dumps([name for name in {HEAVY!r} if name in sys.modules]))"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=300)
     return json.loads(done.stdout.splitlines()[-1])
 
 

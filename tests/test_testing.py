@@ -1,3 +1,5 @@
+"""`llm_do.testing.play`: what it shows of a run, who answers questions, conversations, and what it refuses."""
+
 from __future__ import annotations
 
 import asyncio
@@ -194,3 +196,10 @@ def test_an_input_that_does_not_fit_in_the_middle_is_an_exception(talking: Path)
 def test_an_option_that_does_not_exist_is_told_before_anything_is_loaded(option: str, said: str) -> None:
     with pytest.raises(TypeError, match=re.escape(said)):
         play("nowhere", "x", **{option: 1})
+
+
+def test_answers_that_no_model_would_be_asked_for_are_refused(root: Path) -> None:
+    with pytest.raises(ValueError, match="give answers or a model"):
+        play(root, "x", answers=[{"text": "over"}], model="test")
+
+    assert play(root, "x", model="test", approvals="deny").status == "completed"

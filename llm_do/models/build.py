@@ -17,7 +17,7 @@ from pydantic_ai.providers import Provider, infer_provider, infer_provider_class
 
 from llm_do._frozen import frozen
 from llm_do.errors import ModelUnavailableError
-from llm_do.models.names import PROVIDERS
+from llm_do.models.names import PROVIDERS, is_http_address
 
 if TYPE_CHECKING:
     import httpx2
@@ -76,13 +76,26 @@ def address_of(provider: str, base_url: str | None, *, agent: str = "", file: st
         file: For errors.
 
     Raises:
-        ModelUnavailableError: A variable that it needs isn't set.
+        ModelUnavailableError: A variable that it needs isn't set, or doesn't hold what it should.
     """
     info = PROVIDERS[provider]
     own = bool(base_url)
     if not base_url and info.base_url:
         base_url = os.environ.get(info.base_url) or None
-    key = next((value for name in info.keys if (value := os.environ.get(name))), None)
+        if base_url is not None and not is_http_address(base_url):
+            raise ModelUnavailableError(
+                f"{info.base_url} is not an http address: {base_url!r}",
+                hint="write it with its scheme, such as http://localhost:8000/v1",
+                file=file,
+            )
+    variable = next((name for name in info.keys if os.environ.get(name)), None)
+    key = os.environ[variable] if variable is not None else None
+    if key is not None and not (key.isascii() and key.isprintable()):
+        raise ModelUnavailableError(
+            f"{variable} has a character in it that no key has, such as the end of a line",
+            hint=f"set {variable} to the key alone",
+            file=file,
+        )
     missing = [] if own else [name for name in info.needs if not os.environ.get(name)]
     if info.keys and not key and not info.keyless and not base_url:
         missing.insert(0, info.keys[0])
@@ -132,6 +145,14 @@ def make_provider(address: Address, client_for: ClientSource) -> AnyProvider:
         raise ModelUnavailableError(
             f"the provider {address.provider!r} can't be used: {error.message.partition(' To try Pydantic AI')[0]}",
             hint="set what it asks for, or name another model",
+        ) from error
+    except ModelUnavailableError:
+        raise
+    except Exception as error:  # a provider's own library looks for credentials, and says in its own way what it lacks
+        said = " ".join(str(error).split()) or type(error).__name__
+        raise ModelUnavailableError(
+            f"the provider {address.provider!r} can't be used: {said}",
+            hint="set up what it asks for, or name another model",
         ) from error
 
 

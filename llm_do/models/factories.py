@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from llm_do.errors import UsageError
-from llm_do.models.names import BUILT_IN, PROVIDERS, RENAMED
+from llm_do.models.names import BUILT_IN, LEFT_OUT, PROVIDERS, RENAMED
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
@@ -36,7 +36,7 @@ def register_model_factory(prefix: str, factory: ModelFactory) -> None:
     """
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9._-]*", prefix):
         raise UsageError(f"{prefix!r} can't be the prefix of a model's name", hint="use letters, digits, '.', '_', '-'")
-    if prefix in PROVIDERS or prefix in BUILT_IN or prefix in RENAMED:
+    if prefix in PROVIDERS or prefix in BUILT_IN or prefix in RENAMED or prefix in LEFT_OUT:
         raise UsageError(f"the prefix {prefix!r} belongs to a provider already", hint="register another prefix")
     _factories[prefix] = factory
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from pydantic_ai.exceptions import (
@@ -71,12 +71,14 @@ def is_passing(error: BaseException) -> bool:
     return isinstance(error, PASSING) or any(base.__name__ in BROKEN_OFF for base in type(error).__mro__)
 
 
-def explain_failure(error: Exception, model: str, *, agent: str = "", file: str | None = None) -> ModelError:
+def explain_failure(
+    error: Exception, model: str | Sequence[str], *, agent: str = "", file: str | None = None
+) -> ModelError:
     """Say what a failed request means.
 
     Args:
         error: What PydanticAI raised: a `ModelAPIError`, or a group of them from models tried in order.
-        model: The model's name, as it was chosen.
+        model: The model's name, as it was chosen; the names of all that were tried in order.
         agent: The agent's name.
         file: The agent's file.
 
@@ -88,8 +90,9 @@ def explain_failure(error: Exception, model: str, *, agent: str = "", file: str 
         return error
     if isinstance(error, FallbackExceptionGroup):
         members = [member for member in error.exceptions if isinstance(member, Exception)]
-        told = [explain_failure(member, _name_of(member, model), agent=agent, file=file) for member in members]
-        return _provider_error("; ".join(one.message for one in told), told[-1] if told else None)
+        told = [explain_failure(member, model, agent=agent, file=file) for member in members]
+        return _provider_error("; ".join(one.message for one in told), told[-1] if told else None, file)
+    model = _name_of(error, [model] if isinstance(model, str) else model)
     whose = f" for agent {agent!r}" if agent else ""
     said = _said(error)
     keys = PROVIDERS[split_name(model)[0]].keys if split_name(model)[0] in PROVIDERS else ()
@@ -112,16 +115,22 @@ def explain_failure(error: Exception, model: str, *, agent: str = "", file: str 
     return failed
 
 
-def _name_of(error: Exception, model: str) -> str:
-    return error.model_name if isinstance(error, ModelAPIError) else model
+def _name_of(error: Exception, names: Sequence[str]) -> str:
+    """The name of the one that failed, where several were tried."""
+    if len(names) == 1:
+        return names[0]
+    own = error.model_name if isinstance(error, ModelAPIError) else ""
+    return next((name for name in names if split_name(name)[1] == own), own or " or ".join(names))
 
 
-def _provider_error(message: str, last: ModelError | None) -> ProviderError:
-    return ProviderError(
+def _provider_error(message: str, last: ModelError | None, file: str | None) -> ProviderError:
+    failed = ProviderError(
         f"every model failed: {message}",
         hint=last.hint if last else None,
         status_code=last.status_code if isinstance(last, ProviderError) else None,
     )
+    failed.file = file
+    return failed
 
 
 def _hint(error: Exception) -> str | None:

@@ -66,7 +66,7 @@ def bounded_schema(schema: JsonSchema) -> dict[str, Any]:
         schema: A JSON Schema with its definitions.
 
     Raises:
-        ModelUnavailableError: The schema admits no finite answer.
+        ModelUnavailableError: The schema admits no finite answer, or refers to what isn't in it.
 
     Example:
         >>> bounded_schema({"type": "array", "items": {"type": "string"}})
@@ -119,10 +119,10 @@ def _node(schema: object, root: JsonSchema, stack: tuple[str, ...]) -> dict[str,
             alternatives = [each for each in found if each is not None]
             return {"anyOf": alternatives} if alternatives else None
     if "allOf" in node:
-        merged = {**node}
-        for each in cast("Sequence[JsonSchema]", merged.pop("allOf")):
-            merged.update(each)
-        return _node(merged, root, stack)
+        merged, references = _merged(node, root)
+        if any(stack.count(each) >= DEPTH for each in references):
+            return None
+        return _node(merged, root, (*stack, *references))
     kept: dict[str, Any] = {key: value for key, value in node.items() if key in KEPT}
     if "enum" in kept or "const" in kept:
         return {key: value for key, value in kept.items() if key in ("enum", "const")}
@@ -132,8 +132,39 @@ def _node(schema: object, root: JsonSchema, stack: tuple[str, ...]) -> dict[str,
 def _target(root: JsonSchema, reference: str) -> JsonSchema:
     target: Any = root
     for step in reference.removeprefix("#").strip("/").split("/") if reference != "#" else ():
-        target = cast("JsonSchema", target)[step.replace("~1", "/").replace("~0", "~")]
+        name = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(target, list) and name.isdecimal() and int(name) < len(cast("list[Any]", target)):
+            target = cast("list[Any]", target)[int(name)]
+        elif isinstance(target, Mapping) and name in target:
+            target = cast("JsonSchema", target)[name]
+        else:
+            target = None
+    if not isinstance(target, Mapping):
+        raise ModelUnavailableError(
+            f"the local model can't answer by a schema that refers to {reference!r}, which isn't in it",
+            hint="write out what it refers to, or name another model",
+        )
     return cast("JsonSchema", target)
+
+
+def _merged(node: JsonSchema, root: JsonSchema) -> tuple[dict[str, Any], list[str]]:
+    """A node and the parts of its `allOf` in one, and what they refer to.
+
+    Properties and what is required are those of all of them.
+    """
+    merged, references = {**node}, list[str]()
+    for part in cast("Sequence[JsonSchema]", merged.pop("allOf")):
+        reference = part.get("$ref")
+        each = {key: value for key, value in part.items() if key != "$ref"}
+        if isinstance(reference, str):
+            references.append(reference)
+            each = {**_target(root, reference), **each}
+        for key in ("properties", "required"):
+            if key in each and key in merged:
+                both = (merged[key], each[key])
+                each[key] = {**both[0], **both[1]} if key == "properties" else list(dict.fromkeys([*both[0], *both[1]]))
+        merged.update(each)
+    return merged, references
 
 
 def _typed(kept: dict[str, Any], node: JsonSchema, root: JsonSchema, stack: tuple[str, ...]) -> dict[str, Any] | None:
@@ -212,10 +243,12 @@ def _string(kept: dict[str, Any]) -> dict[str, Any]:
 def _number(kept: dict[str, Any]) -> dict[str, Any]:
     result: dict[str, Any] = {key: kept[key] for key in ("type", "multipleOf") if key in kept}
     bounds = {key: kept[key] for key in ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum") if key in kept}
-    if not any("inimum" in key for key in bounds):
-        bounds["minimum"] = -INTEGER
-    if not any("aximum" in key for key in bounds):
-        bounds["maximum"] = INTEGER
+    least = next((bounds[key] for key in ("minimum", "exclusiveMinimum") if key in bounds), None)
+    most = next((bounds[key] for key in ("maximum", "exclusiveMaximum") if key in bounds), None)
+    if least is None:
+        bounds["minimum"] = -INTEGER if most is None or most > -INTEGER else most - INTEGER
+    if most is None:
+        bounds["maximum"] = INTEGER if least is None or least < INTEGER else least + INTEGER
     if kept["type"] == "number":
         result.setdefault("multipleOf", STEP)
     return {**result, **bounds}

@@ -14,7 +14,6 @@ import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic_ai.exceptions import ModelTimeoutError
@@ -36,6 +35,7 @@ from llm_do.models.dialogue import (
 )
 from llm_do.models.engine import Generation, Prompt, check_runtime, engine_for
 from llm_do.models.grammar import JsonSchema
+from llm_do.models.names import expanded
 from llm_do.models.own_stream import OwnStream
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class LocalModel(Model[None]):
                 supports_image_input=False,
             )
         )
-        found = Path(path).expanduser() if path else weights.find()
+        found = expanded(path) if path else weights.find()
         if found is None:
             raise _missing()
         if not os.path.isfile(found):

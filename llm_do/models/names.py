@@ -5,6 +5,7 @@ Everything here is a pure function of its arguments. Building a model from a nam
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field
@@ -12,6 +13,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 from llm_do._frozen import frozen
 from llm_do.errors import ModelUnavailableError
@@ -28,6 +30,8 @@ __all__ = [
     "anchored",
     "check_name",
     "choose",
+    "expanded",
+    "is_http_address",
     "keys_at_hand",
     "local_server",
     "name_fault",
@@ -276,7 +280,31 @@ def anchored(name: str, root: Path) -> str:
     prefix, rest = split_name(name)
     if prefix not in ("script", "local") or not rest or "://" in rest:
         return name
-    return f"{prefix}:{root / Path(rest).expanduser()}"
+    return f"{prefix}:{root / expanded(rest)}"
+
+
+def expanded(path: str) -> Path:
+    """A path with `~` written out; a user that doesn't exist stays as they are written.
+
+    Example:
+        >>> expanded("~nobody-of-this-name/a.yaml").name
+        'a.yaml'
+    """
+    return Path(os.path.expanduser(path))  # noqa: PTH111 (pathlib's raises)
+
+
+def is_http_address(text: str) -> bool:
+    """Whether a server could be there.
+
+    Example:
+        >>> [is_http_address(text) for text in ("http://localhost:8000/v1", "http://", "localhost:8000", "http://a:b")]
+        [True, False, False, False]
+    """
+    try:
+        address = urlsplit(text)
+        return address.scheme in ("http", "https") and bool(address.hostname) and address.port != 0
+    except ValueError:
+        return False
 
 
 def local_server(rest: str) -> tuple[str, str]:

@@ -10,13 +10,12 @@ import os
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
 from llm_do.errors import ModelError, ModelUnavailableError
 from llm_do.models.factories import factory_for, registered_prefixes
-from llm_do.models.names import check_name, local_server, split_name
+from llm_do.models.names import BUILT_IN, check_name, expanded, is_http_address, local_server, split_name
 
 if TYPE_CHECKING:
     import httpx2
@@ -38,6 +37,7 @@ class _Shelf:
     """What is shared between the models of one event loop."""
 
     models: dict[Hashable, Model] = field(default_factory=dict[Hashable, "Model"])
+    names: dict[int, str] = field(default_factory=dict[int, str])
     providers: dict[Address, Provider[Any]] = field(default_factory=dict["Address", "Provider[Any]"])
     clients: dict[tuple[str, str | None], httpx2.AsyncClient] = field(
         default_factory=dict[tuple[str, "str | None"], "httpx2.AsyncClient"]
@@ -100,6 +100,15 @@ class ModelPool:
                 error.agent_path = error.agent_path or agent or None
                 raise
 
+    def name_of(self, model: Model) -> str:
+        """The name by which a model was asked for, for errors; what isn't made here, or runs here, says its own.
+
+        Args:
+            model: A model, none of a list of them.
+        """
+        with self._lock:
+            return self._shelf().names.get(id(model), model.model_name)
+
     async def aclose(self) -> None:
         """Close the HTTP clients of the running event loop; models given for it can't be used any more."""
         with self._lock:
@@ -155,6 +164,8 @@ class ModelPool:
                 shelf.models[key] = self._built_in(shelf, prefix, rest, agent)
             else:
                 shelf.models[key] = self._from_provider(shelf, prefix, rest, agent, file, base_url)
+            if prefix not in BUILT_IN:
+                shelf.names[id(shelf.models[key])] = name
         return shelf.models[key]
 
     def _built_in(self, shelf: _Shelf, prefix: str, rest: str, agent: str) -> Model:
@@ -166,13 +177,18 @@ class ModelPool:
             from llm_do.models.script import ScriptModel
             from llm_do.models.scriptfile import load_script
 
-            return ScriptModel(load_script(Path(rest)), agent)
+            return ScriptModel(load_script(expanded(rest)), agent)
         if prefix == "local" and not rest and "://" in (chosen := os.environ.get("LLM_DO_LOCAL_MODEL", "")):
             rest = chosen
         if "://" in rest:
             from llm_do.models.build import NO_KEY, Address
 
             url, name = local_server(rest)
+            if not is_http_address(url):
+                raise ModelUnavailableError(
+                    f"the server of the model 'local:{rest}' is at no http address",
+                    hint="write it whole, such as `local:http://localhost:8000/v1#NAME`",
+                )
             return self._at(shelf, Address("openai-chat", url, NO_KEY), name)
         from llm_do.models.local import LocalModel
 
@@ -215,7 +231,7 @@ def _base_url(settings: Mapping[str, object] | None, agent: str, file: str | Non
     value = (settings or {}).get("base_url")
     if value is None or value == "":
         return None
-    if not isinstance(value, str) or not value.startswith(("http://", "https://")):
+    if not isinstance(value, str) or not is_http_address(value):
         raise ModelUnavailableError(
             f"the base_url of agent {agent!r} is not an http address: {value!r}",
             hint="write it with its scheme, such as http://localhost:8000/v1",

@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from llm_do.errors import StoreError
+from llm_do.models.names import expanded
 
 __all__ = ["cache_dir", "configured", "find", "pull"]
 
@@ -39,7 +40,7 @@ def configured() -> str | None:
 def cache_dir() -> Path:
     """The folder in which llm-do keeps what it can fetch again; `LLM_DO_CACHE` names another."""
     if chosen := os.environ.get("LLM_DO_CACHE"):
-        return Path(chosen).expanduser()
+        return expanded(chosen)
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or str(Path.home() / "AppData" / "Local")
         return Path(base) / "llm-do" / "Cache"
@@ -55,7 +56,7 @@ def find() -> Path | None:
         The file; None when there is none, or when the variable names a file that isn't there.
     """
     if chosen := configured():
-        path = Path(chosen).expanduser()
+        path = expanded(chosen)
         return path if "://" not in chosen and os.path.isfile(path) else None
     kept = cache_dir() / NAME
     if _right_size(kept):

@@ -26,7 +26,7 @@ from llm_do.policy.values import ToolCallInfo
 from llm_do.runtime.local_folder import FOLDER, NOT_LINKED, is_linked, make_folder
 from llm_do.spec.json_nodes import parse_json
 
-__all__ = ["FILE", "Answers", "StoredAnswer", "add_call", "add_rule", "clear", "load", "revoke"]
+__all__ = ["FILE", "AnswerFault", "Answers", "StoredAnswer", "add_call", "add_rule", "clear", "load", "revoke"]
 
 FILE = f"{FOLDER}/approvals.json"
 """Where they are kept, below the project's root."""
@@ -65,16 +65,36 @@ class StoredAnswer:
 
 
 @frozen
+class AnswerFault:
+    """Something in the file that allows nothing.
+
+    Args:
+        message: What is wrong with it.
+        line: Where it stands; None for the whole file.
+
+    Example:
+        >>> print(AnswerFault("an answer is a rule or an object", 3))
+        .llm-do/approvals.json:3: an answer is a rule or an object
+    """
+
+    message: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        return f"{FILE}: {self.message}" if self.line is None else f"{FILE}:{self.line}: {self.message}"
+
+
+@frozen
 class Answers:
     """All that stands in the file.
 
     Args:
         stored: The answers, in the file's order.
-        faults: What is wrong with the others, each with its place; they allow nothing.
+        faults: What is wrong with the others; they allow nothing.
     """
 
     stored: tuple[StoredAnswer, ...] = ()
-    faults: tuple[str, ...] = ()
+    faults: tuple[AnswerFault, ...] = ()
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -98,7 +118,7 @@ def load(root: Path) -> Answers:
     """
     text, fault = _read(root)
     if fault is not None:
-        return Answers(faults=(fault,))
+        return Answers(faults=(AnswerFault(fault),))
     return _parsed(text) if text is not None else Answers()
 
 
@@ -108,29 +128,29 @@ def _read(root: Path) -> tuple[str | None, str | None]:
     try:
         data = Root(root).read(FILE, limit=LIMIT + 1)
         if len(data) > LIMIT:
-            return None, f"{FILE}: it is larger than {LIMIT} bytes"
+            return None, f"it is larger than {LIMIT} bytes"
         return data.decode("utf-8-sig"), None
     except FileRefusedError as error:
-        return None, f"{FILE}: {error.message}"
+        return None, error.why
     except (UnicodeDecodeError, OSError) as error:
-        return None, f"{FILE}: {error}"
+        return None, str(error)
 
 
 def _parsed(text: str) -> Answers:
     result = parse_json(text, FILE)
     if result.node is None or result.diagnostics:
-        return Answers(faults=tuple(f"{FILE}:{item.line}: {item.message}" for item in result.diagnostics))
+        return Answers(faults=tuple(AnswerFault(item.message, item.line) for item in result.diagnostics))
     data: object = result.node.data()
     if not isinstance(data, dict) or data.get("version") != 1 or not isinstance(data.get("allow"), list):
-        return Answers(faults=(f'{FILE}:1: it is not {{"version": 1, "allow": [...]}}',))
+        return Answers(faults=(AnswerFault('it is not {"version": 1, "allow": [...]}', 1),))
     stored: list[StoredAnswer] = []
-    faults: list[str] = []
+    faults: list[AnswerFault] = []
     for index, entry in enumerate(cast("list[object]", data["allow"])):
-        place = f"{FILE}:{result.node.place_of(('allow', index)).line}"
+        line = result.node.place_of(("allow", index)).line
         try:
-            stored.append(_answer(entry, place))
+            stored.append(_answer(entry, f"{FILE}:{line}"))
         except ValueError as error:
-            faults.append(f"{place}: {error}")
+            faults.append(AnswerFault(str(error), line))
     return Answers(tuple(stored), tuple(faults))
 
 
@@ -257,9 +277,9 @@ def _changing(root: Path) -> Generator[list[Any]]:
                 if json.dumps(entries) != before:
                     _write(root, entries)
                 return
-            fault = f"{FILE} can't be read"
+            fault = "it can't be read"
         if fault is not None:
-            raise StoreError(fault, hint=f"Correct {FILE}, or delete it.")
+            raise StoreError(f"{FILE}: {fault}", hint=f"Correct {FILE}, or delete it.")
         made: list[Any] = []
         yield made
         _write(root, made)

@@ -10,11 +10,12 @@ import inspect
 import itertools
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, TypeGuard, get_args
 
 from llm_do._frozen import frozen
 from llm_do.errors import error_text
-from llm_do.policy.values import ToolCallInfo
+from llm_do.policy.values import Decision, ToolCallInfo
+from llm_do.runtime.loops import being_cancelled
 
 __all__ = [
     "Answer",
@@ -23,13 +24,14 @@ __all__ = [
     "ApprovalMode",
     "ApprovalRequest",
     "Broker",
+    "Question",
     "RunApprovalPolicy",
 ]
 
 ApprovalMode = Literal["prompt", "approve_all", "reject_all"]
 
 Answer = Literal["once", "session", "always", "deny", "abort"]
-"""allow this call; allow it for the session, or for good; deny; end the run."""
+"""What a person may say: allow this call, allow it for the session, or for good, deny it, end the run."""
 
 
 @frozen
@@ -124,9 +126,26 @@ class RunApprovalPolicy:
         raise ValueError(f"approvals must be 'prompt', 'approve_all', 'reject_all' or a callback, not {approvals!r}")
 
 
+@frozen
+class Question:
+    """A question as it waits for its turn.
+
+    Args:
+        key: Run, agent path and digest of the call: questions with the same key are one.
+        known: What answers it without a person by now, None when nothing does; looked at when its turn has come.
+        request: Makes what the person is shown, when its turn has come.
+        keep: Keeps the answer, if it lasts, before the next question's turn comes.
+    """
+
+    key: tuple[str, str, str]
+    known: Callable[[], Decision | None]
+    request: Callable[[], Awaitable[ApprovalRequest]]
+    keep: Callable[[ApprovalDecision], None]
+
+
 @dataclass(slots=True, eq=False)
-class _Question:
-    task: asyncio.Task[ApprovalDecision]
+class _Open:
+    task: asyncio.Task[ApprovalDecision | Decision]
     waiters: int = 0
 
 
@@ -135,54 +154,76 @@ class Broker:
     """Puts questions to a person: first come, first served, one at a time, identical ones once.
 
     A question that nobody waits for any more is taken down. Every caller gets the one answer.
+
+    Args:
+        callback: Asks.
+        ids: Numbers for the questions; brokers that share a callback share them.
     """
 
     callback: ApprovalCallback
-    _open: dict[tuple[str, str, str], _Question] = field(
-        default_factory=dict[tuple[str, str, str], _Question], init=False
-    )
+    ids: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+    _open: dict[tuple[str, str, str], _Open] = field(default_factory=dict[tuple[str, str, str], _Open], init=False)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
-    _ids: itertools.count[int] = field(default_factory=lambda: itertools.count(1), init=False)
 
     def next_id(self) -> str:
         """An id for a new question."""
-        return f"q{next(self._ids)}"
+        return f"q{next(self.ids)}"
 
-    async def ask(self, request: ApprovalRequest) -> ApprovalDecision:
+    async def ask(self, question: Question) -> ApprovalDecision | Decision:
         """Ask, or wait for the answer to the same question of the same agent in the same run.
 
         Args:
-            request: The question.
+            question: The question. Its place among the others is that of this call.
 
         Returns:
             The answer. A callback that raises or returns nonsense has denied.
         """
-        key = (request.run_id, request.agent_path, request.digest)
-        question = self._open.get(key)
-        if question is None:
-            question = self._open[key] = _Question(asyncio.ensure_future(self._put(request)))
-        question.waiters += 1
+        key = question.key
+        waiting = self._open.get(key)
+        if waiting is None:
+            waiting = self._open[key] = _Open(asyncio.ensure_future(self._put(question)))
+        waiting.waiters += 1
         try:
-            return await asyncio.shield(question.task)
+            return await asyncio.shield(waiting.task)
         finally:
-            question.waiters -= 1
-            if question.waiters == 0:
-                if self._open.get(key) is question:
+            waiting.waiters -= 1
+            if waiting.waiters == 0:
+                if self._open.get(key) is waiting:
                     del self._open[key]
-                question.task.cancel()
+                waiting.task.cancel()
 
-    async def _put(self, request: ApprovalRequest) -> ApprovalDecision:
+    async def _put(self, question: Question) -> ApprovalDecision | Decision:
         async with self._turn:
+            if (settled := question.known()) is not None:
+                return settled
+            request = await question.request()
             try:
                 answer = await _called(self.callback, request)
-            except (KeyboardInterrupt, GeneratorExit, asyncio.CancelledError):
+            except (KeyboardInterrupt, GeneratorExit):
                 raise
-            except BaseException as error:  # noqa: BLE001 (whatever a callback raises, nobody has allowed the call)
+            except BaseException as error:  # whatever a callback raises, nobody has allowed the call
+                if isinstance(error, asyncio.CancelledError) and being_cancelled():
+                    raise
                 return ApprovalDecision("deny", note=f"asking failed: {error_text(error)}")
-        if isinstance(answer, ApprovalDecision) and answer.answer in get_args(Answer):
-            return answer
-        said = repr(answer.answer) if isinstance(answer, ApprovalDecision) else f"a {type(answer).__name__}"
+            if _is_answer(answer):
+                question.keep(answer)
+                return answer
+        said = repr(answer) if isinstance(answer, ApprovalDecision) else f"a {type(answer).__name__}"
         return ApprovalDecision("deny", note=f"{said} is no answer; answers are {', '.join(get_args(Answer))}")
+
+
+def _is_answer(answer: object) -> TypeGuard[ApprovalDecision]:
+    if not isinstance(answer, ApprovalDecision):
+        return False
+    return (
+        answer.answer in get_args(Answer)
+        and _is_text(answer.note)
+        and (answer.pattern is None or _is_text(answer.pattern))
+    )
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
 async def _called(callback: Callable[..., object], request: ApprovalRequest) -> object:

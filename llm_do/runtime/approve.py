@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING, Any, Literal
 from llm_do.errors import AbortedError, PermissionDeniedError, StoreError, error_text
 from llm_do.policy.decide import answer, decide, nobody_to_ask
 from llm_do.policy.digest import call_digest
-from llm_do.policy.pattern import PatternError, parse_pattern
+from llm_do.policy.hints import quote
+from llm_do.policy.matching import matches
+from llm_do.policy.pattern import Pattern, PatternError, parse_pattern
 from llm_do.policy.rules import Rule
-from llm_do.policy.values import Decision, ToolCallInfo, Verdict
+from llm_do.policy.values import CALLS, Decision, ToolCallInfo, Verdict
 from llm_do.runtime import answers
-from llm_do.runtime.approvals import ApprovalDecision, ApprovalRequest
+from llm_do.runtime.approvals import ApprovalDecision, ApprovalRequest, Question
 from llm_do.runtime.events import ApprovalRequestedEvent, ApprovalResolvedEvent
 from llm_do.runtime.judging import judged, resolved, stricter, told
+from llm_do.runtime.loops import being_cancelled
 from llm_do.runtime.results import ApprovalRecord, as_mapping
 from llm_do.runtime.telling import emit
 from llm_do.runtime.workers import called
@@ -159,13 +162,13 @@ async def judge(
         metadata=traits.approval,
         toolset=stricter(judged(traits, info), wanted),
         function=await _ask_function(runtime, info, warn) if runtime.policy_function is not None else None,
-        calls_require_approval=traits.kind == "agent" and _agent_call_asks(runtime.config.settings, info),
+        calls_require_approval=traits.kind in CALLS and _agent_call_asks(runtime.config.settings, info),
         harmless=traits.harmless,
     )
 
 
 def _agent_call_asks(settings: RuntimeSettings, info: ToolCallInfo) -> bool:
-    """Whether the project asks about this call of an agent."""
+    """Whether the project asks about this call of an agent or flow, or about handing over to one."""
     own = settings.agent_approval_overrides.get(info.tool)
     calls = settings.agent_calls_require_approval
     files = settings.agent_attachments_require_approval
@@ -184,9 +187,11 @@ async def _ask_function(
     try:
         async with asyncio.timeout(POLICY_SECONDS):
             said: object = await called(function, info)
-    except (KeyboardInterrupt, GeneratorExit, asyncio.CancelledError):
+    except (KeyboardInterrupt, GeneratorExit):
         raise
-    except BaseException as error:  # noqa: BLE001 (a policy that fails must fail closed)
+    except BaseException as error:  # a policy that fails must fail closed
+        if isinstance(error, asyncio.CancelledError) and being_cancelled():
+            raise
         warn(f"the policy function failed on {info.tool_name}, which rejects the call: {error_text(error)}")
         return "reject"
     if said is None or said in ("approve", "reject", "prompt"):
@@ -213,7 +218,12 @@ async def _answer(
     if broker is None:
         ctx.run.nobody_to_ask = True
         return nobody_to_ask(decision, info)
-    request = await _request(ctx, broker.next_id(), call, info, traits, data, decision, bound)
+    question = Question(
+        key=(ctx.run_id, info.path, bound),
+        known=lambda: answer_known(runtime, info, decision, bound),
+        request=lambda: _request(ctx, broker.next_id(), call, info, traits, data, decision, bound),
+        keep=lambda given: None if decision.person_only else _remember(ctx, info, bound, given),
+    )
     emit(
         ctx,
         ApprovalRequestedEvent,
@@ -223,15 +233,16 @@ async def _answer(
         rule=decision.rule,
         reason=decision.reason,
     )
-    by = "cancelled"
+    by: str = "cancelled"
     effect: Literal["allow", "deny"] = "deny"
     try:
-        given = await broker.ask(request)
+        given = await broker.ask(question)
+        if isinstance(given, Decision):
+            by, effect = given.source, "allow" if given.effect == "allow" else "deny"
+            return given
         by = "person"
         if given.answer == "abort":
             raise AbortedError(f"a person ended the run at {call.tool_name}", agent_path=ctx.path)
-        if given.answer in ("session", "always") and not decision.person_only:
-            _remember(ctx, info, bound, given)
         effect = "deny" if given.answer == "deny" else "allow"
     finally:
         emit(
@@ -293,14 +304,19 @@ def answer_known(runtime: Runtime, info: ToolCallInfo, decision: Decision, bound
 
 
 def _remember(ctx: CallContext, info: ToolCallInfo, bound: str, given: ApprovalDecision) -> None:
-    """Keep an answer for the session, and for good where that was the answer; what can't be kept still holds here."""
+    """Keep an answer for the session, or for good, if that is the answer; what can't be kept still holds here."""
+    if given.answer not in ("session", "always"):
+        return
     runtime = ctx.runtime
     pattern = None
     if given.pattern is not None:
         try:
-            pattern = parse_pattern(given.pattern)
+            pattern = _granted(given.pattern, info)
         except PatternError as error:
             ctx.warn(f"the rule {given.pattern!r} can't be read, and is not kept: {error.message}")
+            return
+        if not matches(pattern, info):
+            ctx.warn(f"the rule {given.pattern!r} doesn't allow the call it was given for, and is not kept")
             return
     if pattern is None:
         runtime.remembered.add(bound)
@@ -316,6 +332,14 @@ def _remember(ctx: CallContext, info: ToolCallInfo, bound: str, given: ApprovalD
             answers.add_rule(runtime.project.root, pattern.text)
     except StoreError as error:
         ctx.warn(f"the answer holds for this session only: {error.message}")
+
+
+def _granted(text: str, info: ToolCallInfo) -> Pattern:
+    """The rule that an answer gives: one that names no agent speaks of the agent that asked."""
+    pattern = parse_pattern(text)
+    if pattern.agent is None and pattern.agent_path is None:
+        return parse_pattern(f"{quote(info.path)}:{text}")
+    return pattern
 
 
 def _deny(ctx: CallContext, call: ToolCallPart, data: Mapping[str, Any], decision: Decision) -> Decision:

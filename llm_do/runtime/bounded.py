@@ -98,9 +98,16 @@ def bounded_text(text: str, limit: int) -> str:
 
 
 def _head_and_tail(raw: bytes, limit: int, kept: str | None = None) -> str:
-    """Two thirds of the limit from the front, one third from the end, cut between characters."""
-    head = raw[: limit * 2 // 3].decode("utf-8", "ignore")
-    tail = raw[len(raw) - limit // 3 :].decode("utf-8", "ignore")
-    cut = len(raw) - len(head.encode()) - len(tail.encode())
+    """Two thirds of the room from the front, one third from the end, cut between characters.
+
+    What stands between them says what was left out, and is part of the limit wherever a third of it is enough for that.
+    """
     where = f"all of it is in the file {kept}" if kept is not None else "ask for a smaller part"
-    return f"{head}\n[... {cut} of {len(raw)} bytes left out; {where} ...]\n{tail}"
+
+    def note(cut: int) -> str:
+        return f"\n[... {cut} of {len(raw)} bytes left out; {where} ...]\n"
+
+    room = max(limit - len(note(len(raw)).encode()), limit * 2 // 3)
+    head = raw[: room * 2 // 3].decode("utf-8", "ignore")
+    tail = raw[len(raw) - room // 3 :].decode("utf-8", "ignore")
+    return f"{head}{note(len(raw) - len(head.encode()) - len(tail.encode()))}{tail}"

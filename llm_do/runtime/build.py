@@ -6,37 +6,37 @@ A built agent holds no state of a run. Which model it asks is decided at each ca
 from __future__ import annotations
 
 import importlib
-import inspect
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
-from pydantic_ai import Agent, ModelRetry, RunContext, StructuredDict, ToolDefinition
+from pydantic_ai import Agent, ToolDefinition
 from pydantic_ai import Tool as PydanticTool
-from pydantic_ai.capabilities import AbstractCapability, NativeTool
-from pydantic_ai.toolsets import AbstractToolset, DynamicToolset, FunctionToolset
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
-from llm_do.errors import RunError
+from llm_do.errors import EntryError, LlmDoError, RunError, error_text
 from llm_do.models.pool import CONNECTION_SETTINGS
-from llm_do.project.agents import AgentSpec, ServerSideTool, ToolsetRef
+from llm_do.project.agents import AgentSpec, ToolsetRef
 from llm_do.project.builtins import BuiltinToolset, builtin
 from llm_do.project.flows import FlowSpec
 from llm_do.project.registry import Registered
 from llm_do.project.tools import fixed_tools, kept
-from llm_do.runtime.context import CallContext, current_call
+from llm_do.runtime.agent_parts import instructions_of, output_check, output_type, server_side_tool
+from llm_do.runtime.context import CallContext
 from llm_do.runtime.flow_tool import flow_tool
 from llm_do.runtime.gates import DYNAMIC_MARK, GatedTools, GatedToolset, ToolGate
 from llm_do.runtime.handoffs import transfer_tools
 from llm_do.runtime.hooks import Hooks
 from llm_do.runtime.pipeline import AdoptingPipeline, Pipeline
+from llm_do.runtime.places import project_place
 from llm_do.runtime.resources import ServerToolset
-from llm_do.runtime.schemas import schema_faults
-from llm_do.runtime.templates import render_template
-from llm_do.runtime.toolbox import FixedTool, Toolbox, clash, function_tool
+from llm_do.runtime.toolbox import FixedTool, Toolbox, check_name, clash, function_tool
 from llm_do.runtime.tools import ListedTools, SelectedToolset, StampedToolset, make_tool, prefixed, stamped_tool
+from llm_do.runtime.toolset_factories import made_per_call
 from llm_do.runtime.traits import BuiltinContext, traits_of
 from llm_do.tools import ToolOptions, options_of
 
@@ -78,6 +78,7 @@ class BuiltAgent:
         tools: Its tools that are known before a run.
         conditional: Names of those that a run may hide.
         open: Names of the toolsets whose tools show at run time only.
+        made_of: What the declaration had when it was built; None where somebody else has built the agent.
     """
 
     spec: AgentSpec
@@ -91,6 +92,32 @@ class BuiltAgent:
     tools: tuple[ToolDefinition, ...] = ()
     conditional: frozenset[str] = frozenset()
     open: tuple[str, ...] = ()
+    made_of: tuple[object, ...] | None = None
+
+    def is_current(self) -> bool:
+        """Whether the declaration still has what the agent was built from; a tool may have been added since."""
+        made_of = self.made_of
+        return made_of is None or all(one is other for one, other in zip(made_of, _parts_of(self.spec), strict=True))
+
+
+def _parts_of(spec: AgentSpec) -> tuple[object, ...]:
+    """What an agent is built from; everything else is looked at when it is called."""
+    return (
+        spec.instructions,
+        spec.tools,
+        spec.toolsets,
+        spec.handoffs,
+        spec.hooks,
+        spec.output_type,
+        spec.model_settings,
+        spec.temperature,
+        spec.max_tokens,
+        spec.retries,
+        spec.server_side_tools,
+        spec.template,
+        spec.states,
+        spec.gate,
+    )
 
 
 class AgentBuilder:
@@ -114,12 +141,37 @@ class AgentBuilder:
         self._lock = threading.RLock()
 
     def built(self, spec: AgentSpec) -> BuiltAgent:
-        """The built agent of a declaration."""
+        """The built agent of a declaration, built anew where the declaration has been given something else since.
+
+        Args:
+            spec: The declaration.
+
+        Raises:
+            EntryError: No agent can be built of it.
+            RunError: It lists a name that doesn't exist, or two tools of one name.
+        """
         known = self._built.get(spec)
-        if known is None:
+        if known is None or not known.is_current():
             with self._lock:
-                known = self._built.get(spec) or self._built.setdefault(spec, self._build(spec))
+                known = self._built.get(spec)
+                if known is None or not known.is_current():
+                    known = self._built[spec] = self._whole(spec)
         return known
+
+    def _whole(self, spec: AgentSpec) -> BuiltAgent:
+        try:
+            return self._build(spec)
+        except LlmDoError:
+            raise
+        except Exception as error:
+            file, line = project_place(error, self._root)
+            raise EntryError(
+                f"agent {spec.name!r} can't be built: {error_text(error)}",
+                hint="Look at what its declaration lists; --debug shows the traceback.",
+                file=file,
+                line=line,
+                agent_path=spec.name,
+            ) from error
 
     def tool(self, item: Any, name: str | None = None) -> PydanticTool[Any]:
         """The tool of a function or a tool object, made once.
@@ -139,6 +191,7 @@ class AgentBuilder:
         self._built[spec] = BuiltAgent(spec, agent, Hooks(), (), {}, (AdoptingPipeline(),))
 
     def _build(self, spec: AgentSpec) -> BuiltAgent:
+        made_of = _parts_of(spec)
         toolbox, names, machines, listed = self._toolbox(spec)
         declared = self._declared(spec, toolbox)
         machines = {**machines, **{gate.key: gate for gate in declared.values()}}
@@ -148,21 +201,23 @@ class AgentBuilder:
         if spec.max_tokens is not None:
             settings["max_tokens"] = spec.max_tokens
         sent: Any = {key: value for key, value in settings.items() if key not in CONNECTION_SETTINGS}
-        capabilities: list[AbstractCapability[Any]] = [Pipeline(toolbox), *map(_server_side, spec.server_side_tools)]
+        capabilities: list[AbstractCapability[Any]] = [
+            Pipeline(toolbox),
+            *map(server_side_tool, spec.server_side_tools),
+        ]
         agent: Agent[Any, Any] = Agent(
             None,
             name=spec.name,
             deps_type=CallContext,
-            output_type=_output_type(spec),
-            instructions=_instructions(spec),
+            output_type=output_type(spec),
+            instructions=instructions_of(spec),
             toolsets=[toolbox],
             model_settings=sent or None,
             retries={"tools": UNLIMITED, "output": 1 if spec.retries is None else spec.retries},
             capabilities=capabilities,
         )
-        schema = _output_schema(spec)
-        if schema is not None:
-            agent.output_validator(_schema_check(schema))
+        if (check := output_check(spec)) is not None:
+            agent.output_validator(check)
         return BuiltAgent(
             spec,
             agent,
@@ -174,6 +229,7 @@ class AgentBuilder:
             tools=(*(tool.tool_def for tool in toolbox.fixed.values()), *listed.tools),
             conditional=frozenset(listed.conditional),
             open=tuple(listed.open),
+            made_of=made_of,
         )
 
     def _tool(self, spec: AgentSpec, item: Any) -> Any:
@@ -214,6 +270,7 @@ class AgentBuilder:
             name = tool.tool_def.name
             if name in fixed:
                 raise clash(spec.name, name, fixed[name].toolset, tool.toolset)
+            check_name(spec.name, name, tool.toolset)
             fixed[name] = tool
 
         for item in spec.tools:
@@ -311,7 +368,7 @@ class AgentBuilder:
 
 def _instance(name: str, item: Any) -> AbstractToolset[Any]:
     """A toolset of any origin: a factory is called once per agent call, an instance is shared."""
-    return item if isinstance(item, AbstractToolset) else DynamicToolset(item, per_run_step=False, id=name)  # pyright: ignore[reportUnknownVariableType]
+    return cast("AbstractToolset[Any]", item) if isinstance(item, AbstractToolset) else made_per_call(name, item)
 
 
 def _agent_tool(spec: AgentSpec) -> FixedTool:
@@ -328,74 +385,3 @@ def _selected(toolset: AbstractToolset[Any], ref: ToolsetRef) -> AbstractToolset
     if ref.include or ref.exclude:
         toolset = SelectedToolset(toolset, ref.include, ref.exclude)
     return toolset.prefixed(ref.prefix) if ref.prefix else toolset
-
-
-def _instructions(spec: AgentSpec) -> Any:
-    """The instructions as PydanticAI takes them; a template is filled in per call, from the input and only once."""
-    text = spec.instructions
-    if callable(text):
-        function = text
-
-        async def called(_: RunContext[Any]) -> str:
-            said = _call_instructions(function, spec.name)
-            return await said if inspect.isawaitable(said) else said
-
-        return called
-    if spec.template:
-
-        def filled(_: RunContext[Any]) -> str:
-            return render_template(text, current_call().frame.input)
-
-        return filled
-    return text or None
-
-
-def _call_instructions(function: Callable[..., Any], name: str) -> Any:
-    """Call an instructions function with what it takes: nothing, the agent's name, or the context."""
-    parameters = [
-        parameter
-        for parameter in inspect.signature(function).parameters.values()
-        if parameter.default is parameter.empty and parameter.kind in (0, 1)
-    ]
-    if not parameters:
-        return function()
-    first = parameters[0]
-    wants_context = "Context" in str(first.annotation) or first.name in ("ctx", "context")
-    return function(current_call() if wants_context else name)
-
-
-def _output_schema(spec: AgentSpec) -> dict[str, Any] | None:
-    """The output's JSON Schema, where the agent declares one instead of a type."""
-    declared = spec.output_type
-    return cast("dict[str, Any]", declared) if isinstance(declared, dict) else None
-
-
-def _output_type(spec: AgentSpec) -> Any:
-    schema = _output_schema(spec)
-    if schema is not None:
-        return StructuredDict(schema, name=str(schema.get("title") or "result"))
-    return spec.output_type
-
-
-def _schema_check(schema: dict[str, Any]) -> Callable[[Any], Any]:
-    """PydanticAI shows a JSON Schema to the model but doesn't check by it."""
-
-    def check(output: Any) -> Any:
-        if faults := schema_faults(schema, output):
-            raise ModelRetry(f"the output doesn't fit its schema: {'; '.join(faults)}")
-        return output
-
-    return check
-
-
-def _server_side(item: ServerSideTool) -> NativeTool[Any]:
-    """The provider-run tool of a declaration."""
-    from pydantic_ai import native_tools
-
-    kinds = {
-        "web_search": native_tools.WebSearchTool,
-        "web_fetch": native_tools.WebFetchTool,
-        "code_execution": native_tools.CodeExecutionTool,
-        "image_generation": native_tools.ImageGenerationTool,
-    }
-    return NativeTool(kinds[item.tool_type](**item.options))

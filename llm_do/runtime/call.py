@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from llm_do._frozen import frozen
-from llm_do.errors import LlmDoError, Status
+from llm_do.errors import EntryError, InputError, LlmDoError, Status, error_text
 from llm_do.runtime.events import CallFinishedEvent, CallStartedEvent
 from llm_do.runtime.gating import Gating
 from llm_do.runtime.hooks import Hooks, RunEnds
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.handoffs import Handoff
     from llm_do.runtime.wanted import Noted
 
-__all__ = ["CallConfig", "CallFrame", "CallScope", "status_of"]
+__all__ = ["CallConfig", "CallFrame", "CallScope", "input_data", "status_of"]
 
 
 @frozen
@@ -111,11 +111,33 @@ class CallScope:
     def __init__(self, ctx: CallContext, *, nested: bool) -> None:
         self.ctx = ctx
         self.nested = nested
-        self.output: Any = None
+        self._shown: Any = None
+
+    def returns(self, output: Any) -> Any:
+        """Note what the call comes to.
+
+        Args:
+            output: What was called has returned it.
+
+        Returns:
+            The same.
+
+        Raises:
+            EntryError: It can't be told as JSON data: it contains itself, or its own code raised.
+        """
+        try:
+            self._shown = to_json_data(output)
+        except Exception as error:
+            name = self.ctx.frame.config.name
+            raise EntryError(
+                f"{name} returned a {type(output).__name__} that can't be told as JSON data: {error_text(error)}",
+                hint="Return text, a pydantic model, a dataclass or JSON-like data.",
+                agent_path=self.ctx.path,
+            ) from error
+        return output
 
     async def __aenter__(self) -> CallScope:
-        frame = self.ctx.frame
-        emit(self.ctx, CallStartedEvent, input=to_json_data(frame.input))
+        emit(self.ctx, CallStartedEvent, input=input_data(self.ctx.frame.input, self.ctx.path))
         return self
 
     async def __aexit__(
@@ -144,7 +166,27 @@ class CallScope:
                     error=ErrorRecord.of(error, ctx.path) if error is not None else None,
                 )
             )
-        emit(ctx, CallFinishedEvent, status=status, output=to_json_data(self.output))
+        emit(ctx, CallFinishedEvent, status=status, output=self._shown)
+
+
+def input_data(value: BaseModel, path: str) -> Any:
+    """An input as JSON data, for events.
+
+    Args:
+        value: The validated input.
+        path: The call path of what it is for.
+
+    Raises:
+        InputError: It can't be told: it contains itself, or its own code raised.
+    """
+    try:
+        return to_json_data(value)
+    except Exception as error:
+        raise InputError(
+            f"the input of {path} can't be told as JSON data: {error_text(error)}",
+            hint="Give text, or a mapping of JSON-like data.",
+            agent_path=path,
+        ) from error
 
 
 def status_of(error: BaseException | None) -> Status:

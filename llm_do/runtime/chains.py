@@ -15,10 +15,10 @@ from pydantic import BaseModel
 from llm_do.errors import HandoffLimitError, InputError, RunError
 from llm_do.project.agents import AgentSpec
 from llm_do.project.inputs import PromptInput, to_input
-from llm_do.runtime.calls import agent_context
 from llm_do.runtime.context import CallContext
 from llm_do.runtime.gates import GateState
 from llm_do.runtime.handoffs import Handoff
+from llm_do.runtime.nested import agent_context
 from llm_do.runtime.start import run_agent
 
 if TYPE_CHECKING:
@@ -76,6 +76,8 @@ class Chain:
             RunError: An agent ended early.
         """
         route = [spec.name]
+        # What keeps the first agent from beginning leaves the conversation as it was.
+        self.messages[:] = history
         while True:
             handed, output = await self._one(spec, given, history, len(route))
             if handed is None:

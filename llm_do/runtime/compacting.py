@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
+from llm_do.runtime.tokens import tokens_of_tools
+
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
     from pydantic_ai.models import Model, ModelRequestParameters
@@ -50,12 +52,8 @@ class Compaction:
         """
         if self._compactor is None:
             self._compactor = import_module("llm_do.threads.compaction").HistoryCompactor(self.settings)
-        tools = sum(
-            len(tool.name) + len(tool.description or "") + len(str(tool.parameters_json_schema))
-            for tool in parameters.function_tools
-        )
         compactor: Compactor = self._compactor  # pyright: ignore[reportAssignmentType]
-        return await compactor(ctx, model, messages, tools // 4)
+        return await compactor(ctx, model, messages, tokens_of_tools(parameters))
 
 
 def compaction_of(settings: Mapping[str, Any] | None) -> Compaction | None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from llm_do.project.project import Project
     from llm_do.threads.store import ThreadStore
 
-__all__ = ["RuntimeConfig", "patterns_of", "policy_of", "silent"]
+__all__ = ["RuntimeConfig", "patterns_of", "policy_of", "session_config", "silent"]
 
 
 def silent(_: str) -> None:
@@ -36,8 +36,8 @@ class RuntimeConfig:
         settings: Limits and modes: the project's, with what the caller changed.
         model: A model for every agent, by name or as an object.
         models: Models for single agents, by agent name.
-        allow: Patterns of calls that are allowed when policy asks.
-        deny: Patterns of calls that are denied.
+        allow: Patterns of calls that are allowed when policy asks; a text is one.
+        deny: Patterns of calls that are denied; a text is one.
         max_steps: Model requests in one agent run, for every agent; None leaves it to them.
         record: Whether runs are recorded; None records those that have a thread or a user. False never writes to disk.
         store: Where threads and records are kept; None is the project's own store.
@@ -59,6 +59,12 @@ class RuntimeConfig:
     ask_user: AskUser | None = None
     notice: Callable[[str], None] = silent
 
+    def __post_init__(self) -> None:
+        # Text is a sequence of texts to Python: its letters, taken for patterns, would deny nothing.
+        for name in ("allow", "deny"):
+            given = getattr(self, name)
+            object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
+
     @property
     def tell_denials(self) -> bool:
         """Whether a denial goes to the model; else it ends the run."""
@@ -72,12 +78,54 @@ class RuntimeConfig:
         Args:
             project: The project.
             changes: Fields of this class, or of `RuntimeSettings`.
+
+        Raises:
+            UsageError: A limit is none.
+            ValueError: `approvals` is none of what it may be.
         """
         given = {name: value for name, value in changes.items() if value is not None}
+        _check_limits(given)
         settings = set(RuntimeSettings.__dataclass_fields__) - set(cls.__dataclass_fields__)
         own = {name: given.pop(name) for name in list(given) if name in settings}
         approvals = RunApprovalPolicy.of(given.pop("approvals", None) or project.settings.approval_mode)
         return cls(approvals=approvals, settings=replace(project.settings, **own), **given)
+
+
+def session_config(project: Project, config: RuntimeConfig | None, **changes: Any) -> RuntimeConfig:
+    """A session's configuration: the one that is given, or the project's with the caller's changes.
+
+    Args:
+        project: The project.
+        config: Everything at once.
+        changes: As for `RuntimeConfig.of`.
+
+    Raises:
+        UsageError: Both are given, or a limit is none.
+        ValueError: `approvals` is none of what it may be.
+    """
+    if config is None:
+        return RuntimeConfig.of(project, **changes)
+    besides = [name for name, value in changes.items() if value is not None]
+    if besides:
+        raise UsageError(
+            f"{', '.join(besides)} can't be given besides config, which says everything",
+            hint="Make the config with them: RuntimeConfig.of(project, ...).",
+        )
+    return config
+
+
+_LEAST = {"max_depth": 1, "max_steps": 1, "max_retries": 0, "loop_threshold": 0}
+"""The limits that are counts, each with the least that it may be: what a manifest may say."""
+
+
+def _check_limits(given: Mapping[str, Any]) -> None:
+    for name, least in _LEAST.items():
+        value = given.get(name, least)
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise UsageError(f"{name} must be a whole number, {least} or more, not {value!r}")
+    seconds = given.get("run_timeout", 1)
+    if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not seconds > 0:
+        raise UsageError(f"run_timeout must be a number of seconds above 0, not {seconds!r}")
 
 
 def patterns_of(texts: Sequence[str], option: str) -> tuple[Pattern, ...]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from contextvars import ContextVar
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from llm_do.errors import AbortedError, PermissionDeniedError, ToolFailedError
@@ -142,8 +143,17 @@ class CallContext:
         return await self.call(name, input)
 
     def warn(self, message: str) -> None:
-        """Tell whoever watches the run something that doesn't end it."""
-        self.run.emit(WarningEvent, self.frame.config, message=message)
+        """Tell whoever watches the run something that doesn't end it.
+
+        Args:
+            message: A sentence. That of a call that has been given up is told to nobody.
+        """
+        if not self.cancelled:
+            self.run.in_its_loop(partial(self._warn, message))
+
+    def _warn(self, message: str) -> None:
+        if not self.frame.cancelled.is_set():
+            self.run.emit(WarningEvent, self.frame.config, message=message)
 
 
 def current_call() -> CallContext:

@@ -1,6 +1,6 @@
 """One calling convention: an agent, a flow or a function by its name, from Python or from a model.
 
-Every nested call passes `llm_do.runtime.calls.enter`, which checks depth and budget.
+Every nested call passes `llm_do.runtime.nested.enter`, which checks depth and budget.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from llm_do.project.functions import input_annotation, takes_context
 from llm_do.project.inputs import PromptInput, to_input
 from llm_do.project.registry import Registered
 from llm_do.runtime.call import CallFrame, CallScope
-from llm_do.runtime.calls import NULL_MODEL, enter
 from llm_do.runtime.chains import Chain
 from llm_do.runtime.context import CURRENT_CALL, CallContext
 from llm_do.runtime.flow_turn import FlowTurn, run_flow
+from llm_do.runtime.generators import ALL, drained
+from llm_do.runtime.nested import enter
+from llm_do.runtime.null_model import NULL_MODEL
 from llm_do.runtime.results import output_text
 from llm_do.runtime.schemas import check_schema
 from llm_do.runtime.traits import traits_of
@@ -58,9 +60,11 @@ async def call_by_name(ctx: CallContext, name: str, value: object) -> Any:
     """
     found = ctx.runtime.registry.get(name)
     if found is None:
-        near = ctx.runtime.registry.nearest(name)
+        near = ctx.runtime.registry.nearest(str(name))
         hint = f"Did you mean {near!r}?" if near else "Known names: " + ", ".join(ctx.runtime.registry)
-        raise RunError(f"nothing is registered under the name {name!r}", hint=hint, agent_path=ctx.path)
+        unknown = RunError(f"nothing is registered under the name {name!r}", hint=hint, agent_path=ctx.path)
+        ctx.run.note_error(unknown, ctx.path)
+        raise unknown
     ctx.frame.children += 1
     return await call_found(ctx, found, value, f"{ctx.call_id}.{ctx.frame.children}")
 
@@ -94,20 +98,25 @@ async def call_found(
         InputError: The input doesn't fit.
     """
     messages = [] if messages is None else messages
-    if found.kind == "agent":
-        spec: AgentSpec = found.value
-        given = _input(ctx, spec.name, spec.input_model or PromptInput, value)
-        return await Chain(ctx, call_id, position, messages=messages).run(spec, given, history)
-    if found.kind == "flow":
-        return await _call_flow(ctx, found, value, call_id, position, history, messages)
-    if found.kind == "tool":
-        call = _call_context_function if takes_context(found.value) else _call_function
-        return await call(ctx, found.name, found.value, value, call_id, position)
-    raise RunError(
-        f"{found.name!r} is a {found.kind}, which can't be called by itself",
-        hint="Call an agent, a flow or an exported function; list a toolset in an agent.",
-        agent_path=ctx.path,
-    )
+    try:
+        if found.kind == "agent":
+            spec: AgentSpec = found.value
+            given = _input(ctx, spec.name, spec.input_model or PromptInput, value)
+            return await Chain(ctx, call_id, position, messages=messages).run(spec, given, history)
+        if found.kind == "flow":
+            return await _call_flow(ctx, found, value, call_id, position, history, messages)
+        if found.kind == "tool":
+            call = _call_context_function if takes_context(found.value) else _call_function
+            return await call(ctx, found.name, found.value, value, call_id, position)
+        raise RunError(
+            f"{found.name!r} is a {found.kind}, which can't be called by itself",
+            hint="Call an agent, a flow or an exported function; list a toolset in an agent.",
+            agent_path=ctx.path,
+        )
+    except LlmDoError as error:
+        # One that kept the call from beginning is no other record's; the caller may go on without it.
+        ctx.run.note_error(error, ctx.path)
+        raise
 
 
 async def call_agent_tool(ctx: CallContext, spec: AgentSpec, args: dict[str, Any], tool_call_id: str) -> Any:
@@ -137,11 +146,10 @@ async def _call_flow(
         async with CallScope(child, nested=True) as scope:
             turn = FlowTurn(child, history, messages)
             try:
-                scope.output = await run_flow(flow, given, turn)
+                return scope.returns(await run_flow(flow, given, turn))
             finally:
                 if position:
                     ctx.frame.text = child.frame.text
-            return scope.output
     finally:
         CURRENT_CALL.reset(token)
 
@@ -156,8 +164,7 @@ async def _call_context_function(
     token = CURRENT_CALL.set(child)
     try:
         async with CallScope(child, nested=True) as scope:
-            scope.output = await called(function, given, child)
-            return scope.output
+            return scope.returns(await drained(await called(function, given, child), ALL))
     finally:
         CURRENT_CALL.reset(token)
 
@@ -186,8 +193,7 @@ async def _call_function(
     try:
         async with CallScope(child, nested=True) as scope:
             with Agent.using_thread_executor(WORKERS):
-                scope.output = await tool.function_schema.call(args, run_context)
-            return scope.output
+                return scope.returns(await drained(await tool.function_schema.call(args, run_context), ALL))
     finally:
         CURRENT_CALL.reset(token)
 

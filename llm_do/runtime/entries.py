@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from pydantic import BaseModel
 
 from llm_do.errors import EntryError, InputError, LlmDoError, UsageError, error_text
 from llm_do.project.agents import AgentSpec
 from llm_do.project.inputs import AnyInput, PromptInput, describe_input, to_input
-from llm_do.runtime.call import CallScope
+from llm_do.runtime.call import CallScope, input_data
 from llm_do.runtime.chains import Chain, find_target
 from llm_do.runtime.context import CURRENT_CALL, CallContext
 from llm_do.runtime.flow_turn import FlowTurn, run_flow
+from llm_do.runtime.generators import ALL, drained
 from llm_do.runtime.hooks import RunEnds
 from llm_do.runtime.places import project_place
 from llm_do.runtime.workers import called
@@ -39,6 +40,7 @@ __all__ = [
 ]
 
 
+@runtime_checkable
 class Entry(Protocol):
     """What a run begins with."""
 
@@ -143,8 +145,7 @@ class FlowEntry:
         turn = FlowTurn(ctx, self.history, self.messages, self.active)
         try:
             async with CallScope(ctx, nested=False) as scope:
-                scope.output = await run_flow(self.flow, input, turn)
-                return scope.output
+                return scope.returns(await run_flow(self.flow, input, turn))
         finally:
             self.active = turn.active
             CURRENT_CALL.reset(token)
@@ -185,14 +186,14 @@ class FunctionEntry:
         try:
             async with CallScope(ctx, nested=False) as scope:
                 try:
-                    scope.output = await called(self.function, input, ctx)
+                    output = await drained(await called(self.function, input, ctx), ALL)
                 except (LlmDoError, RunEnds):
                     raise
                 except (KeyboardInterrupt, GeneratorExit, asyncio.CancelledError):
                     raise
                 except BaseException as error:
                     raise raised_by(self.name, error, ctx) from error
-                return scope.output
+                return scope.returns(output)
         finally:
             CURRENT_CALL.reset(token)
 
@@ -225,8 +226,11 @@ class NamedEntry:
         Raises:
             EntryError: It raised.
         """
+        given = input.model_dump()
+        # `{"input": text}` is what a caller's text has become; the parameter that takes it may be called otherwise.
+        said_in_text = given.keys() == {"input"} and isinstance(given["input"], str)
         try:
-            return await ctx.call(self.name, input.model_dump())
+            return await ctx.call(self.name, given["input"] if said_in_text else given)
         except (LlmDoError, RunEnds):
             raise
         except (KeyboardInterrupt, GeneratorExit, asyncio.CancelledError):
@@ -236,7 +240,7 @@ class NamedEntry:
 
 
 def entry_for(
-    project: Project, registry: Registry, entry: str | Entry | None, history: list[ModelMessage], active: str | None
+    project: Project, registry: Registry, entry: object, history: list[ModelMessage], active: str | None
 ) -> Entry:
     """What a run begins with.
 
@@ -248,17 +252,24 @@ def entry_for(
         active: The agent that was in control when it ended.
 
     Raises:
-        UsageError: The project has nothing of that name.
+        UsageError: The project has nothing of that name, or it is no entry.
     """
     if isinstance(entry, AgentEntry):
         # One of this run's own: it takes the run's history and keeps what comes of it.
         return AgentEntry(entry.spec, history or entry.history, active=active or entry.active)
-    if entry is not None and not isinstance(entry, str):
+    if isinstance(entry, FlowEntry):
+        return FlowEntry(entry.flow, entry.registry, history or entry.history, active=active or entry.active)
+    if isinstance(entry, Entry):
         return entry
+    if not isinstance(entry, str | None):
+        raise UsageError(
+            f"{type(entry).__name__} is nothing that a run can begin with",
+            hint="Give a name, an `AgentEntry(spec)` or a `FunctionEntry(function)`.",
+        )
     declared = project.entry
     if entry is None and declared.kind == "function" and declared.function is not None:
         return FunctionEntry(declared.function, declared.name, declared.input_model or PromptInput)
-    name = entry or declared.name
+    name = declared.name if entry is None else entry
     found = registry.get(name)
     if found is not None and found.kind == "agent":
         return AgentEntry(found.value, history, active=active)
@@ -274,7 +285,7 @@ def entry_for(
 
 
 def entry_input(entry: Entry, value: object) -> BaseModel:
-    """The validated input of an entry; None is an input without fields, where none is required.
+    """The validated input of an entry, which events can tell; None is one without fields, where none is required.
 
     Args:
         entry: The entry.
@@ -287,7 +298,9 @@ def entry_input(entry: Entry, value: object) -> BaseModel:
         if any(info.is_required() for info in entry.input_model.model_fields.values()):
             raise InputError(f"{entry.name} needs an input", hint=f"It takes {describe_input(entry.input_model)}.")
         value = {}
-    return to_input(entry.input_model, value)
+    made = to_input(entry.input_model, value)
+    input_data(made, entry.name)
+    return made
 
 
 def raised_by(name: str, error: BaseException, ctx: CallContext) -> EntryError:

@@ -248,7 +248,7 @@ class ApprovalResolvedEvent(EventBase):
         tool_call_id: That of its `tool_call`.
         tool_name: The tool as the model knows it, prefix included.
         decision: `allow` or `deny`.
-        by: `person`; `cancelled` when the run ended while it waited.
+        by: `person`; `remembered` when the answer to another covers it; `cancelled` when the run ended while it waited.
     """
 
     type: ClassVar[str] = "approval_resolved"
@@ -391,7 +391,9 @@ class Subscription:
             return
         try:
             self.callback(event)
-        except Exception:
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException:  # no subscriber's `sys.exit()` is the run's
             log.exception("an event subscriber failed on %s", event.type)
 
 

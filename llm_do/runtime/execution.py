@@ -20,12 +20,12 @@ from llm_do.errors import (
     UsageError,
 )
 from llm_do.runtime.call import CallConfig, CallFrame, status_of
-from llm_do.runtime.calls import NULL_MODEL
 from llm_do.runtime.context import CallContext
 from llm_do.runtime.entries import AgentEntry, Entry, FlowEntry, NamedEntry, entry_for
 from llm_do.runtime.events import Event, RetryEvent, RunFailedEvent, RunFinishedEvent, RunStartedEvent
 from llm_do.runtime.hooks import RunEnds
 from llm_do.runtime.loops import end_tasks
+from llm_do.runtime.null_model import NULL_MODEL
 from llm_do.runtime.recording import toolkit_states
 from llm_do.runtime.results import ErrorRecord, ExecutionContext, RunResult, to_json_data
 from llm_do.runtime.state import RunState
@@ -128,8 +128,14 @@ class Execution:
                     return await self._close(ctx, entry, None, clash)
                 delay = random.random() * 0.05 * attempt
                 emit(ctx, RetryEvent, attempt=attempt, delay=round(delay, 3), error=clash.message)
-                await asyncio.sleep(delay)
-                entry = await self._open(entry)
+                try:
+                    await asyncio.sleep(delay)
+                    entry = await self._open(entry)
+                except (StoreError, asyncio.CancelledError) as fault:
+                    result = await self._close(ctx, entry, None, fault)
+                    if isinstance(fault, StoreError):
+                        return result
+                    raise
 
     async def _attempt(self, ctx: CallContext, entry: Entry, value: Any) -> tuple[Any, BaseException | None]:
         """Run the entry in a task of its own, so that `interrupt` can tell itself from an outer cancellation."""
@@ -199,16 +205,26 @@ class Execution:
             except ThreadConflict:
                 run.seq = event.seq
                 raise
+            except asyncio.CancelledError:  # it is kept all the same
+                self._tell(run, result, event)
+                raise
             except (StoreError, ToolError) as fault:
-                run.seq, run.recording = event.seq, None
+                run.seq = event.seq
+                if error is None and isinstance(fault, ToolError):  # a state is no JSON: nothing is saved yet
+                    return await self._close(ctx, entry, None, fault)
+                run.recording = None
                 if error is None:
                     result, event = self._ending(ctx, entry, None, fault)
                 else:
                     run.note_error(fault, ctx.path)
                     run.seq += 1
+        self._tell(run, result, event)
+        return result
+
+    def _tell(self, run: RunState, result: RunResult, event: Event) -> None:
+        """Tell of a run's end, which nothing can change any more."""
         run.deliver(event)
         self.runtime.shared.count(result.usage)
-        return result
 
     def _ending(
         self, ctx: CallContext, entry: Entry, output: Any, error: BaseException | None

@@ -181,9 +181,10 @@ async def attempted(
             outcome = attempt.settle(value)
             value = outcome.result
             settled.append((gate, outcome))
-    # A result that can't be said is a failure too, so it comes before anything changes.
+    # A result or an update that can't be said is a failure too, so saying them comes before anything changes.
     said = bounded(value, limit, keep)
-    for gate, outcome in settled:
+    updates = [to_json_data(outcome.updates) if ctx.run.is_heard() else None for _, outcome in settled]
+    for (gate, outcome), told in zip(settled, updates, strict=True):
         before = gating.states[gate.key]
         if outcome.state is before:
             continue
@@ -192,7 +193,7 @@ async def attempted(
             ctx,
             StateChangedEvent,
             toolkit=gate.key,
-            updates=to_json_data(outcome.updates) if ctx.run.subscriptions else None,
+            updates=told,
             states=sorted(outcome.state.unlocked_states),
         )
     return value, said

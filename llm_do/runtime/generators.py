@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, cast
@@ -19,7 +20,10 @@ from llm_do.runtime.results import output_text
 from llm_do.runtime.workers import in_worker
 from llm_do.tools import Update
 
-__all__ = ["drained"]
+__all__ = ["ALL", "drained"]
+
+ALL = sys.maxsize
+"""The limit of what Python code is given: it is trusted, and has to get all or nothing."""
 
 MOST = 1024 * 1024
 """Bytes that are taken of an iterator, or what a result may have where that is more."""
@@ -41,7 +45,10 @@ async def drained(value: Any, limit: int) -> Any:
     Raises:
         ToolError: An iterator is in an object of the project's own, where nothing can take its place.
     """
-    if isinstance(value, _PLAIN) or not _holds_iterator(value, set()):
+    try:
+        if isinstance(value, _PLAIN) or not _holds_iterator(value, set()):
+            return value
+    except RecursionError:  # nested too deeply to be told at all, as whoever tells it will say
         return value
     return await _drained(value, max(limit, MOST))
 

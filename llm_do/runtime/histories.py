@@ -1,4 +1,4 @@
-"""Closing a history: wherever a run ended, the next one can continue, and a strict provider accepts it."""
+"""Histories: what a run continues from, and closing one, so that it can be and a strict provider accepts it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,35 @@ from typing import Any
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolReturnPart, repair_messages
 
-__all__ = ["closed"]
+from llm_do.errors import InputError
+from llm_do.runtime.results import ExecutionContext
+
+__all__ = ["closed", "continued"]
+
+
+def continued(messages: object, context: object) -> list[ModelMessage]:
+    """The conversation that a run continues.
+
+    Args:
+        messages: What its caller has said it is; goes before what the context has.
+        context: An `ExecutionContext`, or None.
+
+    Raises:
+        InputError: One of them is something else.
+    """
+    if not isinstance(context, ExecutionContext | None):
+        raise InputError(
+            f"execution_context is a {type(context).__name__}", hint="Give the `execution_context` of a `RunResult`."
+        )
+    given: Any = messages or (context.messages if context is not None else ())
+    history: list[Any] = [*given] if hasattr(given, "__iter__") else [given]
+    for index, message in enumerate(history):
+        if not isinstance(message, ModelRequest | ModelResponse):
+            raise InputError(
+                f"messages has a {type(message).__name__} at {index}, which is no message of PydanticAI's",
+                hint="Give a result's `messages`; read JSON with `pydantic_ai.messages.ModelMessagesTypeAdapter`.",
+            )
+    return history
 
 
 def closed(messages: Sequence[ModelMessage]) -> list[ModelMessage]:

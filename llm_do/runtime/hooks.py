@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePath
 from types import CodeType, TracebackType
 
-from llm_do.errors import HookError, error_text
+from llm_do.errors import HookError, RunError, error_text
+from llm_do.runtime.loops import being_cancelled
 from llm_do.runtime.places import project_place
 
 __all__ = ["HookAbort", "HookPoint", "Hooks", "RunEnds"]
@@ -57,6 +58,9 @@ class Hooks:
     Args:
         declared: `(HookPoint, function)` pairs; a point may be given by its name in files.
         root: The project's folder, which a `HookError`'s file is relative to.
+
+    Raises:
+        RunError: Something declared is no such pair.
     """
 
     def __init__(
@@ -64,8 +68,16 @@ class Hooks:
     ) -> None:
         self._root = root
         self._by_point: dict[HookPoint, list[Callable[..., object]]] = {}
-        for point, function in declared:
-            self._by_point.setdefault(HookPoint(point), []).append(function)
+        for hook in declared:
+            try:
+                point, function = hook
+                functions = self._by_point.setdefault(HookPoint(point), [])
+            except (TypeError, ValueError) as error:
+                raise RunError(
+                    f"{hook!r} is no hook: {error}",
+                    hint=f"A hook is a pair of a point and a function; points are {', '.join(HookPoint)}.",
+                ) from error
+            functions.append(function)
 
     def __bool__(self) -> bool:
         return bool(self._by_point)
@@ -84,9 +96,11 @@ class Hooks:
             except Exception as error:
                 _say_where(error, function, point)
                 raise HookAbort(error) from error
-            except (RunEnds, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError):
+            except (RunEnds, KeyboardInterrupt, GeneratorExit):
                 raise
-            except BaseException as error:  # noqa: BLE001 (libraries in other languages raise more than exceptions)
+            except BaseException as error:  # libraries in other languages raise more than exceptions
+                if isinstance(error, asyncio.CancelledError) and being_cancelled():
+                    raise
                 told = self._told(error, function, point)
                 raise HookAbort(told) from told
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from llm_do.errors import error_text
 from llm_do.policy.values import Resolved, ToolCallInfo, Verdict
+from llm_do.runtime.loops import being_cancelled
 from llm_do.runtime.traits import ToolTraits
 from llm_do.runtime.workers import in_worker
 
 __all__ = ["judged", "resolved", "stricter", "told"]
+
+TELLING_SECONDS = 10.0
+"""How long a toolset may take for a text; other questions wait meanwhile."""
 
 
 def resolved(traits: ToolTraits, data: Mapping[str, Any]) -> Mapping[str, Resolved]:
@@ -20,7 +25,9 @@ def resolved(traits: ToolTraits, data: Mapping[str, Any]) -> Mapping[str, Resolv
         return {}
     try:
         return traits.resolve(data)
-    except Exception:  # noqa: BLE001 (a toolset that fails must not widen what is allowed)
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException:  # noqa: BLE001 (a toolset that fails must not widen what is allowed)
         return dict.fromkeys(data)
 
 
@@ -30,7 +37,9 @@ def judged(traits: ToolTraits, info: ToolCallInfo) -> Verdict | None:
         return None
     try:
         return traits.verdict(info)
-    except Exception as error:  # noqa: BLE001 (what fails must fail closed)
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:  # noqa: BLE001 (what fails must fail closed)
         return Verdict("deny", f"its toolset failed to judge the call, {error_text(error)}")
 
 
@@ -46,12 +55,17 @@ def stricter(own: Verdict | None, wanted: Verdict | None) -> Verdict | None:
 async def told(function: Callable[[Mapping[str, Any]], str | None] | None, data: Mapping[str, Any]) -> str | None:
     """A toolset's text for a question, from a worker thread: a diff reads files.
 
-    A toolset that can't say it doesn't stop the question.
+    A toolset that can't say it, or takes too long, doesn't stop the question.
     """
     if function is None:
         return None
     try:
-        text = await in_worker(function, data)
-    except Exception as error:  # noqa: BLE001
+        async with asyncio.timeout(TELLING_SECONDS):
+            text = await in_worker(function, data)
+        return text if text is None else str(text)
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:
+        if isinstance(error, asyncio.CancelledError) and being_cancelled():
+            raise
         return f"({error_text(error)})"
-    return text if text is None else str(text)

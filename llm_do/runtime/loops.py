@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
+from contextvars import copy_context
 from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
-__all__ = ["PerLoop", "end_tasks", "run_blocking"]
+__all__ = ["PerLoop", "being_cancelled", "end_tasks", "run_blocking"]
 
 T = TypeVar("T")
 
@@ -33,6 +34,12 @@ class PerLoop(Generic[T]):
         return self._values[loop]
 
 
+def being_cancelled() -> bool:
+    """Whether this task is being cancelled; else a `CancelledError` is only that of something it has waited for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
 async def end_tasks(*tasks: asyncio.Task[Any]) -> None:
     """Cancel what still runs and wait until it has ended, however often the waiting itself is cancelled."""
     again = False
@@ -53,6 +60,8 @@ async def end_tasks(*tasks: asyncio.Task[Any]) -> None:
 def run_blocking(begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Run a coroutine to its end from code that isn't async, in a thread of its own where a loop is running.
 
+    A keyboard interrupt of the thread that waits ends it there too.
+
     Args:
         begin: Makes the coroutine.
 
@@ -64,12 +73,30 @@ def run_blocking(begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
     except RuntimeError:
         return asyncio.run(begin())
     done: Future[T] = Future()
+    running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any] | None]] = []
+    given_up = threading.Event()
+
+    async def noted() -> T:
+        running.append((asyncio.get_running_loop(), asyncio.current_task()))
+        if given_up.is_set():
+            raise asyncio.CancelledError
+        return await begin()
 
     def work() -> None:
         try:
-            done.set_result(asyncio.run(begin()))
+            done.set_result(asyncio.run(noted()))
         except BaseException as error:  # noqa: BLE001 (carried to the thread that waits)
             done.set_exception(error)
 
-    threading.Thread(target=work, name="llm-do-run", daemon=True).start()
-    return done.result()
+    context = copy_context()
+    threading.Thread(target=lambda: context.run(work), name="llm-do-run", daemon=True).start()
+    try:
+        return done.result()
+    except KeyboardInterrupt:
+        if not done.done():
+            given_up.set()
+            for loop, task in running:
+                if task is not None:
+                    loop.call_soon_threadsafe(task.cancel)
+            wait([done])
+        raise

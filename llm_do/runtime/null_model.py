@@ -8,7 +8,7 @@ from pydantic_ai.settings import ModelSettings
 
 from llm_do.errors import ModelUnavailableError
 
-__all__ = ["NullModel"]
+__all__ = ["NULL_MODEL", "NullModel"]
 
 
 class NullModel(Model):
@@ -43,3 +43,7 @@ class NullModel(Model):
     def system(self) -> str:
         """`null`."""
         return "null"
+
+
+NULL_MODEL = NullModel()
+"""The model of everything that has none."""

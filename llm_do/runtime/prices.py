@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pydantic_ai.messages import ModelResponse
 from pydantic_ai.models import Model
-from pydantic_ai.models.fallback import FallbackModel
-from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.usage import RequestUsage
 
 from llm_do.errors import BudgetError
+from llm_do.runtime.members import members
 from llm_do.runtime.results import Usage
 
 __all__ = ["check_price", "free", "used_by"]
@@ -34,7 +33,7 @@ def used_by(response: ModelResponse) -> Usage:
 
 def free(model: Model) -> bool:
     """Whether a model runs in this process, so that it costs nothing though it has no price."""
-    return all(each.system in IN_PROCESS for each in _parts(model))
+    return all(each.system in IN_PROCESS for each in members(model))
 
 
 def check_price(limit: float | None, model: Model) -> None:
@@ -51,20 +50,12 @@ def check_price(limit: float | None, model: Model) -> None:
     """
     if limit is None:
         return
-    for each in _parts(model):
+    for each in members(model):
         if each.base_url is not None and each.system not in IN_PROCESS and not _listed(each):
             raise BudgetError(
                 f"the price of {each.system}:{each.model_name} isn't known, so a budget in US dollars can't be kept",
                 hint="Limit tokens or requests instead, or name a model whose price is known.",
             )
-
-
-def _parts(model: Model) -> list[Model]:
-    while isinstance(model, WrapperModel):
-        model = model.wrapped
-    if isinstance(model, FallbackModel):
-        return [part for each in model.models for part in _parts(each)]
-    return [model]
 
 
 def _listed(model: Model) -> bool:

@@ -7,11 +7,9 @@ import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import field
 from typing import TypeAlias
-from weakref import WeakKeyDictionary
 
 from llm_do._frozen import frozen
 from llm_do.errors import ToolError
-from llm_do.runtime.loops import PerLoop
 
 __all__ = ["AskUser", "UserQuestion", "put_question"]
 
@@ -38,15 +36,14 @@ class UserQuestion:
 AskUser: TypeAlias = Callable[[UserQuestion], Awaitable[str]]
 """Puts a question to a person and returns the answer's text; whatever it raises is a failed result."""
 
-_turns: PerLoop[WeakKeyDictionary[AskUser, asyncio.Lock]] = PerLoop(WeakKeyDictionary)
 
-
-async def put_question(callback: AskUser, question: UserQuestion) -> str:
+async def put_question(callback: AskUser, question: UserQuestion, turn: asyncio.Lock) -> str:
     """Ask a person, after the questions that were there before.
 
     Args:
         callback: Asks.
         question: The question.
+        turn: Held while it is asked.
 
     Returns:
         The answer.
@@ -54,9 +51,11 @@ async def put_question(callback: AskUser, question: UserQuestion) -> str:
     Raises:
         ToolError: There was no answer that can be used.
     """
-    async with _turns.get().setdefault(callback, asyncio.Lock()):
+    async with turn:
         try:
             answer = await _called(callback, question)
+        except ToolError:
+            raise
         except Exception as error:
             raise ToolError(f"the person could not be asked: {type(error).__name__}: {error}") from error
     if not isinstance(answer, str):

@@ -111,6 +111,8 @@ class Recording(Protocol):
     ) -> None:
         """Save the end of the run in one transaction: its last event, the thread's history, state and toolkits.
 
+        Cancelling it is heard only when everything is saved.
+
         Args:
             event: How it ended.
             messages: The entry agent's history, from its beginning.

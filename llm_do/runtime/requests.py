@@ -14,6 +14,7 @@ from typing import Any, cast
 from pydantic_ai import exceptions
 from pydantic_ai.messages import (
     ModelMessage,
+    ModelRequest,
     ModelResponse,
     PartDeltaEvent,
     PartStartEvent,
@@ -35,9 +36,11 @@ from llm_do.runtime.gating import shown
 from llm_do.runtime.handoffs import HandedOver
 from llm_do.runtime.hooks import HookPoint
 from llm_do.runtime.limits import Reservation
+from llm_do.runtime.members import members, sent_once
 from llm_do.runtime.prices import check_price, free, used_by
 from llm_do.runtime.results import Usage
 from llm_do.runtime.telling import emit
+from llm_do.runtime.tokens import tokens_of, tokens_of_text, tokens_of_tools
 
 __all__ = ["EngineModel", "arguments_of"]
 
@@ -50,6 +53,9 @@ LONGEST_WAIT = 600.0
 UNSAID_OUTPUT = 16_384
 """Output tokens that a request is held to under a budget where its agent sets no `max_tokens`: large models refuse
 numbers far above what they can produce, and parallel requests have to share what is left."""
+
+COUNTING_TIME = 10.0
+"""Seconds that a model may take to count a request's tokens; then they are estimated."""
 
 COALESCE = 0.03
 """Seconds of a text stream that go into one event: a person sees no difference, and events cost less than chunks."""
@@ -90,7 +96,8 @@ class EngineModel(WrapperModel):
         sent = enabled(run.thread.config, shown(frame.gating, model_request_parameters))
         if frame.compaction is not None:
             messages = await frame.compaction.shortened(ctx, self.wrapped, messages, sent)
-        response, used = await _attempts(ctx, self.wrapped, messages, model_settings, sent)
+        settings = sent_once(self.wrapped, model_settings)
+        response, used = await _attempts(ctx, self.wrapped, messages, settings, sent)
         if recording is not None:
             await recording.written()
         frame.steps += 1
@@ -121,9 +128,10 @@ async def _attempts(
     retries = ctx.runtime.config.settings.max_retries
     in_process = free(model)
     check_price(budget.budget.cost_usd, model)
+    said_before = frame.text
     attempt = 0
     while True:
-        allowed, held = await _reserve(ctx, messages, settings)
+        allowed, held = await _reserve(ctx, model, messages, settings, parameters)
         frame.held = held
         used = Usage(requests=1)
         try:
@@ -147,6 +155,7 @@ async def _attempts(
             frame.held = None
             frame.usage += used
             budget.settle(held, used, free=in_process)
+        frame.text = said_before  # what has come of the answer is void
         emit(ctx, RetryEvent, attempt=attempt, delay=round(delay, 3), error=_say(failure))
         await asyncio.sleep(delay)
 
@@ -199,7 +208,11 @@ def _say_text(ctx: CallContext, pending: list[str]) -> None:
 
 
 async def _reserve(
-    ctx: CallContext, messages: list[ModelMessage], settings: ModelSettings | None
+    ctx: CallContext,
+    model: Model,
+    messages: list[ModelMessage],
+    settings: ModelSettings | None,
+    parameters: ModelRequestParameters,
 ) -> tuple[ModelSettings | None, Reservation]:
     """Hold the request's worst case, with `max_tokens` lowered to what the budget leaves.
 
@@ -208,7 +221,7 @@ async def _reserve(
     budget = ctx.run.budget
     if not budget.counts_tokens:
         return settings, budget.reserve()
-    sent = _estimate_tokens(messages)
+    sent = await _input_tokens(model, messages, settings, parameters)
     wanted = (settings or {}).get("max_tokens")
     while True:
         left = budget.output_left(sent)
@@ -226,9 +239,20 @@ async def _reserve(
         await budget.something_settled()
 
 
-def _estimate_tokens(messages: list[ModelMessage]) -> int:
-    """Tokens of a history, by a common rule of thumb: four characters of English are about one token."""
-    return sum(len(str(part)) for message in messages for part in message.parts) // 4 + 1
+async def _input_tokens(
+    model: Model,
+    messages: list[ModelMessage],
+    settings: ModelSettings | None,
+    parameters: ModelRequestParameters,
+) -> int:
+    """The tokens that a request sends: as its model counts them, else estimated."""
+    try:
+        async with asyncio.timeout(COUNTING_TIME):
+            counted = await model.count_tokens(messages, settings, parameters)
+    except Exception:  # noqa: BLE001 (most can't count; whether the provider answers, the request itself will tell)
+        said = messages[-1].instructions or "" if isinstance(messages[-1], ModelRequest) else ""
+        return tokens_of(messages) + tokens_of_tools(parameters) + tokens_of_text(said)
+    return counted.input_tokens
 
 
 def _asked_delay(error: Exception) -> float | None:
@@ -255,7 +279,10 @@ def _provider_error(error: Exception, model: Model, ctx: CallContext) -> Excepti
     """What a request's failure is called here; what PydanticAI says of a response itself stays what it is."""
     if isinstance(error, exceptions.UserError | exceptions.UnexpectedModelBehavior):
         return error
-    told = explain_failure(error, model.model_name, agent=ctx.frame.config.name)
+    names = [ctx.runtime.pool.name_of(each) for each in members(model)]
+    agent = ctx.frame.config.agent
+    file = agent.place.file if agent is not None and agent.place is not None else None
+    told = explain_failure(error, names, agent=ctx.frame.config.name, file=file)
     told.agent_path = ctx.path
     return told
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, Unpack, cast
@@ -45,6 +46,9 @@ class RunnerArguments(Conversation, total=False):
     max_retries: int | None
     loop_threshold: int | None
     max_steps: int | None
+
+
+_OPTIONS = sorted(RunnerArguments.__annotations__)
 
 
 class Runner:
@@ -119,7 +123,16 @@ def _begun(
     max_steps: int | None = None,
     **conversation: Unpack[Conversation],
 ) -> tuple[Runtime, Conversation]:
-    """A session for one run of a target, and what is said of the conversation."""
+    """A session for one run of a target, and what is said of the conversation.
+
+    Raises:
+        LinkError: The project doesn't link.
+        UsageError: The target is nothing that can be run, or a model is wanting.
+        TypeError: There is no such option.
+    """
+    for name in conversation:
+        if name not in Conversation.__annotations__:
+            raise TypeError(f"run has no option {name!r}; options are {', '.join(_OPTIONS)}")
     spec = _declared(target)
     if spec is not None:
         registry = Registry({spec.name: Registered(spec.name, "agent", spec)})
@@ -127,8 +140,15 @@ def _begun(
     elif isinstance(target, FlowSpec):
         registry = Registry({target.name: Registered(target.name, "flow", target), **_agents_of(target)})
         project = Project(Path.cwd(), EntrySpec("flow", target.name), registry)
+    elif isinstance(target, Project):
+        project = target
+    elif isinstance(target, str | os.PathLike):
+        project = Project.load(Path(target))
     else:
-        project = target if isinstance(target, Project) else Project.load(cast("str | Path", target))
+        raise UsageError(
+            f"{type(cast('object', target)).__name__} is nothing that can be run",
+            hint="Run a project, a path of one, an AgentSpec, a flow, or a PydanticAI agent.",
+        )
     runtime = Runtime(
         project,
         approvals=approvals,

@@ -7,24 +7,29 @@ One method carries out runs, `execute`; `run`, `run_sync` and `stream` are views
 from __future__ import annotations
 
 import asyncio
+import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from inspect import iscoroutinefunction
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
 from pydantic_ai.models import Model
 
+from llm_do.errors import UsageError
 from llm_do.models.pool import ModelPool
 from llm_do.project.agents import AgentSpec
-from llm_do.project.registry import Registered
+from llm_do.project.registry import NAME_PATTERN, Registered
 from llm_do.runtime.answers import Answers
 from llm_do.runtime.answers import load as load_answers
 from llm_do.runtime.approvals import ApprovalCallback, ApprovalMode, RunApprovalPolicy
 from llm_do.runtime.build import AgentBuilder, builder_of
-from llm_do.runtime.config import RuntimeConfig, patterns_of, policy_of
+from llm_do.runtime.config import RuntimeConfig, patterns_of, policy_of, session_config
 from llm_do.runtime.entries import AgentEntry, Entry, entry_for, entry_input
 from llm_do.runtime.events import Event, Subscription
 from llm_do.runtime.execution import Execution, Given
+from llm_do.runtime.histories import continued
 from llm_do.runtime.limits import BudgetMeter
 from llm_do.runtime.loops import run_blocking
 from llm_do.runtime.questions import AskUser
@@ -96,7 +101,8 @@ class Runtime:
         config: Everything at once, instead of the arguments above.
 
     Raises:
-        UsageError: A pattern in `allow` or `deny` is no pattern.
+        UsageError: A pattern in `allow` or `deny` is no pattern, a limit is none, or there is a `config` besides other
+            arguments.
         ValueError: `approvals` is none of what it may be.
 
     Example:
@@ -126,8 +132,9 @@ class Runtime:
         config: RuntimeConfig | None = None,
     ) -> None:
         self.project = project
-        self.config = config or RuntimeConfig.of(
+        self.config = session_config(
             project,
+            config,
             approvals=approvals,
             model=model,
             models=models,
@@ -159,18 +166,48 @@ class Runtime:
     # -- names
 
     def register_agents(self, agents: Mapping[str, AgentSpec]) -> None:
-        """Add agents late; what is called from now on finds them."""
+        """Add agents late; what is called from now on finds them.
+
+        Args:
+            agents: Agents by name; one that has the name of something registered takes its place.
+
+        Raises:
+            UsageError: A name can't be that of a tool, or what it stands for is no agent.
+        """
+        for name, agent in agents.items():
+            if not isinstance(cast("object", agent), AgentSpec):
+                raise UsageError(f"{name!r} can't be registered as an agent: it is a {type(agent).__name__}")
         self._register("agent", agents)
 
     def register_tools(self, tools: Mapping[str, Callable[..., Any]]) -> None:
-        """Add functions late, to be listed under `tools` or called by name."""
+        """Add functions late, to be listed under `tools` or called by name.
+
+        Args:
+            tools: Functions or tool objects by name.
+
+        Raises:
+            UsageError: A name can't be that of a tool.
+        """
         self._register("tool", tools)
 
     def register_toolsets(self, toolsets: Mapping[str, Any]) -> None:
-        """Add toolsets or toolset factories late."""
+        """Add toolsets or toolset factories late.
+
+        Args:
+            toolsets: Toolsets or factories by name.
+
+        Raises:
+            UsageError: A name can't be that of a tool.
+        """
         self._register("toolset", toolsets)
 
     def _register(self, kind: Any, items: Mapping[str, Any]) -> None:
+        for name in items:
+            if re.fullmatch(NAME_PATTERN, name) is None:
+                raise UsageError(
+                    f"{name!r} can't be registered: models know it by its name, and no tool can have this one",
+                    hint="Use letters, digits, _ and -, not a digit first, 64 characters at most.",
+                )
         self.registry = self.registry.extended({name: Registered(name, kind, value) for name, value in items.items()})
         self.builder = AgentBuilder(self.project, self.registry)
 
@@ -184,7 +221,7 @@ class Runtime:
         agent: str | None = None,
         thread: str | None = None,
     ) -> Callable[[], None]:
-        """Hear the events of all runs from now on.
+        """Hear the events of all runs that begin from now on.
 
         Args:
             type: Only events of this type; None hears all. Asking for `text` makes providers stream.
@@ -194,7 +231,15 @@ class Runtime:
 
         Returns:
             A function that ends the subscription.
+
+        Raises:
+            UsageError: The callback is async: events don't wait for anybody.
         """
+        if iscoroutinefunction(callback):
+            raise UsageError(
+                "a callback of events can't be async: events don't wait for it",
+                hint="Let it put the event into an asyncio.Queue, or iterate over `runtime.stream`.",
+            )
         return self.shared.subscribe(Subscription(callback, type, agent, thread))
 
     @cached_property
@@ -222,7 +267,7 @@ class Runtime:
             The result.
 
         Raises:
-            InputError: The input doesn't fit; nothing has run.
+            InputError: The input doesn't fit, or the conversation is none; nothing has run.
             RunError: The run ended early; the error carries the history so far.
         """
         result = await self.execute(input, **options)
@@ -295,9 +340,9 @@ class Runtime:
             The result. Only cancellation from outside comes out as an exception, after the run was closed.
 
         Raises:
-            InputError: The input doesn't fit; nothing has run.
+            InputError: The input doesn't fit, or the conversation is none; nothing has run.
         """
-        history = list(messages or (execution_context.messages if execution_context else ()))
+        history = continued(messages, execution_context)
         active = execution_context.active_agent if execution_context else None
         chosen = entry_for(self.project, self.registry, entry, history, active)
         value = entry_input(chosen, self.project.entry.args if input is None and entry is None else input)
@@ -316,7 +361,8 @@ class Runtime:
     def interrupt(self) -> None:
         """End every run that goes on now, as a signal does: tools clean up, results say `interrupted`."""
         for loop, task in list(self.running):
-            loop.call_soon_threadsafe(task.cancel)
+            with suppress(RuntimeError):  # its loop has been closed since
+                loop.call_soon_threadsafe(task.cancel)
 
     async def aclose(self) -> None:
         """Close what the session holds open in this event loop."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from functools import lru_cache
+import math
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,7 +15,7 @@ from pydantic_ai.exceptions import ModelRetry
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
 
-__all__ = ["check_schema", "schema_faults", "validation_text"]
+__all__ = ["check_schema", "schema_faults", "validation_text", "validator_class"]
 
 
 def validation_text(tool_name: str, error: ValidationError | ModelRetry) -> str:
@@ -64,9 +65,33 @@ def _told(fault: Any) -> str:
 
 @lru_cache(maxsize=1024)
 def _validator(schema: str) -> Validator:
-    # Imported when the first value is checked: most runs check none, and it costs them a thirtieth.
-    from jsonschema import Draft202012Validator
     from referencing import Registry
 
     # An empty registry: a `$ref` to somewhere else is a fault, never a request.
-    return Draft202012Validator(json.loads(schema), registry=Registry())
+    registry: Registry[Any] = Registry()
+    return validator_class()(json.loads(schema), registry=registry)
+
+
+_LIMITS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+
+
+@cache
+def validator_class() -> Any:
+    """The validator of JSON Schema 2020-12, whose limits of numbers hold for NaN too: it is neither less nor more."""
+    # Imported when the first value is checked: most runs check none, and it costs them a thirtieth.
+    from jsonschema import Draft202012Validator
+    from jsonschema import ValidationError as Fault
+    from jsonschema.validators import extend  # pyright: ignore[reportUnknownVariableType]
+
+    known = cast("Mapping[str, Callable[..., Iterator[Fault]]]", Draft202012Validator.VALIDATORS)
+
+    def limit(keyword: str) -> Callable[..., Iterator[Fault]]:
+        def check(validator: object, bound: Any, value: object, schema: object) -> Iterator[Fault]:
+            if isinstance(value, float) and math.isnan(value):
+                yield Fault(f"{value!r} is not a number")
+            else:
+                yield from known[keyword](validator, bound, value, schema)
+
+        return check
+
+    return cast("Any", extend(Draft202012Validator, {keyword: limit(keyword) for keyword in _LIMITS}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -39,9 +40,11 @@ class Shared:
         self.subscriptions: list[Subscription] = []
         self._recorder: Recorder | None = None
         self._lock = threading.Lock()
+        self._opening = threading.Lock()
         self._memories: dict[tuple[str | None, str], dict[Any, Any]] = {}
         callback = config.approvals.approval_callback
-        self._brokers = None if callback is None else PerLoop(partial(Broker, callback))
+        self._brokers = None if callback is None else PerLoop(partial(Broker, callback, itertools.count(1)))
+        self._questions = PerLoop(asyncio.Lock)
         self._slots = PerLoop(partial(asyncio.Semaphore, config.settings.max_concurrency))
 
     def subscribe(self, subscription: Subscription) -> Callable[[], None]:
@@ -64,9 +67,10 @@ class Shared:
 
     def recorder(self) -> Recorder:
         """What records the session's runs, opened at its first use."""
-        if self._recorder is None:
-            self._recorder = recorder_of(self._project, self._config.store, self._config.notice)
-        return self._recorder
+        with self._opening:
+            if self._recorder is None:
+                self._recorder = recorder_of(self._project, self._config.store, self._config.notice)
+            return self._recorder
 
     def count(self, usage: Usage) -> None:
         """Add what a run used to the session's."""
@@ -76,6 +80,10 @@ class Shared:
     def broker(self) -> Broker | None:
         """Who puts questions to a person in this event loop; None when there is nobody to ask."""
         return self._brokers.get() if self._brokers is not None else None
+
+    def question_turn(self) -> asyncio.Lock:
+        """Held while an agent's question is put to a person."""
+        return self._questions.get()
 
     def request_slot(self) -> asyncio.Semaphore:
         """Held while a model request is in flight."""

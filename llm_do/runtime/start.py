@@ -71,13 +71,13 @@ async def run_agent(
         async with CallScope(ctx, nested=nested) as scope:
             with capture_run_messages() as captured, Agent.using_thread_executor(WORKERS):
                 try:
-                    scope.output = await _output(ctx, built, history, captured, resumes=resumes)
+                    output = await _output(ctx, built, history, captured, resumes=resumes)
                 except BaseException as error:
                     told = await _ended(error, ctx, built, captured or list(history))
                     if told is error:
                         raise
                     raise told from error
-            return scope.output
+            return scope.returns(output)
     finally:
         CURRENT_CALL.reset(token)
 

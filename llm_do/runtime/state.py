@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import logging
+import asyncio
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from llm_do.runtime.events import Event, EventBase, Subscription
 from llm_do.runtime.hooks import RunEnds
 from llm_do.runtime.limits import BudgetMeter
 from llm_do.runtime.recording import ThreadView, UserView
-from llm_do.runtime.results import ApprovalRecord, CallRecord, ErrorRecord, Usage
+from llm_do.runtime.results import ApprovalRecord, CallRecord, ErrorRecord
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from llm_do.runtime.recording import Recording
 
 __all__ = ["RunState"]
-
-log = logging.getLogger("llm_do.runtime")
 
 
 @dataclass(slots=True, eq=False)
@@ -43,7 +42,9 @@ class RunState:
         records_steps: Whether the entry's own agent is recorded step by step.
         conversation: The history of the agent that spoke last, of those that the entry called itself.
         memory: What tools' decorators keep for as long as the run.
+        noted: The failures in `errors`, by identity.
         ends: What ended the run, once it has come to code that might not let it through.
+        loop: The event loop it runs in.
     """
 
     run_id: str
@@ -58,7 +59,6 @@ class RunState:
     records_steps: bool = False
     conversation: Sequence[ModelMessage] = ()
     memory: dict[Any, Any] = field(default_factory=dict[Any, Any])
-    usage: Usage = field(default_factory=Usage)
     steps: int = 0
     calls: list[CallRecord] = field(default_factory=list[CallRecord])
     errors: list[ErrorRecord] = field(default_factory=list[ErrorRecord])
@@ -67,8 +67,9 @@ class RunState:
     nobody_to_ask: bool = False
     call_ids: set[str] = field(default_factory=set[str])
     seq: int = 0
-    noted: list[BaseException] = field(default_factory=list[BaseException])
+    noted: dict[int, BaseException] = field(default_factory=dict[int, BaseException])
     ends: RunEnds | None = None
+    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
 
     def goes_on(self) -> None:
         """Nothing, unless the run has ended though code of the project's goes on.
@@ -79,13 +80,33 @@ class RunState:
         if self.ends is not None:
             raise self.ends
 
+    def in_its_loop(self, tell: Callable[[], None]) -> None:
+        """Call something in the run's event loop, at once where that is here: events are written there only.
+
+        Args:
+            tell: Writes an event. Nobody calls it once the loop is closed.
+        """
+        try:
+            here = asyncio.get_running_loop()
+        except RuntimeError:
+            here = None
+        if here is self.loop:
+            tell()
+            return
+        with suppress(RuntimeError):
+            self.loop.call_soon_threadsafe(tell)
+
+    def is_heard(self) -> bool:
+        """Whether anybody hears events, or they are written down."""
+        return bool(self.subscriptions) or self.recording is not None
+
     def streams_text(self) -> bool:
         """Whether anything hears text as it comes."""
         return any(subscription.wants_text() for subscription in self.subscriptions)
 
     def emit(self, kind: Callable[..., EventBase], config: CallConfig, **data: Any) -> None:
         """Write one event of a call and hand it to who wants it."""
-        if not self.subscriptions and self.recording is None:
+        if not self.is_heard():
             self.seq += 1
             return
         event = self.make(kind, config, **data)
@@ -118,9 +139,9 @@ class RunState:
         """Remember a failure once, however many calls it passes through."""
         if isinstance(error, RunEnds):
             error = error.error
-        if any(error is known for known in self.noted) or not isinstance(error, Exception):
+        if id(error) in self.noted or not isinstance(error, Exception):
             return
-        self.noted.append(error)
+        self.noted[id(error)] = error  # kept, so that no other can have its id
         self.errors.append(ErrorRecord.of(error, agent_path))
 
     def unique_call_id(self, wanted: str) -> str:

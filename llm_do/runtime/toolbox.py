@@ -7,6 +7,7 @@ are asked again. Which toolsets an agent has is `llm_do.runtime.build`'s busines
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
@@ -21,7 +22,10 @@ from pydantic_ai.toolsets.abstract import ToolsetTool
 from llm_do.errors import RunError
 from llm_do.runtime.wanted import noted, told_of_approval
 
-__all__ = ["FixedTool", "Toolbox", "clash", "function_tool"]
+__all__ = ["FixedTool", "Toolbox", "check_name", "clash", "function_tool"]
+
+_ON_THE_WIRE = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+"""A tool's name as every provider takes it."""
 
 
 @dataclass(kw_only=True)
@@ -111,6 +115,7 @@ class Toolbox(AbstractToolset[Any]):
             for name, tool in (await source.get_tools(ctx)).items():
                 if name in tools:
                     raise clash(self.agent, name, tools[name].toolset, source)
+                check_name(self.agent, name, source)
                 tools[name] = _LiveTool(
                     toolset=tool.toolset,
                     tool_def=tool.tool_def,
@@ -160,6 +165,25 @@ def function_tool(tool: PydanticTool[Any], owner: AbstractToolset[Any], name: st
         args_validator_func=noted(tool.args_validator),
         call=tool.function_schema.call,
     )
+
+
+def check_name(agent: str, name: str, source: AbstractToolset[Any]) -> None:
+    """See that providers take a tool's name; linking does it for tools that are known then.
+
+    Args:
+        agent: The agent's name.
+        name: The tool's name, as its model sees it.
+        source: The toolset that it comes from.
+
+    Raises:
+        RunError: They don't.
+    """
+    if _ON_THE_WIRE.fullmatch(name) is None:
+        raise RunError(
+            f"agent {agent!r} has a tool that can't be named {name!r}: it comes from {source.label}",
+            hint="A name is 1 to 64 letters, digits, _ and -, prefix included: rename it, or shorten the `prefix:`.",
+            agent_path=agent,
+        )
 
 
 def clash(agent: str, name: str, one: AbstractToolset[Any], other: AbstractToolset[Any]) -> RunError:

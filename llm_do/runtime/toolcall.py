@@ -31,6 +31,7 @@ from llm_do.runtime.context import CURRENT_TOOL, CallContext
 from llm_do.runtime.gates import ToolGate
 from llm_do.runtime.gating import attempted, refusal
 from llm_do.runtime.hooks import HookAbort, HookPoint, RunEnds
+from llm_do.runtime.loops import being_cancelled
 from llm_do.runtime.results import Usage
 from llm_do.runtime.telling import record_tool
 from llm_do.runtime.traits import ToolTraits, traits_of
@@ -203,7 +204,7 @@ async def _run(
     except (KeyboardInterrupt, GeneratorExit):
         raise
     except BaseException as error:  # libraries in other languages raise more than exceptions
-        if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+        if isinstance(error, asyncio.CancelledError) and being_cancelled():
             raise
         if isinstance(error, ApprovalRequired) and call.tool_call_id not in ctx.frame.approved:
             raise
@@ -219,12 +220,6 @@ async def _run(
     finally:
         given_up.set()
         CURRENT_TOOL.reset(token)
-
-
-def _is_cancelled() -> bool:
-    """Whether this task is being cancelled; else a tool has waited for something that was."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
 
 
 def _told_on_purpose(error: BaseException) -> str | None:

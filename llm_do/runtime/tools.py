@@ -6,7 +6,7 @@ Schemas are made in `llm_do.project.tools`; nothing here runs a tool.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -18,11 +18,19 @@ from pydantic_ai.toolsets.abstract import ToolsetTool
 
 from llm_do.policy.values import Effect, ToolCallInfo, Verdict
 from llm_do.project.agents import ToolsetRef
-from llm_do.project.tools import APPROVAL_KEY, UNCHECKED, approval_config, kept, make_schema, static_approval
+from llm_do.project.tools import (
+    APPROVAL_KEY,
+    UNCHECKED,
+    approval_config,
+    approval_said,
+    kept,
+    make_schema,
+    static_approval,
+)
 from llm_do.project.wrapped import Level, ShownTool, levels, shown_tools
 from llm_do.runtime.traits import TRAITS_KEY, ToolTraits, traits_of
 from llm_do.runtime.wanted import noted, requirement, told_of_approval
-from llm_do.tools import Tool
+from llm_do.tools import Tool, approval_fault
 
 __all__ = [
     "ListedTools",
@@ -136,6 +144,8 @@ def stamped_definition(
 
 
 def _traits_for(toolset_name: str, through: Sequence[Level], tool_def: ToolDefinition, validator: object) -> ToolTraits:
+    fault = approval_fault(approval_said(tool_def))
+    denied = Verdict("deny", f"its metadata can't be read, {fault}") if fault is not None else None
     describe = _method(through, "get_approval_description")
     diff = _method(through, "diff")
     return ToolTraits(
@@ -143,9 +153,9 @@ def _traits_for(toolset_name: str, through: Sequence[Level], tool_def: ToolDefin
         toolset=toolset_name,
         tool=through[0][1],
         approval=static_approval(through, tool_def),
-        verdict=_verdict_of(through),
+        verdict=_verdict_of(through) if denied is None else lambda call: denied,
         primary=(tool_def.metadata or {}).get("primary"),
-        describe=(lambda args: str(describe(dict(args)))) if describe is not None else None,
+        describe=(lambda args: _text(describe(dict(args))) or "") if describe is not None else None,
         diff=(lambda args: _text(diff(dict(args)))) if diff is not None else None,
         unchecked=getattr(validator, "title", None) in UNCHECKED,
     )
@@ -183,6 +193,8 @@ def _verdict(said: object) -> Verdict | None:
         return said
     if said in ("allow", "ask", "deny"):
         return Verdict(said)  # pyright: ignore[reportArgumentType]
+    if isinstance(said, str | Awaitable):
+        raise TypeError(f"needs_approval has to return allow, ask, deny, a bool or None, not {said!r}")
     return Verdict("ask" if said else "allow")
 
 

@@ -123,7 +123,9 @@ def required_by(traits: ToolTraits, run: RunContext[Any], tool_def: ToolDefiniti
     def wanted(args: Mapping[str, Any]) -> Verdict | None:
         try:
             return _verdict(None) if requires(run, tool_def, args) else None
-        except Exception as error:  # noqa: BLE001 (what fails must fail closed)
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:  # noqa: BLE001 (what fails must fail closed)
             return Verdict("deny", f"its toolset failed to judge the call, {error_text(error)}")
 
     return wanted

@@ -74,13 +74,10 @@ class WorkerThreads(Executor):
                 work = self._work.get(timeout=self._idle_seconds)
             except queue.Empty:
                 with self._lock:
-                    if self._idle == 0:
-                        continue_anyway = True
-                    else:
+                    if self._idle > 0:
                         self._idle -= 1
-                        continue_anyway = False
-                if not continue_anyway:
-                    return
+                        return
+                # Every idle thread has been counted on: what this one is to do is on its way.
                 work = self._work.get()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from pydantic_ai.messages import ModelMessagesTypeAdapter
-from pydantic_core import to_json
+from pydantic_core import to_json, to_jsonable_python
 
 from llm_do.errors import StoreError, ToolError
 from llm_do.policy.secrets import is_secret_value
+from llm_do.runtime.characters import whole, whole_data
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
-__all__ = ["Redactor", "event_text", "message_of", "message_text", "redactor", "state_text"]
+__all__ = ["Redactor", "event_text", "message_of", "message_text", "redactor", "same_json", "state_text"]
 
 _SECRET_NAME = re.compile(
     r"(?:^|_)(?:KEY|APIKEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|CREDENTIALS|PAT)(?:$|_)|_DSN$"
@@ -116,7 +117,14 @@ def event_text(data: Mapping[str, Any], hide: Redactor) -> str:
         data: What the event's `to_dict` gave.
         hide: Takes secrets out.
     """
-    return hide(to_json(data, fallback=str, bytes_mode="base64", inf_nan_mode="null", serialize_unknown=True).decode())
+    try:
+        text = to_json(data, fallback=str, bytes_mode="base64", inf_nan_mode="null", serialize_unknown=True)
+    except ValueError:
+        plain = to_jsonable_python(
+            data, fallback=str, bytes_mode="base64", inf_nan_mode="constants", serialize_unknown=True
+        )
+        text = to_json(whole_data(plain), inf_nan_mode="null")
+    return hide(text.decode())
 
 
 def message_text(message: ModelMessage, hide: Redactor | None = None) -> str:
@@ -126,7 +134,11 @@ def message_text(message: ModelMessage, hide: Redactor | None = None) -> str:
         message: The message.
         hide: Takes secrets out.
     """
-    text = ModelMessagesTypeAdapter.dump_json([message])[1:-1].decode()
+    try:
+        text = ModelMessagesTypeAdapter.dump_json([message])[1:-1].decode()
+    except ValueError:
+        # Half a character, which a caller's prompt may bring along.
+        text = to_json(whole_data(ModelMessagesTypeAdapter.dump_python([message], mode="json")))[1:-1].decode()
     return text if hide is None else hide(text)
 
 
@@ -146,7 +158,7 @@ def message_of(text: str) -> ModelMessage:
 
 
 def state_text(value: Any, whose: str) -> str:
-    """A state as JSON text.
+    """A state as JSON text; halves of characters, which no file can hold, are replaced.
 
     Args:
         value: The state.
@@ -156,8 +168,26 @@ def state_text(value: Any, whose: str) -> str:
         ToolError: It isn't JSON data.
     """
     try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return whole(json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
     except (TypeError, ValueError, RecursionError) as error:
         raise ToolError(
             f"the state of {whose} isn't JSON data: {error}", hint="Keep text, numbers, lists and objects in it."
         ) from error
+
+
+def same_json(one: Any, other: Any) -> bool:
+    """Whether two values are the same JSON: numbers and booleans differ, the order of an object's keys doesn't matter.
+
+    Raises:
+        ToolError: One isn't JSON data.
+
+    Example:
+        >>> same_json({"a": 1, "b": (2,)}, {"b": [2], "a": 1}), same_json(1, True)
+        (True, False)
+    """
+    return _canonical(one) == _canonical(other)
+
+
+def _canonical(value: Any) -> str:
+    # Read back first: an object's keys are texts then, whatever they were.
+    return json.dumps(json.loads(state_text(value, "this comparison")), sort_keys=True)

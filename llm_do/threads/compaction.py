@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic_ai.messages import (
-    BinaryContent,
     ModelMessage,
     ModelRequest,
     ModelResponse,
@@ -23,13 +22,16 @@ from pydantic_ai.models import Model, ModelRequestParameters
 
 from llm_do._frozen import frozen
 from llm_do.errors import LlmDoError
+from llm_do.models.names import anchored
+from llm_do.runtime.members import sent_once
 from llm_do.runtime.prices import check_price, free, used_by
 from llm_do.runtime.results import Usage
+from llm_do.runtime.tokens import characters_of, tokens_of, tokens_of_text
 
 if TYPE_CHECKING:
     from llm_do.runtime.context import CallContext
 
-__all__ = ["CLEARED", "HistoryCompactor", "clear_results", "slide", "tokens_of"]
+__all__ = ["CLEARED", "HistoryCompactor", "clear_results", "slide"]
 
 CLEARED = "[this result was cleared to save space; call the tool again if you need it]"
 """What stands where a tool's result was."""
@@ -49,31 +51,6 @@ _PROMPT = (
     "Summarise the conversation below for the assistant that goes on with it: what the user wants, what was found and "
     "decided, names, numbers and identifiers exactly as they were, and what is still open. Write the summary only.\n\n"
 )
-
-
-def tokens_of(messages: Sequence[ModelMessage]) -> int:
-    """Tokens of a history, by the rule of thumb that four characters of English are about one.
-
-    Args:
-        messages: The history.
-
-    Returns:
-        The estimate; a picture or another file counts as 1,000.
-    """
-    return sum(_characters(part) for message in messages for part in message.parts) // 4 + 4 * len(messages)
-
-
-def _characters(part: Any) -> int:
-    if isinstance(part, ToolCallPart):
-        return len(part.tool_name) + len(part.args_as_json_str())
-    content = getattr(part, "content", "")
-    if isinstance(content, str):
-        return len(content)
-    if isinstance(part, ToolReturnPart):
-        return len(part.model_response_str())
-    if isinstance(content, Sequence):
-        return sum(len(item) if isinstance(item, str) else 4000 for item in content)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    return 4000 if isinstance(content, BinaryContent) else len(str(content))
 
 
 @frozen
@@ -123,7 +100,7 @@ def _cleared(message: ModelMessage) -> ModelMessage:
         return message
     parts = [
         replace(part, content=CLEARED)
-        if isinstance(part, ToolReturnPart) and _characters(part) > len(CLEARED)
+        if isinstance(part, ToolReturnPart) and characters_of(part) > len(CLEARED)
         else part
         for part in message.parts
     ]
@@ -233,15 +210,19 @@ class HistoryCompactor:
     async def _ask(self, ctx: CallContext, model: Model, split: _Split) -> str:
         asked = model
         if self._summary_model is not None:
-            asked = ctx.runtime.pool.get(self._summary_model, agent=ctx.frame.config.name)
+            name = anchored(self._summary_model, ctx.project.root)
+            asked = ctx.runtime.pool.get(name, agent=ctx.frame.config.name)
         prompt = _PROMPT + "\n".join(filter(None, map(_plain, [*split.first, *split.middle])))
         budget = ctx.run.budget
         check_price(budget.budget.cost_usd, asked)
-        held = budget.reserve(len(prompt) // 4, 0)
+        held = budget.reserve(tokens_of_text(prompt), 0)
         used = Usage(requests=1)
         try:
             async with ctx.runtime.shared.request_slot():
-                response = await asked.request([ModelRequest.user_text_prompt(prompt)], None, ModelRequestParameters())
+                settings = sent_once(asked, None)
+                response = await asked.request(
+                    [ModelRequest.user_text_prompt(prompt)], settings, ModelRequestParameters()
+                )
             used = used_by(response)
         finally:
             ctx.frame.usage += used

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
-from llm_do.errors import LlmDoError, StoreError
+from llm_do.errors import LlmDoError, StoreError, UsageError
 from llm_do.threads.migrations import migrate
 
 __all__ = ["connect", "told", "transaction"]
@@ -68,6 +68,10 @@ def told(name: str) -> Generator[None]:
         yield
     except LlmDoError:
         raise
+    except UnicodeEncodeError as error:
+        raise UsageError(
+            f"{error.object[:60]!r} can't be stored: it has half a character in it", hint="Write whole characters."
+        ) from error
     except PermissionError as error:
         raise StoreError(f"{name} can't be written: {error.strerror}", hint="Is the folder read-only?") from error
     except OSError as error:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from llm_do.errors import ThreadConflict
-from llm_do.threads.codec import message_text, redactor
+from llm_do.errors import ThreadConflict, ToolError, UsageError
+from llm_do.threads.codec import message_text, redactor, state_text
 from llm_do.threads.rows import new_token
 from llm_do.threads.store import MessageRow, ThreadStore
 from llm_do.threads.values import StoredMessage, ThreadRecord
@@ -52,15 +51,15 @@ class ConversationManager:
             The messages; none where the thread doesn't exist or doesn't have the message that is named.
         """
         record = await self._store.thread(thread_id, self._user)
-        if record is None or record.head is None:
+        if record is None:
             return []
-        head: str | None = record.head
-        if isinstance(before, str):
-            found = await self._store.message(before)
-            head = found.parent if found is not None else None
+        limit = None if limit is None else max(limit, 0)
         plain = after is None and not isinstance(before, float | int)
+        named = before if isinstance(before, str) else None
         stop = after if isinstance(after, str) else None
-        messages = await self._store.history(head, limit=limit if plain else None, stop=stop)
+        messages = await self._store.history(record.head, limit=limit if plain else None, stop=stop, before=named)
+        if stop is not None and messages and messages[0].parent != stop:
+            return []
         if isinstance(before, float | int):
             messages = [each for each in messages if each.time < before]
         if isinstance(after, float | int):
@@ -81,9 +80,23 @@ class ConversationManager:
 
         Returns:
             Their ids.
+
+        Raises:
+            UsageError: One is no message of PydanticAI's, or the metadata isn't JSON data.
         """
+        from pydantic_ai.messages import ModelRequest, ModelResponse
+
+        for message in messages:
+            if not isinstance(message, ModelRequest | ModelResponse):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise UsageError(
+                    f"{type(message).__name__} is no message of a conversation",
+                    hint="Give `ModelRequest`s and `ModelResponse`s of pydantic_ai.messages.",
+                )
         hide = redactor()
-        kept = json.dumps(metadata) if metadata else None
+        try:
+            kept = state_text(metadata, "a message") if metadata else None
+        except ToolError as error:
+            raise UsageError("the metadata of messages isn't JSON data", hint=error.hint) from error
         while True:
             record = await self._store.thread(thread_id, self._user) or ThreadRecord(thread_id, self._user)
             rows: list[MessageRow] = []

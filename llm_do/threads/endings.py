@@ -9,7 +9,8 @@ from typing import Any, cast
 
 from llm_do.errors import ThreadConflict
 from llm_do.threads import recovery, rows
-from llm_do.threads.store import Ending
+from llm_do.threads.codec import same_json
+from llm_do.threads.store import Batch, Ending
 from llm_do.threads.values import RunRecord, ThreadRecord
 
 __all__ = ["conflict", "finish", "with_closed_tail"]
@@ -46,7 +47,12 @@ def finish(db: sqlite3.Connection, run: RunRecord, ending: Ending) -> ThreadConf
         row = db.execute(
             "SELECT turn FROM threads WHERE user = ? AND id = ?", (run.user_id or "", run.thread_id)
         ).fetchone()
-        clash = conflict(run.thread_id) if row is None or row[0] != ending.turn else None
+        if row is None:
+            clash = ThreadConflict(
+                f"thread {run.thread_id!r} was deleted meanwhile", hint="Run again to begin it anew."
+            )
+        elif row[0] != ending.turn:
+            clash = conflict(run.thread_id)
     if user_state is not None:
         row = db.execute("SELECT state FROM users WHERE id = ?", (run.user_id,)).fetchone()
         there = row[0] if row is not None else None
@@ -84,13 +90,14 @@ def finish(db: sqlite3.Connection, run: RunRecord, ending: Ending) -> ThreadConf
 
 
 def _put_aside(db: sqlite3.Connection, run: RunRecord, ending: Ending) -> None:
-    """Keep what a run did beside the thread's history, or nothing of it where it will be done again."""
+    """Keep what a run did beside the thread's history, or only its journal where it will be done again."""
     if ending.keep:
         rows.write_batch(db, run, replace(ending.batch, events=ending.batch.events[:-1]))
         own = db.execute("SELECT 1 FROM messages WHERE id = ? AND run = ?", (ending.head, run.id)).fetchone()
         if own is not None and ending.head is not None:
             recovery.add_branch(db, run, ending.head)
     else:
+        rows.write_batch(db, run, Batch(run.id, ending.batch.events[:-1]))
         db.execute("DELETE FROM messages WHERE run = ?", (run.id,))
     db.execute(f"UPDATE runs SET turn = NULL, {rows.NO_DRAFT} WHERE id = ?", (run.id,))
 
@@ -101,16 +108,16 @@ def _merged(before: str | None, there: str | None, now: str) -> str | None:
     if not all(isinstance(each, dict) for each in read):
         return None
     base, theirs, ours = cast("list[dict[str, Any]]", read)
-    missing = object()
     merged: dict[str, Any] = dict(theirs)
     for key in {*base, *ours}:
-        was, is_now, other = base.get(key, missing), ours.get(key, missing), theirs.get(key, missing)
-        if was == is_now or is_now == other:
+        # As lists of one value or none, so that no value stands for "not there".
+        was, is_now, other = ([each[key]] if key in each else [] for each in (base, ours, theirs))
+        if same_json(was, is_now) or same_json(is_now, other):
             continue
-        if was != other:
+        if not same_json(was, other):
             return None
-        if is_now is missing:
-            merged.pop(key, None)
+        if is_now:
+            merged[key] = is_now[0]
         else:
-            merged[key] = is_now
+            merged.pop(key, None)
     return json.dumps(merged, ensure_ascii=False)

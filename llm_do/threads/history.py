@@ -9,17 +9,21 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ToolCallPart, ToolR
 __all__ = ["is_valid", "usable"]
 
 
-def usable(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+def usable(messages: Sequence[ModelMessage], *, whole: bool = False) -> list[ModelMessage]:
     """The part of a window on a history that begins with something a person said.
 
     Args:
         messages: The window, in order.
+        whole: Whether it begins where the history does, which may be with an assistant's greeting.
 
     Returns:
-        The window from the first request on that has a prompt and no tool result; empty when none has.
+        The window from the first request on that has a prompt and no tool result; empty when none has. All of a whole
+        history, unless it begins with a tool result.
     """
     for index, message in enumerate(messages):
         kinds = {part.part_kind for part in message.parts} if isinstance(message, ModelRequest) else set[str]()
+        if whole and index == 0 and not kinds & _ANSWERS:
+            return list(messages)
         if "user-prompt" in kinds and not kinds & _ANSWERS:
             return list(messages[index:])
     return []

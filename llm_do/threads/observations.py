@@ -7,8 +7,10 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
+from llm_do.errors import UsageError
 from llm_do.runtime.events import Subscription
 from llm_do.threads.codec import Redactor, event_text, redactor
 from llm_do.threads.recorder import PASSING
@@ -69,7 +71,7 @@ class ObservationManager:
         *,
         thread_id: str | None = None,
         run_id: str | None = None,
-        types: Sequence[str] | None = None,
+        types: str | Sequence[str] | None = None,
         since: float | None = None,
         until: float | None = None,
         user_id: str | None = None,
@@ -80,20 +82,20 @@ class ObservationManager:
         Args:
             thread_id: Those of one thread.
             run_id: Those of one run.
-            types: Those of these types.
+            types: Those of these types, or of this one.
             since: Not before this time, in seconds since the epoch.
             until: Before this time.
             user_id: Those of one user.
             limit: At most so many, the latest.
         """
-        wanted = Filter(thread_id, run_id, tuple(types) if types is not None else None, since, until, user_id)
+        wanted = Filter(thread_id, run_id, _types(types), since, until, user_id)
         return await self._store.observations(wanted, limit=limit)
 
     def subscribe(
         self,
         callback: Callable[[Observation], object],
         *,
-        types: Sequence[str] | None = None,
+        types: str | Sequence[str] | None = None,
         thread_id: str | None = None,
         run_id: str | None = None,
     ) -> Callable[[], None]:
@@ -101,14 +103,22 @@ class ObservationManager:
 
         Args:
             callback: Called with each; its exception is logged and reaches nobody.
-            types: Those of these types.
+            types: Those of these types, or of this one.
             thread_id: Those of one thread.
             run_id: Those of one run.
 
         Returns:
             A function that ends the subscription.
+
+        Raises:
+            UsageError: The callback is async: entries don't wait for anybody.
         """
-        wanted = Filter(thread_id, run_id, tuple(types) if types is not None else None)
+        if iscoroutinefunction(callback):
+            raise UsageError(
+                "a callback of observations can't be async: they don't wait for it",
+                hint="Let it put the observation into an asyncio.Queue.",
+            )
+        wanted = Filter(thread_id, run_id, _types(types))
         entry = wanted, callback
         self._subscribers.append(entry)
 
@@ -133,6 +143,12 @@ class ObservationManager:
                     callback(observation)
                 except Exception:
                     log.exception("a subscriber of the journal failed on %s", observation.type)
+
+
+def _types(types: str | Sequence[str] | None) -> tuple[str, ...] | None:
+    if types is None:
+        return None
+    return (types,) if isinstance(types, str) else tuple(types)
 
 
 @dataclass(slots=True, eq=False)

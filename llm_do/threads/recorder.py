@@ -1,7 +1,7 @@
 """`StoreRecorder`: what the runtime calls while a run goes on, so that a store has all of it at any moment.
 
-Events and messages are queued and written in batches, one transaction each, while the run goes on; a tool's result
-starts a batch, and a model's response isn't worked on before everything that led to it is on disk.
+Events and messages are queued and written in batches, one transaction each, while the run goes on; a tool's call and
+its result start a batch, and a model's response isn't worked on before everything that led to it is on disk.
 """
 
 from __future__ import annotations
@@ -36,9 +36,21 @@ if TYPE_CHECKING:
 __all__ = ["PASSING", "StoreRecorder", "StoreRecording"]
 
 URGENT = frozenset(
-    {"run_started", "tool_result", "approval_requested", "approval_resolved", "state_changed", "handoff"}
+    {
+        "run_started",
+        "tool_call",
+        "tool_result",
+        "approval_requested",
+        "approval_resolved",
+        "state_changed",
+        "handoff",
+        "retry",
+    }
 )
-"""Events that are written at once; others go with the next of these, with a request, or with the run's end."""
+"""Events that are written at once; others go with the next of these, with a request, or with the run's end.
+
+A retry is one because a run that begins again after a conflict has another recording from then on.
+"""
 
 PASSING = frozenset({"text"})
 """Events that aren't kept: what they tell in pieces, a later one tells whole."""
@@ -75,7 +87,7 @@ class StoreRecorder:
             store = self._store = memory_store()
             begun = await store.begin_run(record, self._project.threads.config)
         if begun.recovered:
-            self._notice(f"thread {run.thread_id!r}: its last run was killed; what it had done is kept")
+            self._notice(f"thread {run.thread_id!r}: the end of its last run was not saved; what it had done is kept")
         return StoreRecording(store, run, begun, self._notice)
 
     async def aclose(self) -> None:
@@ -109,7 +121,8 @@ class StoreRecording:
         self._notice = notice
         self._hide: Redactor = redactor()
         thread = begun.thread
-        self.history: list[ModelMessage] = closed(usable([each.message for each in begun.history]))
+        whole = bool(begun.history) and begun.history[0].parent is None
+        self.history: list[ModelMessage] = closed(usable([each.message for each in begun.history], whole=whole))
         self.toolkits: Mapping[str, Any] = thread.toolkits if thread is not None else {}
         run.thread = ThreadView(run.thread_id, thread.state if thread is not None else {}, _config(begun))
         run.user = UserView(run.user_id, begun.user_state)
@@ -126,6 +139,7 @@ class StoreRecording:
         self._writing: asyncio.Task[None] | None = None
         self._wanted = False
         self._failure: StoreError | None = None
+        self._fault: ToolError | None = None
 
     @property
     def active(self) -> str | None:
@@ -183,12 +197,15 @@ class StoreRecording:
         status = getattr(event, "status", "failed")
         if thread is not None and messages:
             self._take(messages, exact=True)
-        fault: ToolError | None = None
-        try:
-            state = self._changed(state_text(self._run.thread.state, f"thread {self._run.thread_id!r}"), self._state)
-            user = self._changed(state_text(self._run.user.state, f"user {self._run.user_id!r}"), self._user_state)
-        except ToolError as error:
-            fault, state, user = error, None, None
+        if self._fault is None:
+            self._fault = self._spoilt()
+            if self._fault is not None and event.type == "run_finished":
+                # Nothing is saved yet: the run ends with this fault, and its other last event is still to come.
+                raise self._fault
+        state = user = None
+        if self._fault is None:
+            state = self._changed(state_text(self._run.thread.state, ""), self._state)
+            user = self._changed(state_text(self._run.user.state, ""), self._user_state)
         self._events.append(self._row(event))
         ending = Ending(
             batch=replace(self._batch(), draft=None),
@@ -210,11 +227,22 @@ class StoreRecording:
                 raise
             self._notice(f"the end of this run is not recorded: {error.message}")
         except LlmDoError:
-            # What stood against it is how the run ends: its own last event is still to come.
+            # What stood against it is how the run ends: its own last event is still to come. Its thread and its
+            # user's state are the others' by then.
             self._begun = Begun(None)
+            self._user_state = _text(self._run.user.state, "")
             raise
-        if fault is not None:
-            raise fault
+        if self._fault is not None:
+            raise self._fault
+
+    def _spoilt(self) -> ToolError | None:
+        """Why a state can't be saved; None where both can."""
+        try:
+            state_text(self._run.thread.state, f"thread {self._run.thread_id!r}")
+            state_text(self._run.user.state, f"user {self._run.user_id!r}")
+        except ToolError as error:
+            return error
+        return None
 
     # -- what is to be written
 
@@ -297,6 +325,7 @@ class StoreRecording:
                 # It is tried again with the next batch, and the run's end says so if it never works.
                 self._events[:0], self._new[:0], self._dropped[:0] = batch.events, batch.messages, batch.dropped
                 self._sent_state = self._sent_user = ""
+                self._sent_gates = {}
                 if self._failure is None:
                     self._notice(f"the journal can't be written: {error.message}")
                 self._failure = error
@@ -342,6 +371,12 @@ async def _patiently(work: Any) -> None:
             cancelled = error
         except BaseException:  # noqa: BLE001 (its own outcome is told below)
             break
-    if cancelled is not None and task.exception() is None:
-        raise cancelled
+    if cancelled is not None:
+        if task.exception() is None:
+            raise cancelled
+        # What went wrong is told first; the cancellation comes out of the next thing that is waited for.
+        waiting = asyncio.current_task()
+        if waiting is not None:
+            waiting.uncancel()
+            waiting.cancel()
     task.result()

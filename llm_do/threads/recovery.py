@@ -22,6 +22,8 @@ __all__ = ["add_branch", "close_tail", "finish_killed"]
 INTERRUPTED = "the run was interrupted before this call ended; whether it had an effect isn't known"
 """What a model is told of a call that was in flight when its process was killed."""
 
+_KILLED = "the process was killed, or could not save the end of the run"
+
 _OUTCOMES: dict[str, Literal["success", "failed", "denied"]] = {"success": "success", "denied": "denied"}
 
 
@@ -77,7 +79,7 @@ def close_tail(db: sqlite3.Connection, run: RunRecord, tip: str | None) -> str |
     last = rows.history(db, tip, limit=1)
     if not last or not isinstance(last[0].message, ModelResponse) or not last[0].message.tool_calls:
         return tip
-    results = _results(db, run)
+    results = _results(db, run, last[0].time)
     parts = [
         results.get(call.tool_call_id)
         or ToolReturnPart(call.tool_name, INTERRUPTED, tool_call_id=call.tool_call_id, outcome="interrupted")
@@ -90,10 +92,15 @@ def close_tail(db: sqlite3.Connection, run: RunRecord, tip: str | None) -> str |
     return row.id
 
 
-def _results(db: sqlite3.Connection, run: RunRecord) -> dict[str, ToolReturnPart]:
-    """The results in the journal of the calls that the entry agent's model asked for."""
+def _results(db: sqlite3.Connection, run: RunRecord, since: float) -> dict[str, ToolReturnPart]:
+    """The results in the journal of the calls that the entry agent's model asked for in its last response.
+
+    Those of earlier responses don't count: some providers use a call's id again in every response.
+    """
     found: dict[str, ToolReturnPart] = {}
-    for (text,) in db.execute("SELECT data FROM events WHERE run = ? AND type = 'tool_result' ORDER BY seq", (run.id,)):
+    for (text,) in db.execute(
+        "SELECT data FROM events WHERE run = ? AND type = 'tool_result' AND time >= ? ORDER BY seq", (run.id, since)
+    ):
         data: Mapping[str, Any] = json.loads(text)
         if data.get("depth") == 1 and data.get("status") != "cancelled":
             found[data["tool_call_id"]] = ToolReturnPart(
@@ -114,7 +121,7 @@ def _close_journal(db: sqlite3.Connection, run: RunRecord, now: float) -> None:
     base: dict[str, Any] = json.loads(first[0]) if first is not None else {"run_id": run.id, "depth": 0}
     kept = ("run_id", "call_id", "parent_call_id", "agent_name", "path", "depth")
     seq = 0 if row is None else row[0] + 1
-    error = {"type": "RunInterruptedError", "message": "the process was killed", "agent_path": base.get("path")}
+    error = {"type": "RunInterruptedError", "message": _KILLED, "agent_path": base.get("path")}
     data = {"type": "run_failed", "seq": seq, "time": now, **{key: base[key] for key in kept if key in base}}
     data |= {"status": "interrupted", "error": error}
     rows.insert_events(db, run, [EventRow(seq, now, "run_failed", json.dumps(data, ensure_ascii=False))])

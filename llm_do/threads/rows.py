@@ -9,7 +9,7 @@ import json
 import sqlite3
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, cast
 
 from llm_do.errors import StoreError, UsageError
@@ -27,6 +27,7 @@ __all__ = [
     "new_token",
     "observations",
     "open_runs",
+    "parent_of",
     "run_records",
     "stored",
     "thread_record",
@@ -56,6 +57,17 @@ FROM chain JOIN messages ON messages.id = chain.id ORDER BY n DESC
 """
 
 
+_PARENT = """
+WITH RECURSIVE chain (id, parent, depth) AS (
+  SELECT id, parent, depth FROM messages WHERE id = :head
+  UNION ALL
+  SELECT messages.id, messages.parent, messages.depth FROM chain JOIN messages ON messages.id = chain.parent
+  WHERE chain.id <> :id AND messages.depth < chain.depth
+)
+SELECT parent FROM chain WHERE id = :id
+"""
+
+
 NO_DRAFT = "tip = NULL, state = NULL, user_state = NULL, toolkits = NULL"
 """What a run that has ended has of its draft."""
 
@@ -71,14 +83,17 @@ def thread_record(db: sqlite3.Connection, user: str | None, thread_id: str) -> T
     return _thread(row) if row is not None else None
 
 
+def _most(limit: int | None) -> int:
+    """A limit that the database takes, whose numbers end somewhere; None is none."""
+    return 2**62 if limit is None else min(limit, 2**62)
+
+
 def thread_records(
     db: sqlite3.Connection, user: str | None, *, every_user: bool, limit: int | None
 ) -> list[ThreadRecord]:
     """Threads, the latest first."""
     where, values = ("", []) if every_user else (" WHERE user = ?", [user or ""])
-    rows = db.execute(
-        f"{_THREAD}{where} ORDER BY updated DESC, rowid DESC LIMIT ?", [*values, -1 if limit is None else limit]
-    )
+    rows = db.execute(f"{_THREAD}{where} ORDER BY updated DESC, rowid DESC LIMIT ?", [*values, _most(limit)])
     return [_thread(row) for row in rows]
 
 
@@ -127,8 +142,14 @@ def history(
     """The messages that end with `head`; takes as long as what it returns, however long the thread is."""
     if head is None or (limit is not None and limit < 1):
         return []
-    bound = {"head": head, "stop": stop, "limit": 2**62 if limit is None else limit}
+    bound = {"head": head, "stop": stop, "limit": _most(limit)}
     return [stored(row) for row in db.execute(_HISTORY, bound)]
+
+
+def parent_of(db: sqlite3.Connection, message_id: str, head: str | None) -> str | None:
+    """The message before one of those that end with `head`; None where it isn't one of them, or is the first."""
+    row = db.execute(_PARENT, {"head": head, "id": message_id}).fetchone()
+    return row[0] if row is not None else None
 
 
 def stored(row: Sequence[Any]) -> StoredMessage:
@@ -153,7 +174,9 @@ def insert_events(db: sqlite3.Connection, run: RunRecord, events: Iterable[Event
 
 
 def write_batch(db: sqlite3.Connection, run: RunRecord, batch: Batch) -> None:
-    """Write what a run has done since the last batch."""
+    """Write what a run has done since the last batch; nothing of one that was deleted along with its thread."""
+    if db.execute("SELECT 1 FROM runs WHERE id = ?", (run.id,)).fetchone() is None:
+        return
     insert_events(db, run, batch.events)
     if batch.dropped:
         db.executemany("DELETE FROM messages WHERE id = ?", [(each,) for each in batch.dropped])
@@ -171,23 +194,28 @@ def write_batch(db: sqlite3.Connection, run: RunRecord, batch: Batch) -> None:
 def delete_thread(db: sqlite3.Connection, record: ThreadRecord) -> None:
     """Delete a thread, those of its messages that nothing else stands on, and its runs."""
     key = (record.user_id or "", record.id)
+    runs = "FROM runs WHERE coalesce(user, '') = ? AND thread = ?"
+    drafts = [tip for (tip,) in db.execute(f"SELECT tip {runs}", key)]
     db.execute("DELETE FROM threads WHERE user = ? AND id = ?", key)
-    for tip in (record.head, *record.branches):
-        _delete_upwards(db, tip)
-    runs = "SELECT id FROM runs WHERE coalesce(user, '') = ? AND thread = ?"
-    db.execute(f"DELETE FROM events WHERE run IN ({runs}) OR (coalesce(user, '') = ? AND thread = ?)", key * 2)
-    db.execute("DELETE FROM runs WHERE coalesce(user, '') = ? AND thread = ?", key)
-
-
-def _delete_upwards(db: sqlite3.Connection, tip: str | None) -> None:
-    needed = (
-        "SELECT 1 WHERE EXISTS (SELECT 1 FROM messages WHERE parent = :id)"
-        " OR EXISTS (SELECT 1 FROM threads WHERE head = :id)"
-        " OR EXISTS (SELECT 1 FROM threads, json_each(threads.branches) WHERE json_each.value = :id)"
+    db.execute(
+        f"DELETE FROM events WHERE run IN (SELECT id {runs}) OR (coalesce(user, '') = ? AND thread = ?)", key * 2
     )
-    while tip is not None:
+    db.execute(f"DELETE {runs}", key)
+    needed = {
+        tip
+        for (tip,) in db.execute(
+            "SELECT head FROM threads UNION SELECT tip FROM runs UNION"
+            " SELECT json_each.value FROM threads, json_each(threads.branches)"
+        )
+    }
+    for tip in (record.head, *record.branches, *drafts):
+        _delete_upwards(db, tip, needed)
+
+
+def _delete_upwards(db: sqlite3.Connection, tip: str | None, needed: Collection[str]) -> None:
+    while tip is not None and tip not in needed:
         row = db.execute("SELECT parent FROM messages WHERE id = ?", (tip,)).fetchone()
-        if row is None or db.execute(needed, {"id": tip}).fetchone() is not None:
+        if row is None or db.execute("SELECT 1 FROM messages WHERE parent = ?", (tip,)).fetchone() is not None:
             return
         db.execute("DELETE FROM messages WHERE id = ?", (tip,))
         tip = row[0]
@@ -206,9 +234,7 @@ def run_records(
         wheres.append("substr(id, 1, ?) = ?")
         values += [len(prefix), prefix]
     where = f" WHERE {' AND '.join(wheres)}" if wheres else ""
-    rows = db.execute(
-        f"{_RUN}{where} ORDER BY started DESC, rowid DESC LIMIT ?", [*values, -1 if limit is None else limit]
-    )
+    rows = db.execute(f"{_RUN}{where} ORDER BY started DESC, rowid DESC LIMIT ?", [*values, _most(limit)])
     return [_run(row) for row in rows]
 
 
@@ -243,10 +269,11 @@ def observations(db: sqlite3.Connection, wanted: Filter, limit: int | None) -> l
         wheres.append(f"type IN ({', '.join('?' * len(wanted.types))})")
         values += wanted.types
     where = f" WHERE {' AND '.join(wheres)}" if wheres else ""
+    # A run's own entries have an order that no clock can change.
+    order = "seq DESC" if wanted.run_id is not None else "time DESC, run DESC, seq DESC"
     rows = db.execute(
-        f"SELECT run, seq, time, type, thread, user, data FROM events{where}"
-        " ORDER BY time DESC, run DESC, seq DESC LIMIT ?",
-        [*values, -1 if limit is None else limit],
+        f"SELECT run, seq, time, type, thread, user, data FROM events{where} ORDER BY {order} LIMIT ?",
+        [*values, _most(limit)],
     ).fetchall()
     try:
         return [Observation(*row[:-1], data=json.loads(row[-1])) for row in reversed(rows)]

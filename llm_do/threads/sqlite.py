@@ -6,8 +6,10 @@ thread. The SQL is in `rows`, what happens to killed runs in `recovery`, the sch
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
+import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
@@ -18,7 +20,7 @@ from typing import TYPE_CHECKING, TypeVar
 from llm_do.errors import StoreError, ThreadConflict
 from llm_do.runtime.recording import AgentState
 from llm_do.threads import recovery, rows
-from llm_do.threads.codec import state_text
+from llm_do.threads.codec import same_json, state_text
 from llm_do.threads.connection import connect, told, transaction
 from llm_do.threads.endings import conflict, finish, with_closed_tail
 from llm_do.threads.owners import Owners
@@ -51,6 +53,7 @@ class SqliteStore:
         self.path = path
         self._owners = Owners(path.parent / "owners" if path is not None else None)
         self._active: dict[str, RunRecord] = {}
+        self._claiming = threading.Lock()
         name = self.name
 
         def opened() -> sqlite3.Connection:
@@ -105,12 +108,7 @@ class SqliteStore:
                 and not db.execute("SELECT 1 FROM messages WHERE id = ?", (record.head,)).fetchone()
             ):
                 raise conflict(record.id)
-            same = there is not None and (there.head, there.state, there.toolkits) == (
-                record.head,
-                record.state,
-                record.toolkits,
-            )
-            turn = there.turn if same and there is not None else rows.new_token()
+            turn = there.turn if there is not None and _same_turn(there, record) else rows.new_token()
             created = there.created if there is not None else record.created or now
             db.execute(
                 "INSERT OR REPLACE INTO threads (user, id, config, state, toolkits, head, branches, carried, revision,"
@@ -136,10 +134,15 @@ class SqliteStore:
         return await self._change(delete)
 
     async def history(
-        self, head: str | None, *, limit: int | None = None, stop: str | None = None
+        self, head: str | None, *, limit: int | None = None, stop: str | None = None, before: str | None = None
     ) -> list[StoredMessage]:
         """The messages that end with `head`, in order."""
-        return await self._do(lambda db: rows.history(db, head, limit=limit, stop=stop))
+
+        def read(db: sqlite3.Connection) -> list[StoredMessage]:
+            newest = head if before is None else rows.parent_of(db, before, head)
+            return rows.history(db, newest, limit=limit, stop=stop)
+
+        return await self._do(read)
 
     async def message(self, message_id: str) -> StoredMessage | None:
         """One message by its id."""
@@ -172,11 +175,12 @@ class SqliteStore:
 
     async def begin_run(self, run: RunRecord, defaults: ThreadConfig) -> Begun:
         """Begin a run: finish those on its thread that were killed, make the thread if need be, and read it."""
-        try:
-            run = replace(run, owner=self._owners.claim(), status="running")
-        except OSError as error:
-            raise StoreError(f"{self.name} can't be written: {error.strerror or error}") from error
-        self._active[run.id] = run
+        with self._claiming:
+            try:
+                run = replace(run, owner=self._owners.claim(), status="running")
+            except OSError as error:
+                raise StoreError(f"{self.name} can't be written: {error.strerror or error}") from error
+            self._active[run.id] = run
 
         def begin(db: sqlite3.Connection) -> Begun:
             killed = self._finish_killed(db, run.user_id, run.thread_id) if run.thread_id is not None else []
@@ -210,8 +214,10 @@ class SqliteStore:
 
         try:
             return await self._change(begin)
-        except BaseException:
+        except BaseException as error:
             self._active.pop(run.id, None)
+            if isinstance(error, asyncio.CancelledError):  # it begins all the same, and nobody will end it
+                self._worker.submit(lambda db: transaction(db, "BEGIN IMMEDIATE", self.name, self._finish_all_killed))
             raise
 
     async def write(self, batch: Batch) -> None:
@@ -225,7 +231,12 @@ class SqliteStore:
         run = self._active.get(ending.batch.run_id)
         if run is None:
             return
-        clash = await self._change(lambda db: finish(db, run, ending))
+        try:
+            clash = await self._change(lambda db: finish(db, run, ending))
+        except BaseException:
+            # Its end can't be saved; the next run on its thread finishes it, as it does those that were killed.
+            self._active.pop(run.id, None)
+            raise
         if clash is None:
             self._active.pop(run.id, None)
         else:
@@ -233,7 +244,7 @@ class SqliteStore:
 
     async def recover(self) -> list[str]:
         """Finish every run whose process is gone; their ids."""
-        return await self._change(lambda db: self._finish_killed(db, None, None))
+        return await self._change(self._finish_all_killed)
 
     async def runs(self, *, thread_id: str | None = None, limit: int | None = None) -> list[RunRecord]:
         """Runs, the latest first."""
@@ -257,9 +268,12 @@ class SqliteStore:
 
     async def aclose(self) -> None:
         """Close the file, unless runs go on; it opens again when it is used. A store in memory stays as it is."""
-        if self.path is not None and not self._active:
+        with self._claiming:
+            idle = self.path is not None and not self._active
+            if idle:
+                self._owners.release()
+        if idle:
             self._worker.close()
-            self._owners.release()
 
     # -- transactions
 
@@ -270,6 +284,9 @@ class SqliteStore:
     async def _change(self, job: Callable[[sqlite3.Connection], T]) -> T:
         """Write, all or nothing."""
         return await self._worker.run(lambda db: transaction(db, "BEGIN IMMEDIATE", self.name, job))
+
+    def _finish_all_killed(self, db: sqlite3.Connection) -> list[str]:
+        return self._finish_killed(db, None, None)
 
     def _finish_killed(self, db: sqlite3.Connection, user: str | None, thread_id: str | None) -> list[str]:
         finished: list[str] = []
@@ -283,6 +300,13 @@ class SqliteStore:
                 recovery.finish_killed(db, run)
                 finished.append(run.id)
         return finished
+
+
+def _same_turn(there: ThreadRecord, record: ThreadRecord) -> bool:
+    """Whether history, state and toolkits are what they were."""
+    return there.head == record.head and same_json(
+        [there.state, dict(there.toolkits)], [record.state, dict(record.toolkits)]
+    )
 
 
 def _close(worker: Worker, owners: Owners) -> None:

@@ -11,14 +11,28 @@ from typing import Any, TypeVar
 
 from llm_do.errors import ThreadConflict
 from llm_do.runtime.recording import AgentState, ThreadConfig
+from llm_do.threads.codec import same_json
 from llm_do.threads.store import ThreadStore
-from llm_do.threads.values import ThreadContext, ThreadRecord, check_config, config_data, config_of
+from llm_do.threads.values import ThreadContext, ThreadRecord, check_new_config, config_data, config_of
 
-__all__ = ["StateManager"]
+__all__ = ["StateManager", "config_key"]
 
 T = TypeVar("T")
 
 _RENAMED = {"reasoning.model": "model", "reasoning.params": "model_settings"}
+
+
+def config_key(key: str) -> str:
+    """The dotted name of a setting by the name it has here.
+
+    Example:
+        >>> config_key("reasoning.params.temperature")
+        'model_settings.temperature'
+    """
+    for old, new in _RENAMED.items():
+        if key == old or key.startswith(f"{old}."):
+            return new + key[len(old) :]
+    return key
 
 
 class StateManager:
@@ -66,11 +80,8 @@ class StateManager:
             default: What is given where it isn't set.
         """
         record = await self._record(thread_id)
-        for old, new in _RENAMED.items():
-            if key == old or key.startswith(f"{old}."):
-                key = new + key[len(old) :]
         value: Any = config_data(record.config)
-        for name in key.split("."):
+        for name in config_key(key).split("."):
             if not isinstance(value, Mapping) or name not in value:
                 return default
             value = value[name]  # pyright: ignore[reportUnknownVariableType]
@@ -93,8 +104,7 @@ class StateManager:
         Raises:
             UsageError: A value doesn't fit.
         """
-        if isinstance(config, ThreadConfig):
-            check_config(config_data(config))
+        check_new_config(config_data(config) if isinstance(config, ThreadConfig) else config)
         while True:
             record = await self._record(thread_id)
             new = config if isinstance(config, ThreadConfig) else config_of({**config_data(record.config), **config})
@@ -115,6 +125,7 @@ class StateManager:
 
         Raises:
             ThreadConflict: Somebody else has continued the thread since it was loaded.
+            ToolError: The state isn't JSON data.
         """
         if thread_id not in self._loaded:
             return False
@@ -124,7 +135,7 @@ class StateManager:
             raise ThreadConflict(
                 f"thread {thread_id!r} was continued meanwhile", hint="Load it again, and change the state again."
             )
-        if now.state == state:
+        if same_json(now.state, state):
             return False
         saved = await self._store.save_thread(replace(now, state=state), expected=now.revision or None)
         self._loaded[thread_id] = saved, state

@@ -1,6 +1,7 @@
 """`ThreadStore`: what a store has to do, whatever it keeps its data in; and the values that pass its border.
 
-Texts in these values are JSON, redacted already. A store never looks inside states, toolkits and events.
+Texts in these values are JSON, those of messages and events redacted already. A store never looks inside them, but
+for the keys of a user's state, of which two runs may change different ones.
 """
 
 from __future__ import annotations
@@ -175,7 +176,7 @@ class ThreadStore(Protocol):
         ...
 
     async def history(
-        self, head: str | None, *, limit: int | None = None, stop: str | None = None
+        self, head: str | None, *, limit: int | None = None, stop: str | None = None, before: str | None = None
     ) -> list[StoredMessage]:
         """The messages that end with `head`, in order.
 
@@ -183,6 +184,7 @@ class ThreadStore(Protocol):
             head: The newest one.
             limit: At most so many, the latest.
             stop: Only those after this one.
+            before: Only those before this one; none where it isn't one of them.
         """
         ...
 

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from llm_do.errors import StoreError, UsageError
-from llm_do.threads.codec import message_of, message_text, redactor
+from llm_do.errors import StoreError, ToolError, UsageError
+from llm_do.threads.codec import message_of, message_text, redactor, state_text
 from llm_do.threads.history import is_valid
 from llm_do.threads.rows import new_token
 from llm_do.threads.store import MessageRow, ThreadStore
-from llm_do.threads.values import ThreadRecord, config_data, config_of
+from llm_do.threads.values import ThreadRecord, check_new_config, config_data, config_of
 
 __all__ = ["VERSION", "export_thread", "import_lines"]
 
@@ -89,21 +89,31 @@ async def import_lines(
         )
     if await store.thread(thread_id, user_id) is not None:
         raise UsageError(f"there is a thread {thread_id!r} already", hint="Give another id with --as.")
-    record = ThreadRecord(
-        thread_id,
-        user_id,
-        config_of(_mapping(head.get("config"), source)),
-        head.get("state"),
-        _mapping(head.get("toolkits"), source),
-        head=rows[-1].id if rows else None,
-    )
-    created = head.get("created")
-    if isinstance(created, int | float):
-        record = replace(record, created=float(created))
+    record = replace(_record(head, source), id=thread_id, user_id=user_id, head=rows[-1].id if rows else None)
     return await store.save_thread(record, expected=None, messages=rows)
 
 
 _HINT = "Take a whole file that `llm-do threads export` wrote."
+
+
+def _record(head: dict[str, Any], source: str) -> ThreadRecord:
+    """What the first line says of a thread, but for its ids."""
+    config = _mapping(head.get("config"), "config", source, 1)
+    state = head.get("state", {})
+    try:
+        check_new_config(config)
+        state_text(state, "the thread")
+    except (UsageError, ToolError) as error:
+        raise UsageError(error.message, file=source, line=1, hint=error.hint) from error
+    toolkits = _mapping(head.get("toolkits"), "toolkits", source, 1)
+    for name in toolkits:
+        gates = _mapping(toolkits[name], "toolkits", source, 1)
+        _mapping(gates.get("context"), "toolkits", source, 1)
+        unlocked = cast("object", gates.get("unlocked_states") or [])
+        if not isinstance(unlocked, list) or not all(isinstance(each, str) for each in cast("list[object]", unlocked)):
+            raise UsageError(f"the states of toolkit {name!r} are no list of names", file=source, line=1, hint=_HINT)
+    created = _moment(head.get("created"), "created", source, 1)
+    return ThreadRecord("", None, config_of(config), state, toolkits, created=created)
 
 
 def _messages(records: Sequence[tuple[int, dict[str, Any]]], source: str) -> tuple[list[MessageRow], list[Any]]:
@@ -117,9 +127,9 @@ def _messages(records: Sequence[tuple[int, dict[str, Any]]], source: str) -> tup
             message = message_of(json.dumps(record.get("message")))
         except StoreError as error:
             raise UsageError(error.message, file=source, line=number, hint=_HINT) from error
-        moment = record.get("time")
-        at = float(moment) if isinstance(moment, int | float) else time.time()
-        metadata = json.dumps(record["metadata"]) if record.get("metadata") else None
+        at = _moment(record.get("time"), "time", source, number)
+        kept = _mapping(record.get("metadata"), "metadata", source, number)
+        metadata = json.dumps(kept) if kept else None
         parent = rows[-1].id if rows else None
         rows.append(MessageRow(new_token(), parent, len(rows), at, message_text(message, hide), metadata))
         messages.append(message)
@@ -129,16 +139,29 @@ def _messages(records: Sequence[tuple[int, dict[str, Any]]], source: str) -> tup
 def _parsed(line: str, number: int, source: str) -> dict[str, Any]:
     try:
         data = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"not JSON: {error}", file=source, line=number, hint=_HINT) from error
     if not isinstance(data, dict):
         raise UsageError("a line is no JSON object", file=source, line=number, hint=_HINT)
     return cast("dict[str, Any]", data)
 
 
-def _mapping(value: object, source: str) -> dict[str, Any]:
+def _mapping(value: object, key: str, source: str, line: int) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise UsageError("the thread's settings or toolkits are no objects", file=source, line=1, hint=_HINT)
+        raise UsageError(f"what {key!r} says is no object", file=source, line=line, hint=_HINT)
     return cast("dict[str, Any]", value)
+
+
+def _moment(value: object, key: str, source: str, line: int) -> float:
+    """A time in seconds since the epoch; now where none is given."""
+    if value is None:
+        return time.time()
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= _LAST:
+        raise UsageError(f"what {key!r} says is no time: {value!r}", file=source, line=line, hint=_HINT)
+    return float(value)
+
+
+_LAST = 253_402_300_799
+"""The end of the year 9999, in seconds since the epoch."""

@@ -21,6 +21,7 @@ __all__ = [
     "ThreadContext",
     "ThreadRecord",
     "check_config",
+    "check_new_config",
     "config_data",
     "config_of",
 ]
@@ -220,6 +221,33 @@ def check_config(data: Mapping[str, Any]) -> None:
         if name not in _FIELDS:
             raise UsageError(f"a thread has no setting {name!r}", hint="Its settings: " + ", ".join(_FIELDS) + ".")
         _check_field(name, value)
+
+
+def check_new_config(data: Mapping[str, Any]) -> None:
+    """Refuse values that a project's file might not have either; those that are stored already are read all the same.
+
+    Args:
+        data: The fields that are to be set; null takes one away.
+
+    Raises:
+        UsageError: Which field, and why.
+    """
+    given = {key: value for key, value in data.items() if value is not None}
+    check_config(given)
+    if "model_settings" in given:
+        from pydantic import TypeAdapter
+        from pydantic_core import to_json
+
+        from llm_do.spec.fields import ModelSettings
+
+        try:
+            TypeAdapter(ModelSettings).validate_python(dict(given["model_settings"]))
+            to_json(given["model_settings"])
+        except ValueError as error:
+            raise UsageError(f"the thread setting model_settings doesn't fit: {_first(error)}") from error
+    compaction: Mapping[str, Any] = given.get("compaction") or {}
+    if compaction.get("max_tokens") is not None and compaction.get("fraction") is not None:
+        raise UsageError("the thread setting compaction has both max_tokens and fraction", hint="Keep one of the two.")
 
 
 def _check_field(name: str, value: object) -> None:

@@ -53,6 +53,11 @@ def test_a_recursive_list_ends_in_an_empty_one() -> None:
         ({"type": "string", "format": "date"}, {"type": "string", "format": "date"}),
         ({"type": "string", "pattern": "(?!x)a"}, {"type": "string", "maxLength": 160}),
         ({"type": "integer", "minimum": 1}, {"type": "integer", "minimum": 1, "maximum": 10**9}),
+        ({"type": "integer", "minimum": 10**12}, {"type": "integer", "minimum": 10**12, "maximum": 1001 * 10**9}),
+        (
+            {"type": "integer", "exclusiveMaximum": -(10**12)},
+            {"type": "integer", "exclusiveMaximum": -(10**12), "minimum": -1001 * 10**9},
+        ),
         ({"enum": ["a", "b"], "title": "T"}, {"enum": ["a", "b"]}),
         ({"type": "boolean", "title": "T"}, {"type": "boolean"}),
         ({"type": ["string", "null"]}, {"anyOf": [{"type": "string", "maxLength": 160}, {"type": "null"}]}),
@@ -71,6 +76,24 @@ def test_an_object_has_the_properties_it_names_and_no_others() -> None:
         bounded = bounded_schema({"type": "object", "properties": properties})
         assert bounded["additionalProperties"] is False
         assert "patternProperties" not in bounded
+
+
+def test_parts_that_must_all_hold_are_one() -> None:
+    base = {"type": "object", "properties": {"a": {"type": "null"}}, "required": ["a"]}
+    more = {"properties": {"b": {"type": "null"}}, "required": ["b"]}
+    bounded = bounded_schema({"allOf": [{"$ref": "#/$defs/Base"}, more], "$defs": {"Base": base}})
+    assert list(bounded["properties"]) == bounded["required"] == ["a", "b"]
+
+
+def test_parts_that_contain_themselves_without_end_are_refused() -> None:
+    with pytest.raises(ModelUnavailableError, match="contains itself without end"):
+        bounded_schema({"$defs": {"A": {"allOf": [{"$ref": "#/$defs/A"}]}}, "$ref": "#/$defs/A"})
+
+
+@pytest.mark.parametrize("reference", ["#/$defs/Gone", "https://example.org/schema", "#/anyOf/1", "#/type"])
+def test_a_schema_that_refers_to_what_is_not_in_it_is_refused(reference: str) -> None:
+    with pytest.raises(ModelUnavailableError, match="which isn't in it"):
+        bounded_schema({"type": "object", "properties": {"a": {"$ref": reference}}, "anyOf": [{"$ref": reference}]})
 
 
 def test_a_dictionary_has_few_short_keys() -> None:

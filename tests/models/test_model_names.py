@@ -162,6 +162,13 @@ def test_paths_in_a_projects_files_start_at_the_project() -> None:
     assert choose("main", "local:http://h/v1#m", environ={}, root=root).names == ("local:http://h/v1#m",)
 
 
+def test_the_home_of_a_user_that_does_not_exist_is_a_path_like_any_other() -> None:
+    root = Path("/project")
+    assert choose("main", "script:~nobody-of-this-name/a.yaml", environ={}, root=root).names == (
+        "script:/project/~nobody-of-this-name/a.yaml",
+    )
+
+
 def test_an_equals_sign_in_a_models_name_does_not_name_an_agent() -> None:
     assert parse_override(["local:http://h/v1?a=b#m"]).everyone == "local:http://h/v1?a=b#m"
 

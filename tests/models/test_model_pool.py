@@ -15,12 +15,12 @@ from pydantic_ai.exceptions import ModelAPIError
 from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.test import TestModel
 
-from llm_do.errors import LlmDoError, ModelUnavailableError, ProviderError, UsageError
-from llm_do.models import ModelPool, explain_failure, is_passing, register_model_factory, resolve_model
+from llm_do.errors import ModelUnavailableError, UsageError
+from llm_do.models import ModelPool, register_model_factory, resolve_model
+from llm_do.models import build as build_module
 from llm_do.models import connections as connections_module
+from tests.models.asking import HELLO, say
 from tests.support.openai_server import serve
-
-HELLO = {"gpt-test": [{"text": "Hello"}], "other": [{"text": "Other"}]}
 
 
 @pytest.fixture
@@ -36,16 +36,6 @@ def contexts(monkeypatch: pytest.MonkeyPatch) -> list[ssl.SSLContext]:
     monkeypatch.setattr(ssl.SSLContext, "__new__", counted)
     monkeypatch.setattr(connections_module, "_ssl_context", None)
     return made
-
-
-def say(pool: ModelPool, name: Any, **options: Any) -> str:
-    async def run() -> str:
-        try:
-            return (await Agent(pool.get(name, **options)).run("Hi")).output
-        finally:
-            await pool.aclose()
-
-    return asyncio.run(run())
 
 
 def test_importing_the_room_imports_nothing_heavy() -> None:
@@ -248,9 +238,44 @@ def test_a_provider_whose_package_is_missing_says_how_to_get_it(monkeypatch: pyt
     assert raised.value.hint == "pip install 'pydantic-ai-slim[groq]'"
 
 
-def test_an_address_without_a_scheme_is_refused() -> None:
-    with pytest.raises(ModelUnavailableError, match="not an http address: 'localhost:1'"):
-        ModelPool().get("openai-chat:a", agent="main", settings={"base_url": "localhost:1"})
+NO_ADDRESSES = ("localhost:1", "http://", "http://localhost:port/v1", "http://[::1", "ftp://localhost")
+
+
+@pytest.mark.parametrize("address", NO_ADDRESSES)
+def test_what_is_no_address_is_refused_wherever_it_stands(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ModelUnavailableError, match="base_url of agent 'main' is not an http address") as in_settings:
+        ModelPool().get("openai-chat:a", agent="main", file="main.agent", settings={"base_url": address})
+    assert in_settings.value.file == "main.agent"
+    monkeypatch.setenv("OPENAI_BASE_URL", address)
+    with pytest.raises(ModelUnavailableError, match="OPENAI_BASE_URL is not an http address"):
+        ModelPool().get("openai-chat:a")
+
+
+def test_a_server_of_ones_own_is_at_an_http_address() -> None:
+    with pytest.raises(ModelUnavailableError, match="at no http address"):
+        ModelPool().get("local:http://#qwen")
+
+
+@pytest.mark.parametrize("key", ["sk-secret\n", "sk-secret\r", "sk-schlüssel"])
+def test_a_key_that_can_be_none_is_said_before_it_is_sent_and_never_shown(
+    key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with pytest.raises(ModelUnavailableError, match="OPENAI_API_KEY has a character in it") as raised:
+        ModelPool().get("openai:a", file="main.agent")
+    assert raised.value.file == "main.agent"
+    assert "sk-" not in f"{raised.value.message} {raised.value.hint}"
+
+
+def test_what_a_providers_own_library_says_of_its_credentials_is_a_typed_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def look_for_credentials(*_: object) -> None:
+        raise LookupError("no credentials\nwere found")
+
+    monkeypatch.setattr(build_module, "infer_provider_class", look_for_credentials)
+    with pytest.raises(ModelUnavailableError) as raised:
+        ModelPool().get("google-cloud:a", agent="main", file="main.agent")
+    assert raised.value.message == "the provider 'google-cloud' can't be used: no credentials were found"
+    assert (raised.value.file, raised.value.agent_path) == ("main.agent", "main")
 
 
 def test_a_provider_with_one_address_takes_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,7 +332,7 @@ def test_a_projects_own_prefix_is_served_by_its_factory_until_it_is_replaced() -
     assert say(pool, "echo:first") == "FIRST"
 
 
-@pytest.mark.parametrize("prefix", ["openai", "local", "script", "test", "grok", "a:b", ""])
+@pytest.mark.parametrize("prefix", ["openai", "voyageai", "local", "script", "test", "grok", "a:b", ""])
 def test_a_prefix_that_is_taken_or_malformed_is_refused(prefix: str) -> None:
     with pytest.raises(UsageError):
         register_model_factory(prefix, lambda _: TestModel())
@@ -324,73 +349,3 @@ def test_resolving_gives_the_same_model_again_and_leaves_models_alone() -> None:
     assert resolve_model("test") is resolve_model("test")
     model = TestModel()
     assert resolve_model(model) is model
-
-
-def failure_of(turn: dict[str, Any], name: str = "openai-chat:gpt-test") -> LlmDoError:
-    with serve({"gpt-test": [turn]}) as (url, _), pytest.raises(ModelAPIError) as raised:
-        say(ModelPool(), name, settings={"base_url": url})
-    return explain_failure(raised.value, name, agent="main", file="main.agent")
-
-
-def test_an_unknown_model_is_said_in_one_line() -> None:
-    error = failure_of({"text": "x"}, "openai-chat:absent")
-    assert isinstance(error, ModelUnavailableError)
-    assert "there is no model 'openai-chat:absent' for agent 'main'" in error.message
-    assert error.file == "main.agent"
-
-
-def test_a_refused_key_names_the_variable() -> None:
-    error = failure_of({"status": 401, "times": 9, "body": {"error": {"message": "bad\nkey"}}})
-    assert isinstance(error, ModelUnavailableError)
-    assert error.message.endswith("refused the key: HTTP 401: bad key")
-    assert error.hint == "check OPENAI_API_KEY"
-
-
-def test_a_failed_request_carries_its_status() -> None:
-    error = failure_of({"status": 500, "times": 9})
-    assert isinstance(error, ProviderError)
-    assert error.status_code == 500
-
-
-def test_a_cut_connection_is_a_passing_failure() -> None:
-    with serve({"gpt-test": [{"cut": True, "times": 9}]}) as (url, _), pytest.raises(ModelAPIError) as raised:
-        say(ModelPool(), "openai-chat:gpt-test", settings={"base_url": url})
-    assert is_passing(raised.value)
-
-
-def test_a_stream_that_ends_without_saying_why_is_a_passing_failure() -> None:
-    async def stream(url: str) -> None:
-        pool = ModelPool()
-        try:
-            async with Agent(pool.get("openai-chat:gpt-test", settings={"base_url": url})).run_stream("Hi") as answer:
-                await answer.get_output()
-        finally:
-            await pool.aclose()
-
-    with serve({"gpt-test": [{"cut": "quietly"}]}) as (url, _), pytest.raises(ModelAPIError) as raised:
-        asyncio.run(stream(url))
-    assert is_passing(raised.value)
-
-
-@pytest.mark.parametrize(("status", "passing"), [(429, True), (500, True), (503, True), (408, True), (400, False)])
-def test_which_failures_pass(status: int, passing: bool) -> None:
-    turn = {"status": status, "times": 9, "retry_after": 2}
-    with serve({"gpt-test": [turn]}) as (url, _), pytest.raises(ModelAPIError) as raised:
-        say(ModelPool(), "openai-chat:gpt-test", settings={"base_url": url})
-    assert is_passing(raised.value) is passing
-    assert raised.value.retry_after == 2
-
-
-def test_a_failure_that_is_ours_already_stays_as_it_is() -> None:
-    error = ProviderError("it failed")
-    assert explain_failure(error, "openai:a") is error
-
-
-def test_failures_of_a_whole_list_are_told_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    with serve({"a": [{"status": 500, "times": 9}], "b": [{"status": 400, "times": 9}]}) as (url, _):
-        monkeypatch.setenv("OPENAI_BASE_URL", url)
-        with pytest.raises(ExceptionGroup) as raised:
-            say(ModelPool(), ["openai-chat:a", "openai-chat:b"])
-    error = explain_failure(raised.value, "openai-chat:a", agent="main")
-    assert "HTTP 500" in error.message
-    assert "HTTP 400" in error.message

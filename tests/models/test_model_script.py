@@ -193,6 +193,18 @@ def test_any_text_is_a_script_or_a_typed_error(text: str) -> None:
         parse_script(text, Path("answers.yaml"))
 
 
+@pytest.mark.parametrize("path", ["a\0b", "~nobody-of-this-name/a.yaml", "a" * 5000])
+def test_a_name_that_no_file_has_is_a_typed_error(path: str) -> None:
+    with pytest.raises(ModelUnavailableError, match="can't be read"):
+        ModelPool().get(f"script:{path}", agent="main")
+
+
+def test_a_script_may_lie_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "answers.yaml").write_text("- text: from home", encoding="utf-8")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert ask(Agent(ModelPool().get("script:~/answers.yaml", agent="main"))).output == "from home"
+
+
 def test_a_missing_script_is_a_typed_error_that_names_it(tmp_path: Path) -> None:
     with pytest.raises(ModelUnavailableError, match=r"absent\.yaml can't be read: No such file"):
         ModelPool().get(f"script:{tmp_path / 'absent.yaml'}", agent="main")

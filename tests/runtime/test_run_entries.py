@@ -1,13 +1,12 @@
-"""What a run begins with, what it takes, and what comes back: functions, agents, entry objects, inputs, outputs."""
+"""What a run begins with, and what comes back of it: functions, agents, entry objects, names."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar
@@ -15,16 +14,15 @@ from typing import Any, ClassVar
 import pytest
 from pydantic import BaseModel
 from pydantic_ai import RunContext
-from pydantic_ai.messages import BinaryContent, ModelMessagesTypeAdapter, ModelResponse
 
 from llm_do import (
-    AgentArgs,
     AgentEntry,
-    Attachment,
     CallContext,
     EntryError,
+    FlowSpec,
     FunctionEntry,
     InputError,
+    LlmDoError,
     ModelUnavailableError,
     NullModel,
     PromptInput,
@@ -34,23 +32,14 @@ from llm_do import (
     ToolError,
     UsageError,
 )
-from llm_do.runtime.start import ATTACHMENT_LIMIT
-from tests.support.history import results_of, strict
-from tests.support.runs import agent, carry_out, heard, project_of, run_spec, runtime_of
+from llm_do.runtime.entries import FlowEntry
+from tests.support.runs import agent, carry_out, project_of, runtime_of
 from tests.support.scripted import call, script
 
 
 def echo() -> Any:
     """A model that says what it was asked."""
     return script(lambda messages, info: str(messages[-1].parts[-1].content))
-
-
-class Pitch(AgentArgs):
-    company: str
-    stars: int = 3
-
-    def prompt_messages(self) -> list[Any]:
-        return [f"Judge {self.company}: {self.stars}"]
 
 
 class Plain(BaseModel):
@@ -116,6 +105,61 @@ def test_an_entry_may_return_anything(value: Any, shown: Any) -> None:
     assert json.loads(json.dumps(result.to_dict()))["output"] == shown
 
 
+def _numbers(n: int) -> Any:
+    yield from range(n)
+
+
+async def _anumbers(n: int) -> Any:
+    for number in range(n):
+        yield number
+
+
+@pytest.mark.parametrize("pieces", [_numbers, _anumbers])
+def test_what_comes_piece_by_piece_is_whole_for_the_run_and_for_who_called(pieces: Any) -> None:
+    def entry(input: PromptInput, ctx: CallContext) -> Any:
+        return {"all": pieces(3)}
+
+    async def main(input: PromptInput, ctx: CallContext) -> Any:
+        return [await ctx.call("pieces", {"n": 2}), await ctx.call("step", "x")]
+
+    assert carry_out(runtime_of([], entry)).to_dict()["output"] == {"all": [0, 1, 2]}
+    result = carry_out(runtime_of([], main, tools={"pieces": pieces, "step": entry}))
+    assert result.output == [[0, 1], {"all": [0, 1, 2]}]
+    assert carry_out(runtime_of([], main, tools={"pieces": pieces}), {"n": 2}, entry="pieces").output == [0, 1]
+
+
+def _ring() -> list[Any]:
+    ring: list[Any] = []
+    ring.append(ring)
+    return ring
+
+
+def _nest() -> list[Any]:
+    nest: list[Any] = []
+    for _ in range(5000):
+        nest = [nest]
+    return nest
+
+
+@pytest.mark.parametrize("make", [_ring, _nest])
+def test_what_can_not_be_told_is_the_entrys_error_and_says_what_returned_it(make: Any) -> None:
+    def broken(input: PromptInput, ctx: CallContext) -> Any:
+        return make()
+
+    async def main(input: PromptInput, ctx: CallContext) -> Any:
+        with pytest.raises(EntryError, match="broken returned a list that can't be told as JSON data"):
+            await ctx.call("broken", "x")
+        return "told"
+
+    failed = carry_out(runtime_of([], broken))
+    survived = carry_out(runtime_of([], main, tools={"broken": broken}))
+
+    assert isinstance(failed.error, EntryError)
+    assert failed.error.message.startswith("broken returned a list that can't be told as JSON data: ValueError")
+    assert survived.output == "told"
+    assert [record.status for record in survived.calls] == ["failed"]
+
+
 def project_module(tmp_path: Path, text: str) -> ModuleType:
     """A module of the project's own, its file below the project root."""
     path = tmp_path / "flow.py"
@@ -176,6 +220,39 @@ def test_an_unknown_name_proposes_the_nearest() -> None:
     assert isinstance(result.error, RunError)
     assert "analyser" in result.error.message
     assert "analyzer" in str(result.error.hint)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "kind"),
+    [
+        ("nobody", "x", "RunError"),
+        ("kit", "x", "RunError"),
+        ("add", {"b": 1}, "InputError"),
+        ("a", {"text": "x"}, "InputError"),
+        ("keyless", "x", "ModelUnavailableError"),
+        ("main", "x", "DepthLimitError"),
+    ],
+)
+def test_what_keeps_a_call_from_beginning_is_listed_though_the_run_survives_it(
+    name: str, given: Any, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    async def main(input: PromptInput, ctx: CallContext) -> Any:
+        try:
+            return await ctx.call(name, given)
+        except LlmDoError as error:
+            return type(error).__name__
+
+    specs = [agent("a", echo()), agent("keyless", "openai:gpt-5")]
+    tools = {"add": add, "main": main}
+    result = carry_out(runtime_of(specs, main, tools=tools, toolsets={"kit": object()}, max_depth=3))
+
+    assert (result.status, result.output) == ("completed", kind)
+    assert [error.type for error in result.errors] == [kind]
 
 
 def test_an_exported_function_is_called_with_validated_arguments() -> None:
@@ -271,6 +348,17 @@ def test_one_agent_entry_can_be_run_many_times_at_once() -> None:
     assert len(again.messages) == 4
 
 
+def test_one_flow_entry_can_be_run_many_times_at_once() -> None:
+    runtime = runtime_of([agent("a", echo()), agent("b", script("done"))])
+    entry = FlowEntry(FlowSpec("both", agents=("a", "b"), mode="handoff"), runtime.registry)
+
+    async def many() -> list[Any]:
+        return await asyncio.gather(*(runtime.run(f"say {n}", entry=entry) for n in range(5)))
+
+    for n, result in enumerate(asyncio.run(many())):
+        assert (result.output, len(result.messages)) == (f"say {n}", 2)
+
+
 def test_an_entry_agent_runs_at_depth_one_and_a_function_at_zero() -> None:
     depths: dict[str, Any] = {}
 
@@ -306,12 +394,19 @@ def test_another_entry_is_chosen_by_name() -> None:
     assert carry_out(runtime, "x").output == "main"
     assert carry_out(runtime, "x", entry="other").output == "x"
     assert carry_out(runtime, {"text": "loud"}, entry="shout").output == "LOUD"
+    assert carry_out(runtime, "loud", entry="shout").output == "LOUD"
     failed = carry_out(runtime, {"text": "loud"}, entry="broken")
     assert isinstance(failed.error, EntryError)
     assert failed.status == "failed"
     with pytest.raises(UsageError, match="othr") as error:
         carry_out(runtime, "x", entry="othr")
     assert "other" in str(error.value.hint)
+
+
+@pytest.mark.parametrize("entry", ["", 3, agent("other", "test"), _upper], ids=["", "number", "agent", "function"])
+def test_what_a_run_can_not_begin_with_is_refused(entry: Any) -> None:
+    with pytest.raises(UsageError, match=r"nothing (that a run can begin with|to run that is called '')"):
+        carry_out(runtime_of([agent("main", script("main"))]), "x", entry=entry)
 
 
 def test_a_null_model_answers_nothing() -> None:
@@ -337,358 +432,3 @@ def test_nothing_is_inherited_from_the_caller() -> None:
     assert "Secret" not in str(asked.messages)
     assert "the prompt" not in str(asked.messages)
     assert run.output == "fin"
-
-
-# -- input
-
-
-@pytest.mark.parametrize(
-    ("given", "named"),
-    [
-        ({"company": 3}, "company"),
-        ({"stars": 1}, "company"),
-        ({"company": "a", "stars": "many"}, "stars"),
-        ("text", "company"),
-        (7, "object"),
-    ],
-)
-def test_input_that_does_not_fit_names_the_field_and_runs_nothing(given: Any, named: str) -> None:
-    model = script("x")
-    runtime = runtime_of([agent("main", model, input_model=Pitch)])
-    ear = heard(runtime)
-
-    with pytest.raises(InputError, match=named) as error:
-        asyncio.run(runtime.run(given))
-
-    assert (error.value.status, error.value.exit_code) == ("invalid", 2)
-    assert "company: str" in str(error.value.hint)
-    assert model.asked == []
-    assert ear.events == []
-
-
-def test_text_for_an_input_without_text_is_told_how_fields_are_given() -> None:
-    with pytest.raises(InputError, match="company") as error:
-        run_spec(agent("main", echo(), input_model=Pitch), "text")
-
-    assert str(error.value.hint).endswith("; on the command line, give them with --field NAME=VALUE.")
-
-
-def test_fields_that_do_not_exist_are_named() -> None:
-    with pytest.raises(InputError, match="atachments"):
-        run_spec(agent("main", echo()), {"input": "x", "atachments": []})
-
-
-def test_input_may_be_text_a_mapping_or_a_model() -> None:
-    runtime = runtime_of([agent("main", echo(), input_model=Pitch)])
-    for given in ({"company": "A"}, Pitch(company="A")):
-        assert carry_out(runtime, given).output == "Judge A: 3"
-    assert run_spec(agent("main", echo()), PromptInput(input="x")).output == "x"
-    assert json.loads(run_spec(agent("main", echo(), input_model=Plain), {"n": 4}).output) == {"n": 4}
-
-
-def test_missing_input_is_an_error_unless_there_is_a_default() -> None:
-    with pytest.raises(InputError, match="needs an input"):
-        run_spec(agent("main", echo()), None)
-    project = project_of([agent("main", echo())])
-    project = replace(project, entry=replace(project.entry, args={"input": "default"}))
-    assert carry_out(Runtime(project), None).output == "default"
-    assert carry_out(Runtime(project), "given").output == "given"
-
-
-def test_a_nested_agents_input_is_validated_by_its_own_model() -> None:
-    inner = agent("inner", echo(), input_model=Pitch)
-    main = agent(
-        "main", script([call("inner", company=1), call("inner", company="A", stars=5)], "fin"), toolsets=[inner]
-    )
-    result = carry_out(runtime_of([main, inner]))
-
-    told = results_of(result.messages)
-    assert [outcome for _, outcome, _ in told] == ["failed", "success"]
-    assert "company" in told[0][2]
-    assert told[1][2] == "Judge A: 5"
-    assert len(result.calls) == 1
-
-
-# -- attachments
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    (tmp_path / "project" / "docs").mkdir(parents=True)
-    (tmp_path / "secret.txt").write_text("secret")
-    root = tmp_path / "project"
-    (root / "docs" / "note.txt").write_text("a note")
-    (root / "photo.png").write_bytes(b"\x89PNG\r\n")
-    (root / "data").write_bytes(b"\xff\xfe\x00")
-    (root / "words").write_text("plain words")
-    (root / "link.txt").symlink_to(tmp_path / "secret.txt")
-    return root
-
-
-def attached(root: Path, *paths: str, **fields: Any) -> tuple[Any, Any]:
-    model = script("seen")
-    result = carry_out(
-        Runtime(project_of([agent("main", model, **fields)], root=root)), {"input": "look", "attachments": list(paths)}
-    )
-    return result, model.asked
-
-
-def test_files_of_the_project_go_with_the_text(root: Path) -> None:
-    result, [asked] = attached(root, "docs/note.txt", "photo.png", "data", "words")
-
-    text, *files = asked.prompt
-    assert text == "look"
-    assert [(item.media_type, item.data) for item in files] == [
-        ("text/plain", b"a note"),
-        ("image/png", b"\x89PNG\r\n"),
-        ("application/octet-stream", b"\xff\xfe\x00"),
-        ("text/plain", b"plain words"),
-    ]
-    assert result.output == "seen"
-
-
-@pytest.mark.parametrize(
-    "path",
-    ["../secret.txt", "docs/../../secret.txt", "link.txt", "/etc/hostname", "missing.txt", "docs", "~/x", "a\0b", ""],
-)
-def test_files_elsewhere_are_refused_before_anything_is_sent(root: Path, path: str) -> None:
-    result, asked = attached(root, "docs/note.txt", path)
-
-    assert isinstance(result.error, InputError)
-    assert (result.status, result.exit_code) == ("invalid", 2)
-    assert asked == []
-    assert "secret" not in str(result.to_dict()["messages"])
-
-
-def test_a_huge_file_is_refused(root: Path) -> None:
-    with (root / "huge.bin").open("wb") as file:
-        file.truncate(ATTACHMENT_LIMIT + 1)
-    result, asked = attached(root, "huge.bin")
-
-    assert isinstance(result.error, InputError)
-    assert "huge.bin" in result.error.message
-    assert asked == []
-
-
-def test_a_nested_agents_attachments_are_checked_too(root: Path) -> None:
-    inner = agent("inner", script("seen"))
-    main = agent("main", script([call("inner", input="x", attachments=["../secret.txt"])], "fin"), toolsets=[inner])
-    result = carry_out(Runtime(project_of([main, inner], root=root)))
-
-    assert result.output == "fin"
-    assert results_of(result.messages)[0][1] == "failed"
-    assert "secret.txt" in results_of(result.messages)[0][2]
-    assert inner.model.asked == []
-
-
-def test_bytes_at_hand_and_a_media_type_are_taken_as_given(root: Path) -> None:
-    class Shown(AgentArgs):
-        def prompt_messages(self) -> list[Any]:
-            return [
-                "see",
-                Attachment("x.bin", data=b"abc", media_type="audio/wav"),
-                Attachment("photo.png", media_type="image/webp"),
-            ]
-
-    model = script("seen")
-    carry_out(Runtime(project_of([agent("main", model, input_model=Shown)], root=root)), {})
-
-    assert [(item.media_type, len(item.data)) for item in model.asked[0].prompt[1:]] == [
-        ("audio/wav", 3),
-        ("image/webp", 6),
-    ]
-    assert isinstance(model.asked[0].prompt[1], BinaryContent)
-
-
-# -- instructions
-
-
-def instructions_of(spec: Any, input: Any = "go", **fields: Any) -> str | None:
-    run_spec(spec, input, **fields)
-    return spec.model.asked[0].info.instructions
-
-
-async def _async_instructions(name: str) -> str:
-    await asyncio.sleep(0)
-    return f"async {name}"
-
-
-@pytest.mark.parametrize(
-    ("given", "sent"),
-    [
-        ("Text.", "Text."),
-        ("", None),
-        (lambda: "nothing", "nothing"),
-        (lambda name: f"I am {name}", "I am main"),
-        (lambda ctx: f"at {ctx.path} {ctx.depth}", "at main 1"),
-        (_async_instructions, "async main"),
-    ],
-)
-def test_instructions_are_text_or_a_function(given: Any, sent: str | None) -> None:
-    assert instructions_of(agent("main", script("x"), instructions=given)) == sent
-
-
-def test_a_context_is_known_by_its_annotation_too() -> None:
-    def told(where: CallContext) -> str:
-        return where.path
-
-    assert instructions_of(agent("main", script("x"), instructions=told)) == "main"
-
-
-def test_instructions_that_raise_are_the_projects_error(tmp_path: Path) -> None:
-    module = project_module(tmp_path, "def told():\n    raise KeyError('x')\n")
-    spec = agent("main", script("x"), instructions=module.told)
-    result = carry_out(Runtime(project_of([spec], root=tmp_path)))
-
-    assert isinstance(result.error, EntryError)
-    assert (result.error.file, result.error.line, result.error.agent_path) == ("flow.py", 2, "main")
-    assert result.status == "failed"
-
-
-def test_a_template_is_filled_once_from_the_input() -> None:
-    class Letter(AgentArgs):
-        name: str
-        body: Any = None
-
-    spec = agent(
-        "main",
-        script("x"),
-        input_model=Letter,
-        template=True,
-        instructions="Dear {{name}}, {{ body }} {name} {{{name}}}",
-    )
-    sent = instructions_of(spec, {"name": "{{body}}", "body": {"a": 1}})
-
-    assert sent == 'Dear {{body}}, {"a": 1} {name} {{{body}}}'
-    plain = agent("main", script("x"), instructions="Dear {{input}}")
-    assert instructions_of(plain) == "Dear {{input}}"
-
-
-def test_a_template_field_that_the_input_lacks_is_named() -> None:
-    result = run_spec(agent("main", script("x"), template=True, instructions="Dear {{nobody}}"))
-
-    assert isinstance(result.error, RunError)
-    assert "nobody" in result.error.message
-
-
-# -- output
-
-
-SCHEMA = {
-    "type": "object",
-    "title": "Point",
-    "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}},
-    "required": ["x", "y"],
-}
-
-
-def answering(*replies: dict[str, Any]) -> Any:
-    """A model that gives these structured answers, one after the other."""
-    left = list(replies)
-
-    def turn(messages: Any, info: Any) -> Any:
-        return [call(info.output_tools[0].name, left.pop(0) if len(left) > 1 else left[0])]
-
-    return script(turn)
-
-
-@pytest.mark.parametrize(
-    ("kind", "output"), [(Plain, Plain(n=1)), (Point, Point(1, 2)), (SCHEMA, {"x": 1, "y": 2}), (list[int], [1])]
-)
-def test_structured_output_is_validated_and_tried_again(kind: Any, output: Any) -> None:
-    good = {Plain: {"n": 1}, Point: {"x": 1, "y": 2}}.get(kind) if isinstance(kind, type) else None
-    reply = good or ({"response": [1]} if kind == list[int] else {"x": 1, "y": 2})
-    bad = {"n": "x", "x": "no", "response": "no"}
-    result = run_spec(agent("main", answering(bad, reply), output_type=kind))
-
-    assert result.output == output
-    assert type(result.output) is type(output)
-    assert result.steps == 2
-    strict(result.messages)
-
-
-def test_a_structured_answer_reaches_a_calling_model_as_json() -> None:
-    inner = agent("inner", answering({"x": 1, "y": 2}), output_type=Point)
-    main = agent("main", script([call("inner", input="x")], "fin"), toolsets=[inner])
-
-    assert results_of(carry_out(runtime_of([main, inner])).messages)[0][2] == '{"x": 1, "y": 2}'
-
-
-def test_text_reaches_a_calling_model_and_code_verbatim() -> None:
-    odd = '{"not": "parsed"}\n  [bold]x[/bold] \u202e é\n'
-    inner = agent("inner", script(odd))
-    main = agent(
-        "main", script([call("inner", input="x")], lambda messages, info: results_of(messages)[0][2]), toolsets=[inner]
-    )
-
-    assert carry_out(runtime_of([main, inner])).output == odd
-
-
-# -- settings and models
-
-
-def test_settings_go_from_the_project_to_the_agent() -> None:
-    model = script("x")
-    spec = agent("main", model, model_settings={"top_p": 0.1, "base_url": "http://x"}, temperature=0.0, max_tokens=5)
-    run_spec(spec, model_settings={"seed": 1, "top_p": 0.9})
-
-    assert model.asked[0].settings == {"seed": 1, "top_p": 0.1, "temperature": 0.0, "max_tokens": 5}
-
-
-def test_a_model_given_to_the_run_goes_before_the_agents() -> None:
-    spec, other = agent("main", script("own")), script("given")
-
-    assert carry_out(Runtime(project_of([spec]), model=other)).output == "given"
-    assert carry_out(Runtime(project_of([spec]), model="test")).status == "completed"
-
-
-def test_an_agent_without_any_model_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in list(os.environ):
-        if name.endswith("_API_KEY") or name.startswith("LLM_DO"):
-            monkeypatch.delenv(name)
-    result = carry_out(Runtime(project_of([agent("main", "no-such-provider:x")])))
-
-    assert isinstance(result.error, ModelUnavailableError)
-    assert result.status == "provider_failed"
-    assert result.error.agent_path
-
-
-# -- conversations
-
-
-def test_a_conversation_goes_on_from_a_result_and_never_changes_it() -> None:
-    model = script("answer")
-    runtime = runtime_of([agent("main", model)])
-    first = asyncio.run(runtime.run("one"))
-    before = list(first.messages)
-    second = asyncio.run(runtime.run("two", execution_context=first.execution_context))
-    third = asyncio.run(runtime.run("three", messages=second.messages))
-
-    assert first.messages == before
-    assert list(first.execution_context.messages) == before
-    assert second.messages[:2] == before
-    assert len(third.messages) == 6
-    assert [sum(isinstance(message, ModelResponse) for message in asked.messages) for asked in model.asked] == [0, 1, 2]
-
-
-def test_a_nested_agent_starts_fresh_each_time() -> None:
-    inner = agent("inner", script("in"))
-    main = agent("main", script([call("inner", input="1")], [call("inner", input="2")], "fin"), toolsets=[inner])
-    carry_out(runtime_of([main, inner]))
-
-    assert [len(asked.messages) for asked in inner.model.asked] == [1, 1]
-
-
-def test_a_history_survives_json() -> None:
-    runtime = runtime_of([agent("main", script([call("up", text="a")], "fin"), tools=[_named_up])])
-    first = asyncio.run(runtime.run("one"))
-    read = ModelMessagesTypeAdapter.validate_python(json.loads(json.dumps(first.to_dict()))["messages"])
-
-    assert asyncio.run(runtime.run("two", messages=read)).output == "fin"
-
-
-def _named_up(text: str) -> str:
-    return text.upper()
-
-
-_named_up.__name__ = "up"

@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import sys
+import threading
 from typing import Any
 
 import pytest
+from pydantic_ai import RunContext
 
-from llm_do import CallContext, EventBus, Runtime
+from llm_do import CallContext, EventBus, ObservationManager, Runtime, Toolkit, UsageError
 from llm_do.runtime.events import EVENT_TYPES
+from llm_do.threads import memory_store
 from tests.support.history import results_of, strict
 from tests.support.runs import agent, carry_out, heard, project_of, runtime_of
 from tests.support.scripted import call, script
@@ -265,11 +269,12 @@ def test_a_subscriber_hears_only_what_its_filter_lets_through() -> None:
     assert [event.tool_name for event in both.events] == ["add", "add"]
 
 
-def test_a_subscriber_that_raises_disturbs_nobody(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("error", [RuntimeError("subscriber"), SystemExit(3)], ids=repr)
+def test_a_subscriber_that_raises_disturbs_nobody(error: BaseException, caplog: pytest.LogCaptureFixture) -> None:
     runtime = three_deep()
 
     def broken(event: Any) -> None:
-        raise RuntimeError("subscriber")
+        raise error
 
     runtime.on(None, broken)
     ear = heard(runtime)
@@ -360,3 +365,79 @@ def test_functions_called_by_name_are_told_of_like_agents() -> None:
         "call_finished main completed",
         "run_finished main completed",
     ]
+
+
+def test_what_tools_in_threads_warn_of_comes_in_order_too() -> None:
+    def noisy(ctx: RunContext[CallContext], n: int) -> int:
+        for step in range(100):
+            ctx.deps.warn(f"{n} at {step}")
+        return n
+
+    runtime = runtime_of([agent("main", script([call("noisy", n=n) for n in range(8)], "fin"), tools=[noisy])])
+
+    async def watch() -> list[Any]:
+        return [event async for event in runtime.stream("go")]
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        events = asyncio.run(watch())
+    finally:
+        sys.setswitchinterval(interval)
+
+    assert [event.seq for event in events] == list(range(len(events)))
+    assert sum(event.type == "warning" for event in events) == 800
+    for n in range(8):
+        mine = [event.message for event in events if event.type == "warning" and event.message.startswith(f"{n} ")]
+        assert mine == [f"{n} at {step}" for step in range(100)]
+
+
+def test_a_call_that_was_given_up_warns_nobody_any_more() -> None:
+    started, over, warned = threading.Event(), threading.Event(), threading.Event()
+
+    def slow(ctx: RunContext[CallContext]) -> str:
+        started.set()
+        over.wait(60)
+        ctx.deps.warn("too late")
+        warned.set()
+        return ""
+
+    runtime = runtime_of([agent("main", script(call("slow")), tools=[slow])])
+    ear = heard(runtime)
+
+    async def interrupted() -> None:
+        task = asyncio.ensure_future(runtime.execute("go"))
+        assert await asyncio.to_thread(started.wait, 60)
+        runtime.interrupt()
+        await task
+
+    asyncio.run(interrupted())
+    told = ear.types
+    over.set()
+
+    assert warned.wait(60)
+    assert (ear.types, told[-1]) == (told, "run_failed")
+
+
+def test_a_callback_that_would_never_be_awaited_is_refused() -> None:
+    async def hear(event: Any) -> None: ...
+
+    with pytest.raises(UsageError, match="can't be async"):
+        three_deep().on(None, hear)
+
+
+def test_what_changed_in_a_context_is_written_down_though_nobody_hears_it() -> None:
+    kit = Toolkit("kit")
+
+    @kit.tool(enables_states=["on"])
+    def choose(ctx: Any, number: int) -> Any:
+        return "chosen", {"number": number}
+
+    async def written() -> list[Any]:
+        store = memory_store()
+        spec = agent("main", script([call("choose", number=7)], "fin"), toolsets=[kit])
+        result = await runtime_of([spec], options={"store": store, "record": True}).run("go")
+        return await ObservationManager(store).get(run_id=result.run_id, types=["state_changed"])
+
+    [change] = asyncio.run(written())
+    assert (change.data["updates"], change.data["states"]) == ({"number": 7}, ["on"])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from llm_do import CallContext, HookPoint, Runtime, RuntimeConfig, ToolError
+from llm_do import CallContext, HookError, HookPoint, Runtime, RuntimeConfig, ToolError
 from tests.support.history import strict
 from tests.support.openai_server import serve
 from tests.support.runs import Answers, agent, carry_out, heard, project_of, runtime_of
@@ -283,3 +283,29 @@ def test_a_hooks_exception_says_which_hook_raised_it_and_where() -> None:
     (note,) = error.__notes__
     line = keep_out.__code__.co_firstlineno + 1
     assert note == f"raised by the hook keep_out at pre_tool_call (test_run_hooks.py:{line})"
+
+
+def test_a_hook_that_waited_for_something_cancelled_has_failed_and_nobody_interrupted_the_run() -> None:
+    async def waits(agent: Any) -> None:
+        gone = asyncio.get_running_loop().create_future()
+        gone.cancel()
+        await gone
+
+    result = carry_out(runtime_of([agent("main", script("x"), hooks=[("start", waits)])]))
+
+    assert isinstance(result.error, HookError)
+    assert result.status == "failed"
+    assert "the hook waits at start raised CancelledError" in result.error.message
+
+
+def test_a_context_provider_that_waited_for_something_cancelled_is_left_out() -> None:
+    async def waits(ctx: CallContext) -> str:
+        gone = asyncio.get_running_loop().create_future()
+        gone.cancel()
+        return await gone
+
+    runtime = runtime_of([agent("main", script("x"), context_providers=[waits])])
+    ear = heard(runtime, "warning")
+
+    assert carry_out(runtime).output == "x"
+    assert [event.message for event in ear.events] == ["the context provider waits failed: CancelledError"]

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from typing import Any
 
 import httpx
+import httpx2
 import pytest
+from openai import AsyncOpenAI
 from pydantic_ai.exceptions import ModelConnectionError, ModelHTTPError, ModelQuotaExceededError
 from pydantic_ai.messages import TextPart
+from pydantic_ai.models.fallback import FallbackModel
+from pydantic_ai.models.function import DeltaToolCall, FunctionModel
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.models.wrapper import WrapperModel
+from pydantic_ai.providers.openai import OpenAIProvider
 
-from llm_do import AgentSpec, HookPoint, ModelError, ProviderError, RunResult, Runtime, RuntimeConfig
+from llm_do import AgentSpec, HookPoint, ModelError, ProviderError, RunResult, Runtime, RuntimeConfig, run
 from llm_do.errors import ModelUnavailableError
 from tests.support.history import strict
 from tests.support.openai_server import Request, serve
@@ -130,6 +138,40 @@ def test_a_bad_request_is_never_retried(status: int, streaming: bool) -> None:
 
 def test_no_retries_can_be_asked_for() -> None:
     _, log, _ = over_http([{"status": 503, "times": 99}], streaming=False, max_retries=0)
+
+    assert len(log) == 1
+
+
+GIVEN: dict[str, Callable[[OpenAIProvider], dict[str, Any]]] = {
+    "provider": lambda provider: {"model": "openai-chat:m", "provider": provider},
+    "model": lambda provider: {"model": OpenAIChatModel("m", provider=provider)},
+    "setting": lambda provider: {"model": OpenAIChatModel("m", provider=provider, settings={"max_retries": 2})},
+    "wrapped": lambda provider: {"model": WrapperModel(OpenAIChatModel("m", provider=provider))},
+    "list": lambda provider: {"model": FallbackModel(OpenAIChatModel("m", provider=provider))},
+}
+
+
+@pytest.mark.parametrize("kind", list(GIVEN))
+@pytest.mark.parametrize("retries", [0, 1])
+def test_a_providers_own_library_sends_each_request_once_and_its_client_stays_as_it_is(kind: str, retries: int) -> None:
+    async def failing(url: str) -> int:
+        async with httpx2.AsyncClient() as connections:
+            client = AsyncOpenAI(base_url=url, api_key="k", http_client=connections)
+            given = GIVEN[kind](OpenAIProvider(openai_client=client))
+            with pytest.raises(ProviderError):
+                await run(AgentSpec("main"), "go", max_retries=retries, **given)
+            return client.max_retries
+
+    with serve({"m": [{"status": 503, "times": 99, "retry_after": 0.01}]}) as (url, log):
+        assert asyncio.run(failing(url)) == 2
+
+    assert len(log) == retries + 1
+
+
+def test_an_agents_settings_do_not_turn_a_librarys_retries_on_again() -> None:
+    with serve({"m": [{"status": 503, "times": 99}]}) as (url, log):
+        spec = AgentSpec("main", model="openai-chat:m", model_settings={"base_url": url, "max_retries": 2})
+        carry_out(Runtime(project_of([spec], max_retries=0)))
 
     assert len(log) == 1
 
@@ -304,6 +346,23 @@ def test_the_text_said_so_far_is_the_output_of_a_run_that_ended_early() -> None:
     result = carry_out(runtime_of([agent("main", model, tools=[add])]))
 
     assert result.output == "thinking aloud"
+
+
+def test_text_of_an_answer_that_was_cut_and_asked_for_again_is_no_output() -> None:
+    attempts = iter(range(9))
+
+    async def streaming(messages: Any, info: Any) -> Any:
+        if next(attempts) == 0:
+            yield "half an ans"
+            raise ModelConnectionError("m", "gone")
+        yield {0: DeltaToolCall("add", '{"a": 1, "b": 1}', tool_call_id="c")}
+
+    project = project_of([agent("main", FunctionModel(stream_function=streaming), tools=[add], max_steps=1)])
+    runtime = Runtime(project, config=RuntimeConfig.of(project, approvals="approve_all", retry_delay=0.0))
+    runtime.on("text", lambda event: None)
+    result = carry_out(runtime)
+
+    assert (result.status, result.output) == ("limited", None)
 
 
 def test_a_missing_key_says_so_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:

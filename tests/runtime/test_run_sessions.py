@@ -17,7 +17,7 @@ from pydantic_ai.models.test import TestModel
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.toolsets import FunctionToolset
 
-from llm_do import AgentSpec, CallContext, Project, ProviderError, Runtime, UsageError, run
+from llm_do import AgentSpec, CallContext, EntryError, Project, ProviderError, Runtime, UsageError, run
 from tests.support.history import results_of, strict
 from tests.support.runs import Answers, agent, carry_out, heard, project_of, runtime_of
 from tests.support.scripted import call, script
@@ -65,6 +65,21 @@ def test_a_name_registered_during_a_run_can_be_called_from_then_on() -> None:
         return await ctx.call("fresh", "x")
 
     assert carry_out(runtime_of([], main)).output == "made"
+
+
+@pytest.mark.parametrize("name", ["bad name", "", "1st", "a" * 65, "a\n"])
+def test_a_name_that_no_tool_can_have_is_not_registered(name: str) -> None:
+    runtime = runtime_of([agent("main", script("x"))])
+
+    for register in (runtime.register_agents, runtime.register_tools, runtime.register_toolsets):
+        with pytest.raises(UsageError, match="can't be registered"):
+            register({"fine": agent("fine", "test"), name: agent("a", "test")})  # type: ignore[dict-item]
+    assert list(runtime.registry) == ["main"]
+
+
+def test_only_agents_are_registered_as_agents() -> None:
+    with pytest.raises(UsageError, match="'later' can't be registered as an agent: it is a function"):
+        runtime_of([agent("main", script("x"))]).register_agents({"later": add})  # type: ignore[dict-item]
 
 
 def test_registering_in_one_runtime_changes_no_other() -> None:
@@ -283,6 +298,17 @@ def test_options_of_the_one_liners(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         run.sync(AgentSpec("main"), "x", provider=OpenAIProvider(api_key="k"))
 
 
+@pytest.mark.parametrize("target", [None, 3, lambda: "x"], ids=["None", "number", "function"])
+def test_what_can_not_be_run_is_told_so(target: Any) -> None:
+    with pytest.raises(UsageError, match="is nothing that can be run"):
+        run.sync(target, "x")
+
+
+def test_an_option_that_there_is_not_is_named() -> None:
+    with pytest.raises(TypeError, match=r"run has no option 'max_step'; options are .*max_steps"):
+        run.sync(AgentSpec("main", model="test"), "x", max_step=3)  # type: ignore[call-arg]
+
+
 def test_a_pydantic_ai_agents_tools_pass_the_same_steps() -> None:
     def send(to: str) -> str:
         """Send."""
@@ -347,6 +373,29 @@ def test_nothing_is_built_after_the_first_run(builds: list[str]) -> None:
     carry_out(runtime)
 
     assert builds == []
+
+
+def test_what_is_added_to_a_declaration_is_there_from_the_next_run_on(builds: list[str]) -> None:
+    spec = agent("main", script([call("add", a=1, b=2), call("kit_mul", a=2, b=3)], "fin"))
+    runtime = runtime_of([spec])
+    assert [outcome for _, outcome, _ in results_of(carry_out(runtime).messages)] == ["failed", "failed"]
+
+    spec.add_tool("add", add)
+    spec.add_toolkit("kit", FunctionToolset([_mul()]))
+    assert [text for _, _, text in results_of(carry_out(runtime).messages)] == ["3", "6"]
+
+    builds.clear()
+    carry_out(runtime)
+    assert builds == []
+
+
+@pytest.mark.parametrize("listed", [{"tools": [3]}, {"output_type": "no such type"}], ids=["tool", "output"])
+def test_an_agent_that_can_not_be_built_is_named(listed: dict[str, Any]) -> None:
+    result = carry_out(runtime_of([agent("main", script("x"), **listed)]))
+
+    assert isinstance(result.error, EntryError)
+    assert result.error.message.startswith("agent 'main' can't be built: ")
+    assert result.error.agent_path == "main"
 
 
 def test_a_project_that_is_no_longer_used_is_forgotten() -> None:

@@ -163,9 +163,7 @@ class _Handler(BaseHTTPRequestHandler):
                 "type": "function",
                 "function": {
                     "name": call["name"],
-                    "arguments": call["args"]
-                    if isinstance(call.get("args"), str)
-                    else json.dumps(call.get("args", {})),
+                    "arguments": arguments(call.get("args", {})),
                 },
             }
             for call in turn.get("tools", ())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,12 +12,13 @@ from hypothesis import strategies as st
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolReturnPart, UserPromptPart
 
 from llm_do import tool
+from llm_do.runtime.tokens import tokens_of
 from llm_do.threads import memory_store
-from llm_do.threads.compaction import CLEARED, SUMMARY, clear_results, slide, tokens_of
+from llm_do.threads.compaction import CLEARED, SUMMARY, clear_results, slide
 from tests.support.history import results_of, strict
 from tests.support.runs import agent, carry_out, heard, runtime_of
 from tests.support.scripted import call, script
-from tests.threads.thread_support import on_thread, whole
+from tests.threads.thread_support import on_thread, prompts, whole
 
 LONG = "word " * 400
 
@@ -126,6 +128,17 @@ def test_a_summary_takes_the_place_of_older_messages_and_is_made_once() -> None:
     assert 1 <= len(summariser.asked) <= 2
     assert result.usage.requests == 5 + len(summariser.asked)
     assert len(results_of(result.messages)) == 4
+
+
+def test_a_script_that_summarises_lies_in_the_project(tmp_path: Path) -> None:
+    (tmp_path / "summary.yaml").write_text("- text: They looked.", encoding="utf-8")
+    model = script(*(call("look", n=n) for n in range(3)), "done")
+    compaction = {"max_tokens": 900, "strategies": ["summarization"], "preserve_recent": 2}
+    spec = agent("main", model, tools=[look], compaction={**compaction, "summary_model": "script:summary.yaml"})
+
+    carry_out(runtime_of([spec], root=tmp_path))
+
+    assert f"{SUMMARY}\nThey looked." in prompts(model.asked[-1].messages)
 
 
 def test_a_summary_that_fails_falls_back_to_clearing_and_never_ends_the_run() -> None:

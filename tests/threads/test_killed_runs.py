@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import random
 import signal
@@ -12,14 +13,17 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from pydantic_ai.messages import ToolReturnPart, UserPromptPart
+from pydantic_ai.messages import ModelRequest, ModelResponse, ToolReturnPart, UserPromptPart
 
 from llm_do import tool
-from llm_do.threads.values import Filter
+from llm_do.threads import SqliteStore, ThreadConfig
+from llm_do.threads.codec import message_text
+from llm_do.threads.store import Batch, Draft, EventRow, MessageRow
+from llm_do.threads.values import Filter, RunRecord
 from tests.support.history import results_of, strict
 from tests.support.runs import agent, runtime_of
 from tests.support.scripted import call, script
-from tests.threads.thread_support import child, on_thread, record_of, state_file, whole
+from tests.threads.thread_support import child, on_thread, record_of, said, state_file, whole
 
 
 def kill_at_random(root: Path, seed: int) -> list[str]:
@@ -136,6 +140,31 @@ def test_results_that_were_recorded_before_the_kill_are_kept_and_open_calls_are_
         ("q", "success"),
     ]
     assert results_of(messages)[1][2] == "done quickly"
+
+
+def test_a_call_whose_id_was_used_before_does_not_get_the_earlier_calls_result(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "state.db")
+
+    async def killed() -> None:
+        await store.begin_run(RunRecord("r", "running", "main", "t", None, 1.0), ThreadConfig())
+        ask = ModelResponse([call("add", {"a": 1}, "0")])
+        said_so = ModelRequest([ToolReturnPart("add", "first", tool_call_id="0")])
+        messages = [said("go"), ask, said_so, ask]
+        rows = [
+            MessageRow(f"m{n}", f"m{n - 1}" if n else None, n, float(n), message_text(each))
+            for n, each in enumerate(messages)
+        ]
+        result = {"depth": 1, "status": "success", "tool_call_id": "0", "tool_name": "add", "result": "first"}
+        events = [EventRow(0, 1.5, "tool_result", json.dumps(result))]
+        await store.write(Batch("r", events, rows, draft=Draft("m3")))
+        store._active.clear()
+        await store.recover()
+
+    asyncio.run(killed())
+
+    strict(whole(store))
+    assert [outcome for _, outcome, _ in results_of(whole(store))] == ["success", "interrupted"]
+    asyncio.run(store.aclose())
 
 
 def _copy(root: Path, target: Path) -> None:

@@ -3,39 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from llm_do import ThreadConflict, UsageError
-from llm_do.threads import (
-    ConversationManager,
-    ObservationManager,
-    StateManager,
-    ThreadConfig,
-    ThreadRecord,
-    ThreadStore,
-    memory_store,
-)
+from llm_do import ThreadConflict
+from llm_do.threads import ConversationManager, ThreadConfig, ThreadRecord, ThreadStore, memory_store
 from llm_do.threads.store import Batch, Ending, EventRow, MessageRow
 from llm_do.threads.values import Filter, RunRecord
-from tests.threads.thread_support import answered, said
-
-T = TypeVar("T")
-
-
-def done(work: Coroutine[Any, Any, T]) -> T:
-    return asyncio.run(work)
-
-
-async def talk(store: ThreadStore, turns: int, thread: str = "t", user: str | None = None) -> list[str]:
-    """A conversation of so many turns; the ids of its messages."""
-    messages = [each for number in range(turns) for each in (said(f"q{number}"), answered(f"a{number}"))]
-    return await ConversationManager(store, user).add_messages(thread, messages)
+from tests.threads.thread_support import done, said, talk
 
 
 def test_a_thread_that_was_never_saved_does_not_exist(store: ThreadStore) -> None:
@@ -97,38 +76,6 @@ def test_another_users_thread_does_not_exist(store: ThreadStore) -> None:
     assert done(store.delete_thread("t", "eve")) is False
     assert len(done(ConversationManager(store, "bob").get_messages("t"))) == 2
     assert done(ConversationManager(store, "eve").get_messages("t")) == []
-
-
-def test_messages_come_in_order_each_with_id_time_and_metadata(store: ThreadStore) -> None:
-    manager = ConversationManager(store)
-    ids = done(manager.add_messages("t", [said("one"), answered("two")], metadata={"rating": 5}))
-
-    stored = done(manager.get_messages("t"))
-
-    assert [each.id for each in stored] == ids
-    assert [each.message for each in stored] == [said("one"), answered("two")] or [
-        type(each.message).__name__ for each in stored
-    ] == ["ModelRequest", "ModelResponse"]
-    assert [each.parent for each in stored] == [None, ids[0]]
-    assert all(each.time > 0 and each.metadata == {"rating": 5} for each in stored)
-
-
-def test_a_window_has_the_latest_messages(store: ThreadStore) -> None:
-    ids = done(talk(store, 5))
-    manager = ConversationManager(store)
-
-    def window(**wanted: Any) -> list[int]:
-        return [ids.index(each.id) for each in done(manager.get_messages("t", **wanted))]
-
-    assert window(limit=3) == [7, 8, 9]
-    assert window(limit=3, before=ids[5]) == [2, 3, 4]
-    assert window(after=ids[6]) == [7, 8, 9]
-    assert window(after=ids[2], limit=2) == [3, 4]
-    assert window(after=ids[2], before=ids[6]) == [3, 4, 5]
-    assert window(limit=0) == []
-    assert window(before=0.0) == []
-    assert window(after=0.0, limit=1) == [0]
-    assert window(before="nothing") == []
 
 
 def test_a_deleted_thread_takes_its_own_messages_along_and_leaves_shared_ones(store: ThreadStore) -> None:
@@ -254,121 +201,6 @@ def test_the_journal_is_queried_by_thread_run_type_and_time(store: ThreadStore) 
     assert found(run_id="r1", since=2.0, until=3.0) == [("r1", 1)]
     assert found(user_id="ann") == []
     assert [each.seq for each in done(store.observations(Filter(run_id="r1"), limit=2))] == [1, 2]
-
-
-# -- managers
-
-
-def test_settings_are_found_by_their_dotted_names(store: ThreadStore) -> None:
-    manager = StateManager(store)
-    done(manager.set_thread_config("t", {"model": "openai:gpt-5", "model_settings": {"temperature": 0.2}}))
-
-    def value(key: str, default: object = None) -> object:
-        return done(manager.get_thread_config_value("t", key, default))
-
-    assert value("model_settings.temperature") == 0.2
-    assert value("reasoning.model") == "openai:gpt-5"
-    assert value("reasoning.params.temperature") == 0.2
-    assert value("model_settings.top_p", 1) == 1
-    assert value("model.name", "none") == "none"
-    assert value("history_limit", 7) == 7
-    assert done(manager.get_thread_config_value("other", "model", "d")) == "d"
-
-
-def test_a_setting_is_taken_away_by_null_and_others_stay(store: ThreadStore) -> None:
-    manager = StateManager(store)
-    done(manager.set_thread_config("t", {"model": "test", "history_limit": 4}))
-
-    assert done(manager.set_thread_config("t", {"model": None})) == ThreadConfig(history_limit=4)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"modle": "x"},
-        {"history_limit": 0},
-        {"history_limit": True},
-        {"enabled_tools": "all"},
-        {"model_settings": {"extra_headers": {"Authorization": "Bearer x"}}},
-        {"model_settings": {"openai_api_key": "sk-1"}},
-        {"compaction": {"strategies": ["magic"]}},
-        {"system_prompt": 3},
-    ],
-)
-def test_settings_that_make_no_sense_or_keep_secrets_are_refused(store: ThreadStore, wrong: dict[str, Any]) -> None:
-    with pytest.raises(UsageError):
-        done(StateManager(store).set_thread_config("t", wrong))
-    assert done(store.thread("t")) is None
-
-
-def test_state_is_saved_when_its_value_has_changed(store: ThreadStore) -> None:
-    async def change() -> tuple[bool, bool, Any]:
-        manager = StateManager(store)
-        await store.save_thread(ThreadRecord("t", state={"tags": ["a"]}), expected=None)
-        state = (await manager.load_thread_context("t")).state
-        unchanged = await manager.save_state_if_modified("t")
-        state["tags"].append("b")
-        changed = await manager.save_state_if_modified("t")
-        return unchanged, changed, (await store.thread("t") or pytest.fail("it is gone")).state
-
-    assert done(change()) == (False, True, {"tags": ["a", "b"]})
-
-
-def test_state_is_not_saved_over_a_turn_that_came_between(store: ThreadStore) -> None:
-    async def change() -> None:
-        manager = StateManager(store)
-        await store.save_thread(ThreadRecord("t", state={"n": 1}), expected=None)
-        state = (await manager.load_thread_context("t")).state
-        await talk(store, 1)
-        state["n"] = 2
-        with pytest.raises(ThreadConflict):
-            await manager.save_state_if_modified("t")
-
-    done(change())
-
-
-def test_showing_and_calling_ask_one_predicate(store: ThreadStore) -> None:
-    manager = StateManager(store)
-    assert done(manager.is_tool_enabled("new", "anything"))
-    done(manager.set_thread_config("t", {"enabled_tools": ["read_*", "add"]}))
-
-    assert done(manager.is_tool_enabled("t", "read_file"))
-    assert done(manager.is_tool_enabled("t", "add"))
-    assert not done(manager.is_tool_enabled("t", "delete_file"))
-
-
-def test_a_subscriber_hears_exactly_what_its_filter_says(store: ThreadStore) -> None:
-    manager = ObservationManager(store)
-    heard: list[tuple[str, str | None]] = []
-    end = manager.subscribe(lambda item: heard.append((item.type, item.thread_id)), types=["note"], thread_id="t")
-
-    async def record() -> None:
-        await manager.record("note", {"text": "1"}, thread_id="t")
-        await manager.record("note", {"text": "2"}, thread_id="u")
-        await manager.record("other", {"text": "3"}, thread_id="t")
-        end()
-        await manager.record("note", {"text": "4"}, thread_id="t")
-
-    done(record())
-
-    assert heard == [("note", "t")]
-    assert [each.data["text"] for each in done(manager.get(thread_id="t", types=["note"]))] == ["1", "4"]
-
-
-def test_a_subscriber_that_raises_reaches_nobody(store: ThreadStore, caplog: pytest.LogCaptureFixture) -> None:
-    manager = ObservationManager(store)
-    heard: list[str] = []
-
-    def broken(_: object) -> None:
-        raise RuntimeError("no")
-
-    manager.subscribe(broken)
-    manager.subscribe(lambda item: heard.append(item.type))
-
-    done(manager.record("note", {}))
-
-    assert heard == ["note"]
-    assert "subscriber" in caplog.text
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

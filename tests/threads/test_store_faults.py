@@ -7,18 +7,21 @@ import os
 import sqlite3
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from llm_do import Runtime, StoreError
-from llm_do.threads import SqliteStore, migrations
+from llm_do import Runtime, StoreError, ThreadConfig
+from llm_do.threads import SqliteStore, migrations, sqlite
 from llm_do.threads.opening import open_store
+from llm_do.threads.store import Batch, Ending
+from llm_do.threads.values import RunRecord
 from tests.support.runs import agent, carry_out, runtime_of
 from tests.support.scripted import script
-from tests.threads.thread_support import child, on_thread, record_of, state_file, whole
+from tests.threads.thread_support import child, on_thread, prompts, record_of, state_file, whole
 
 
 def talker(root: Path, **options: Any) -> Runtime:
@@ -218,6 +221,32 @@ def test_on_a_full_disk_the_run_says_so_and_earlier_turns_stay(tmp_path: Path) -
     assert all("can't be written" in each for each in told)
 
 
+def test_a_run_whose_end_cannot_be_saved_is_finished_by_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = SqliteStore(tmp_path / "state.db")
+
+    def refuse(*_: object) -> None:
+        raise StoreError("the disk is full")
+
+    with monkeypatch.context() as once:
+        once.setattr(sqlite, "finish", refuse)
+        failed = on_thread(talker(tmp_path, store=store), "first")[0]
+    asyncio.run(store.aclose())
+    assert store._worker._db is None, "it is still open"
+    told: list[str] = []
+    runtime = talker(tmp_path, store=store)
+    object.__setattr__(runtime.config, "notice", told.append)
+    then = on_thread(runtime, "second")[0]
+
+    assert isinstance(failed.error, StoreError)
+    assert then.status == "completed"
+    assert prompts(whole(store)) == ["first", "second"]
+    assert [run.status for run in asyncio.run(store.runs())] == ["completed", "interrupted"]
+    assert told == ["thread 't': the end of its last run was not saved; what it had done is kept"]
+    asyncio.run(store.aclose())
+
+
 @pytest.mark.parametrize("version", range(len(migrations.MIGRATIONS)))
 def test_a_store_of_any_earlier_version_is_brought_up_to_date(tmp_path: Path, version: int) -> None:
     path = tmp_path / ".llm-do" / "state.db"
@@ -258,11 +287,32 @@ def test_a_migration_that_fails_leaves_the_version_before(tmp_path: Path) -> Non
     db.close()
 
 
+def test_a_store_that_is_closed_while_another_thread_begins_a_run_counts_as_alive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, closing = SqliteStore(tmp_path / "state.db"), list[threading.Thread]()
+    claim = store._owners.claim
+
+    def claim_while_it_is_closed() -> str:
+        owner = claim()
+        closing.append(threading.Thread(target=lambda: asyncio.run(store.aclose())))
+        closing[0].start()
+        closing[0].join(0.1)  # it would be through by then, if nothing held it up
+        return owner
+
+    monkeypatch.setattr(store._owners, "claim", claim_while_it_is_closed)
+    asyncio.run(store.begin_run(RunRecord("r", "running", "main", "t", None, 1.0), ThreadConfig()))
+    closing[0].join()
+
+    other = SqliteStore(tmp_path / "state.db")
+    assert asyncio.run(other.recover()) == []
+    asyncio.run(store.finish_run(Ending(Batch("r"), "completed", 2.0)))
+    for each in (store, other):
+        asyncio.run(each.aclose())
+
+
 def test_a_process_that_is_alive_is_not_taken_for_dead(tmp_path: Path) -> None:
     async def two_stores() -> None:
-        from llm_do import ThreadConfig
-        from llm_do.threads.values import RunRecord
-
         one, other = SqliteStore(tmp_path / "state.db"), SqliteStore(tmp_path / "state.db")
         await one.begin_run(RunRecord("r", "running", "main", "t", None, 1.0), ThreadConfig())
         assert await other.recover() == []

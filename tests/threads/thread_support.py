@@ -6,14 +6,18 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
 
-from llm_do import RunResult, Runtime
-from llm_do.threads import SqliteStore, ThreadRecord, ThreadStore
+from llm_do import AgentSpec, RunResult, Runtime, tool
+from llm_do.runtime.context import current_call
+from llm_do.threads import ConversationManager, SqliteStore, ThreadRecord, ThreadStore
+from tests.support.runs import runtime_of
+
+T = TypeVar("T")
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,6 +28,41 @@ def said(text: str) -> ModelRequest:
 
 def answered(text: str) -> ModelResponse:
     return ModelResponse([TextPart(text)])
+
+
+def done(work: Coroutine[Any, Any, T]) -> T:
+    return asyncio.run(work)
+
+
+async def talk(store: ThreadStore, turns: int, thread: str = "t", user: str | None = None) -> list[str]:
+    """A conversation of so many turns; the ids of its messages."""
+    messages = [each for number in range(turns) for each in (said(f"q{number}"), answered(f"a{number}"))]
+    return await ConversationManager(store, user).add_messages(thread, messages)
+
+
+def runtime_on(store: Any, *specs: AgentSpec, entry: Any = None, options: Any = None, **fields: Any) -> Runtime:
+    """A runtime over a project of these agents that records in a store."""
+    return runtime_of(specs, entry, options={"store": store, **(options or {})}, **fields)
+
+
+def prompts(messages: list[Any]) -> list[Any]:
+    """What the user said."""
+    return [part.content for message in messages for part in message.parts if isinstance(part, UserPromptPart)]
+
+
+@tool(approval="allow")
+def add(a: int, b: int) -> int:
+    """Add."""
+    return a + b
+
+
+@tool(approval="allow")
+def remember(key: str, value: str) -> str:
+    """Remember something."""
+    ctx = current_call()
+    ctx.thread.state[key] = value
+    ctx.user.state["count"] = ctx.user.state.get("count", 0) + 1
+    return "remembered"
 
 
 def on_thread(runtime: Runtime, *inputs: str, thread: str = "t", user: str | None = None) -> list[RunResult]:

@@ -20,7 +20,7 @@ from llm_do.runtime.gates import GateState
 from llm_do.runtime.gating import Gating
 from llm_do.runtime.limits import LoopGuard
 from llm_do.runtime.model_choice import model_for
-from llm_do.runtime.null_model import NullModel
+from llm_do.runtime.null_model import NULL_MODEL
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
@@ -28,10 +28,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.build import BuiltAgent
     from llm_do.runtime.runtime import Runtime
 
-__all__ = ["NULL_MODEL", "agent_context", "enter"]
-
-NULL_MODEL = NullModel()
-"""The model of everything that has none."""
+__all__ = ["agent_context", "enter"]
 
 NO_THREAD = ThreadConfig()
 """What holds for agents that others call: a thread's settings are those of its conversation."""
@@ -82,7 +79,7 @@ def agent_context(
             model=_model(runtime, built, config.path, thread.model),
             active_toolsets=built.toolsets,
             agent=spec,
-            max_steps=runtime.config.max_steps or spec.max_steps or settings.max_steps,
+            max_steps=_first_said(runtime.config.max_steps, spec.max_steps, settings.max_steps),
             tool_timeout=spec.tool_timeout if spec.tool_timeout is not None else settings.tool_timeout,
         ),
         given,
@@ -101,6 +98,10 @@ def _model(runtime: Runtime, built: BuiltAgent, path: str, of_thread: str | Sequ
     except ModelUnavailableError as error:
         error.agent_path = path
         raise
+
+
+def _first_said(*limits: int | None) -> int:
+    return next(limit for limit in limits if limit is not None)
 
 
 def enter(ctx: CallContext, name: str, call_id: str, position: str = "") -> CallConfig:

@@ -1,0 +1,49 @@
+"""The models that one model is made of, and seeing to it that none of them sends a request twice by itself."""
+
+from __future__ import annotations
+
+from pydantic_ai.models import Model
+from pydantic_ai.models.fallback import FallbackModel
+from pydantic_ai.models.wrapper import WrapperModel
+from pydantic_ai.settings import ModelSettings, merge_model_settings
+
+__all__ = ["members", "sent_once"]
+
+
+def members(model: Model) -> list[Model]:
+    """The models that answer in the end: those that a list tries in order, without what is wrapped around them.
+
+    Args:
+        model: The model.
+    """
+    while isinstance(model, WrapperModel):
+        model = model.wrapped
+    if isinstance(model, FallbackModel):
+        return [part for each in model.models for part in members(each)]
+    return [model]
+
+
+def sent_once(model: Model, settings: ModelSettings | None) -> ModelSettings | None:
+    """The settings with which a provider's library sends a request once, even where its client would try again.
+
+    Trying again is the runtime's business, so that events and budgets are true.
+
+    Args:
+        model: The model that is asked.
+        settings: What it is sent besides.
+
+    Returns:
+        The settings; themselves where the library wouldn't try again, or doesn't know that setting and would warn.
+    """
+    parts = members(model)
+    if any("max_retries" in part.unsupported_settings for part in parts):
+        return settings
+    if any(map(_may_retry, parts)) or (settings or {}).get("max_retries"):
+        return merge_model_settings(settings, ModelSettings(max_retries=0))
+    return settings
+
+
+def _may_retry(model: Model) -> bool:
+    provider = model.provider
+    # Clients of OpenAI's, Anthropic's and Groq's kind say it, others don't.
+    return provider is not None and getattr(provider.client, "max_retries", None) != 0

@@ -1,0 +1,73 @@
+"""How many tokens something is, where nobody has counted them: four characters of English are about one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from pydantic_ai.messages import ModelMessage, ToolCallPart, ToolReturnPart, is_multi_modal_content
+from pydantic_ai.models import ModelRequestParameters
+
+__all__ = ["characters_of", "tokens_of", "tokens_of_text", "tokens_of_tools"]
+
+CHARACTERS = 4
+"""Characters of a token."""
+
+MEDIA = 1_000 * CHARACTERS
+"""What a picture or another file counts as: providers charge by its size in pixels or pages, not in bytes."""
+
+
+def tokens_of(messages: Sequence[ModelMessage]) -> int:
+    """Tokens of a history.
+
+    Args:
+        messages: The history.
+
+    Returns:
+        The estimate; a picture or another file counts as 1,000.
+    """
+    characters = sum(characters_of(part) for message in messages for part in message.parts)
+    return characters // CHARACTERS + 4 * len(messages)
+
+
+def tokens_of_text(text: str) -> int:
+    """Tokens of a text.
+
+    Example:
+        >>> tokens_of_text("Good morning")
+        3
+    """
+    return len(text) // CHARACTERS
+
+
+def tokens_of_tools(parameters: ModelRequestParameters) -> int:
+    """Tokens of the tools that a request offers.
+
+    Args:
+        parameters: The request's parameters.
+    """
+    characters = sum(
+        len(tool.name) + len(tool.description or "") + len(str(tool.parameters_json_schema))
+        for tool in parameters.function_tools
+    )
+    return characters // CHARACTERS
+
+
+def characters_of(part: Any) -> int:
+    """Characters of one part of a message, or what stands for them.
+
+    Args:
+        part: Any part of PydanticAI's.
+    """
+    if isinstance(part, ToolCallPart):
+        return len(part.tool_name) + len(part.args_as_json_str())
+    content = getattr(part, "content", "")
+    if isinstance(content, str):
+        return len(content)
+    if is_multi_modal_content(content):
+        return MEDIA
+    if isinstance(content, list | tuple):
+        items = cast("Sequence[object]", content)
+        if not isinstance(part, ToolReturnPart) or any(is_multi_modal_content(item) for item in items):
+            return sum(MEDIA if is_multi_modal_content(item) else len(str(item)) for item in items)
+    return len(part.model_response_str()) if isinstance(part, ToolReturnPart) else len(str(part.content))

@@ -1,0 +1,105 @@
+"""The journal of runs: what is in it, and who hears of it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from llm_do import ObservationManager, RunApprovalPolicy, tool
+from llm_do.project.threads import ThreadConfig
+from llm_do.threads.store import Batch, EventRow
+from llm_do.threads.values import Filter, RunRecord
+from tests.support.runs import agent, heard, runtime_of
+from tests.support.scripted import call, script
+from tests.threads.thread_support import add, on_thread, runtime_on
+
+
+def test_the_journal_is_what_subscribers_hear(store: Any) -> None:
+    runtime = runtime_on(store, agent("main", script(call("add", a=1, b=2), "3"), tools=[add]))
+    ear = heard(runtime)
+
+    result = on_thread(runtime, "x")[0]
+
+    seen = asyncio.run(store.observations(Filter(run_id=result.run_id)))
+    assert [dict(each.data) for each in seen] == [event.to_dict() for event in ear.events]
+    assert [each.seq for each in seen] == list(range(len(seen)))
+
+
+def test_a_tool_that_is_still_at_work_is_in_the_journal(store: Any) -> None:
+    seen: list[str] = []
+
+    @tool(approval="allow")
+    async def look_at_the_journal() -> str:
+        """Look until the journal has this very call, or isn't going to."""
+        for _ in range(200):
+            seen[:] = [each.type for each in await store.observations(Filter(thread_id="t"))]
+            if "tool_call" in seen:
+                break
+        return "looked"
+
+    spec = agent("main", script(call("look_at_the_journal"), "ok"), tools=[look_at_the_journal])
+    on_thread(runtime_on(store, spec), "x")
+
+    assert seen[-1] == "tool_call"
+
+
+def test_an_observation_subscriber_hears_the_runs_of_its_thread_and_types_only(store: Any) -> None:
+    runtime = runtime_on(store, agent("main", script(call("add", a=1, b=2), "3"), tools=[add]))
+    manager, told = ObservationManager(store, runtime), []
+    end = manager.subscribe(told.append, types=["tool_result", "run_finished"], thread_id="a")
+
+    on_thread(runtime, "x", thread="a")
+    on_thread(runtime, "x", thread="b")
+    end()
+    on_thread(runtime, "x", thread="a")
+
+    assert [(each.type, each.thread_id) for each in told] == [("tool_result", "a"), ("run_finished", "a")]
+    assert told == asyncio.run(manager.get(run_id=told[0].run_id, types=["tool_result", "run_finished"]))
+
+
+def test_a_denied_call_is_in_the_journal_with_who_denied_it(store: Any) -> None:
+    @tool
+    def wipe() -> str:
+        """Wipe."""
+        return "wiped"
+
+    runtime = runtime_of(
+        [agent("main", script(call("wipe"), "ok"), tools=[wipe])],
+        approvals=RunApprovalPolicy("reject_all"),
+        options={"store": store},
+    )
+    result = on_thread(runtime, "x")[0]
+
+    seen = asyncio.run(store.observations(Filter(run_id=result.run_id, types=("approval_resolved", "tool_result"))))
+    assert [each.data.get("status") or each.data.get("decision") for each in seen][-1] == "denied"
+
+
+def test_what_an_attempt_did_that_lost_stays_in_the_journal(store: Any) -> None:
+    other = runtime_on(store, agent("main", script("other")))
+
+    async def interfere(messages: list[Any], info: object) -> str:
+        if len(model.asked) == 1:
+            await other.execute("from elsewhere", thread_id="t")
+        return "mine"
+
+    model = script(interfere)
+    runtime = runtime_on(store, agent("main", model))
+    ear = heard(runtime)
+
+    result = on_thread(runtime, "x")[0]
+
+    seen = asyncio.run(store.observations(Filter(run_id=result.run_id)))
+    assert [each.type for each in seen].count("usage") == 2
+    assert "retry" in [each.type for each in seen]
+    assert [dict(each.data) for each in seen] == [event.to_dict() for event in ear.events]
+
+
+def test_a_runs_entries_come_in_its_own_order_whatever_the_clock_does(store: Any) -> None:
+    async def write() -> list[int]:
+        await store.begin_run(RunRecord("r", "running", "main", None, None, 1.0), ThreadConfig())
+        await store.write(
+            Batch("r", [EventRow(seq, time, "warning", "{}") for seq, time in enumerate([5.0, 4.0, 6.0])])
+        )
+        return [each.seq for each in await store.observations(Filter(run_id="r"))]
+
+    assert asyncio.run(write()) == [0, 1, 2]
