@@ -16,6 +16,7 @@ from llm_do.project.agents import AgentSpec
 from llm_do.project.flows import FlowSpec, member_of
 from llm_do.runtime.chains import Chain, find_target
 from llm_do.runtime.flow_turn import FlowTurn
+from llm_do.runtime.gates import GateState
 
 __all__ = ["run"]
 
@@ -45,6 +46,7 @@ async def _handoff(flow: FlowSpec, given: BaseModel, turn: FlowTurn) -> Any:
         limit=flow.max_handoffs,
         resolve=resolve,
         messages=turn.messages,
+        toolkits=_toolkits(turn),
     )
     try:
         return await chain.run(bound(flow, agent_named(flow, starts, turn)), given, turn.history)
@@ -59,8 +61,20 @@ async def _team(flow: FlowSpec, given: BaseModel, turn: FlowTurn) -> Any:
     def resolve(name: str, source: AgentSpec) -> AgentSpec | None:
         return lead if name == lead.name else find_target(turn.ctx, name, source)
 
-    chain = Chain(turn.ctx, f"{turn.ctx.call_id}.1.{lead.name}", "1/", resolve=resolve, messages=turn.messages)
+    chain = Chain(
+        turn.ctx,
+        f"{turn.ctx.call_id}.1.{lead.name}",
+        "1/",
+        resolve=resolve,
+        messages=turn.messages,
+        toolkits=_toolkits(turn),
+    )
     return await chain.run(lead, given, turn.history)
+
+
+def _toolkits(turn: FlowTurn) -> dict[str, GateState]:
+    """The states of the toolkits of a flow that is one conversation: the run's where the run begins with the flow."""
+    return turn.ctx.run.toolkits if turn.ctx.depth == 0 else {}
 
 
 def agent_named(flow: FlowSpec, name: str, turn: FlowTurn) -> AgentSpec:

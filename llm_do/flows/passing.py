@@ -37,10 +37,16 @@ def passed(found: Registered, value: Any, ctx: CallContext) -> Any:
     if model is AnyInput:
         value = _plain(value)
         return cast("Any", value) if isinstance(value, str | Mapping) else {"input": to_json_data(value)}
-    if issubclass(model, PromptInput):
+    if issubclass(model, PromptInput) and not _has_fields_of(model, value):
         value = _plain(value)
         return value if isinstance(value, PromptInput) else {"input": output_text(value)}
     return cast("Any", value) if isinstance(value, str | Mapping | BaseModel) else to_json_data(value)
+
+
+def _has_fields_of(model: type[BaseModel], value: Any) -> bool:
+    """Whether a value is data for the fields that a model has besides those of text."""
+    named = _named(value) if model is not PromptInput else None
+    return named is not None and set(named) <= set(model.model_fields)
 
 
 def _model(found: Registered, ctx: CallContext) -> type[BaseModel] | None:

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias, TypedDict, cast
+from typing import Any, Literal, TypeAlias, cast
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from typing_extensions import TypedDict
 
 from llm_do.errors import LlmDoError, RunError
+from llm_do.flows.stepping import run_step
 from llm_do.project.flows import FlowSpec, member_of
+from llm_do.project.inputs import PromptInput
 from llm_do.project.registry import Registered
-from llm_do.runtime.dispatch import call_found
 from llm_do.runtime.events import StateChangedEvent
 from llm_do.runtime.flow_turn import FlowTurn
 from llm_do.runtime.results import output_text, to_json_data
@@ -76,12 +78,12 @@ async def run_plan(flow: FlowSpec, given: BaseModel, turn: FlowTurn) -> Any:
             continue
         _change(flow, plan, turn, number, "running", None)
         try:
-            result = await _step(turn, executor, {"input": _order(plan, number)}, f"2/{number}/")
+            result = await _step(turn, executor, PromptInput(input=_order(plan, number)), f"2/{number}/")
         except LlmDoError as error:
             _change(flow, plan, turn, number, "failed", error.message)
             raise
         _change(flow, plan, turn, number, "done", output_text(result))
-    answer = await _step(turn, synthesiser, {"input": _report(plan)}, "3/")
+    answer = await _step(turn, synthesiser, PromptInput(input=_report(plan)), "3/")
     _plans(turn).pop(flow.name, None)
     return answer
 
@@ -126,10 +128,9 @@ def _task(item: object) -> str:
 
 async def _step(turn: FlowTurn, found: Registered, value: object, position: str) -> Any:
     messages: list[Any] = []
-    call_id = f"{turn.ctx.call_id}.{position.replace('/', '.')}{found.name}"
     history = turn.history if position == "1/" else ()
     try:
-        return await call_found(turn.ctx, found, value, call_id, position=position, history=history, messages=messages)
+        return await run_step(turn.ctx, found, value, position, history, messages)
     finally:
         turn.messages.extend(messages)
 
@@ -149,13 +150,23 @@ def _plans(turn: FlowTurn) -> dict[str, Any]:
             hint="Keep the thread's state in an object.",
             agent_path=turn.ctx.path,
         )
-    return cast("dict[str, Any]", state).setdefault(KEY, {})
+    plans: object = cast("dict[str, Any]", state).setdefault(KEY, {})
+    if not isinstance(plans, dict):
+        raise RunError(
+            f"a plan is kept under `{KEY}` in the thread's state, where something else is",
+            hint="Keep that under another name.",
+            agent_path=turn.ctx.path,
+        )
+    return cast("dict[str, Any]", plans)
 
 
 def _unfinished(flow: FlowSpec, request: str, turn: FlowTurn) -> Plan | None:
     """The plan for the same request that an earlier run has left."""
-    plan = _plans(turn).get(flow.name)
-    return cast("Plan", plan) if isinstance(plan, dict) and plan.get("request") == request else None  # pyright: ignore[reportUnknownMemberType]
+    try:
+        plan = TypeAdapter(Plan).validate_python(_plans(turn).get(flow.name))
+    except ValidationError:
+        return None
+    return plan if plan["request"] == request else None
 
 
 def _keep(flow: FlowSpec, plan: Plan, turn: FlowTurn) -> None:
@@ -167,6 +178,8 @@ def _keep(flow: FlowSpec, plan: Plan, turn: FlowTurn) -> None:
 def _change(flow: FlowSpec, plan: Plan, turn: FlowTurn, number: int, status: Status, result: str | None) -> None:
     task = plan["tasks"][number - 1]
     task["status"], task["result"] = status, result
+    # A tool may have put another state in the place of the thread's.
+    _plans(turn)[flow.name] = plan
     updates = {"task": number, "status": status}
     emit(turn.ctx, StateChangedEvent, toolkit=flow.name, updates=updates, states=_states(plan))
 

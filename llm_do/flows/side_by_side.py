@@ -14,15 +14,12 @@ __all__ = ["side_by_side"]
 Work = Callable[[], Awaitable[Any]]
 
 
-async def side_by_side(
-    works: Sequence[Work], *, ends: Callable[[BaseException], bool], at_once: int | None = None
-) -> list[Any]:
+async def side_by_side(works: Sequence[Work], *, ends: Callable[[BaseException], bool]) -> list[Any]:
     """Run all at once; no order of completion shows in what comes out.
 
     Args:
         works: What to run.
         ends: Whether a failure of one ends all; else it stands in its place.
-        at_once: How many may run at a time; None is no limit.
 
     Returns:
         What each returned, or the exception it raised, in the order of `works`.
@@ -35,13 +32,7 @@ async def side_by_side(
         >>> asyncio.run(side_by_side([lambda: give(1), lambda: give(2)], ends=lambda error: True))
         [1, 2]
     """
-    slots = asyncio.Semaphore(at_once or max(len(works), 1))
-
-    async def one(work: Work) -> Any:
-        async with slots:
-            return await work()
-
-    tasks = [asyncio.ensure_future(one(work)) for work in works]
+    tasks = [asyncio.ensure_future(work()) for work in works]
     try:
         pending = set(tasks)
         while pending:

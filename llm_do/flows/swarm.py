@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Literal, TypeAlias
@@ -12,7 +13,7 @@ from llm_do.project.exports import tool_name
 from llm_do.project.flow_checks import FlowFault, Spot, delegate_name, own_faults, spots_of
 from llm_do.project.flows import Aggregate, FlowMode, FlowSpec, handoff_names
 from llm_do.project.listing import nearest
-from llm_do.project.registry import Registered
+from llm_do.project.registry import NAME_PATTERN, Registered
 from llm_do.spec.codes import diagnostic
 from llm_do.spec.diagnostics import Place
 from llm_do.spec.flow_expression import FlowSyntaxError, FlowTree, Parallel, Reference, parse_flow
@@ -68,7 +69,8 @@ class Swarm(CodedFlow):
         max_concurrency: Parallel members that run at once.
 
     Raises:
-        LinkError: The expression can't be read, names a member that isn't there, or something stands in it twice.
+        LinkError: The expression can't be read, names a member that isn't there, or something stands in it twice; or an
+            argument is none that a flow takes.
 
     Example:
         >>> swarm = Swarm([AgentSpec("a"), AgentSpec("b")], flow="a >> b")
@@ -90,7 +92,7 @@ class Swarm(CodedFlow):
         on_error: OnError = "cancel",
         max_concurrency: int | None = None,
     ) -> None:
-        listed = [_named(member) for member in agents]
+        listed = _listed(name, agents)
         super().__init__(
             name=name,
             mode=mode,
@@ -138,7 +140,7 @@ class ParallelGroup(CodedFlow):
         max_concurrency: int | None = None,
         description: str | None = None,
     ) -> None:
-        listed = [_named(member) for member in agents]
+        listed = _listed(name, agents)
         super().__init__(
             name=name,
             agents=tuple(known for known, _ in listed),
@@ -166,7 +168,7 @@ class SerialGroup(CodedFlow):
     """
 
     def __init__(self, name: str, agents: Sequence[Member], *, description: str | None = None) -> None:
-        listed = [_named(member) for member in agents]
+        listed = _listed(name, agents)
         super().__init__(
             name=name,
             agents=tuple(known for known, _ in listed),
@@ -182,12 +184,25 @@ class SwarmNode(CodedFlow):
     Args:
         swarm: The swarm.
         name: The name it has there.
+
+    Raises:
+        LinkError: It is no swarm, or the name can't be one.
     """
 
     def __init__(self, swarm: FlowSpec, name: str) -> None:
+        if not isinstance(swarm, FlowSpec):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise LinkError(f"{name!r} can't stand for {swarm!r}, which is no flow", hint="Give a `Swarm` or a group.")
         same: dict[str, Any] = {item.name: getattr(swarm, item.name) for item in fields(FlowSpec)}
         same["name"] = name
         super().__init__(**same)
+        _check_arguments(self)
+
+
+def _listed(flow: str, agents: Sequence[Member]) -> list[tuple[str, Any]]:
+    """The members with their names."""
+    if isinstance(agents, str) or not isinstance(agents, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise LinkError(f"the members of the flow {flow!r} are no list", hint="Write `agents=[...]`.")
+    return [_named(member) for member in agents]
 
 
 def _named(member: Member) -> tuple[str, Any]:
@@ -228,8 +243,30 @@ def _tree(name: str, flow: str | None, mode: FlowMode) -> FlowTree | None:
         raise _refused(name, flow, [fault]) from error
 
 
+def _check_arguments(flow: FlowSpec) -> None:
+    """See that a flow made in code is one that a manifest could declare."""
+    name, most, handoffs = flow.name, flow.max_concurrency, flow.max_handoffs
+    named = _is_text(name) and re.fullmatch(NAME_PATTERN, name) is not None
+    demands: list[tuple[bool, str, object]] = [
+        (named, "`name` is at most 64 letters, digits, _ and -, a letter or _ first", name),
+        (_is_text(flow.separator), "`separator` is text", flow.separator),
+        (flow.aggregate is None or callable(flow.aggregate), "`aggregate` is a function", flow.aggregate),
+        (flow.on_error in ("cancel", "collect"), "`on_error` is 'cancel' or 'collect'", flow.on_error),
+        (most is None or (type(most) is int and most >= 1), "`max_concurrency` is a whole number above 0", most),
+        (type(handoffs) is int and handoffs >= 0, "`max_handoffs` is a whole number, 0 or more", handoffs),
+    ]
+    for fits, what, given in demands:
+        if not fits:
+            raise LinkError(f"the flow {name!r}: {what}, not {given!r}", hint="Change it where the flow is made.")
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
 def _check(flow: FlowSpec, text: str) -> None:
-    faults = list(own_faults(flow))
+    _check_arguments(flow)
+    faults = [*own_faults(flow), *_no_agents(flow)]
     for name, spot in spots_of(flow):
         if name not in flow.agents:
             hint = nearest(name, flow.agents) or "list it among the flow's agents"
@@ -245,6 +282,13 @@ def _check(flow: FlowSpec, text: str) -> None:
         faults += _clashes(lead, flow.agents[1:])
     if faults:
         raise _refused(flow.name, text, faults)
+
+
+def _no_agents(flow: FlowSpec) -> list[FlowFault]:
+    """Members that have to be agents, and that code has given something else."""
+    needed = flow.agents if flow.mode == "handoff" else flow.agents[:1] if flow.mode == "team" else ()
+    given = [name for name in needed if not isinstance(flow.members.get(name, AgentSpec(name)), AgentSpec)]
+    return [FlowFault("LD204", f"`{name}` is no agent, which mode {flow.mode} needs", Spot()) for name in given]
 
 
 def _clashes(lead: AgentSpec, workers: Sequence[str]) -> list[FlowFault]:

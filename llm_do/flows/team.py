@@ -95,7 +95,7 @@ def _schema(worker: Registered, registry: Registry) -> dict[str, Any]:
         model = worker.value.input_model(registry)
     task: dict[str, Any] = {"type": "string", "description": "What to do, with everything it takes to do it."}
     schema: dict[str, Any] = {"type": "object", "properties": {"task": task}, "required": ["task"]}
-    if model is not None and not issubclass(model, PromptInput | AnyInput):
+    if model not in (None, PromptInput, AnyInput):
         task = dict(model.model_json_schema())
         shared = cast("Mapping[str, Any]", task.pop("$defs", {}))
         schema["properties"] = {"task": task}

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
 from llm_do._frozen import frozen
-from llm_do.errors import InputError, LlmDoError, RunError
-from llm_do.flows.passing import own_copy, passed
+from llm_do.errors import BudgetError, InputError, LlmDoError, RunError
+from llm_do.flows.passing import own_copy
 from llm_do.flows.side_by_side import side_by_side
+from llm_do.flows.stepping import run_step
 from llm_do.project.flows import FlowSpec, member_of
-from llm_do.runtime.dispatch import call_found
 from llm_do.runtime.entries import raised_by
 from llm_do.runtime.flow_turn import FlowTurn
 from llm_do.runtime.hooks import RunEnds
@@ -57,6 +58,8 @@ class Workflow:
         self.flow = flow
         self.turn = turn
         self.ctx = turn.ctx
+        # One for the whole flow: groups inside groups run no more steps at once than the flow allows.
+        self._slots = asyncio.Semaphore(flow.max_concurrency) if flow.max_concurrency is not None else nullcontext()
 
     async def run(self, given: BaseModel) -> Any:
         """Run all steps.
@@ -69,7 +72,12 @@ class Workflow:
         """
         steps = self.flow.steps
         whole = steps if isinstance(steps, Serial) else Serial((steps,))
-        return await self._serial(whole, given, "", self.turn.history, self.turn.messages)
+        messages = self.turn.messages
+        try:
+            return await self._serial(whole, given, "", self.turn.history, messages)
+        finally:
+            if not messages:
+                messages.extend(self.turn.history)
 
     async def _run(
         self,
@@ -101,11 +109,12 @@ class Workflow:
             told: list[ModelMessage] = []
             begins = first and number == 1
             try:
-                value = await self._run(
-                    step, value, f"{position}{number}/", history if number == 1 else (), told, first=begins
-                )
+                value = await self._run(step, value, f"{position}{number}/", history, told, first=begins)
             finally:
-                messages.extend(told)
+                # A step that has said nothing, such as a function, leaves the conversation to the next one.
+                if told and told != [*history]:
+                    messages.extend(told)
+                    history = ()
         return value
 
     async def _parallel(
@@ -128,12 +137,11 @@ class Workflow:
             outcomes = await side_by_side(
                 [work(index, member) for index, member in enumerate(tree.members)],
                 ends=self._ends,
-                at_once=self.flow.max_concurrency,
             )
         finally:
-            for index, each in enumerate(told):
-                # All of them had the conversation before; it is told once.
-                messages.extend(each if index == 0 else each[len(history) :])
+            # All of them had the conversation before; it is told once.
+            for each in told:
+                messages.extend(each[len(history) :] if messages else each)
         failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
         if len(failures) == len(outcomes):
             raise failures[0]
@@ -141,7 +149,8 @@ class Workflow:
 
     def _ends(self, error: BaseException) -> bool:
         """Whether a member's failure ends the others: always where it ends the run, else as `on_error` says."""
-        return self.flow.on_error == "cancel" or isinstance(error, ENDS_RUN) or not isinstance(error, Exception)
+        ends = isinstance(error, (*ENDS_RUN, BudgetError)) or not isinstance(error, Exception)
+        return ends or self.flow.on_error == "cancel"
 
     async def _joined(self, tree: Parallel, outcomes: list[Any]) -> Any:
         outputs = [
@@ -178,17 +187,9 @@ class Workflow:
                 hint="Register it, or list the object among the flow's `agents`.",
                 agent_path=ctx.path,
             )
-        call_id = f"{ctx.call_id}.{position.replace('/', '.')}{name}"
         try:
-            return await call_found(
-                ctx,
-                found,
-                passed(found, value, ctx),
-                call_id,
-                position=position,
-                history=history,
-                messages=messages,
-            )
+            async with self._slots:
+                return await run_step(ctx, found, value, position, history, messages)
         except InputError as error:
             if first:
                 raise
@@ -197,7 +198,3 @@ class Workflow:
                 hint=error.hint,
                 agent_path=f"{ctx.path}/{position}{name}",
             ) from error
-        except (LlmDoError, RunEnds, asyncio.CancelledError):
-            raise
-        except (Exception, SystemExit) as error:
-            raise raised_by(name, error, ctx) from error

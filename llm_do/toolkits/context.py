@@ -17,7 +17,8 @@ from referencing import Registry
 
 from llm_do._frozen import frozen
 from llm_do.errors import ContextValidationError, ToolkitError
-from llm_do.toolkits.frozen import Value, freeze, thaw
+from llm_do.runtime.schemas import validator_class
+from llm_do.toolkits.frozen import MOST_LEVELS, Value, freeze, thaw
 
 __all__ = ["Context", "ContextSchema", "validator_of"]
 
@@ -29,7 +30,7 @@ def _is_array(_: object, value: object) -> bool:
 
 
 _TYPES = jsonschema.Draft202012Validator.TYPE_CHECKER.redefine("array", _is_array)
-_CHECKER: Any = cast("Any", extend(jsonschema.Draft202012Validator, type_checker=_TYPES))
+_CHECKER: Any = cast("Any", extend(validator_class(), type_checker=_TYPES))
 
 
 def validator_of(schema: Mapping[str, Any]) -> Validator:
@@ -85,11 +86,15 @@ class ContextSchema:
             ToolkitError: It is no JSON Schema.
             ContextValidationError: Validation is on, and the value there now doesn't fit.
         """
-        kept = freeze(dict(schema))
+        if not isinstance(schema, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ToolkitError(f"the schema of {key!r} is no JSON Schema: it is no dict, but {schema!r}")
         try:
+            kept = freeze(dict(schema))
             rule = _Rule(kept, validator_of(kept))
         except jsonschema.SchemaError as error:
             raise ToolkitError(f"the schema of {key!r} is no JSON Schema: {error.message}") from error
+        except RecursionError:
+            raise ToolkitError(f"the schema of {key!r} contains itself, or nests too deeply") from None
         self._context.define(key, rule)
 
     def get(self, key: str) -> Mapping[str, Any] | None:
@@ -224,6 +229,18 @@ class Context:
         """A copy that shares nothing, objects of the project's own included."""
         return self._like(immutables.Map({key: freeze(copy.deepcopy(value)) for key, value in self._map.items()}))
 
+    def validating(self) -> Context:
+        """A copy that checks every write, and what it holds already.
+
+        Raises:
+            ContextValidationError: A value doesn't fit its schema.
+        """
+        made = self.copy()
+        made._validates = True
+        for key, value in made._map.items():
+            made._schema.check(key, value)
+        return made
+
     def sealed(self) -> Context:
         """The same values in a context that can be read only; itself where it is one already."""
         if self._sealed:
@@ -306,7 +323,7 @@ class Context:
             try:
                 frozen[key] = freeze(value)
             except RecursionError:
-                message = f"{key}: it contains itself, or nests too deeply"
+                message = f"{key}: it contains itself, or more than {MOST_LEVELS} lists and dicts inside one another"
                 raise ContextValidationError(message, key=key, rule="depth") from None
             if self._validates:
                 self._schema.check(key, frozen[key])
@@ -328,13 +345,19 @@ class Context:
             )
 
 
+_MOST_DIGITS = 18
+"""Digits of the place of an item in any list that there is room for."""
+
+
 def _find(value: Value, parts: list[str]) -> Value:
     """What a path leads to; at each level the longest key that fits comes first."""
     if not parts:
         return value
+    if len(parts) > MOST_LEVELS:
+        return _MISSING
     if isinstance(value, list | tuple):
         items = cast("list[Value]", value)
-        if parts[0].isdecimal() and int(parts[0]) < len(items):
+        if parts[0].isdecimal() and len(parts[0]) <= _MOST_DIGITS and int(parts[0]) < len(items):
             return _find(items[int(parts[0])], parts[1:])
         return _MISSING
     if not isinstance(value, Mapping):

@@ -1,7 +1,7 @@
 """Decorators for tools: `retry`, `timeout`, `rate_limit`, `cache_result`.
 
-They work for async functions and for synchronous ones in worker threads. What they remember belongs to the run, or to
-the thread of one user; outside of any run they remember nothing.
+They work for async functions and for synchronous ones in worker threads. Where they remember what they do is
+`llm_do.toolkits.remembering`.
 """
 
 from __future__ import annotations
@@ -10,30 +10,30 @@ import asyncio
 import contextvars
 import functools
 import inspect
-import json
+import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import TimeoutError as ThreadTimeoutError
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, TypeVar, cast, get_args
 
-from pydantic_ai import RunContext
+from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, ToolFailed
 
-from llm_do.errors import ToolError
-from llm_do.runtime.context import CURRENT_CALL, CURRENT_TOOL
-from llm_do.runtime.results import to_json_data
+from llm_do.errors import ToolError, ToolkitError
+from llm_do.runtime.context import CURRENT_TOOL
 from llm_do.runtime.workers import WORKERS
-from llm_do.toolkits.state import WORK
-from llm_do.tools import Update
+from llm_do.toolkits.remembering import LOCK, Entry, Scope, memory_of
 
 __all__ = ["Scope", "cache_result", "rate_limit", "retry", "timeout"]
 
 F = TypeVar("F", bound=Callable[..., Any])
-Scope = Literal["run", "thread"]
-"""How long something is remembered: as long as the run, or in all runs of the same user's thread."""
 
-_LOCK = threading.Lock()
+_ANSWERS = (ToolError, ModelRetry, ToolFailed, ApprovalRequired, CallDeferred)
+"""What a tool raises on purpose."""
+
+_LOOK = 0.05
+"""Seconds between two looks at whether a call was given up, where two events say so."""
 
 
 def retry(
@@ -43,7 +43,10 @@ def retry(
     delay: float = 0.0,
     factor: float = 2.0,
 ) -> Callable[[F], F]:
-    """Call a tool again when it raised. A `ToolError` is a tool's own answer, and not tried again unless it is named.
+    """Call a tool again when it raised.
+
+    What a tool says on purpose (`ToolError`, PydanticAI's `ModelRetry`, `ApprovalRequired` and the like) is not tried
+    again unless it is named.
 
     Args:
         times: Most calls in all.
@@ -53,6 +56,9 @@ def retry(
 
     Returns:
         A decorator.
+
+    Raises:
+        ToolkitError: A number is out of its range.
 
     Example:
         >>> left = [1, 2]
@@ -64,16 +70,20 @@ def retry(
         >>> flaky()
         'there'
     """
+    _demand(_is_count(times), "`times` of retry is a whole number of at least 1", times)
+    _demand(_is_number(delay) and delay >= 0, "`delay` of retry is a number of seconds of at least 0", delay)
+    _demand(_is_number(factor) and factor >= 0, "`factor` of retry is a number of at least 0", factor)
     kinds = on if isinstance(on, tuple) else (on,)
+    _demand(all(map(_is_exception, kinds)), "`on` of retry is an exception class or a tuple of such", on)
 
     def again(error: Exception, number: int) -> bool:
-        meant = not isinstance(error, ToolError) or any(issubclass(kind, ToolError) for kind in kinds)
-        return meant and number < times
+        named = any(isinstance(error, kind) and issubclass(kind, _ANSWERS) for kind in kinds)
+        return number < times and (named or not isinstance(error, _ANSWERS))
 
     def decorate(function: F) -> F:
         @functools.wraps(function)
         async def wait(*args: Any, **named: Any) -> Any:
-            number = 0
+            number, pause = 0, float(delay)
             while True:
                 number += 1
                 try:
@@ -81,11 +91,12 @@ def retry(
                 except kinds as error:
                     if not again(error, number):
                         raise
-                await asyncio.sleep(delay * factor ** (number - 1))
+                await asyncio.sleep(pause)
+                pause *= factor
 
         @functools.wraps(function)
         def work(*args: Any, **named: Any) -> Any:
-            number = 0
+            number, pause = 0, float(delay)
             while True:
                 number += 1
                 try:
@@ -93,9 +104,11 @@ def retry(
                 except kinds as error:
                     if not again(error, number):
                         raise
-                if _pause(delay * factor ** (number - 1), CURRENT_TOOL.get()):
+                if _pause(pause, CURRENT_TOOL.get()):
                     raise ToolError("the call was given up while it waited to be tried again")
+                pause *= factor
 
+        _demand_results("retry", function)
         return _fitting(function, wait, work)
 
     return decorate
@@ -109,10 +122,14 @@ def timeout(seconds: float) -> Callable[[F], F]:
 
     Returns:
         A decorator. What took too long is a `ToolError`.
+
+    Raises:
+        ToolkitError: It is no number above 0.
     """
+    _demand(_is_number(seconds) and seconds > 0, "`seconds` of timeout is a number above 0", seconds)
 
     def late(function: Callable[..., Any]) -> ToolError:
-        return ToolError(f"{function.__name__} timed out after {seconds:g} s")
+        return ToolError(f"{_name(function)} timed out after {seconds:g} s")
 
     def decorate(function: F) -> F:
         @functools.wraps(function)
@@ -128,7 +145,7 @@ def timeout(seconds: float) -> Callable[[F], F]:
 
         @functools.wraps(function)
         def work(*args: Any, **named: Any) -> Any:
-            given_up = threading.Event()
+            given_up = _GivenUp(CURRENT_TOOL.get())
             context = contextvars.copy_context()
             context.run(CURRENT_TOOL.set, given_up)
             future = WORKERS.submit(context.run, functools.partial(function, *args, **named))
@@ -140,6 +157,7 @@ def timeout(seconds: float) -> Callable[[F], F]:
                 given_up.set()
                 raise late(function) from error
 
+        _demand_results("timeout", function)
         return _fitting(function, wait, work)
 
     return decorate
@@ -155,22 +173,30 @@ def rate_limit(calls: int, per: float, *, scope: Scope = "run") -> Callable[[F],
 
     Returns:
         A decorator.
+
+    Raises:
+        ToolkitError: A number is out of its range, or there is no such scope.
     """
+    _demand(_is_count(calls), "`calls` of rate_limit is a whole number of at least 1", calls)
+    _demand(_is_number(per) and per > 0, "`per` of rate_limit is a number of seconds above 0", per)
+    _demand(scope in get_args(Scope), "`scope` of rate_limit is 'run' or 'thread'", scope)
 
     def decorate(function: F) -> F:
+        mark = object()
+
         def count() -> None:
-            memory = _memory(scope)
+            memory = memory_of(scope)
             if memory is None:
                 return
             now = time.monotonic()
-            with _LOCK:
-                seen: deque[float] = memory.setdefault(("rate_limit", function), deque())
+            with LOCK:
+                seen: deque[float] = memory.setdefault(mark, deque())
                 while seen and now - seen[0] >= per:
                     seen.popleft()
                 if len(seen) >= calls:
                     wait = per - (now - seen[0])
                     raise ToolError(
-                        f"{function.__name__} may be called {calls} times in {per:g} s; try again in {wait:.1f} s"
+                        f"{_name(function)} may be called {calls} times in {per:g} s; try again in {wait:.1f} s"
                     )
                 seen.append(now)
 
@@ -192,7 +218,7 @@ def rate_limit(calls: int, per: float, *, scope: Scope = "run") -> Callable[[F],
 def cache_result(ttl: float | None = None, *, scope: Scope = "run", max_entries: int = 256) -> Callable[[F], F]:
     """Remember what a tool returned for the same arguments, and for the same context where it takes `ctx`.
 
-    Failures aren't remembered: neither what it raised nor an `Update.failed`.
+    Failures aren't remembered, neither what it raised nor an `Update.failed`; nor are iterators, which are read once.
 
     Args:
         ttl: Seconds a result is remembered; None is as long as the scope.
@@ -201,18 +227,26 @@ def cache_result(ttl: float | None = None, *, scope: Scope = "run", max_entries:
 
     Returns:
         A decorator.
+
+    Raises:
+        ToolkitError: A number is out of its range, or there is no such scope.
     """
+    in_time = ttl is None or (_is_number(ttl) and ttl >= 0)
+    _demand(in_time, "`ttl` of cache_result is a number of seconds of at least 0, or None", ttl)
+    _demand(_is_count(max_entries), "`max_entries` of cache_result is a whole number of at least 1", max_entries)
+    _demand(scope in get_args(Scope), "`scope` of cache_result is 'run' or 'thread'", scope)
 
     def decorate(function: F) -> F:
+        mark = object()
         signature = inspect.signature(function)
 
-        def entry(args: tuple[Any, ...], named: Mapping[str, Any]) -> _Entry | None:
-            memory = _memory(scope)
+        def entry(args: tuple[Any, ...], named: Mapping[str, Any]) -> Entry | None:
+            memory = memory_of(scope)
             if memory is None:
                 return None
-            with _LOCK:
-                results: dict[str, tuple[float, object, Any]] = memory.setdefault(("cache_result", function), {})
-            return _Entry(results, signature.bind(*args, **named).arguments, ttl, max_entries)
+            with LOCK:
+                results: dict[str, tuple[float, object, Any]] = memory.setdefault(mark, {})
+            return Entry(results, signature.bind(*args, **named).arguments, ttl, max_entries)
 
         @functools.wraps(function)
         async def wait(*args: Any, **named: Any) -> Any:
@@ -228,69 +262,79 @@ def cache_result(ttl: float | None = None, *, scope: Scope = "run", max_entries:
                 return function(*args, **named)
             return known.value() if known.found() else known.keep(function(*args, **named))
 
+        _demand_results("cache_result", function)
         return _fitting(function, wait, work)
 
     return decorate
 
 
-class _Entry:
-    """One call's place among the remembered results of its tool."""
+class _GivenUp(threading.Event):
+    """Set once a part of a tool call has been given up, or the whole call.
 
-    def __init__(
-        self,
-        results: dict[str, tuple[float, object, Any]],
-        arguments: Mapping[str, Any],
-        ttl: float | None,
-        max_entries: int,
-    ) -> None:
-        self._results = results
-        self._ttl = ttl
-        self._max = max_entries
-        plain = {name: value for name, value in arguments.items() if not isinstance(value, RunContext)}
-        self._key = json.dumps(to_json_data(plain), sort_keys=True)
-        work = WORK.get()
-        # Held, not only compared: an identity is one only as long as the object lives.
-        self._data = work[-1].context.data if work and len(plain) < len(arguments) else None
-        self._kept: tuple[float, object, Any] | None = None
+    Args:
+        whole: Set once the whole call has been given up; None where there is no such call.
+    """
 
-    def found(self) -> bool:
-        """Whether there is a result that is still good."""
-        with _LOCK:
-            self._kept = self._results.get(self._key)
-        if self._kept is None or self._kept[1] is not self._data:
-            return False
-        return self._ttl is None or time.monotonic() - self._kept[0] < self._ttl
+    def __init__(self, whole: threading.Event | None) -> None:
+        super().__init__()
+        self._whole = whole
 
-    def value(self) -> Any:
-        """The result that was found."""
-        assert self._kept is not None
-        return self._kept[2]
+    def is_set(self) -> bool:
+        return super().is_set() or (self._whole is not None and self._whole.is_set())
 
-    def keep(self, value: Any) -> Any:
-        """Remember a result."""
-        if isinstance(value, Update) and value.failure is not None:
-            return value
-        with _LOCK:
-            self._results.pop(self._key, None)
-            self._results[self._key] = (time.monotonic(), self._data, value)
-            while len(self._results) > self._max:
-                del self._results[next(iter(self._results))]
-        return value
+    def wait(self, timeout: float | None = None) -> bool:
+        if self._whole is None:
+            return super().wait(timeout)
+        ends = None if timeout is None else time.monotonic() + timeout
+        while not self.is_set():
+            left = _LOOK if ends is None else ends - time.monotonic()
+            if left <= 0:
+                return False
+            super().wait(min(left, _LOOK))
+        return True
+
+
+def _demand(fits: bool, what: str, value: object) -> None:
+    """See that an argument of a decorator is what it has to be.
+
+    Raises:
+        ToolkitError: It isn't.
+    """
+    if not fits:
+        hint = "Write the decorator with parentheses." if callable(value) else None
+        raise ToolkitError(f"{what}, not {value!r}", hint=hint)
+
+
+def _is_exception(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, Exception)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return getattr(function, "__name__", "the tool")
+
+
+def _demand_results(decorator: str, function: Callable[..., Any]) -> None:
+    """See that a function gives its result when it is called.
+
+    Raises:
+        ToolkitError: It gives results one by one, so that calling it does nothing yet.
+    """
+    own = inspect.unwrap(function)
+    if inspect.isgeneratorfunction(own) or inspect.isasyncgenfunction(own):
+        raise ToolkitError(f"{decorator} can't be used on a generator: {_name(function)}", hint="Return a list.")
 
 
 def _fitting(function: F, wait: Callable[..., Any], work: Callable[..., Any]) -> F:
     """The wrapper that is as the function is: async or not."""
     return cast("F", wait if inspect.iscoroutinefunction(function) else work)
-
-
-def _memory(scope: Scope) -> MutableMapping[Any, Any] | None:
-    """What is remembered for the run, or for the thread of its user; None outside of any run."""
-    call = CURRENT_CALL.get(None)
-    if call is None:
-        return None
-    if scope == "run" or call.thread_id is None:
-        return call.run.memory
-    return call.runtime.shared.thread_memory(call.user_id, call.thread_id)
 
 
 def _pause(seconds: float, given_up: threading.Event | None) -> bool:

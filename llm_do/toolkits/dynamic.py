@@ -7,6 +7,7 @@ schemas is in `llm_do.toolkits.sources`.
 
 from __future__ import annotations
 
+import inspect
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -67,12 +68,16 @@ class Dynamic(ABC):
     """What the value is for Python, whatever the context says."""
 
     def __init__(self, key: str, *more: str) -> None:
-        self.given: tuple[str, ...] = (key, *more)
+        self.given = _texts(key, *more)
         if len(self.given) != 1:
             raise ToolkitError(f"{type(self).__name__} takes one key of the context, not {len(self.given)}")
 
     def __class_getitem__(cls, given: str | tuple[str, ...]) -> Any:
-        made = cls(*given) if isinstance(given, tuple) else cls(given)
+        try:
+            made = cls(*given) if isinstance(given, tuple) else cls(given)
+        except TypeError as error:
+            takes = ", ".join(inspect.signature(cls).parameters)
+            raise ToolkitError(f"{cls.__name__} takes ({takes}), not {given!r}") from error
         return Annotated[cls.base, made]
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -85,10 +90,15 @@ class Dynamic(ABC):
 
     def _check(self, value: Value) -> Value:
         checks = CHECKS.get()
-        if checks is not None and self in checks:
-            fault = next(iter(checks[self].iter_errors(to_jsonable_python(value, fallback=repr))), None)
-            if fault is not None:
-                raise PydanticCustomError("dynamic", "{fault}", {"fault": fault.message})
+        if checks is None or self not in checks:
+            return value
+        try:
+            found = next(iter(checks[self].iter_errors(to_jsonable_python(value, fallback=repr))), None)
+            fault = found.message if found is not None else None
+        except Exception as error:  # noqa: BLE001 - the project's own schema: what it refers to may not be there
+            fault = f"its schema can't be checked: {type(error).__name__}: {error}"
+        if fault is not None:
+            raise PydanticCustomError("dynamic", "{fault}", {"fault": fault})
         return value
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
@@ -122,6 +132,14 @@ class Dynamic(ABC):
         Raises:
             UnresolvedError: The context lacks what it takes.
         """
+
+
+def _texts(*given: str) -> tuple[str, ...]:
+    """The names that a type is given."""
+    for each in given:
+        if not isinstance(each, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ToolkitError(f"keys of a context and names of filters are texts, and {each!r} is none")
+    return given
 
 
 class _Typed(Dynamic):
@@ -229,7 +247,7 @@ class DynamicFiltered(Dynamic):
     def __init__(self, key: str, *filters: str) -> None:
         if not filters:
             raise ToolkitError(f"DynamicFiltered of {key!r} names no filter", hint="Write (key, filter).")
-        self.given = (key, *filters)
+        self.given = _texts(key, *filters)
 
     @property
     def filter_names(self) -> tuple[str, ...]:
@@ -278,7 +296,7 @@ class DynamicUnion(Dynamic):
     """What any of several keys allows: `DynamicUnion[("users", "groups")]`."""
 
     def __init__(self, key: str, *more: str) -> None:
-        self.given = (key, *more)
+        self.given = _texts(key, *more)
 
     def schema(self, sources: Sources) -> Schema:
         """One enum where all of them are lists, else any of them."""
@@ -292,7 +310,7 @@ class DynamicConditional(Dynamic):
     """One of two keys, as a third one is true or not: `DynamicConditional[("is_admin", "all", "own")]`."""
 
     def __init__(self, condition: str, if_true: str, if_false: str) -> None:
-        self.given = (condition, if_true, if_false)
+        self.given = _texts(condition, if_true, if_false)
 
     def schema(self, sources: Sources) -> Schema:
         """What the chosen key allows."""

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import operator
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, NoReturn, TypeAlias, cast
 
 import immutables
 
-__all__ = ["FrozenDict", "FrozenList", "Value", "freeze", "thaw"]
+__all__ = ["MOST_LEVELS", "FrozenDict", "FrozenList", "Value", "freeze", "thaw"]
+
+MOST_LEVELS = 200
+"""Lists, dicts and tuples inside one another: as many as everything that walks through a value, JSON too, can take."""
 
 Value: TypeAlias = Any
 """Anything a context may hold: JSON-like data, or objects of the project's own."""
+
+_PLAIN = (str, int, float, type(None))
 
 
 def _refuse(*_: object, **__: object) -> NoReturn:
@@ -21,7 +27,10 @@ def _refuse(*_: object, **__: object) -> NoReturn:
 class FrozenList(list[Value]):
     """A list that refuses to change; a list in every other respect, for JSON too."""
 
-    __slots__ = ()
+    __slots__ = ("levels",)
+    levels: int
+    """Lists, dicts and tuples inside one another, itself included."""
+
     append = extend = insert = pop = remove = clear = sort = reverse = _refuse  # pyright: ignore[reportAssignmentType]
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse  # pyright: ignore[reportAssignmentType]
 
@@ -38,7 +47,10 @@ class FrozenList(list[Value]):
 class FrozenDict(dict[str, Value]):
     """A dict that refuses to change; a dict in every other respect, for JSON too."""
 
-    __slots__ = ()
+    __slots__ = ("levels",)
+    levels: int
+    """Lists, dicts and tuples inside one another, itself included."""
+
     clear = pop = popitem = setdefault = update = _refuse  # pyright: ignore[reportAssignmentType]
     __setitem__ = __delitem__ = __ior__ = _refuse  # pyright: ignore[reportAssignmentType]
 
@@ -62,29 +74,63 @@ def freeze(value: Value) -> Value:
         The frozen value.
 
     Raises:
-        RecursionError: It contains itself.
+        RecursionError: It contains itself, or more than `MOST_LEVELS`.
 
     Example:
         >>> kept = freeze({"ids": [1, 2]})
         >>> kept, isinstance(kept["ids"], list)
         ({'ids': [1, 2]}, True)
     """
-    if isinstance(value, str | int | float | FrozenList | FrozenDict) or value is None:
-        return value
-    if isinstance(value, dict | immutables.Map):
-        return FrozenDict(_frozen_items(cast("Mapping[str, Value]", value)))
+    return _frozen(value)[0]
+
+
+def _frozen(value: Value) -> tuple[Value, int]:
+    """A frozen value, and how many lists, dicts and tuples are inside one another in it."""
+    if isinstance(value, _PLAIN):
+        return value, 0
+    if isinstance(value, (FrozenList, FrozenDict)):
+        return value, value.levels
+    if isinstance(value, (dict, immutables.Map)):
+        mapping = cast("Mapping[str, Value]", value)
+        values, levels = _frozen_items(mapping.values())
+        frozen_dict = FrozenDict(zip(mapping, values, strict=True))
+        frozen_dict.levels = levels
+        return frozen_dict, levels
     if isinstance(value, list):
-        return FrozenList(freeze(item) for item in cast("list[Value]", value))
-    if type(value) is tuple:
-        return tuple(freeze(item) for item in cast("tuple[Value, ...]", value))
+        items, levels = _frozen_items(cast("list[Value]", value))
+        frozen_list = FrozenList(items)
+        frozen_list.levels = levels
+        return frozen_list, levels
+    if isinstance(value, tuple):
+        items, levels = _frozen_items(cast("tuple[Value, ...]", value))
+        return _tuple(cast("tuple[Value, ...]", value), items), levels
     if isinstance(value, set):
-        return frozenset(cast("AbstractSet[Value]", value))
-    return bytes(value) if isinstance(value, bytearray) else value
+        return frozenset(cast("AbstractSet[Value]", value)), 0
+    return bytes(value) if isinstance(value, bytearray) else value, 0
 
 
-def _frozen_items(value: Mapping[str, Value]) -> Iterator[tuple[str, Value]]:
-    for key, item in value.items():
-        yield key, freeze(item)
+def _frozen_items(items: Iterable[Value]) -> tuple[list[Value], int]:
+    """The frozen items of a list, a dict or a tuple, and its levels."""
+    frozen: list[Value] = []
+    deepest = 0
+    for item in items:
+        if not isinstance(item, _PLAIN):
+            item, levels = _frozen(item)
+            deepest = max(deepest, levels)
+        frozen.append(item)
+    if deepest >= MOST_LEVELS:
+        raise RecursionError(f"more than {MOST_LEVELS} lists and dicts are inside one another")
+    return frozen, deepest + 1
+
+
+def _tuple(value: tuple[Value, ...], items: list[Value]) -> tuple[Value, ...]:
+    """A tuple of its kind with other items; itself where they are the same, or where nothing can make one."""
+    if all(map(operator.is_, value, items)):
+        return value
+    if type(value) is tuple:
+        return tuple(items)
+    make: Callable[[list[Value]], tuple[Value, ...]] | None = getattr(value, "_make", None)
+    return make(items) if make is not None else value
 
 
 def thaw(value: Value) -> Value:
@@ -93,6 +139,7 @@ def thaw(value: Value) -> Value:
         return {key: thaw(item) for key, item in cast("Mapping[str, Value]", value).items()}
     if isinstance(value, list):
         return [thaw(item) for item in cast("list[Value]", value)]
-    if type(value) is tuple:
-        return tuple(thaw(item) for item in cast("tuple[Value, ...]", value))
+    if isinstance(value, tuple):
+        items = cast("tuple[Value, ...]", value)
+        return _tuple(items, [thaw(item) for item in items])
     return value

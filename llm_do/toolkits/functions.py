@@ -15,7 +15,7 @@ from typing_extensions import get_type_hints
 
 from llm_do._frozen import frozen
 from llm_do.errors import ToolkitError
-from llm_do.project.tools import with_examples
+from llm_do.project.tools import tool_of, with_examples
 from llm_do.runtime.context import CallContext
 from llm_do.toolkits.context import Context
 from llm_do.toolkits.state import WORK
@@ -74,13 +74,17 @@ def toolkit_tool(name: str, item: Callable[..., Any] | Tool, options: ToolOption
         )
         return ToolkitTool(name, made, options)
     try:
-        made = PydanticTool(_with_context(item), takes_ctx=True, name=name, description=options.description or None)
+        made = tool_of(_with_context(item), name=name, description=options.description or None, takes_ctx=True)
     except ToolkitError:
         raise
     except Exception as error:
         raise ToolkitError(f"no schema can be made of the tool {name!r}: {error}") from error
     made.description = with_examples(made.description, options.examples)
     return ToolkitTool(name, made, options)
+
+
+_RUN = "llm_do_run"
+"""The parameter that PydanticAI gives the run: a name that no function of a project has."""
 
 
 def _with_context(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -101,22 +105,22 @@ def _with_context(function: Callable[..., Any]) -> Callable[..., Any]:
         mine = _context(run)
         return ((mine, *args), named) if leads else (args, {**named, name: mine})
 
-    async def wait(run: RunContext[Any], *args: Any, **named: Any) -> Any:
+    async def wait(run: RunContext[Any], /, *args: Any, **named: Any) -> Any:
         positional, keywords = given(run, args, named)
         return await function(*positional, **keywords)
 
-    def work(run: RunContext[Any], *args: Any, **named: Any) -> Any:
+    def work(run: RunContext[Any], /, *args: Any, **named: Any) -> Any:
         positional, keywords = given(run, args, named)
         return function(*positional, **keywords)
 
     shim: Any = wait if inspect.iscoroutinefunction(function) else work
-    run = inspect.Parameter("run", inspect.Parameter.POSITIONAL_ONLY, annotation=RunContext[Any])
+    run = inspect.Parameter(_RUN, inspect.Parameter.POSITIONAL_ONLY, annotation=RunContext[Any])
     functools.update_wrapper(shim, function, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
     # PydanticAI would look through it, and see the parameters that it hides.
     del shim.__wrapped__
     shim.__signature__ = inspect.Signature([run, *others])
     shim.__annotations__ = {
-        "run": RunContext[Any],
+        _RUN: RunContext[Any],
         **{each.name: hints[each.name] for each in others if each.name in hints},
     }
     return shim

@@ -206,7 +206,7 @@ class MachineAttempt(Attempt):
                 f"changed: {error.message}"
             ) from error
         states = self._rule.after(before.unlocked_states)
-        if context.data is before.context.data:
+        if context.same(before.context):
             state = before if states == before.unlocked_states else _with_states(before, states)
             return Settled(result, state)
         return Settled(result, ToolkitState(context.sealed(), states), context.changes())
@@ -225,9 +225,8 @@ def _taken_apart(value: Any, *, pairs: bool) -> tuple[Any, dict[str, Any]]:
     if pairs and isinstance(value, tuple):
         items = cast("tuple[Any, ...]", value)
         if len(items) == 2 and isinstance(items[1], dict):
-            if isinstance(items[0], Update) and items[0].failure is not None:
-                raise ToolError(items[0].failure)
-            return items[0], cast("dict[str, Any]", items[1])
+            result, updates = _taken_apart(items[0], pairs=False)
+            return result, {**updates, **cast("dict[str, Any]", items[1])}
     return cast("object", value), {}
 
 

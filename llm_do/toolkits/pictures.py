@@ -14,6 +14,7 @@ from llm_do.project.agents import AgentSpec, ToolsetRef
 from llm_do.project.gates import Gate
 from llm_do.project.machines import StateMachine, machines
 from llm_do.project.tools import gated_toolset
+from llm_do.spec.visible import visible
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
@@ -48,7 +49,10 @@ def draw(gates: Mapping[str, Gate], form: Form = "text", *, initial: Iterable[st
         test   unlocks tested
         push   needs tested
     """
-    return _DRAWINGS[form](gates, sorted(initial), name)
+    shown = {
+        visible(tool): _gate({key: map(visible, getattr(gate, key)) for key in _WORDS}) for tool, gate in gates.items()
+    }
+    return _DRAWINGS[form](shown, sorted(map(visible, initial)), visible(name))
 
 
 def machines_data(project: Project, agent: str | None = None) -> list[dict[str, Any]]:
@@ -83,7 +87,7 @@ def draw_data(data: Iterable[Mapping[str, Any]], form: Form = "text") -> str:
     return "\n".join(pictures) or "no states\n"
 
 
-def _gate(data: Mapping[str, list[str]]) -> Gate:
+def _gate(data: Mapping[str, Iterable[str]]) -> Gate:
     return Gate(
         tuple(data["requires"]),
         tuple(data["forbids"]),
@@ -140,8 +144,8 @@ def _mermaid(gates: Mapping[str, Gate], initial: list[str], name: str) -> str:
     tools = {tool: f"t{index}" for index, tool in enumerate(gates)}
     states = {state: f"s{index}" for index, state in enumerate(_states(gates, initial))}
     lines = ["flowchart LR"]
-    lines += [f"  {mark}[{_quoted(tool)}]" for tool, mark in tools.items()]
-    lines += [f"  {mark}(({_quoted(state)}))" for state, mark in states.items()]
+    lines += [f"  {mark}[{_mermaid_text(tool)}]" for tool, mark in tools.items()]
+    lines += [f"  {mark}(({_mermaid_text(state)}))" for state, mark in states.items()]
     arrows: Mapping[str, Callable[[str, str], str]] = {
         "requires": lambda tool, state: f"{state} --> {tool}",
         "forbids": lambda tool, state: f"{state} -. not .-x {tool}",
@@ -150,16 +154,16 @@ def _mermaid(gates: Mapping[str, Gate], initial: list[str], name: str) -> str:
     }
     lines += [f"  {arrows[key](tools[tool], states[state])}" for key, tool, state in _edges(gates)]
     if name:
-        lines.insert(0, f"---\ntitle: {json.dumps(name)}\n---")
+        lines.insert(0, f"---\ntitle: {_quoted(name)}\n---")
     return "\n".join(lines) + "\n"
 
 
 def _dot(gates: Mapping[str, Gate], initial: list[str], name: str) -> str:
-    lines = [f"digraph {json.dumps(name or 'states')} {{", "  rankdir=LR"]
-    lines += [f"  {json.dumps('tool ' + tool)} [shape=box, label={json.dumps(tool)}]" for tool in gates]
+    lines = [f"digraph {_quoted(name or 'states')} {{", "  rankdir=LR"]
+    lines += [f"  {_quoted('tool ' + tool)} [shape=box, label={_quoted(tool)}]" for tool in gates]
     for state in _states(gates, initial):
         bold = ", penwidth=2" if state in initial else ""
-        lines.append(f"  {json.dumps('state ' + state)} [shape=ellipse, label={json.dumps(state)}{bold}]")
+        lines.append(f"  {_quoted('state ' + state)} [shape=ellipse, label={_quoted(state)}{bold}]")
     styles = {
         "requires": "",
         "forbids": ' [style=dotted, arrowhead=tee, label="not"]',
@@ -167,15 +171,19 @@ def _dot(gates: Mapping[str, Gate], initial: list[str], name: str) -> str:
         "disables": ' [style=dashed, label="locks"]',
     }
     for key, tool, state in _edges(gates):
-        ends = [json.dumps(f"state {state}"), json.dumps(f"tool {tool}")]
+        ends = [_quoted(f"state {state}"), _quoted(f"tool {tool}")]
         if key in ("enables", "disables"):
             ends.reverse()
         lines.append(f"  {' -> '.join(ends)}{styles[key]}")
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def _quoted(text: str) -> str:
+def _mermaid_text(text: str) -> str:
     return '"' + text.replace('"', "#quot;") + '"'
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
 
 
 _DRAWINGS: Mapping[str, Callable[[Mapping[str, Gate], list[str], str], str]] = {

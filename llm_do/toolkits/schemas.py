@@ -5,12 +5,14 @@ Built once per value of an immutable context; what the types mean is in `llm_do.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Any, TypeAlias, cast
 
 import jsonschema
 from jsonschema.protocols import Validator
+from pydantic_core import to_jsonable_python
 
 from llm_do._frozen import frozen
 from llm_do.errors import ToolkitError
@@ -70,7 +72,7 @@ class DynamicSchema:
         checks: dict[Dynamic, Validator] = {}
         for path, dynamic in self.places.items():
             try:
-                filled = dynamic.schema(sources)
+                filled = _in_json(dynamic.schema(sources))
                 if dynamic not in checks:
                     checks[dynamic] = validator_of(filled)
                 schema = _filled(schema, path, filled)
@@ -85,14 +87,33 @@ class DynamicSchema:
         return Resolved(schema, checks)
 
 
-def _marks(schema: object, path: Path) -> Iterator[tuple[Path, list[str]]]:
+def _in_json(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema as models are sent it: dates, ids and the like as their texts.
+
+    Raises:
+        ValueError: There is something in it that JSON can't say.
+    """
+    data: dict[str, Any] = to_jsonable_python(schema)
+    json.dumps(data, allow_nan=False, ensure_ascii=False).encode()
+    return data
+
+
+_DATA = ("default", "examples", "enum", "const")
+"""Keywords that hold values, and no schemas."""
+
+_NAMES = ("properties", "patternProperties", "$defs", "dependentSchemas")
+"""Keywords that hold schemas by names, which may be any."""
+
+
+def _marks(schema: object, path: Path, *, named: bool = False) -> Iterator[tuple[Path, list[str]]]:
+    """Every mark in a schema, or in schemas by their names, and where it stands."""
     if isinstance(schema, Mapping):
         node = cast("Mapping[str, Any]", schema)
-        if DYNAMIC_MARK in node:
+        if not named and DYNAMIC_MARK in node:
             yield path, node[DYNAMIC_MARK]
         for key, value in node.items():
-            if key not in (DYNAMIC_MARK, "default", "examples", "enum", "const"):
-                yield from _marks(value, (*path, key))
+            if named or key not in (DYNAMIC_MARK, *_DATA):
+                yield from _marks(value, (*path, key), named=not named and key in _NAMES)
     elif isinstance(schema, list):
         for index, value in enumerate(cast("list[Any]", schema)):
             yield from _marks(value, (*path, index))

@@ -25,7 +25,7 @@ from llm_do.toolkits.frozen import Value
 from llm_do.toolkits.machine import ToolkitMachine
 from llm_do.toolkits.sources import Filter
 from llm_do.toolkits.state import state_in_run
-from llm_do.tools import Tool, ToolArguments, ToolOptions, options_of
+from llm_do.tools import Tool, ToolArguments, options_of
 
 __all__ = ["Toolkit"]
 
@@ -38,7 +38,7 @@ class Toolkit(GatedToolset[ToolkitMachine]):
     Args:
         name: Its name; None takes the variable's under which a module exports it.
         context: What the context holds when a run begins.
-        validation_enabled: Whether writes are checked by `context.schema`.
+        validation_enabled: Whether writes are checked by `context.schema`; those of a `Context` that checks are anyway.
         gate: `hide` doesn't show tools that aren't available; `refuse` shows them and refuses their calls, which
             leaves what the model is sent unchanged, so that a provider's cache of it stays valid.
 
@@ -66,7 +66,9 @@ class Toolkit(GatedToolset[ToolkitMachine]):
             raise ToolkitError(f"a toolkit's gate is 'hide' or 'refuse', not {gate!r}")
         self.name = name
         self.gate: Literal["hide", "refuse"] = gate
-        first = context.copy() if isinstance(context, Context) else Context(validation_enabled, context)
+        first = context.copy() if isinstance(context, Context) else Context(initial_data=context)
+        if validation_enabled:
+            first = first.validating()
         self.gated = ToolkitMachine(self, first)
         self._alone = Alone(self.gated)
 
@@ -83,15 +85,16 @@ class Toolkit(GatedToolset[ToolkitMachine]):
 
         Args:
             function: The function, when used without parentheses. A parameter named `ctx` is given the context.
-            options: What `llm_do.tool` takes: its name, the states it needs and unlocks, and so on.
+            options: What `llm_do.tool` takes: its name, the states it needs and unlocks, and so on. What a mark of
+                its own says of the function holds besides.
 
         Returns:
             The function, or a decorator; it stays what it is.
         """
-        said = ToolOptions(**options)
 
         def add(marked: F) -> F:
-            self.gated.add(said.name or marked.__name__, marked, said)
+            said = replace(options_of(marked), **options)
+            self.gated.add(said.name or getattr(marked, "__name__", ""), marked, said)
             return marked
 
         return add if function is None else add(function)

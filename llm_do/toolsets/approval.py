@@ -22,9 +22,11 @@ from llm_do.policy.rules import Policy, build_policy
 from llm_do.policy.values import Decision, ToolCallInfo
 from llm_do.runtime.approvals import (
     ApprovalCallback,
+    ApprovalDecision,
     ApprovalMode,
     ApprovalRequest,
     Broker,
+    Question,
     RunApprovalPolicy,
 )
 from llm_do.runtime.approve import call_info
@@ -107,14 +109,25 @@ class ApprovalToolset(WrapperToolset[Any]):
         self, info: ToolCallInfo, decision: Decision, ctx: RunContext[Any], traits: ToolTraits
     ) -> Decision:
         bound = call_digest(info)
-        given = answer(decision, remembered=bound in self._remembered, options=(), mode=self._who.mode, call=info)
+
+        def known() -> Decision | None:
+            remembered = bound in self._remembered
+            return answer(decision, remembered=remembered, options=(), mode=self._who.mode, call=info)
+
+        def keep(given: ApprovalDecision) -> None:
+            # There is no project whose file could keep it: an answer for good is one for this session.
+            if given.answer in ("session", "always"):
+                self._remembered.add(bound)
+
+        given = known()
         if given is not None:
             return given
         if self._brokers is None:
             return nobody_to_ask(decision, info)
         broker = self._brokers.get()
-        said = await broker.ask(
-            ApprovalRequest(
+
+        async def request() -> ApprovalRequest:
+            return ApprovalRequest(
                 id=broker.next_id(),
                 run_id=ctx.run_id or "",
                 call_id=ctx.run_id or "",
@@ -128,15 +141,19 @@ class ApprovalToolset(WrapperToolset[Any]):
                 description=await told(traits.describe, info.args) or "",
                 diff=await told(traits.diff, info.args),
                 digest=bound,
+                call=info,
+                person_only=decision.person_only,
             )
-        )
+
+        said = await broker.ask(Question((ctx.run_id or "", info.path, bound), known, request, keep))
+        if isinstance(said, Decision):
+            return said
         if said.answer == "abort":
             raise AbortedError(f"a person ended the run at {info.tool_name}", agent_path=info.path)
-        if said.answer == "session":
-            self._remembered.add(bound)
-        if said.answer in ("once", "session"):
-            return Decision("allow", "person", "a person allowed it")
-        return Decision("deny", "person", f"a person denied {info.tool_name}" + (f": {said.note}" if said.note else ""))
+        if said.answer == "deny":
+            note = f": {said.note}" if said.note else ""
+            return Decision("deny", "person", f"a person denied {info.tool_name}{note}")
+        return Decision("allow", "person", "a person allowed it")
 
 
 def _info(name: str, tool_args: Mapping[str, Any], ctx: RunContext[Any], traits: ToolTraits) -> ToolCallInfo:

@@ -45,7 +45,7 @@ async def _ask(ctx: RunContext[CallContext], question: Question, choices: Choice
     if callback is None:
         raise ToolError("there is nobody to ask: go on with what you know, and say what you assumed")
     asked = UserQuestion(question, tuple(choices or ()), call.frame.config.name, call.path, call.run_id)
-    answer = await put_question(callback, asked)
+    answer = await put_question(callback, asked, call.runtime.shared.question_turn())
     if choices and answer not in choices:
         return f"{answer} (none of the choices)"
     return answer

@@ -5,6 +5,7 @@ What is made can have no more than its maker: the same tools and toolsets, shown
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,11 +21,15 @@ from llm_do.project.builtins import BUILTINS
 from llm_do.project.late import link_agent
 from llm_do.project.registry import NAME_PATTERN
 from llm_do.runtime.context import CallContext
+from llm_do.runtime.loops import PerLoop
 from llm_do.runtime.results import output_text
 from llm_do.runtime.traits import TRAITS_KEY, BuiltinContext, ToolTraits
 from llm_do.runtime.workers import in_worker
 
 __all__ = ["agent_file_text", "dynamic_agents"]
+
+_MAKING = PerLoop(asyncio.Lock)
+"""Agents are made one at a time, so that the file and the agent of one name are always the same."""
 
 
 def dynamic_agents(ctx: BuiltinContext) -> FunctionToolset[Any]:
@@ -58,7 +63,7 @@ async def agent_create(
     """Make an agent that agent_call can call from now on; the same name again replaces it.
 
     Args:
-        name: Its name: letters, digits, _ and -.
+        name: Its name: letters, digits, _ and -, the first a letter or _.
         instructions: What it is told to do, whatever it is called with.
         description: What it does, in a sentence.
         model: The model it asks; the usual one if left out.
@@ -70,13 +75,7 @@ async def agent_create(
     folder = project.generated_agents_dir
     if folder is None:
         raise ToolError("agents can't be made here: the project has no `generated_agents_dir`")
-    if re.fullmatch(NAME_PATTERN, name) is None:
-        raise ToolError(f"{name!r} can't be an agent's name: it needs 1 to 64 letters, digits, _ and -")
-    if name in BUILTINS:
-        raise ToolError(f"{name!r} is the name of a built-in toolset; choose another name")
-    taken = runtime.registry.get(name)
-    if taken is not None and not (taken.kind == "agent" and project.is_made(taken.value)):
-        raise ToolError(f"{name!r} is already the name of the project's own {taken.kind}; choose another name")
+    _check_name(name)
     if maker.states and (tools or toolsets):
         raise ToolError("your tools depend on states of yours, so no other agent can be given them")
     refs = [_own_toolset(maker, each) for each in toolsets or ()]
@@ -85,14 +84,27 @@ async def agent_create(
             raise ToolError(f"you have no tool {tool!r} to give. {_own('tools', [*map(str, maker.tools)])}")
     text = agent_file_text(name, instructions, description, model, tools or (), refs)
     path = folder / f"{name}.agent"
-    try:
-        spec = link_agent(text, path, project.root, runtime.registry)
-    except LinkError as error:
-        raise ToolError(f"the agent can't be made: {error.message}") from error
     where = path.relative_to(project.root).as_posix()
-    await in_worker(Root(project.root).write, where, text.encode())
-    runtime.register_agents({name: spec})
+    async with _MAKING.get():
+        taken = runtime.registry.get(name)
+        if taken is not None and not (taken.kind == "agent" and project.is_made(taken.value)):
+            raise ToolError(f"{name!r} is already the name of the project's own {taken.kind}; choose another name")
+        try:
+            spec = link_agent(text, path, project.root, runtime.registry)
+        except LinkError as error:
+            raise ToolError(f"the agent can't be made: {error.message}") from error
+        await in_worker(Root(project.root).write, where, text.encode())
+        runtime.register_agents({name: spec})
     return f"{'Replaced' if taken is not None else 'Made'} the agent {name}; it is in {where}"
+
+
+def _check_name(name: str) -> None:
+    if re.fullmatch(NAME_PATTERN, name) is None:
+        raise ToolError(
+            f"{name!r} can't be an agent's name: it needs 1 to 64 letters, digits, _ and -, the first a letter or _"
+        )
+    if name in BUILTINS:
+        raise ToolError(f"{name!r} is the name of a built-in toolset; choose another name")
 
 
 async def agent_call(ctx: RunContext[CallContext], name: str, input: str) -> str:

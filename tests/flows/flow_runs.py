@@ -1,18 +1,64 @@
-"""Running flows made in a test: one line each for the runtime, the run, and what was heard of it."""
+"""Running flows made in a test: one line each for a member, the runtime, the run, and what was heard of it."""
 
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from llm_do import AgentSpec, FlowSpec, Project, RunResult, Runtime
+from pydantic import BaseModel
+
+from llm_do import AgentArgs, AgentSpec, FlowSpec, Project, RunResult, Runtime
 from llm_do.project.project import Budget, EntrySpec, RuntimeSettings
 from llm_do.project.registry import Registered, Registry
-from tests.support.runs import Heard, heard
+from tests.support.runs import Heard, agent, heard
+from tests.support.scripted import script
 
-__all__ = ["finish", "flow_project", "flow_runtime", "outline", "run_flow", "streamed", "text_of"]
+__all__ = [
+    "Facts",
+    "Note",
+    "Report",
+    "asked",
+    "finish",
+    "flow_project",
+    "flow_runtime",
+    "outline",
+    "run_flow",
+    "saying",
+    "streamed",
+    "text_of",
+]
+
+
+class Facts(BaseModel):
+    title: str
+    points: list[str]
+
+
+class Report(AgentArgs):
+    title: str
+    points: list[str]
+
+    def prompt_messages(self) -> list[Any]:
+        return [f"{self.title}: {', '.join(self.points)}"]
+
+
+@dataclasses.dataclass
+class Note:
+    title: str
+    points: list[str]
+
+
+def saying(name: str, *turns: Any, **fields: Any) -> AgentSpec:
+    """An agent that says these things, or that it was there."""
+    return agent(name, script(*(turns or (f"{name}'s",))), **fields)
+
+
+def asked(spec: AgentSpec) -> list[str]:
+    """The prompts that an agent got."""
+    return [item.prompt for item in spec.model.asked]  # type: ignore[union-attr]
 
 
 def flow_project(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from llm_do import FlowSpec, LinkError, Project, Runtime
+from llm_do import LinkError, Project, Runtime
 from llm_do.project.flows import outline_of
 from llm_do.project.linker import LinkReport, check
 from llm_do.spec.render import render_text
@@ -297,9 +299,17 @@ def test_the_outline_of_a_flow_shows_what_is_inside(link: Link) -> None:
     )
 
 
-def test_a_project_with_flows_links_without_pydantic_ai(link: Link) -> None:
-    assert link(flow("a >> b")).project is not None
-    assert isinstance(FlowSpec("x", agents=("a",)), FlowSpec)
+def test_a_project_with_flows_links_without_pydantic_ai(link: Link, tmp_path: Path) -> None:
+    link(flow("a >> (b | c)"))
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom llm_do.project.linker import check\n"
+        "linked = check(Path(sys.argv[1])).project is not None\n"
+        "print(linked, 'pydantic_ai' in sys.modules, 'llm_do.flows' in sys.modules)"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+
+    assert done.stdout.split() == ["True", "False", "False"]
 
 
 def test_linking_a_wrong_flow_raises_with_every_diagnostic(link: Link, tmp_path: Path) -> None:

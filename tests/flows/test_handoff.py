@@ -8,8 +8,20 @@ from typing import Any
 import pytest
 from pydantic_ai.messages import UserPromptPart
 
-from llm_do import AgentSpec, CallContext, HandoffLimitError, HookPoint, LinkError, Runtime, Swarm, run
-from tests.flows.flow_runs import finish, flow_runtime, outline, run_flow, streamed, text_of
+from llm_do import (
+    AgentSpec,
+    CallContext,
+    HandoffLimitError,
+    HookPoint,
+    LinkError,
+    Runtime,
+    Swarm,
+    SwarmNode,
+    Toolkit,
+    run,
+)
+from llm_do.threads import memory_store
+from tests.flows.flow_runs import Report, finish, flow_project, flow_runtime, outline, run_flow, streamed, text_of
 from tests.support.history import results_of, strict
 from tests.support.runs import agent, heard
 from tests.support.runs import runtime_of as agents_runtime
@@ -242,8 +254,6 @@ def test_run_takes_a_swarm_and_goes_on_with_it() -> None:
 
 
 def test_a_typed_request_stays_typed_for_who_takes_the_same() -> None:
-    from tests.flows.test_workflow import Report
-
     first = agent("first", script(to("second")), input_model=Report, handoffs=["second"])
     second = agent("second", script("seen"), input_model=Report, template=True, instructions="About {{title}}.")
 
@@ -267,3 +277,56 @@ def test_a_target_that_does_not_exist_is_named() -> None:
     assert result.status == "failed"
     assert "'triage' hands over to 'nobody', which is no agent" in str(result.error)
     strict(result.messages)
+
+
+def session() -> Toolkit:
+    kit = Toolkit("session")
+    kit.tool(enables_states=["in"], approval="allow")(login)
+    kit.tool(required_states=["in"], approval="allow")(profile)
+    return kit
+
+
+def login() -> str:
+    """Log in."""
+    return "welcome"
+
+
+def profile() -> str:
+    """Show the profile."""
+    return "ann's profile"
+
+
+@pytest.mark.parametrize("mode", ["handoff", "team"])
+def test_a_login_holds_in_the_next_turn_of_a_flow_that_is_one_conversation(mode: Any) -> None:
+    turns = iter([call("login"), "in", call("profile"), "seen"])
+    clerk = agent("clerk", script(lambda messages, info: next(turns)), toolsets=[session()])
+    runtime = flow_runtime(Swarm([clerk], mode=mode))
+
+    first = finish(runtime, "log in")
+    second = finish(runtime, "who am I?", execution_context=first.execution_context)
+
+    assert first.toolkits["session"].unlocked_states == {"in"}
+    assert text_of(second) == "seen"
+    assert results_of(second.messages)[-1][1:] == ("success", "ann's profile")
+
+
+def test_a_login_in_a_handoff_flow_survives_a_restart_with_its_thread() -> None:
+    store = memory_store()
+
+    def once(*turns: Any) -> Any:
+        clerk = agent("clerk", script(*turns), toolsets=[session()])
+        project = flow_project(Swarm([clerk], mode="handoff", name="desk"))
+        return finish(Runtime(project, store=store), "go", thread_id="t")
+
+    once(call("login"), "in")
+    assert results_of(once(call("profile"), "seen").messages)[-1][1:] == ("success", "ann's profile")
+
+
+def test_a_nested_handoff_flow_begins_with_states_of_its_own() -> None:
+    clerk = agent("clerk", script(call("login"), "in"), toolsets=[session()])
+    inner = Swarm([clerk], mode="handoff", name="inner")
+
+    result = run_flow(Swarm([inner, SwarmNode(inner, "again")]))
+
+    assert text_of(result) == "in"
+    assert result.toolkits == {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from llm_do import AgentArgs, RunError, Runtime, Swarm
+from llm_do import AgentArgs, PromptInput, RunError, Runtime, Swarm
 from tests.flows.flow_runs import finish, flow_project, flow_runtime, outline, run_flow, streamed, text_of
 from tests.support.history import results_of, strict
 from tests.support.runs import agent
@@ -67,6 +67,20 @@ def test_a_worker_that_takes_fields_gets_fields() -> None:
     assert [outcome for _, outcome, _ in results_of(result.messages)] == ["success", "failed"]
     assert "'item' is a required property" in results_of(result.messages)[1][2]
     assert worker.model.asked[0].prompt == '{"item":"lamp","pieces":1}'  # type: ignore[union-attr]
+
+
+class Translation(PromptInput):
+    language: str = "English"
+
+
+def test_a_worker_that_takes_text_and_fields_gets_both() -> None:
+    worker = agent("w", script("done"), input_model=Translation, template=True, instructions="{{language}}")
+    lead = agent("lead", script(give("w", {"input": "Tee", "language": "German"}, "d1"), "done"))
+
+    text_of(run_flow(Swarm([lead, worker], mode="team")))
+
+    assert worker.model.asked[0].info.instructions == "German"  # type: ignore[union-attr]
+    assert worker.model.asked[0].prompt == "Tee"  # type: ignore[union-attr]
 
 
 def test_a_worker_that_fails_is_a_failed_result_with_its_path() -> None:

@@ -1,393 +1,18 @@
-"""Workflows: what each step gets, what comes out, and that members side by side really are."""
+"""Workflows: flows in flows, what they add up to, where they may stand, and what is told of them."""
 
 from __future__ import annotations
 
 import asyncio
-import dataclasses
+import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from pydantic import BaseModel
 
-from llm_do import (
-    AgentArgs,
-    AgentSpec,
-    CallContext,
-    InputError,
-    MemberFailure,
-    ParallelGroup,
-    RunError,
-    SerialGroup,
-    Swarm,
-    SwarmNode,
-    UsageError,
-)
-from tests.flows.flow_runs import finish, flow_runtime, outline, run_flow, streamed, text_of
+from llm_do import CallContext, ParallelGroup, RunError, SerialGroup, Swarm, SwarmNode, UsageError
+from tests.flows.flow_runs import asked, finish, flow_runtime, outline, run_flow, saying, streamed, text_of
 from tests.support.history import strict
 from tests.support.runs import agent, heard
 from tests.support.scripted import call, script
-
-
-class Facts(BaseModel):
-    title: str
-    points: list[str]
-
-
-class Report(AgentArgs):
-    title: str
-    points: list[str]
-
-    def prompt_messages(self) -> list[Any]:
-        return [f"{self.title}: {', '.join(self.points)}"]
-
-
-@dataclasses.dataclass
-class Note:
-    title: str
-    points: list[str]
-
-
-def saying(name: str, *turns: Any, **fields: Any) -> AgentSpec:
-    return agent(name, script(*(turns or (f"{name}'s",))), **fields)
-
-
-def asked(spec: AgentSpec) -> list[str]:
-    """The prompts that an agent got."""
-    return [item.prompt for item in spec.model.asked]  # type: ignore[union-attr]
-
-
-# -- what passes from step to step
-
-
-def test_each_step_reads_what_the_one_before_said_and_the_last_one_answers() -> None:
-    a, b, c = saying("a"), saying("b"), saying("c")
-
-    assert text_of(run_flow(Swarm([a, b, c]), "start")) == "c's"
-    assert [asked(spec) for spec in (a, b, c)] == [["start"], ["a's"], ["b's"]]
-
-
-def test_the_expression_not_the_list_says_the_order() -> None:
-    a, b = saying("a"), saying("b")
-
-    assert text_of(run_flow(Swarm([a, b], flow="b >> a"))) == "a's"
-    assert asked(b) == ["go"]
-
-
-def test_parallel_members_get_the_same_input_and_the_next_step_gets_both_outputs_in_declared_order() -> None:
-    a, b, c, d = (saying(name) for name in "abcd")
-
-    assert text_of(run_flow(Swarm([a, b, c, d], flow="a >> (c | b) >> d"))) == "d's"
-    assert asked(c) == asked(b) == ["a's"]
-    assert asked(d) == ["c's\n\nb's"]
-
-
-def test_a_group_joins_with_its_separator_or_its_aggregate() -> None:
-    a, b = saying("a"), saying("b")
-
-    async def count(outputs: list[str]) -> dict[str, int]:
-        return {"outputs": len(outputs)}
-
-    assert text_of(run_flow(ParallelGroup("pair", [a, b], separator=" / "))) == "a's / b's"
-    assert text_of(run_flow(ParallelGroup("pair", [a, b], aggregate=lambda outputs: outputs[::-1]))) == ["b's", "a's"]
-    assert text_of(run_flow(ParallelGroup("pair", [a, b], aggregate=count))) == {"outputs": 2}
-
-
-def test_an_aggregate_that_raises_is_named_with_its_line() -> None:
-    def broken(outputs: list[str]) -> str:
-        raise ValueError("no")
-
-    result = run_flow(ParallelGroup("pair", [saying("a"), saying("b")], aggregate=broken))
-
-    assert result.status == "failed"
-    assert str(result.error) == "the aggregate of flow 'pair' raised ValueError: no"
-    assert result.error.file == "test_workflow.py"  # type: ignore[union-attr]
-
-
-@pytest.mark.parametrize("kind", ["model", "dict", "dataclass"])
-def test_a_structured_output_arrives_as_fields_where_the_next_step_takes_fields(kind: str) -> None:
-    facts = {"title": "Tea", "points": ["green", "hot"]}
-
-    def research(text: str) -> Any:
-        return {"model": Facts(**facts), "dict": dict(facts), "dataclass": Note(**facts)}[kind]
-
-    writer = saying("writer", input_model=Report)
-
-    assert text_of(run_flow(Swarm([research, writer]))) == "writer's"
-    assert asked(writer) == ["Tea: green, hot"]
-
-
-def test_a_structured_output_arrives_as_json_where_the_next_step_takes_text() -> None:
-    researcher = agent("researcher", script(call("final_result", {"title": "Tea", "points": []})), output_type=Facts)
-    writer = saying("writer")
-
-    run_flow(Swarm([researcher, writer]))
-
-    assert asked(writer) == ['{"title": "Tea", "points": []}']
-
-
-def test_an_output_that_does_not_fit_the_next_step_ends_the_run_and_names_both() -> None:
-    result = run_flow(Swarm([saying("a"), saying("b", input_model=Report)], name="pair"))
-
-    assert result.status == "failed"
-    assert isinstance(result.error, RunError)
-    assert result.error.agent_path == "pair/2/b"
-    assert "b can't take what the step before it returned" in result.error.message
-    assert "title: Field required" in result.error.message
-
-
-def test_a_flow_takes_what_its_first_step_takes() -> None:
-    writer = saying("writer", input_model=Report)
-    flow = Swarm([writer, saying("b")])
-
-    with pytest.raises(InputError, match="title: Field required"):
-        run_flow(flow, "text")
-    assert text_of(run_flow(flow, {"title": "Tea", "points": ["hot"]})) == "b's"
-    assert asked(writer) == ["Tea: hot"]
-
-
-def test_functions_are_steps_whatever_their_shape() -> None:
-    def shorten(text: str) -> str:
-        return text[:2]
-
-    def describe(facts: Facts) -> str:
-        return f"{facts.title}!"
-
-    async def make(input: str, ctx: CallContext) -> dict[str, Any]:
-        return {"title": f"{input} at {ctx.path}", "points": []}
-
-    def by_name(title: str, points: list[str]) -> Facts:
-        return Facts(title=title, points=points)
-
-    flow = Swarm([shorten, make, by_name, describe], name="lab")
-
-    assert text_of(run_flow(flow, "abcdef")) == "ab at lab/2/make!"
-
-
-def test_a_function_with_the_context_gets_the_input_its_annotation_says() -> None:
-    seen: list[Any] = []
-
-    async def text(input: str, ctx: CallContext) -> Facts:
-        seen.append(input)
-        return Facts(title="Tea", points=["hot"])
-
-    async def fields(input: dict[str, Any], ctx: CallContext) -> Facts:
-        seen.append(input)
-        return Facts(**input)
-
-    async def model(input: Report, ctx: CallContext) -> Note:
-        seen.append(input)
-        return Note(input.title, input.points)
-
-    async def default(input, ctx) -> list[str]:  # type: ignore[no-untyped-def]
-        seen.append(input.input)
-        return ["a", "b"]
-
-    async def listed(input: list[str], ctx: CallContext) -> str:
-        seen.append(input)
-        return "end"
-
-    async def numbers(input: list[int], ctx: CallContext) -> str:
-        return "never"
-
-    facts = {"title": "Tea", "points": ["hot"]}
-    assert text_of(run_flow(Swarm([text, fields, model, default, listed]))) == "end"
-    assert seen == ["go", facts, Report(**facts), '{"title": "Tea", "points": ["hot"]}', ["a", "b"]]
-    wrong = run_flow(Swarm([default, numbers]))
-    assert "numbers can't take what the step before it returned" in str(wrong.error)
-
-
-def test_a_function_step_that_raises_is_named_with_its_line() -> None:
-    def broken(text: str) -> str:
-        raise KeyError("gone")
-
-    result = run_flow(Swarm([saying("a"), broken], name="pair"))
-
-    assert (result.status, str(result.error)) == ("failed", "broken raised KeyError: 'gone'")
-    assert result.error.file == "test_workflow.py"  # type: ignore[union-attr]
-
-
-def test_no_member_can_change_what_another_one_gets() -> None:
-    def make(text: str) -> dict[str, Any]:
-        return {"notes": ["first"]}
-
-    async def greedy(input: dict, ctx: CallContext) -> str:  # type: ignore[type-arg]
-        input["notes"].append("mine")
-        return "taken"
-
-    async def modest(input: dict, ctx: CallContext) -> str:  # type: ignore[type-arg]
-        await asyncio.sleep(0)
-        return ",".join(input["notes"])
-
-    assert text_of(run_flow(Swarm([make, greedy, modest], flow="make >> (greedy | modest)"))) == "taken\n\nfirst"
-
-
-# -- side by side
-
-
-def test_parallel_members_overlap() -> None:
-    """Each waits for all: one after the other they would wait for ever."""
-    barrier = asyncio.Barrier(3)
-
-    def waiting(name: str) -> AgentSpec:
-        async def turn(messages: Any, info: Any) -> str:
-            await barrier.wait()
-            return name
-
-        return agent(name, script(turn))
-
-    assert text_of(run_flow(ParallelGroup("all", [waiting(name) for name in "abc"]))) == "a\n\nb\n\nc"
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.permutations(range(4)))
-def test_outputs_are_joined_in_declared_order_whoever_ends_first(order: list[int]) -> None:
-    ended: list[int] = []
-    turns = [asyncio.Event() for _ in order]
-    turns[order[0]].set()
-
-    def member(index: int) -> Any:
-        async def step(input: str, ctx: CallContext) -> str:
-            await turns[index].wait()
-            ended.append(index)
-            place = order.index(index) + 1
-            if place < len(order):
-                turns[order[place]].set()
-            return f"m{index}"
-
-        step.__name__ = f"m{index}"
-        return step
-
-    result = run_flow(ParallelGroup("all", [member(index) for index in range(4)], separator=" "))
-
-    assert text_of(result) == "m0 m1 m2 m3"
-    assert ended == order
-
-
-def test_max_concurrency_is_how_many_run_at_once() -> None:
-    running, most = 0, 0
-
-    def member(name: str) -> Any:
-        async def step(input: str, ctx: CallContext) -> str:
-            nonlocal running, most
-            running += 1
-            most = max(most, running)
-            for _ in range(5):
-                await asyncio.sleep(0)
-            running -= 1
-            return name
-
-        step.__name__ = name
-        return step
-
-    flow = ParallelGroup("all", [member(name) for name in "abcdef"], separator="", max_concurrency=2)
-
-    assert text_of(run_flow(flow)) == "abcdef"
-    assert most == 2
-
-
-def failing_and_waiting() -> tuple[Any, Any, list[str]]:
-    """One member fails once the other one runs; the other waits for ever and says how it ended."""
-    seen: list[str] = []
-    begun = asyncio.Event()
-
-    async def fails(input: str, ctx: CallContext) -> str:
-        await begun.wait()
-        raise ValueError("broken")
-
-    async def waits(input: str, ctx: CallContext) -> str:
-        begun.set()
-        try:
-            await asyncio.Event().wait()
-        except asyncio.CancelledError:
-            seen.append("cancelled")
-            raise
-        return "never"
-
-    return fails, waits, seen
-
-
-def test_the_first_failure_cancels_the_others_and_is_what_is_reported() -> None:
-    fails, waits, seen = failing_and_waiting()
-
-    result = run_flow(ParallelGroup("all", [fails, waits], max_concurrency=None))
-
-    assert (result.status, str(result.error)) == ("failed", "fails raised ValueError: broken")
-    assert seen == ["cancelled"]
-    assert {record.path: record.status for record in result.calls} == {
-        "all/1/fails": "failed",
-        "all/1/waits": "interrupted",
-    }
-
-
-def test_collect_lets_the_others_go_on_and_says_who_failed() -> None:
-    async def fails(input: str, ctx: CallContext) -> str:
-        raise RunError("broken")
-
-    seen: list[Any] = []
-    flow = Swarm([fails, saying("b")], flow="fails | b", on_error="collect")
-    judged = ParallelGroup(
-        "judged", [fails, saying("b")], aggregate=lambda got: seen.extend(got) or "ok", on_error="collect"
-    )
-
-    result = run_flow(flow)
-    assert text_of(result) == "fails failed: broken\n\nb's"
-    assert [error.message for error in result.errors] == ["broken"]
-    assert text_of(run_flow(judged)) == "ok"
-    assert isinstance(seen[0], MemberFailure)
-    assert (seen[0].name, seen[1]) == ("fails", "b's")
-
-
-def test_collect_with_nothing_collected_is_a_failure() -> None:
-    async def fails(input: str, ctx: CallContext) -> str:
-        raise RunError("broken")
-
-    result = run_flow(ParallelGroup("all", [fails, SerialGroup("again", [fails])], on_error="collect"))
-
-    assert (result.status, str(result.error)) == ("failed", "broken")
-
-
-def test_a_member_that_cancels_itself_has_failed_and_the_run_ends_or_goes_on() -> None:
-    async def gives_up(input: str, ctx: CallContext) -> str:
-        raise asyncio.CancelledError
-
-    strict_flow = ParallelGroup("all", [gives_up, saying("b")])
-    lenient = ParallelGroup("all", [gives_up, saying("b")], on_error="collect")
-
-    assert run_flow(strict_flow).status == "failed"
-    assert text_of(run_flow(lenient)) == "gives_up failed: a member was cancelled\n\nb's"
-
-
-def test_cancelling_a_run_cancels_all_members_and_waits_for_them() -> None:
-    ended: list[str] = []
-
-    def member(name: str, begun: asyncio.Event) -> Any:
-        async def step(input: str, ctx: CallContext) -> str:
-            begun.set()
-            try:
-                await asyncio.Event().wait()
-            finally:
-                await asyncio.sleep(0)
-                ended.append(name)
-            return name
-
-        step.__name__ = name
-        return step
-
-    async def main() -> None:
-        begun = [asyncio.Event(), asyncio.Event()]
-        runtime = flow_runtime(ParallelGroup("all", [member("a", begun[0]), member("b", begun[1])]))
-        task = asyncio.ensure_future(runtime.execute("go"))
-        for each in begun:
-            await each.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert sorted(ended) == ["a", "b"]
-
-    asyncio.run(main())
-
 
 # -- flows in flows
 
@@ -481,6 +106,49 @@ def test_the_conversation_goes_to_the_first_step_and_is_told_once() -> None:
     assert len(a.model.asked[-1].messages) == len(b.model.asked[-1].messages) == 5  # type: ignore[union-attr]
     assert len(second.messages) == 8
     strict(second.messages)
+
+
+@pytest.mark.parametrize("expression", ["up >> a", "up | a", "(up | low) >> a", "(up >> a) | b", "inner >> a"])
+def test_a_function_passes_the_conversation_on_to_who_speaks_first(expression: str) -> None:
+    def up(text: str) -> str:
+        return text.upper()
+
+    def low(text: str) -> str:
+        return text.lower()
+
+    a, b = saying("a"), saying("b")
+    inner = Swarm([low, SerialGroup("twice", [up])], name="inner")
+    members = [
+        each
+        for name, each in {"up": up, "low": low, "a": a, "b": b, "inner": inner}.items()
+        if name in re.findall(r"\w+", expression)
+    ]
+    runtime = flow_runtime(Swarm(members, flow=expression))
+
+    first = finish(runtime, "one")
+    second = finish(runtime, "two", execution_context=first.execution_context)
+    third = finish(runtime, "three", execution_context=second.execution_context)
+
+    turn = len(first.messages)
+    assert [len(each.messages) for each in (second, third)] == [2 * turn, 3 * turn]
+    assert second.messages[:turn] == first.messages
+    assert third.messages[: 2 * turn] == second.messages
+    assert len(a.model.asked[-1].messages) == 2 * turn + 1  # type: ignore[union-attr]
+    strict(third.messages)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_flow_in_which_nobody_speaks_keeps_the_conversation(fails: bool) -> None:
+    def up(text: str) -> str:
+        if fails:
+            raise RunError("broken")
+        return text.upper()
+
+    first = finish(flow_runtime(Swarm([saying("a")])), "one")
+    second = finish(flow_runtime(Swarm([up], name="silent")), "two", execution_context=first.execution_context)
+
+    assert second.status == ("failed" if fails else "completed")
+    assert second.execution_context.messages == first.execution_context.messages
 
 
 # -- where a flow may stand

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from typing import Any
 
 import pytest
@@ -143,6 +145,7 @@ def test_a_write_that_the_schema_refuses_is_a_failed_result() -> None:
         ({"a": 1}, '{"a":1}', {}),
         (["r", {"a": 1}], '["r",{"a":1}]', {}),
         ((None, {"a": [1]}), "", {"a": [1]}),
+        ((Update("r", a=1), {"b": 2}), "r", {"a": 1, "b": 2}),
     ],
 )
 def test_only_a_pair_of_result_and_dict_or_an_update_updates(value: Any, told: str, context: dict[str, Any]) -> None:
@@ -252,6 +255,27 @@ def test_free_functions_keep_what_their_mark_says() -> None:
     assert hello("x") == "hello x"
 
 
+def test_a_mark_of_the_functions_own_holds_besides_what_the_toolkit_says() -> None:
+    kit = Toolkit("kit")
+
+    @kit.tool(forbidden_states=["closed"], description="Say it.")
+    @tool(required_states=["ready"], approval="deny", description="Say hello.", name="greet")
+    def hello() -> str:
+        return "hello"
+
+    kit.tool(hello, name="second")  # type: ignore[call-overload]
+    kit.unlocked_states = {"ready"}
+    shown = {each["function"]["name"]: each["function"]["description"] for each in kit.generate_schemas()}
+    assert shown == {"greet": "Say it.", "second": "Say hello."}
+    played = play(call("greet"), "done", kits=[kit])
+    assert played.statuses == ["denied"]
+    kit.unlocked_states = {"ready", "closed"}
+    assert kit.get_availability_reason("greet") == "it is not possible in the state 'closed'"
+    assert kit.is_tool_available("second")
+    kit.unlocked_states = set()
+    assert kit.get_availability_reason("greet") == "it needs the state 'ready'"
+
+
 @pytest.mark.parametrize("name", ["", "a b", "a::b", "x" * 65, "1a", "a\n"])
 def test_a_name_that_no_provider_takes_is_refused(name: str) -> None:
     with pytest.raises(ToolkitError, match="can't be the name"):
@@ -290,3 +314,65 @@ def test_ctx_is_given_wherever_it_stands_and_never_asked_for() -> None:
     assert played.told == ["5 2 1 last 1 main", "6 1"]
     assert list(played.schema("last")["properties"]) == ["a", "b"]
     assert list(played.schema("only_key")["properties"]) == ["a"]
+
+
+@pytest.mark.parametrize(
+    "take",
+    [
+        lambda run, ctx: run + ctx.state["n"],
+        lambda self, ctx: self + ctx.state["n"],
+        lambda ctx, args: args + ctx.state["n"],
+        lambda name, *, ctx: name + ctx.state["n"],
+    ],
+)
+def test_a_parameter_may_have_any_name(take: Any) -> None:
+    (name,) = [each for each in inspect.signature(take).parameters if each != "ctx"]
+    kit = Toolkit("kit", context={"n": "1"})
+    kit.add_tool("take", take)
+    played = play(call("take", {name: "v"}), "done", kits=[kit])
+    assert played.told == ["v1"]
+    assert list(played.schema("take")["properties"]) == [name]
+
+
+def test_a_function_without_a_name_needs_one() -> None:
+    kit = Toolkit("kit")
+    nameless = functools.partial(lambda text: text, "x")
+    with pytest.raises(ToolkitError, match="'' can't be the name of a tool"):
+        kit.tool(nameless)
+
+
+def test_a_schema_that_a_tool_defines_holds_from_then_on() -> None:
+    kit = Toolkit("kit", validation_enabled=True)
+
+    @kit.tool
+    def define(ctx) -> str:
+        """Define."""
+        ctx.state.schema.define("n", {"type": "integer"})
+        return "defined"
+
+    @kit.tool
+    def write(n: Any) -> Any:
+        """Write."""
+        return "written", {"n": n}
+
+    played = play(call("define"), call("write", n="x"), call("write", n=1), "done", kits=[kit])
+    assert played.statuses == ["success", "failed", "success"]
+    assert list(kit.context.schema) == []
+
+
+def test_updates_that_cannot_be_told_change_nothing() -> None:
+    class Mute:
+        def __str__(self) -> str:
+            raise RuntimeError("no words")
+
+    kit = Toolkit("kit")
+
+    @kit.tool(enables_states=["on"])
+    def write() -> Any:
+        """Write."""
+        return "written", {"mute": Mute()}
+
+    played = play(call("write"), "done", kits=[kit])
+    assert played.statuses == ["failed"]
+    state = played.result.toolkits["kit"]
+    assert (state.unlocked_states, state.context.to_dict()) == (frozenset(), {})

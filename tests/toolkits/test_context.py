@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 import json
 import pickle
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_do import Context, ContextValidationError, ToolkitError
+from llm_do import Context, ContextValidationError, ToolkitError, ToolkitState
+from llm_do.toolkits.frozen import MOST_LEVELS
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -188,6 +189,12 @@ def test_a_schema_is_checked_itself_and_against_what_is_there() -> None:
         kept.schema.define("a", {"type": "intger"})
     with pytest.raises(ContextValidationError):
         kept.schema.define("a", {"type": "integer"})
+    with pytest.raises(ToolkitError, match="it is no dict, but 'integer'"):
+        kept.schema.define("a", "integer")  # type: ignore[arg-type]
+    loop: dict[str, Any] = {}
+    loop["not"] = loop
+    with pytest.raises(ToolkitError, match="contains itself"):
+        kept.schema.define("a", loop)
     assert len(kept.schema) == 0
 
 
@@ -215,3 +222,55 @@ def test_a_sealed_context_is_for_reading() -> None:
     branch.set("a", 2)
     assert (sealed["a"], branch["a"]) == (1, 2)
     assert sealed.sealed() is sealed
+
+
+@pytest.mark.parametrize(
+    "schema", [{"minimum": 1}, {"maximum": 5}, {"exclusiveMinimum": 1}, {"exclusiveMaximum": 5}, {"multipleOf": 2}]
+)
+def test_what_is_not_a_number_keeps_no_limit_of_numbers(schema: dict[str, Any]) -> None:
+    kept = checked(n=schema)
+    with pytest.raises(ContextValidationError, match="n: nan is not a number"):
+        kept.set("n", float("nan"))
+    kept.set("n", 4)
+
+
+class Pair(NamedTuple):
+    items: list[int]
+    name: str
+
+
+def test_lists_inside_tuples_of_any_kind_are_frozen_too() -> None:
+    items = [1]
+    kept = context(pair=Pair(items, "x"), plain=(items,), same=("x", 1))
+    items.append(2)
+    for key in ("pair", "plain"):
+        with pytest.raises(TypeError, match="don't change"):
+            kept[key][0].append(3)
+    assert kept["pair"] == Pair([1], "x")
+    assert kept["pair"].name == "x"
+    taken = kept.to_dict()
+    assert type(taken["pair"]) is Pair
+    taken["pair"].items.append(3)
+    taken["plain"][0].append(3)
+    assert kept.to_dict() == {"pair": Pair([1], "x"), "plain": ([1],), "same": ("x", 1)}
+
+
+@pytest.mark.parametrize("wrap", [lambda value: [value], lambda value: {"k": value}, lambda value: (value,)])
+def test_values_nest_only_as_deep_as_all_that_reads_them_can_go(wrap: Any) -> None:
+    kept, value = context(), 1
+    for _ in range(MOST_LEVELS):
+        value = wrap(value)
+    kept.set("deep", value)
+    state = ToolkitState(kept.sealed()).to_dict()
+    assert pickle.loads(pickle.dumps(json.loads(json.dumps(state)))) == state
+    with pytest.raises(ContextValidationError, match="more than 200 lists and dicts inside one another"):
+        kept.set("deep", wrap(kept["deep"]))
+    assert kept["deep"] == value
+
+
+def test_a_path_that_leads_nowhere_is_found_to_at_once_however_long_it_is() -> None:
+    kept = context(items=[1, 2], a={"b": 1})
+    assert kept.get("items." + "9" * 5000, "none") == "none"
+    assert kept.get("a." * 200_000, "none") == "none"
+    kept.set("a." * 1000, 1)
+    assert kept.get("a." * 1000) == 1

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from typing import Any
 
 import pytest
+from pydantic_ai.exceptions import ApprovalRequired, ModelRetry, ToolFailed
 
-from llm_do import ToolError, Toolkit, Update, cache_result, rate_limit, retry, timeout
+from llm_do import ToolError, Toolkit, ToolkitError, Update, cache_result, rate_limit, retry, timeout, tool
+from llm_do.runtime.context import CURRENT_TOOL
 from tests.support.runs import agent, carry_out, runtime_of
 from tests.support.scripted import call, script
 from tests.toolkits.kits import play
@@ -224,3 +227,102 @@ def test_outside_of_any_run_nothing_is_remembered() -> None:
     cached, _ = both(cache_result(), counted)
     limited, _ = both(rate_limit(1, 3600), counted)
     assert [cached(), cached(), limited(), limited()] == ["call 1", "call 2", "call 3", "call 4"]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: retry(0), "`times` of retry is a whole number of at least 1, not 0"),
+        (lambda: retry(delay=-1), "`delay` of retry"),
+        (lambda: retry(factor=float("nan")), "`factor` of retry"),
+        (lambda: retry(on=[OSError]), "`on` of retry is an exception class or a tuple of such"),  # type: ignore[arg-type]
+        (lambda: timeout(0), "`seconds` of timeout is a number above 0, not 0"),
+        (lambda: timeout(float("inf")), "`seconds` of timeout"),
+        (lambda: rate_limit(0, 1), "`calls` of rate_limit is a whole number of at least 1, not 0"),
+        (lambda: rate_limit(1, 0), "`per` of rate_limit"),
+        (lambda: rate_limit(1, 1, scope="process"), "`scope` of rate_limit is 'run' or 'thread', not 'process'"),  # type: ignore[arg-type]
+        (lambda: cache_result(scope="user"), "`scope` of cache_result is 'run' or 'thread'"),  # type: ignore[arg-type]
+        (lambda: cache_result(max_entries=0), "`max_entries` of cache_result"),
+        (lambda: cache_result(-1), "`ttl` of cache_result"),
+        (lambda: retry(Counted), "`times` of retry"),  # type: ignore[arg-type]
+    ],
+)
+def test_an_argument_that_makes_no_sense_is_refused_where_it_stands(make: Any, message: str) -> None:
+    with pytest.raises(ToolkitError, match=re.escape(message)):
+        make()
+
+
+def test_a_decorator_without_its_parentheses_says_so() -> None:
+    with pytest.raises(ToolkitError) as caught:
+
+        @cache_result  # type: ignore[arg-type]
+        def read() -> str:
+            return "read"
+
+    assert caught.value.hint == "Write the decorator with parentheses."
+
+
+@pytest.mark.parametrize("decorator", [retry(2), timeout(1), cache_result()])
+def test_a_generator_is_refused_since_calling_it_does_nothing_yet(decorator: Any) -> None:
+    def one_by_one() -> Any:
+        yield 1
+
+    async def later() -> Any:
+        yield 1
+
+    for function in (one_by_one, later, rate_limit(1, 3600)(one_by_one)):
+        with pytest.raises(ToolkitError, match=f"can't be used on a generator: {function.__name__}"):
+            decorator(function)
+
+
+def test_an_iterator_is_not_remembered_since_it_can_be_read_once() -> None:
+    @cache_result()
+    def doubled(n: int) -> Any:
+        """Double."""
+        return (2 * each for each in range(n))
+
+    played = play(call("doubled", n=3), call("doubled", n=3), "done", tools=[doubled])
+    assert played.told == ["[0, 2, 4]", "[0, 2, 4]"]
+
+
+@pytest.mark.parametrize("error", [ModelRetry("say it again"), ToolFailed("no"), ApprovalRequired()])
+@pytest.mark.parametrize("index", [0, 1])
+def test_a_retry_leaves_alone_what_pydantic_ai_has_words_for(index: int, error: Exception) -> None:
+    flaky = Flaky(2, error)
+    made = both(retry(3), flaky)[index]
+    with pytest.raises(type(error)):
+        asyncio.run(made()) if index else made()
+    assert flaky.calls == 1
+    named = both(retry(3, on=type(error)), flaky)[index]
+    assert (asyncio.run(named()) if index else named()) == "up"
+
+
+def test_two_limits_of_one_function_count_by_themselves() -> None:
+    def ping() -> str:
+        """Ping."""
+        return "pong"
+
+    kit = Toolkit("kit")
+    kit.add_tool("seldom", rate_limit(1, 3600)(ping))
+    kit.add_tool("often", rate_limit(3, 3600)(ping))
+    played = play([call("often"), call("often"), call("seldom"), call("often")], "done", kits=[kit])
+    assert played.told == ["pong"] * 4
+
+
+def test_a_tool_under_a_timeout_of_its_own_learns_that_the_whole_call_was_given_up() -> None:
+    """The tool waits for the flag, and the test for the tool: without the flag both would wait for ever."""
+    noticed = threading.Event()
+
+    @tool(timeout=0.05)
+    @timeout(3600)
+    def patient() -> str:
+        """Wait until nobody waits."""
+        given_up = CURRENT_TOOL.get()
+        assert given_up is not None
+        if given_up.wait(60) and given_up.is_set():
+            noticed.set()
+        return "late"
+
+    played = play(call("patient"), "done", tools=[patient])
+    assert played.statuses == ["timed_out"]
+    assert noticed.wait(60)

@@ -5,7 +5,11 @@
 
 from __future__ import annotations
 
+import inspect
+from datetime import date
+from decimal import Decimal
 from typing import Annotated, Any, Optional
+from uuid import UUID
 
 import pytest
 from pydantic import BaseModel, Field
@@ -146,6 +150,32 @@ def test_what_the_context_lacks_makes_the_tool_unavailable_with_that_reason(anno
     assert reached == []
 
 
+@pytest.mark.parametrize(
+    ("annotation", "value", "shown", "good"),
+    [
+        (DynamicNested["v"], [date(2026, 1, 2)], {"enum": ["2026-01-02"]}, "2026-01-02"),
+        (DynamicNested["v"], [{"id": UUID(int=1), "name": "x"}], {"enum": [str(UUID(int=1))]}, str(UUID(int=1))),
+        (DynamicConst["v"], date(2026, 1, 2), {"const": "2026-01-02"}, "2026-01-02"),
+        (DynamicArray["v"], [Decimal("1.5")], {"type": "array", "items": {"enum": ["1.5"]}}, ["1.5"]),
+    ],
+)
+def test_values_that_json_says_otherwise_are_shown_and_taken_so(
+    annotation: Any, value: Any, shown: dict[str, Any], good: Any
+) -> None:
+    kit, reached = kit_of(annotation, context={"v": value})
+    played = play(call("pick", value=good), call("pick", value="other"), "done", kits=[kit])
+    assert played.schema("pick", 0)["properties"]["value"] == shown
+    assert played.statuses == ["success", "refused"]
+    assert reached == [good]
+
+
+@pytest.mark.parametrize("value", [[object()], [float("nan")], ["\ud800"]])
+def test_values_that_json_cannot_say_make_the_tool_unavailable(value: Any) -> None:
+    kit, _ = kit_of(DynamicNested["v"], context={"v": value})
+    assert (kit.get_availability_reason("pick") or "").startswith("it can't read 'v': ")
+    assert play("done", kits=[kit]).shown == [[]]
+
+
 def test_an_unknown_filter_is_an_error_before_anything_runs() -> None:
     kit, _ = kit_of(DynamicFiltered[("users", "activ_only")])
     with pytest.raises(ToolkitError, match="the filter 'activ_only', which doesn't exist"):
@@ -280,6 +310,12 @@ def test_the_schema_of_a_run_is_never_anothers() -> None:
     [
         (lambda: DynamicFiltered["users"], "names no filter"),
         (lambda: DynamicStr[("a", "b")], "takes one key"),
+        (lambda: DynamicStr[()], r"DynamicStr takes \(key, more\), not \(\)"),
+        (lambda: DynamicConditional["a"], r"takes \(condition, if_true, if_false\), not 'a'"),
+        (lambda: DynamicConditional[("a", "b", "c", "d")], r"takes \(condition, if_true, if_false\)"),
+        (lambda: DynamicStr[5], "are texts, and 5 is none"),
+        (lambda: DynamicFiltered[("users", len)], "are texts, and <built-in function len> is none"),
+        (lambda: Annotated[str, DynamicUnion("a", None)], "are texts, and None is none"),  # type: ignore[arg-type]
     ],
 )
 def test_a_type_that_is_given_too_little_or_too_much_says_so(make: Any, message: str) -> None:
@@ -290,3 +326,39 @@ def test_a_type_that_is_given_too_little_or_too_much_says_so(make: Any, message:
 def test_a_tool_that_is_shown_though_it_cannot_be_called_keeps_its_static_schema() -> None:
     kit, _ = kit_of(DynamicStr["missing"])
     assert play("done", kits=[kit], gate="refuse").schema("pick")["properties"]["value"] == {"type": "string"}
+
+
+@pytest.mark.parametrize("raw", ['{"value": NaN}', '{"value": "nan"}'])
+def test_what_is_not_a_number_keeps_no_limit_of_numbers(raw: str) -> None:
+    kit, reached = kit_of(DynamicFloat["range"])
+    played = play(call("pick", raw), "done", kits=[kit])
+    assert played.told == ["invalid arguments for pick: value: nan is not a number"]
+    assert reached == []
+
+
+@pytest.mark.parametrize("schema", [{"$ref": "#/nowhere"}, {"$ref": "#"}, {"$ref": "http://127.0.0.1:1/schema.json"}])
+def test_a_schema_that_cannot_be_checked_refuses_every_value_and_the_run_goes_on(schema: dict[str, Any]) -> None:
+    kit, reached = kit_of(DynamicConstraints["wrong"], context={"wrong": schema})
+    played = play(call("pick", value=1), "done", kits=[kit])
+    assert played.result.status == "completed"
+    assert played.statuses == ["refused"]
+    assert "its schema can't be checked" in played.told[0]
+    assert reached == []
+
+
+@pytest.mark.parametrize("name", ["default", "enum", "const", "examples", "properties", "type", "items"])
+def test_a_parameter_may_be_named_as_a_keyword_of_schemas_is(name: str) -> None:
+    def pick(**given: Any) -> str:
+        """Pick."""
+        reached.append(given[name])
+        return "picked"
+
+    parameter = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=DynamicStr["projects"])
+    pick.__signature__ = inspect.Signature([parameter])  # type: ignore[attr-defined]
+    pick.__annotations__ = {name: DynamicStr["projects"]}
+    kit, reached = Toolkit("kit", context=CONTEXT), []
+    kit.tool(pick)
+    played = play(call("pick", {name: "gamma"}), call("pick", {name: "beta"}), "done", kits=[kit])
+    assert played.statuses == ["refused", "success"]
+    assert reached == ["beta"]
+    assert played.schema("pick")["properties"][name]["enum"] == ["alpha", "beta"]

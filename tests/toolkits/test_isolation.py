@@ -10,7 +10,7 @@ import pytest
 from pydantic_ai.messages import ModelResponse, ToolCallPart, UserPromptPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from llm_do import Context, Toolkit, ToolkitError, ToolkitState, Update, current_state, run
+from llm_do import Context, ContextValidationError, Toolkit, ToolkitError, ToolkitState, Update, current_state, run
 from tests.support.runs import agent, carry_out, runtime_of
 from tests.support.scripted import call, script
 from tests.toolkits.kits import play
@@ -163,6 +163,18 @@ def test_the_context_given_to_a_toolkit_stays_the_callers() -> None:
     kit.context.set("m", 3)
     assert kit.context.to_dict() == {"n": 1, "m": 3}
     assert own.to_dict() == {"n": 2}
+
+
+def test_a_toolkit_that_validates_validates_a_context_that_does_not() -> None:
+    own = Context(initial_data={"n": 1})
+    own.schema.define("n", {"type": "integer"})
+    kit = Toolkit("kit", context=own, validation_enabled=True)
+    with pytest.raises(ContextValidationError, match="n: "):
+        kit.context.set("n", "text")
+    own.set("n", "text")
+    with pytest.raises(ContextValidationError, match="n: "):
+        Toolkit("kit", context=own, validation_enabled=True)
+    assert Toolkit("kit", context=Context(validation_enabled=True)).context.validation_enabled
 
 
 def test_a_copy_has_the_same_tools_and_a_state_of_its_own() -> None:

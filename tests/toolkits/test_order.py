@@ -180,7 +180,9 @@ def test_different_toolkits_and_plain_tools_run_side_by_side() -> None:
     two.add_tool("second", waits(1))
     third = waits(2)
     third.__name__ = "third"
-    played = play([call("first"), call("second"), call("third")], "done", kits=[one, two], tools=[third], run_timeout=5)
+    played = play(
+        [call("first"), call("second"), call("third")], "done", kits=[one, two], tools=[third], run_timeout=60
+    )
     assert played.told == ["0", "1", "2"]
 
 

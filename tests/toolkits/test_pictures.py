@@ -76,3 +76,14 @@ change    needs seen
     with pytest.raises(UsageError, match="no agent called 'mian'"):
         machines_data(linked, "mian")
     assert draw_data([]) == "no states\n"
+
+
+def test_names_are_drawn_so_that_they_can_be_read_and_do_nothing() -> None:
+    gates = {"close": Gate(requires=("geöffnet", "a\nb"), enables=('"\x1b[2J',))}
+    drawn = [draw(gates, form, initial=["a\nb"], name="büro\n") for form in ("text", "mermaid", "dot")]  # type: ignore[arg-type]
+    for text in drawn:
+        assert all(line.isprintable() for line in text.splitlines())
+        assert "geöffnet" in text
+        assert "büro" in text
+    assert 'needs geöffnet, a\\x0ab; unlocks "\\x1b[2J\n' in drawn[0]
+    assert 'digraph "büro' in drawn[2]

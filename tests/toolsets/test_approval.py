@@ -63,6 +63,14 @@ def test_a_person_is_asked_and_remembered_for_the_session() -> None:
     assert [dict(request.args) for request in person.asked] == [{"to": "ann"}, {"to": "bob"}]
 
 
+def test_an_answer_for_good_is_one_for_the_session() -> None:
+    person = Answers(["always", "deny"])
+    guarded = ApprovalToolset(FunctionToolset([send]), person)
+    assert outcomes(guarded, call("send", to="ann")) == ["success"]
+    assert outcomes(guarded, call("send", to="ann"), call("send", to="bob")) == ["success", "denied"]
+    assert [request.call.args for request in person.asked if request.call] == [{"to": "ann"}, {"to": "bob"}]
+
+
 def test_a_note_reaches_the_model() -> None:
     agent = Agent(
         script([call("send", to="x")], "fin"),
@@ -96,6 +104,33 @@ def test_a_toolsets_own_judgement_counts_and_fails_closed() -> None:
         "denied",
         "denied",
     ]
+
+
+class Later:
+    """Something to wait for, as an `async def needs_approval` gives it."""
+
+    def __await__(self) -> Any:
+        yield
+
+
+@pytest.mark.parametrize("said", ["blocked", "DENY", "", Later()])
+def test_a_judgement_that_means_nothing_denies(said: Any) -> None:
+    class Judging(FunctionToolset[Any]):
+        def needs_approval(self, name: str, args: dict[str, Any]) -> Any:
+            return said
+
+    assert outcomes(ApprovalToolset(Judging([send]), "approve_all"), call("send", to="ann")) == ["denied"]
+    assert RAN == []
+
+
+def test_a_toolset_without_words_for_a_question_adds_none() -> None:
+    class Silent(FunctionToolset[Any]):
+        def get_approval_description(self, name: str, args: dict[str, Any]) -> None:
+            return None
+
+    person = Answers(["once"])
+    outcomes(ApprovalToolset(Silent([send]), person), call("send", to="ann"))
+    assert person.asked[0].description == ""
 
 
 @pytest.mark.parametrize("late", [False, True])

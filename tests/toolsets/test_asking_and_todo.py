@@ -65,6 +65,17 @@ def test_a_callback_that_raises_or_returns_nonsense_is_a_failed_result(answer: A
     assert "ValueError: broken" in text or "gave no answer" in text
 
 
+def test_whatever_can_be_called_may_be_the_person() -> None:
+    class Person:
+        __slots__ = ()
+        __hash__ = None  # type: ignore[assignment]
+
+        async def __call__(self, question: UserQuestion) -> str:
+            return "blue"
+
+    assert ask(Person(), call("ask_user", question="Which?")) == [("success", "blue")]
+
+
 def test_questions_are_put_one_at_a_time_and_in_order() -> None:
     seen: list[str] = []
 
@@ -120,11 +131,17 @@ def test_what_makes_no_sense_changes_nothing(wrong: Any, why: str) -> None:
 
 
 def test_each_run_and_each_agent_has_a_list_of_its_own() -> None:
-    model = script(call("todo_add", items=["once"]), "done")
-    runtime = Runtime(project_of([agent("main", model, toolsets=["todo"])]), approvals="prompt")
+    mine = script(call("todo_add", items=["mine"]), lambda messages, _: messages[-1].parts[0].content)
+    helper = agent("helper", mine, toolsets=["todo"])
+    model = script(call("todo_add", items=["once"]), call("helper", input="go"), call("todo_list"), "done")
+    runtime = Runtime(project_of([agent("main", model, toolsets=["todo", helper]), helper]), approvals="prompt")
     for _ in range(2):
-        result = carry_out(runtime)
-        assert results_of(result.messages)[0][2] == "[ ] 1. once\n1 of 1 left to do."
+        told = [text for _, _, text in results_of(carry_out(runtime).messages)]
+        assert told == [
+            "[ ] 1. once\n1 of 1 left to do.",
+            "[ ] 1. mine\n1 of 1 left to do.",
+            "[ ] 1. once\n1 of 1 left to do.",
+        ]
 
 
 @pytest.mark.parametrize(

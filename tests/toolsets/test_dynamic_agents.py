@@ -102,6 +102,16 @@ def test_making_the_same_name_again_replaces_it(tmp_path: Path) -> None:
     assert said[2][0] == "success"
 
 
+def test_made_twice_in_one_response_the_later_replaces_the_earlier(tmp_path: Path) -> None:
+    session = runtime(
+        tmp_path, [call("agent_create", CRITIC | {"instructions": f"Judge as {n}."}, f"c{n}") for n in range(5)]
+    )
+    said = results(session)
+    assert [text.split()[0] for _, text in said] == ["Made", *["Replaced"] * 4]
+    assert (tmp_path / "made/critic.agent").read_text().endswith("Judge as 4.\n")
+    assert session.registry.agent("critic").instructions == "Judge as 4."  # type: ignore[union-attr]
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
@@ -116,6 +126,7 @@ def test_making_the_same_name_again_replaces_it(tmp_path: Path) -> None:
         ({"name": "todo"}, "todo"),
         ({"name": "../evil"}, "can't be an agent's name"),
         ({"name": "a b"}, "can't be an agent's name"),
+        ({"name": "1st"}, "the first a letter or _"),
         ({"name": ""}, "can't be an agent's name"),
         ({"name": "x" * 65}, "can't be an agent's name"),
         ({"model": "no such model"}, "not a model's name"),

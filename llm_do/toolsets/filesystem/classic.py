@@ -101,11 +101,11 @@ class _ClassicTools(FileTools):
     def list_files(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, path: str = ".", pattern: str = "**/*"
     ) -> list[str]:
-        """List files, in order; what .gitignore files name is left out.
+        """List files, in order; what .gitignore files name is left out. A last one in brackets says if there are more.
 
         Args:
             path: The folder, relative to the root folder.
             pattern: Glob relative to that folder: `*` is one level, `**/*.py` any depth.
         """
-        found, _ = list_below(self, path, pattern)
-        return [each.path for each in found if each.kind == "file"]
+        found, note = list_below(self, path, pattern)
+        return [each.path for each in found if each.kind == "file"] + ([f"[{note}]"] if note else [])

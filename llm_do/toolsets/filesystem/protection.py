@@ -7,6 +7,7 @@ The same rules give the verdict before a call and guard the walk during it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -106,19 +107,30 @@ class Protection:
         """
         try:
             kind, place = self.root.stat(source, follow=False).kind, self.root.trail(source, follow=False)[-1]
-            if kind not in ("folder", "link"):
-                return Verdict("allow")
-            if self._leads_to_code(place):
-                return Verdict("ask", "only a person can allow a change of a project's Python file", person_only=True)
-            places = [place, *(trail for target in targets for trail in self.root.trail(target))]
-            for number, path in enumerate(self._below(place) if kind == "folder" else ()):
-                if number >= _MOST_LOOKED_AT:
-                    return Verdict("ask", "there is too much in it to be looked through", person_only=True)
-                if why := self._for_a_person(tuple(f"{each}/{path}" for each in places)):
-                    return Verdict("ask", why, person_only=True)
         except FileRefusedError:
             return Verdict("allow")
-        return Verdict("allow")
+        if kind not in ("folder", "link"):
+            return Verdict("allow")
+        if self._leads_to_code(place):
+            return Verdict("ask", "only a person can allow a change of a project's Python file", person_only=True)
+        places = [place]
+        for target in targets:
+            with suppress(FileRefusedError):  # where it may not go is said elsewhere
+                places += self.root.trail(target)
+        why = self._why_for_a_person(place, places) if kind == "folder" else None
+        return Verdict("ask", why, person_only=True) if why else Verdict("allow")
+
+    def _why_for_a_person(self, folder: str, places: Sequence[str]) -> str | None:
+        """Why only a person may allow a change of what is in a folder, by all the paths it has or gets."""
+        try:
+            for number, path in enumerate(self._below(folder)):
+                if number >= _MOST_LOOKED_AT:
+                    return "there is too much in it to be looked through"
+                if why := self._for_a_person(tuple(f"{each}/{path}" for each in places)):
+                    return why
+        except FileRefusedError as error:
+            return f"it can't be looked through: {error.message}"
+        return None
 
     def _below(self, folder: str) -> Iterator[str]:
         """All that is in a folder and the folders in it, relative to it; links are not followed."""

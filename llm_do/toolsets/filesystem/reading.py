@@ -99,7 +99,7 @@ def read_characters(stream: BinaryIO, path: str, offset: int, max_chars: int) ->
         stream: The file, at its start.
         path: How it is called.
         offset: Characters to skip.
-        max_chars: Characters to read at most; never more than 60,000.
+        max_chars: Characters to read at most; never more than 60,000 bytes of them.
 
     Returns:
         The piece and where it stands; bytes that are not UTF-8 are replaced.
@@ -109,9 +109,8 @@ def read_characters(stream: BinaryIO, path: str, offset: int, max_chars: int) ->
     """
     if os.fstat(stream.fileno()).st_size > _MAX_SCANNED:
         raise FileRefusedError(shown(path), "it is too large to be read by characters", reason="too_large")
-    max_chars = min(max_chars, _MAX_BYTES)
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    total, kept, taken = 0, list[str](), 0
+    total, kept, taken, room = 0, list[str](), 0, _MAX_BYTES
     while True:
         chunk = stream.read(_CHUNK)
         if total == 0 and is_binary(chunk):
@@ -119,9 +118,13 @@ def read_characters(stream: BinaryIO, path: str, offset: int, max_chars: int) ->
         text = decoder.decode(chunk, final=not chunk)
         start = max(offset - total, 0)
         if taken < max_chars and start < len(text):
-            piece = text[start : start + max_chars - taken]
+            wanted = text[start : start + max_chars - taken]
+            piece = wanted.encode()[:room].decode("utf-8", "ignore")
             kept.append(piece)
             taken += len(piece)
+            room -= len(piece.encode())
+            if len(piece) < len(wanted):
+                max_chars = taken
         total += len(text)
         if total > _MAX_SCANNED:
             raise FileRefusedError(shown(path), "it is too large to be read by characters", reason="too_large")

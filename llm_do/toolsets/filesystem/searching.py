@@ -66,7 +66,7 @@ class _Search:
         text = data.decode("utf-8", "replace")
         if self.pattern not in text and not _SPECIAL.search(self.pattern):
             return
-        for number, line in enumerate(text.split("\n"), 1):
+        for number, line in enumerate(text.removesuffix("\n").split("\n") if text else (), 1):
             found = self._match(line[:_MAX_MATCHED_LINE])
             if found is not None:
                 self.lines.append(f"{shown(path)}:{number}: {_excerpt(line.rstrip(chr(13)), found.start())}")

@@ -5,6 +5,7 @@ How they become a toolset, and who may call them, is in `llm_do.toolsets.filesys
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Mapping
 from contextlib import closing
@@ -26,7 +27,7 @@ __all__ = ["Count", "FileTools", "Positive", "list_below"]
 
 _MAX_LISTED = 1000
 _MAX_LISTED_CHARACTERS = 60_000
-# Parallel edits of one file wait for each other, so that none is lost; two files seldom share a lock.
+# Parallel edits of one file wait for each other, whichever root each comes through; two files seldom share a lock.
 _LOCKS = tuple(threading.Lock() for _ in range(64))
 
 Count = Annotated[int, Field(ge=0)]
@@ -168,7 +169,8 @@ class FileTools:
         return decoded(self.root.read(path, limit=MAX_EDITED + 1, guard=self.protection.writing), path)
 
     def _lock(self, path: str) -> threading.Lock:
-        return _LOCKS[hash((self.root.spellings[-1], self.root.trail(path)[-1])) % len(_LOCKS)]
+        place = os.path.normpath(f"{self.root.spellings[-1]}/{self.root.trail(path)[-1]}")
+        return _LOCKS[hash(place) % len(_LOCKS)]
 
 
 def list_below(tools: FileTools, path: str, pattern: str) -> tuple[list[Found], str]:

@@ -12,7 +12,7 @@ from pydantic_ai import FunctionToolset, Tool
 from llm_do.files.paths import shown
 from llm_do.files.refusals import FileRefusedError
 from llm_do.files.root import Root
-from llm_do.policy.values import ToolCallInfo, Verdict
+from llm_do.policy.values import Resolved, ToolCallInfo, Verdict, as_resolved
 from llm_do.runtime.traits import TRAITS_KEY, ToolTraits
 from llm_do.toolsets.filesystem.protection import Protection
 from llm_do.toolsets.filesystem.tools import FileTools
@@ -88,7 +88,7 @@ def _traits(tools: FileTools, name: str, toolset: str) -> ToolTraits:
             return protection.read_verdict(given[0])
         return protection.write_verdict(*given, follow=follow)
 
-    def resolve(args: Mapping[str, Any]) -> Mapping[str, str | None]:
+    def resolve(args: Mapping[str, Any]) -> Mapping[str, Resolved]:
         return {each: _resolved(tools.root, _path(args, each), follow=follow) for each in paths}
 
     diffs = {"write_file": tools.diff_of_write, "edit_file": tools.diff_of_edit}
@@ -109,9 +109,9 @@ def _path(args: Mapping[str, Any], name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _resolved(root: Root, path: str, *, follow: bool) -> str | None:
+def _resolved(root: Root, path: str, *, follow: bool) -> Resolved:
     try:
-        return root.trail(path, follow=follow)[-1]
+        return as_resolved(root.trail(path, follow=follow))
     except FileRefusedError:
         return None
 

@@ -11,6 +11,8 @@ from llm_do.toolsets.mcp.toolset import McpServerToolset
 
 __all__ = ["configured"]
 
+_LONGEST_PREFIX = 55
+
 
 def configured(ctx: BuiltinContext) -> McpServerToolset:
     """The toolset of one server; nothing is started before an agent that lists it runs.
@@ -39,4 +41,11 @@ def configured(ctx: BuiltinContext) -> McpServerToolset:
         raise UsageError(f"the MCP server {ctx.name} has a wrong option {where}: {fault['msg']}") from error
     if (config.command is None) == (config.url is None):
         raise UsageError(f"the MCP server {ctx.name} needs either a `command` or a `url`")
-    return McpServerToolset(ctx.name, config, ctx.project_root)
+    toolset = McpServerToolset(ctx.name, config, ctx.project_root)
+    if len(toolset.prefix) > _LONGEST_PREFIX:
+        raise UsageError(
+            f"the MCP server {ctx.name} has a prefix of {len(toolset.prefix)} characters, which leaves too little room "
+            "for its tools' names",
+            hint=f"Give it a `prefix` of at most {_LONGEST_PREFIX}.",
+        )
+    return toolset

@@ -139,7 +139,10 @@ class McpServerToolset(ServerToolset):
     def _shown(self, own: str, taken: dict[str, Any]) -> str:
         """The name a model sees, without the prefix: the server's own, made fit for every provider."""
         room = _LONGEST - (len(self.prefix) + 1 if self.prefix else 0)
-        plain = _UNUSABLE.sub("_", own)[:room] or "tool"
+        plain = _UNUSABLE.sub("_", own) or "tool"
+        if not self.prefix and plain[0] in "0123456789-":
+            plain = f"_{plain}"
+        plain = plain[:room]
         name, number = plain, 1
         while name in taken:
             number += 1

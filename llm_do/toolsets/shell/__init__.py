@@ -17,6 +17,7 @@ from llm_do.policy.secrets import is_secret
 from llm_do.runtime.traits import BuiltinContext
 from llm_do.toolsets.filesystem.protection import Protection
 from llm_do.toolsets.shell.classic import ShellConfig, ShellRule, ShellToolset
+from llm_do.toolsets.shell.places import leads_outside
 from llm_do.toolsets.shell.toolset import Shell, shell_toolset
 from llm_do.toolsets.shell.verdicts import file_operations, patterns, read_only
 
@@ -64,6 +65,11 @@ def configured(ctx: BuiltinContext) -> FunctionToolset[Any]:
     names = _texts(ctx, "env")
     if not isinstance(cwd, str):
         raise UsageError(f"the toolset {ctx.name} needs a text as `cwd`")
+    if leads_outside(protection.root, ".", [cwd]) is not None:
+        raise UsageError(
+            f"the toolset {ctx.name} has the `cwd` {cwd!r}, which is outside the project's folder",
+            hint="Name a folder of the project: commands run nowhere else.",
+        )
     for name in names:
         if is_secret(name):
             raise UsageError(

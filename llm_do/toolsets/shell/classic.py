@@ -67,6 +67,8 @@ class ShellToolset(FunctionToolset[Any]):
         given: ShellConfig = config or {}
         _known(given, ShellConfig.__annotations__)
         default = given.get("default")
+        if default is not None:
+            _known(default, {"approval_required": bool})
         protection = Protection(Root(given.get("base_path", ".")))
         asks = None if default is None else bool(default.get("approval_required", True))
         judge = classic(protection, [_rule(rule) for rule in given.get("rules", ())], asks)
@@ -81,9 +83,10 @@ def _rule(rule: ShellRule) -> ClassicRule:
         raise UsageError(f"the pattern {rule.get('pattern', '')!r} is no command: {error.message}") from error
     if len(pipeline) != 1:
         raise UsageError(f"the pattern {rule.get('pattern', '')!r} is more than one command")
-    return ClassicRule(
-        pipeline[0], rule.get("approval_required", True), tuple(rule.get("approval_required_if_args", ()))
-    )
+    asked = rule.get("approval_required_if_args", ())
+    if isinstance(asked, str):
+        raise UsageError(f"`approval_required_if_args` has to be a list of arguments, not the text {asked!r}")
+    return ClassicRule(pipeline[0], rule.get("approval_required", True), tuple(asked))
 
 
 def _known(given: object, names: Mapping[str, object]) -> None:

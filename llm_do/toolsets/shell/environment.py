@@ -68,7 +68,7 @@ def find_program(name: str, path: str, cwd: Path) -> str:
 
     Args:
         name: The first word of a command; with a slash in it, it is taken from `cwd`.
-        path: The search path.
+        path: The search path; only its absolute folders count.
         cwd: The directory the command runs in.
 
     Returns:
@@ -80,7 +80,8 @@ def find_program(name: str, path: str, cwd: Path) -> str:
     if "/" in name or os.sep in name:
         found = shutil.which(str(cwd / name))
     else:
-        found = shutil.which(name, path=path) if path else None
+        folders = [entry for entry in path.split(os.pathsep) if Path(entry).is_absolute()]
+        found = shutil.which(name, path=os.pathsep.join(folders)) if folders else None
     if found is None:
         raise ToolError(f"there is no program {name!r}: name one that is installed, or do without")
     return found

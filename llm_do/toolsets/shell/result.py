@@ -19,7 +19,7 @@ class ShellResult(TypedDict):
         truncated: Whether something is left out.
         stdout_file: Where all of its output is, when something is left out and files are kept.
         stderr_file: Likewise.
-        exit_codes: Those of all commands, when one before the last failed.
+        exit_codes: Those of all commands, when one before the last failed; a reader that has enough fails nobody.
     """
 
     exit_code: int

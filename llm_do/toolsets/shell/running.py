@@ -145,10 +145,10 @@ class _Running:
     async def finish(self, drains: Sequence[Coroutine[Any, Any, None]]) -> None:
         """Wait for the processes, then for their output; a left-over process keeps the pipes open but not us."""
         self._tasks = [asyncio.ensure_future(drain) for drain in drains]
-        ended = asyncio.ensure_future(asyncio.gather(*(process.wait() for process in self.processes)))
+        ends = [asyncio.ensure_future(process.wait()) for process in self.processes]
         try:
-            waiting = {ended, *self._tasks}
-            while not ended.done() and waiting:
+            waiting: set[asyncio.Task[Any]] = {*ends, *self._tasks}
+            while not all(end.done() for end in ends):
                 done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
                     task.result()
@@ -156,7 +156,8 @@ class _Running:
             for task in done:
                 task.result()
         finally:
-            ended.cancel()
+            for end in ends:
+                end.cancel()
 
     async def stop(self) -> None:
         """End what still runs, and close the pipes."""

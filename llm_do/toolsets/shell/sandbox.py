@@ -102,7 +102,7 @@ def sandboxed(
 
 
 def memory_bounded(argv: Sequence[str]) -> list[str]:
-    """A command that may not take more than `MEMORY`, where the machine has `prlimit` (util-linux).
+    """A command that may not take more than `MEMORY`, or than we may, where the machine has `prlimit` (util-linux).
 
     Args:
         argv: The argument vector.
@@ -111,7 +111,13 @@ def memory_bounded(argv: Sequence[str]) -> list[str]:
         The argument vector to run.
     """
     program = _prlimit()
-    return list(argv) if program is None else [program, f"--as={MEMORY}", "--", *argv]
+    if program is None:
+        return list(argv)
+    import resource  # There is none on Windows.
+
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    most = MEMORY if hard == resource.RLIM_INFINITY else min(MEMORY, hard)
+    return [program, f"--as={most}", "--", *argv]
 
 
 @functools.cache

@@ -17,7 +17,7 @@ from pydantic_ai import FunctionToolset, RunContext, Tool
 from llm_do.errors import ToolError
 from llm_do.files.paths import shown
 from llm_do.files.root import Root
-from llm_do.policy.values import Pipeline, Resolved, ToolCallInfo, Verdict
+from llm_do.policy.values import Pipeline, Resolved, ToolCallInfo, Verdict, as_resolved
 from llm_do.runtime.artifacts import open_artifact
 from llm_do.runtime.context import CallContext
 from llm_do.runtime.traits import TRAITS_KEY, ToolTraits
@@ -41,6 +41,9 @@ _MOST_OUTPUT = 64 * 1024 * 1024
 _TOLD = 65_536
 _QUESTION_SECONDS = 10.0
 _QUESTION_OUTPUT = 1024 * 1024
+
+_FINE_BEFORE_THE_LAST = (0, -13, 128 + 13)
+"""Exit codes of a stage whose work was done, or whose reader had enough of it (SIGPIPE, also as a sandbox tells it)."""
 
 Seconds = Annotated[float, Field(gt=0, le=_LONGEST, allow_inf_nan=False)]
 
@@ -97,7 +100,7 @@ class Shell:
             if leads_outside(self.root, cwd, hidden) is not None:
                 return {"command": None}
         if elsewhere(self.root, pipeline, cwd, self.home):
-            return {"command": pipeline, "cwd": cwd}
+            return {"command": pipeline, "cwd": as_resolved(self.root.trail(args.get("cwd") or self.home))}
         return {"command": pipeline}
 
     def describe(self, args: Mapping[str, Any]) -> str:
@@ -192,7 +195,7 @@ def _result(ended: Ended, out: Capture, err: Capture, files: Mapping[str, str], 
         result["stdout_file"] = files["stdout"]
     if "stderr" in files:
         result["stderr_file"] = files["stderr"]
-    if any(ended.codes[:-1]):
+    if not all(code in _FINE_BEFORE_THE_LAST for code in ended.codes[:-1]):
         result["exit_codes"] = list(ended.codes)
     return result
 
@@ -244,7 +247,7 @@ def shell_tool(shell: Shell, toolset: str) -> Tool[Any]:
 
 
 def _exited_well(result: ShellResult) -> bool:
-    return result["exit_code"] == 0 and not any(result.get("exit_codes", ()))
+    return result["exit_code"] == 0 and "exit_codes" not in result
 
 
 _DOCUMENTATION = """Run a command, or a pipeline of commands, without a shell. Quote words as for one.

@@ -35,6 +35,8 @@ _ELSEWHERE = "what is allowed is allowed in the usual directory, and this is ano
 _MOST_MOVED = 50
 _TARGET = re.compile(r"-[A-Za-z]*t|--t[a-z-]*")
 _TARGET_IN_WORD = re.compile(r"(?:-[A-Za-z]*?t|--t[a-z-]*=)(.+)", re.DOTALL)
+_SED_SCRIPT = re.compile(r"-[A-Za-z]*[ef]|--[ef]")
+"""An option of sed that brings its script; without one the first operand is it."""
 _SEVERITY = {"allow": 0, "ask": 1, "deny": 2}
 
 
@@ -107,6 +109,8 @@ def file_operations(protection: Protection) -> Judge:
 def patterns(protection: Protection, allowed: Sequence[Pattern], home: str = ".") -> Judge:
     """Commands that fit one of the patterns are allowed, others asked about.
 
+    What may not be written, or only when a person says so, no pattern allows to the programs that are known to write.
+
     Args:
         protection: The root, and what in it may not be written.
         allowed: Patterns as `shell(PATTERN)`; several may allow a pipeline together.
@@ -124,7 +128,8 @@ def patterns(protection: Protection, allowed: Sequence[Pattern], home: str = "."
             return _stricter(_asked_writes(protection, pipeline, cwd), Verdict("ask", reason))
         if elsewhere(protection.root, pipeline, cwd, home):
             return _stricter(_asked_writes(protection, pipeline, cwd), Verdict("ask", _ELSEWHERE))
-        return _stricter(Verdict("allow", "its `allow` says so"), _outside(protection, pipeline, cwd))
+        found = _stricter(Verdict("allow", "its `allow` says so"), _outside(protection, pipeline, cwd))
+        return _stricter(found, _kept_back(protection, pipeline, cwd))
 
     return judge
 
@@ -168,8 +173,9 @@ def classic(protection: Protection, rules: Sequence[ClassicRule], default: bool 
                 found = _stricter(found, Verdict("ask", "its rules say so"))
         if found.effect == "allow" and elsewhere(protection.root, pipeline, cwd, "."):
             found = Verdict("ask", _ELSEWHERE)
-        writes = _asked_writes(protection, pipeline, cwd) if found.effect == "ask" else found
-        return _stricter(_stricter(found, writes), _outside(protection, pipeline, cwd))
+        judge_writes = _asked_writes if found.effect == "ask" else _kept_back
+        found = _stricter(found, judge_writes(protection, pipeline, cwd))
+        return _stricter(found, _outside(protection, pipeline, cwd))
 
     return judge
 
@@ -223,7 +229,7 @@ def _asked_writes(protection: Protection, pipeline: Pipeline, cwd: str) -> Verdi
     found = Verdict("allow")
     for argv in pipeline:
         if argv[0].rpartition("/")[2] in (*_WRITERS, *_DELETERS):
-            operands = [word for word in argv[1:] if not word.startswith("-")]
+            operands = _operands(argv)
             if operands:
                 targets = _named_targets(argv)
                 if not targets and argv[0].rpartition("/")[2] in _TO_THE_LAST:
@@ -232,10 +238,35 @@ def _asked_writes(protection: Protection, pipeline: Pipeline, cwd: str) -> Verdi
     return found
 
 
+def _operands(argv: Sequence[str]) -> list[str]:
+    """The words that may be paths."""
+    program = argv[0].rpartition("/")[2]
+    if program == "dd":
+        return [word.partition("=")[2] for word in argv[1:] if word.startswith(("if=", "of="))]
+    end = argv.index("--") if "--" in argv else len(argv)
+    operands = [*(word for word in argv[1:end] if not word.startswith("-")), *argv[end + 1 :]]
+    if program == "sed" and not any(map(_SED_SCRIPT.match, argv[1:end])):
+        del operands[:1]
+    return operands
+
+
+def _kept_back(protection: Protection, pipeline: Pipeline, cwd: str) -> Verdict:
+    """What of their writes no pattern and no rule allows: what is blocked, and what is for a person."""
+    found = _asked_writes(protection, pipeline, cwd)
+    return found if found.effect == "deny" or found.person_only else Verdict("allow")
+
+
 def _named_targets(argv: Sequence[str]) -> list[str]:
     """The folders that options name for all that is written, as GNU's programs have them."""
     following = [argv[at + 1] for at, word in enumerate(argv[:-1]) if _TARGET.fullmatch(word)]
     return [*following, *(found[1] for word in argv[1:] if (found := _TARGET_IN_WORD.fullmatch(word)))]
+
+
+def _is_file(root: Root, path: str) -> bool:
+    try:
+        return root.stat(path).kind != "folder"
+    except FileRefusedError:
+        return False
 
 
 def _write_verdict(protection: Protection, operands: Sequence[str], cwd: str, targets: Sequence[str]) -> Verdict:
@@ -246,16 +277,21 @@ def _write_verdict(protection: Protection, operands: Sequence[str], cwd: str, ta
     moved = [path for path in dict.fromkeys(operands) if path not in targets]
     if len(moved) > _MOST_MOVED:
         return Verdict("ask", f"it changes more than {_MOST_MOVED} files at once", person_only=True)
-    into = [str(PurePosixPath(target) / PurePosixPath(path).name) for target in targets for path in moved]
+    folders = [target for target in targets if not _is_file(protection.root, _joined(cwd, target))]
+    into = [str(PurePosixPath(target) / PurePosixPath(path).name) for target in folders for path in moved]
     found = Verdict("ask", "it changes files")
     for path in moved:
         if leads_outside(protection.root, cwd, [path]) is None:
             name = PurePosixPath(path).name
-            ends = [_joined(cwd, end) for target in targets for end in (target, f"{target}/{name}")]
+            ends = [_joined(cwd, end) for end in (*targets, *(f"{folder}/{name}" for folder in folders))]
             found = _stricter(found, protection.carried_verdict(_joined(cwd, path), ends))
+    brought = any(leads_outside(protection.root, cwd, [target]) is None for target in targets)
     for path in (*moved, *targets, *into):
         if outside := leads_outside(protection.root, cwd, [path]):
-            found = _stricter(found, Verdict("ask", f"{shown(outside)} is outside the project's folder"))
+            # What is in a folder out there isn't looked at.
+            unseen = brought and path in moved and (protection.root.path / cwd / path).is_dir()
+            reason = f"{shown(outside)} is outside the project's folder"
+            found = _stricter(found, Verdict("ask", reason, person_only=unseen))
         else:
             found = _stricter(found, protection.write_verdict(_joined(cwd, path), follow=False))
     return found

@@ -18,7 +18,7 @@ WRITING = threading.Lock()
 NUMBERS = {"a": {"type": "integer"}, "b": {"type": "integer"}}
 TOOLS: dict[str, dict[str, Any]] = {
     "add": {"type": "object", "properties": NUMBERS, "required": ["a", "b"]},
-    **{name: {"type": "object", "properties": {}} for name in ("whoami", "crash", "slow", "flood")},
+    **{name: {"type": "object", "properties": {}} for name in ("whoami", "crash", "slow", "flood", "3d")},
     "fail": {"type": "object", "properties": {"why": {"type": "string"}}, "required": ["why"]},
 }
 

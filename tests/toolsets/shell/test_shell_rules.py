@@ -42,6 +42,9 @@ def summary(toolset: FunctionToolset[Any], command: str) -> str:
         ("mv notes.txt .git", "deny"),
         ("mv notes.txt .llm-do/approvals.json", "deny"),
         ("mv .env notes.txt", "deny"),
+        ("mv src/main.py notes.txt", "ask"),
+        ("mv notes.txt tools.py", "person"),
+        ("mv notes.txt src/main.py tools.py", "person"),
         ("mv -t src notes.txt", "deny"),
         ("mv --target-directory=.git notes.txt", "deny"),
         ("mv --suffix=x -b a b", "deny"),
@@ -78,7 +81,14 @@ def test_moving_moves(project: Path) -> None:
         ("pytest", "ask"),
         ("rm notes.txt", "ask"),
         ("rm main.agent", "person"),
+        ("rm -- -x.agent", "person"),
         ("cp notes.txt project.json", "person"),
+        ("cp src/main.py notes.txt", "ask"),
+        ("dd if=notes.txt of=tools.py", "person"),
+        ("dd if=notes.txt of=.git/config", "deny"),
+        ("dd if=notes.txt of=other.txt", "ask"),
+        ("cp notes.txt tools.py", "person"),
+        ("ln -s src/main.py leak", "ask"),
         ("cp notes.txt .git/config", "deny"),
         ("tee .llm-do/x", "deny"),
         ("git status; rm x", "deny"),
@@ -88,6 +98,39 @@ def test_moving_moves(project: Path) -> None:
 def test_patterns_are_allowed_and_everything_else_is_asked_about(project: Path, command: str, expected: str) -> None:
     toolset = configured(context(project, "git", type="shell", allow=["git status", "git log *", "head -n *"]))
     assert summary(toolset, command) == expected
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("cp notes.txt other.txt", "allow"),
+        ("cp notes.txt src/main.py", "allow"),
+        ("cp notes.txt src", "allow"),
+        ("rm notes.txt", "allow"),
+        ("cp notes.txt project.json", "person"),
+        ("cp notes.txt tools.py", "person"),
+        ("rm tools.py", "person"),
+        ("rm -r .", "person"),
+        ("sed -n 's/.env/.git/p' notes.txt", "allow"),
+        ("sed -i s/x/y/ tools.py", "person"),
+        ("sed -i -es/x/y/ tools.py", "person"),
+        ("sed -i -e s/x/y/ tools.py", "person"),
+        ("sed --expression=s/x/y/ -i tools.py", "person"),
+        ("cp notes.txt .git/config", "deny"),
+        ("rm .env", "deny"),
+        ("cp notes.txt ../other.txt", "ask"),
+    ],
+)
+def test_what_only_a_person_may_allow_no_pattern_and_no_old_rule_allows(
+    project: Path, command: str, expected: str
+) -> None:
+    new = configured(
+        context(project, "sh", allow=["cp *", "rm *", "sed **", "sed -i **", "sed -i -e **", "sed * -i **"])
+    )
+    old = ShellToolset({"rules": [{"pattern": "cp", "approval_required": False}], "base_path": project})
+    assert summary(new, command) == expected
+    if command.startswith("cp") and "tools.py" not in command:  # an old one knows no project's Python files
+        assert summary(old, command) == expected
 
 
 def test_a_configured_directory_is_where_commands_run(project: Path) -> None:
@@ -103,6 +146,8 @@ def test_a_configured_directory_is_where_commands_run(project: Path) -> None:
         ({"allow": ["git 'log"]}, "can't read"),
         ({"env": ["GITHUB_TOKEN"]}, "looks like a secret"),
         ({"cwd": 3}, "a text as `cwd`"),
+        ({"cwd": "../elsewhere"}, "outside the project's folder"),
+        ({"cwd": "leakdir"}, "outside the project's folder"),
         ({"shell": True}, "unknown option 'shell'"),
     ],
 )
@@ -155,12 +200,20 @@ def test_the_rules_of_03_hold_with_our_refusals_on_top(project: Path, command: s
 def test_the_default_of_03_holds_where_no_rule_does(project: Path, default: dict[str, bool], expected: str) -> None:
     toolset = ShellToolset({**RULES, "default": default, "base_path": project})
     assert summary(toolset, "wc -l notes.txt") == expected
-    assert summary(toolset, "rm project.json") == ("person" if expected == "ask" else "allow")
+    assert summary(toolset, "rm project.json") == "person"
     assert run(toolset, "wc -l notes.txt")["stdout"] == "3 notes.txt\n"
 
 
 @pytest.mark.parametrize(
-    "config", [{"rulez": []}, {"rules": [{"pattern": "a; b"}]}, {"rules": [{"patern": "a"}]}, {"rules": [{}]}]
+    "config",
+    [
+        {"rulez": []},
+        {"rules": [{"pattern": "a; b"}]},
+        {"rules": [{"patern": "a"}]},
+        {"rules": [{}]},
+        {"rules": [{"pattern": "a", "approval_required_if_args": "--all"}]},
+        {"default": {"approval": False}},
+    ],
 )
 def test_a_configuration_of_03_that_means_nothing_is_an_error(config: Any) -> None:
     with pytest.raises(UsageError):
@@ -255,6 +308,14 @@ def test_a_manifest_configures_a_shell(tmp_path: Path) -> None:
     result = carry_out(Runtime(Project.load(tmp_path), approvals="reject_all"))
     assert result.status == "completed"
     assert [record.tool for record in result.denials] == ["shell", "ro_shell"]
+
+
+def test_a_machine_with_less_memory_to_give_bounds_commands_by_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    resource = pytest.importorskip("resource", reason="only POSIX systems have such limits")
+    monkeypatch.setattr(sandbox, "_prlimit", lambda: "/usr/bin/prlimit")
+    for hard, most in ((resource.RLIM_INFINITY, sandbox.MEMORY), (2**60, sandbox.MEMORY), (2**30, 2**30)):
+        monkeypatch.setattr(resource, "getrlimit", lambda which, hard=hard: (hard, hard))
+        assert sandbox.memory_bounded(["ls"]) == ["/usr/bin/prlimit", f"--as={most}", "--", "ls"]
 
 
 def test_the_kernels_part_is_reported_and_does_what_it_says(project: Path) -> None:

@@ -166,7 +166,7 @@ def test_what_is_configured_is_not_blocked(project: Path) -> None:
     assert summary(verdict(files, "read_file", {"path": "b.pem"})) == "deny"
 
 
-def test_rules_see_where_a_path_really_is(project: Path) -> None:
+def test_rules_see_where_a_path_really_is_and_by_what_names_it_goes(project: Path) -> None:
     (project / "short").symlink_to("sub")
     files = toolset(project)
 
@@ -176,13 +176,16 @@ def test_rules_see_where_a_path_really_is(project: Path) -> None:
         return resolve(args)
 
     assert resolved("write_file", path="./sub/../a.txt") == {"path": "a.txt"}
-    assert resolved("write_file", path="short/new/x") == {"path": "sub/new/x"}
-    assert resolved("write_file", path="alias.txt") == {"path": "main.agent"}
+    assert resolved("write_file", path="short/new/x") == {"path": ("short/new/x", "sub/new/x")}
+    assert resolved("write_file", path="alias.txt") == {"path": ("alias.txt", "main.agent")}
     assert resolved("delete_file", path="short/../alias.txt") == {"path": "alias.txt"}
     assert resolved("read_file", path=str(project / "a.txt")) == {"path": "a.txt"}
     assert resolved("read_file", path="../x") == {"path": None}
     assert resolved("list_files") == {"path": "."}
-    assert resolved("move_file", source="a.txt", target="short/b") == {"source": "a.txt", "target": "sub/b"}
+    assert resolved("move_file", source="a.txt", target="short/b") == {
+        "source": "a.txt",
+        "target": ("short/b", "sub/b"),
+    }
     assert traits(files, "move_file").primary == ("source", "target")
     assert traits(files, "write_file").primary == "path"
 

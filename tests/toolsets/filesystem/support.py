@@ -1,0 +1,39 @@
+"""File toolsets and calls to their tools as PydanticAI makes them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pydantic_ai import FunctionToolset, RunContext
+from pydantic_ai.models.test import TestModel
+from pydantic_ai.usage import RunUsage
+
+from llm_do.runtime.traits import BuiltinContext
+
+__all__ = ["Call", "caller", "context"]
+
+Call = Callable[..., Any]
+
+CONTEXT = RunContext[object](deps=None, model=TestModel(), usage=RunUsage())
+
+
+def context(project: Path, **options: object) -> BuiltinContext:
+    """What a file toolset is made from."""
+    return BuiltinContext("files", project, project, [project / "tools.py"], options)
+
+
+def caller(toolset: FunctionToolset[object]) -> Call:
+    """Call a tool as PydanticAI does: validate the arguments, then run it."""
+
+    def call(name: str, **args: object) -> Any:
+        async def run() -> Any:
+            tool = (await toolset.get_tools(CONTEXT))[name]
+            valid = tool.args_validator.validate_python(args)
+            return await toolset.call_tool(name, valid, CONTEXT, tool)
+
+        return asyncio.run(run())
+
+    return call

@@ -1,0 +1,74 @@
+"""Searching: line by line, in order, bounded in number, time and memory, and without what is blocked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from llm_do.errors import ToolError
+from llm_do.files.refusals import FileRefusedError
+from tests.toolsets.filesystem.support import Call
+
+
+@pytest.fixture(autouse=True)
+def files(project: Path) -> None:
+    (project / "src").mkdir()
+    (project / "src/a.py").write_text("import os\n# TODO: this\r\n\nos.getcwd()\n")
+    (project / "b.md").write_text("to do\nTODO that\n")
+    (project / ".env").write_text("TODO=secret\n")
+    (project / "c.bin").write_bytes(b"TODO\0")
+    (project / "latin").write_bytes(b"TOD\xe9\n")
+
+
+def test_matches_are_lines_with_their_place_in_order(call: Call) -> None:
+    assert call("search_files", pattern="TODO") == "b.md:2: TODO that\nsrc/a.py:2: # TODO: this"
+    assert call("search_files", pattern=r"(?i)to ?do$") == "b.md:1: to do"
+    assert call("search_files", pattern=r"os\.\w+\(") == "src/a.py:4: os.getcwd()"
+    assert call("search_files", pattern="nowhere") == "[nothing matches nowhere]"
+
+
+def test_only_lines_that_are_there_match(call: Call, project: Path) -> None:
+    for name, text in {"none": "", "empty": "\n", "open": "x\n\ny", "two": "x\n\n"}.items():
+        (project / "src" / name).write_text(text)
+    assert call("search_files", pattern="^$", path="src") == "src/a.py:3: \nsrc/empty:1: \nsrc/open:2: \nsrc/two:2: "
+
+
+def test_path_and_glob_narrow_it(call: Call) -> None:
+    assert call("search_files", pattern="TODO", path="src") == "src/a.py:2: # TODO: this"
+    assert call("search_files", pattern="TODO", path="b.md") == "b.md:2: TODO that"
+    assert call("search_files", pattern="TODO", glob="*.py") == "src/a.py:2: # TODO: this"
+    assert call("search_files", pattern="TODO", glob="*/*") == "src/a.py:2: # TODO: this"
+    assert call("search_files", pattern="TODO", path="src", glob="src/*") == "[nothing matches TODO]"
+
+
+def test_a_blocked_file_is_neither_found_nor_searched(call: Call) -> None:
+    assert "secret" not in call("search_files", pattern="=")
+    with pytest.raises(FileRefusedError, match="secrets"):
+        call("search_files", pattern="=", path=".env")
+
+
+def test_matches_are_bounded_in_number_and_length(call: Call, project: Path) -> None:
+    (project / "long").write_text("x" * 5000 + "needle" + "x" * 5000)
+    (project / "many").write_text("thread\n" * 1000)
+    line = call("search_files", pattern="needle")
+    assert line.startswith("long:1: ...")
+    assert "needle" in line
+    assert len(line) < 400
+    lines = call("search_files", pattern="thread").split("\n")
+    assert len(lines) == 201
+    assert lines[-1].startswith("[the first 200 matches;")
+
+
+@pytest.mark.parametrize("pattern", ["(", "[a", "(?P<", "a{2,1}", "(" * 900, "(?R)?a", "(?P<n>a(?&n)?)", "a" * 2000])
+def test_a_pattern_that_cannot_be_used_says_so(call: Call, pattern: str) -> None:
+    with pytest.raises(ToolError, match="pattern") as caught:
+        call("search_files", pattern=pattern)
+    assert "\n" not in caught.value.message
+
+
+@pytest.mark.parametrize("pattern", ["(a|aa)+$", "(x+x+)+y|(a|a)*b"])
+def test_a_pattern_that_would_run_for_ever_is_stopped(call: Call, project: Path, pattern: str) -> None:
+    (project / "evil").write_text("a" * 5000 + "!\n")
+    with pytest.raises(ToolError, match="takes too long to match"):
+        call("search_files", pattern=pattern, path="evil")
