@@ -20,10 +20,11 @@ def main() -> None:
 
 def _main() -> None:
     gc.disable()
-    from llm_do.cli import streams
+    from llm_do.cli import signals, streams
 
     streams.ensure_open()
     streams.ensure_utf8()
+    signals.end_in_order()
     from llm_do.cli.app import run
 
     streams.leave(run(sys.argv[1:]))

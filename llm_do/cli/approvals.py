@@ -23,7 +23,7 @@ Form = Annotated[Literal["text", "json"], typer.Option("--format", help="For peo
 
 
 @app.command("list", cls=LeanCommand)
-def list_answers(project: p.OfProject = None, form: Form = "text") -> int:
+def list_answers(project: p.OfProject = None, form: Form = "text", _debug: p.Debug = False) -> int:
     """List what was allowed for good.
 
     It stands in `.llm-do/approvals.json`, which may also be edited. The rules of the project itself stand in its
@@ -41,7 +41,7 @@ def list_answers(project: p.OfProject = None, form: Form = "text") -> int:
             {"number": number, "allows": item.text, "place": item.place, "added": item.added, "entry": dict(item.entry)}
             for number, item in enumerate(answers.stored, 1)
         ]
-        results.write(json.dumps({"answers": data, "faults": list(answers.faults)}, indent=2) + "\n")
+        results.write(json.dumps({"answers": data, "faults": [*map(str, answers.faults)]}, indent=2) + "\n")
     else:
         results.write_lines(
             f"{number} {visible(item.text)}  ({visible(item.place)})" for number, item in enumerate(answers.stored, 1)
@@ -60,6 +60,7 @@ def revoke(
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Everything that was allowed for good.")] = False,
     project: p.OfProject = None,
+    _debug: p.Debug = False,
 ) -> int:
     """Take back what was allowed for good.
 
@@ -112,7 +113,7 @@ def explain(
     ] = None,
     form: Form = "text",
     seconds: p.ImportSeconds = p.IMPORT_SECONDS,
-    debug: p.Debug = False,  # noqa: ARG001 (who tells of errors looks for it)
+    _debug: p.Debug = False,
 ) -> int:
     """Say whether a call would be allowed.
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from llm_do.cli.streams import warn
+from llm_do.cli.target import user_path
 from llm_do.errors import UsageError
 from llm_do.policy.display import visible
 from llm_do.ui.screen import terminal_columns
@@ -52,13 +53,13 @@ async def carry_out(chat: Chat, line: str) -> bool:
     Raises:
         UsageError: The command can't be carried out.
     """
-    name, _, rest = line.partition(" ")
+    name, *rest = line.split(maxsplit=1)
     if name not in COMMANDS:
         near = get_close_matches(name, COMMANDS, 1)
         raise UsageError(f"there is no command {name}", hint=f"Did you mean {near[0]}?" if near else "See /help.")
     if name == "/quit":
         return False
-    await _ACTIONS[name](chat, rest.strip())
+    await _ACTIONS[name](chat, "".join(rest).strip())
     return True
 
 
@@ -148,7 +149,7 @@ async def _approvals(chat: Chat, rest: str) -> None:
 async def _undo(chat: Chat, _: str) -> None:
     if not chat.said or not await chat.memory.undo():
         raise UsageError("there is no turn to take back")
-    _tell([f"taken back: {chat.said.pop()}"])
+    _tell([f"taken back: {chat.said.pop().text}"])
 
 
 async def _retry(chat: Chat, _: str) -> None:
@@ -163,9 +164,8 @@ async def _save(chat: Chat, rest: str) -> None:
     from llm_do.messages import to_messages
     from llm_do.runtime.results import messages_data
 
-    last = chat.memory.last
-    messages = list(last.messages) if last is not None else []
-    path = Path(rest)
+    messages = await chat.memory.messages()
+    path = user_path(rest)
     if path.suffix == ".json":
         text = json.dumps(messages_data(messages), indent=2, ensure_ascii=False) + "\n"
     else:
@@ -177,10 +177,13 @@ async def _save(chat: Chat, rest: str) -> None:
 
 def _write(path: Path, text: str) -> None:
     try:
-        with path.expanduser().open("x", encoding="utf-8") as file:
+        with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError as error:
         raise UsageError(f"{path} exists, and nothing was written", hint="Name another file.") from error
+    except (OSError, ValueError) as error:
+        said = error.strerror if isinstance(error, OSError) else error
+        raise UsageError(f"{path} can't be written: {said}", hint="Name another file.") from error
 
 
 _ACTIONS: dict[str, Callable[[Chat, str], Awaitable[None]]] = {

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from llm_do._frozen import frozen
 from llm_do.cli import failure, stdin
 from llm_do.cli.chatcommands import COMMANDS, carry_out
-from llm_do.cli.inputs import need_text, with_files
+from llm_do.cli.inputs import need_text, said_first, with_files
 from llm_do.cli.memory import Memory
-from llm_do.cli.running import check_options, link, prepare, print_output, tell_errors
+from llm_do.cli.running import check_options, link, prepare, print_output, result_line, tell_errors
 from llm_do.cli.signals import Interrupts, kill_children
-from llm_do.cli.streams import Results, claim_stdout, warn
+from llm_do.cli.streams import PIPE_CLOSED, Results, claim_stdout, warn
 from llm_do.cli.target import resolve
-from llm_do.errors import LlmDoError, UsageError
+from llm_do.errors import LlmDoError, StoreError, UsageError
 from llm_do.runtime.local_folder import make_folder
+from llm_do.ui.errors import error_text
 from llm_do.ui.prompt import Leave, LinePrompt, Prompt, TerminalPrompt, candidates
 
 if TYPE_CHECKING:
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
     from llm_do.project.project import Project
     from llm_do.runtime.results import RunResult
 
-__all__ = ["Chat", "start"]
+__all__ = ["Chat", "Said", "start"]
 
 _COMMAND = re.compile(r"/[a-z]+(\s|$)")
 """What is a command, known or not; a path has another slash or a dot."""
@@ -57,16 +60,42 @@ def start(options: RunOptions, *, last: bool) -> int:
                 "the project takes no input from the command line", hint="Set `allow_cli_input` in project.json."
             )
         need_text(project, options.entry)
+        first = said_first(project, options, target.prompt)
+        if options.dry_run:
+            from llm_do.cli.dryrun import show
+
+            value = with_files(project, options.entry, first, options.attach) if first is not None else None
+            return show(project, options, value, results, needed=False)
         from llm_do.cli.session import Session
 
         session = Session(project, options, results, interrupts)
         chat = Chat(project, options, results, interrupts, session)
-        return session.serve(lambda: chat.talk(target.prompt, last=last))
+        return session.serve(lambda: chat.talk(first, last=last))
     except KeyboardInterrupt:
         kill_children()
         return interrupts.exit_code
-    except Exception as error:  # noqa: BLE001 (whatever it is, a person gets a paragraph)
-        return failure.report(failure.told(error), "text", results, debug=options.debug)
+    except StoreError as error:
+        return failure.report(error, "text", results, debug=options.debug)
+    except Exception as error:  # noqa: BLE001 (whatever it is, it is told in the form that was asked for)
+        return failure.report(failure.told(error), options.output, results, debug=options.debug)
+
+
+@frozen
+class Said:
+    """What a person said in a turn.
+
+    Args:
+        value: Text, or an object that the command line gave.
+        attach: Files that the command line gave with it.
+    """
+
+    value: object
+    attach: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The same, to be shown."""
+        return self.value if isinstance(self.value, str) else json.dumps(self.value, ensure_ascii=False)
 
 
 class Chat:
@@ -87,16 +116,17 @@ class Chat:
         self.options = options
         self.session = session
         self.memory = Memory(project, options)
-        self.said: list[str] = []
+        self.said: list[Said] = []
+        self._attach = options.attach
         self._results = results
         self._interrupts = interrupts
         self._code = 0
 
-    async def talk(self, first: str | None, *, last: bool) -> int:
+    async def talk(self, first: object, *, last: bool) -> int:
         """Take turns until there are no more.
 
         Args:
-            first: What was said on the command line.
+            first: What was said on the command line: text, an object, or None.
             last: Continue the conversation that was used last.
 
         Returns:
@@ -108,17 +138,18 @@ class Chat:
             warn(f"{note} (/help, Ctrl-D leaves)")
         while True:
             try:
-                text = first or await self._next(prompt)
+                value = first if first is not None else await self._next(prompt)
             except Leave as leave:
                 return 130 if leave.interrupted else self._code
             first = None
-            if _COMMAND.match(text):
-                if not await self._command(text):
+            if isinstance(value, str) and _COMMAND.match(value):
+                if not await self._command(value):
                     return self._code
             else:
-                await self.turn(text)
+                attach, self._attach = self._attach, ()
+                await self.turn(Said(value, attach))
             if self._results.closed:
-                return self._code
+                return PIPE_CLOSED if self.options.output == "events" and not self._code else self._code
             if self._interrupts.signum == 15:
                 return 143
 
@@ -136,25 +167,34 @@ class Chat:
                 raise
             raise KeyboardInterrupt from None
 
-    async def turn(self, text: str) -> None:
+    async def turn(self, said: Said) -> None:
         """Carry out one turn, and show what came of it.
 
         Args:
-            text: What the person said; a word `@FILE` attaches a file.
+            said: What the person said; a word `@FILE` in it attaches a file.
         """
-        self.said.append(text)
+        options = self.options
+        self._interrupts.last_words = lambda: failure.last_words(options.output, self._results, self.session.heard)
         started = time.monotonic()
         try:
             await self.memory.mark()
-            value = with_files(self.project, self.options.entry, text)
+            self.said.append(said)
+            value = with_files(self.project, options.entry, said.value, said.attach)
             result = await self.session.execute(value, **self.memory.options())
         except LlmDoError as error:
-            self._code = failure.report(error, "text", self._results, debug=self.options.debug)
-            return
-        self.memory.keep(result)
-        self._show(result, time.monotonic() - started)
+            self._code = failure.tell(error, debug=options.debug)
+            self._results.write(failure.line(error, options.output))
+        else:
+            self.memory.keep(result)
+            self._show(result, time.monotonic() - started)
+        finally:
+            self._interrupts.last_words = lambda: None
 
     def _show(self, result: RunResult, seconds: float) -> None:
+        if self.options.output == "json":
+            self._results.write(result_line(result))
+        if result.status == "interrupted" and self._results.closed:
+            return  # nobody listens any more
         if result.status == "interrupted" and self._interrupts.signum != 15:
             kill_children()
             self._interrupts.forget()
@@ -163,7 +203,7 @@ class Chat:
         tell_errors(result, debug=self.options.debug)
         if result.exit_code:
             self._code = result.exit_code
-        if result.error is None:
+        if result.error is None and self.options.output == "text":
             print_output(result, self._results, self.session)
         if self.options.verbosity >= 1 or (self.options.verbosity == 0 and self.session.animated):
             from llm_do.ui.lines import summary_line
@@ -174,9 +214,9 @@ class Chat:
         try:
             return await carry_out(self, text)
         except LlmDoError as error:
-            failure.report(error, "text", self._results)
+            failure.tell(error)
         except OSError as error:
-            warn(f"error: {error}")
+            warn(error_text(error))
         return True
 
     def _prompt(self) -> Prompt:

@@ -30,7 +30,7 @@ def check(
     ] = "text",
     strict: Annotated[bool, typer.Option("--strict", help="Warnings make the exit code 3 too.")] = False,
     seconds: p.ImportSeconds = p.IMPORT_SECONDS,
-    debug: p.Debug = False,  # noqa: ARG001 (who tells of errors looks for it)
+    _debug: p.Debug = False,
     no_color: p.NoColor = False,
 ) -> int:
     """Link a project and show all that is wrong with it; exit code 0 when nothing is, 3 on errors.
@@ -49,7 +49,10 @@ def check(
     without_plugins()
     path = here_or_at(project, named)
     from llm_do.project.apart import check_apart
+    from llm_do.project.locate import locate
+    from llm_do.project.reading import title_of
     from llm_do.spec.render import render_github, render_json, render_text, summary
+    from llm_do.spec.visible import visible
     from llm_do.ui.screen import wants_color
 
     report = check_apart(path, seconds=seconds)
@@ -64,6 +67,9 @@ def check(
         shown = from_here(report.diagnostics, report.root)
         text = render_text(shown, read_source, color=color, width=results.columns)
         results.write_lines(text.removesuffix("\n").split("\n") if text else ())
+        shown_title = title_of(locate(path))
+        if shown_title is not None:
+            warn(visible(shown_title))
         warn(summary(report.diagnostics))
         for line in answers:
             warn(line)
@@ -83,8 +89,6 @@ def _answers(root: Path) -> tuple[list[str], list[Diagnostic]]:
     lines = [visible(f"allowed for good: {item.text} ({item.place})") for item in found.stored]
     faults: list[Diagnostic] = []
     for fault in found.faults:
-        place, _, said = fault.partition(": ")
-        line = place.rpartition(":")[2]
-        where = Place(answers.FILE, int(line) if line.isdecimal() else 1)
-        faults.append(diagnostic("LD601", said, where, hint="correct it, or `llm-do approvals revoke --all`"))
+        where = Place(answers.FILE, fault.line or 1)
+        faults.append(diagnostic("LD601", fault.message, where, hint="correct it, or `llm-do approvals revoke --all`"))
     return lines, faults

@@ -26,7 +26,7 @@ def doctor(
     ] = None,
     named: p.OfProject = None,
     as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
-    debug: p.Debug = False,  # noqa: ARG001 (who tells of errors looks for it)
+    _debug: p.Debug = False,
 ) -> int:
     """Look at what this machine has and lacks: Python, extras, keys, models, sandbox, terminal, the project's store.
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["show"]
 
 
-def show(project: Project, options: RunOptions, value: object, results: Results) -> int:
+def show(project: Project, options: RunOptions, value: object, results: Results, *, needed: bool = True) -> int:
     """Print what would run.
 
     Args:
@@ -32,6 +32,7 @@ def show(project: Project, options: RunOptions, value: object, results: Results)
         options: The command line.
         value: The input; None is the default.
         results: Where it is printed: as lines, or as one JSON object.
+        needed: Whether the input has to be there already.
 
     Returns:
         0; 7 when the entry is an agent whose model can't be had.
@@ -44,7 +45,7 @@ def show(project: Project, options: RunOptions, value: object, results: Results)
     data: dict[str, Any] = {
         "project": str(project.manifest or project.root),
         "entry": {"kind": kind, "name": name},
-        "input": _input(project, options, value, name),
+        "input": _input(project, options, value, name) if needed or value is not None else None,
         "agents": {spec.name: _agent(project, options, spec) for spec in project.registry.agents()},
     }
     if options.output == "text":

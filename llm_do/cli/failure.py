@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.events import Event
     from llm_do.runtime.results import ErrorRecord
 
-__all__ = ["asked_output", "event_record", "failed_result", "last_words", "report", "told"]
+__all__ = ["asked_output", "event_record", "failed_result", "last_words", "line", "report", "tell", "told"]
 
 
 def asked_output(args: Sequence[str]) -> str:
@@ -33,7 +33,7 @@ def asked_output(args: Sequence[str]) -> str:
             found = args[index + 1]
         elif word.startswith("--output="):
             found = word.partition("=")[2]
-    return found if args[:1] == ["run"] else "text"
+    return found if args and args[0] in ("run", "chat") else "text"
 
 
 def status_of(error: BaseException) -> Status:
@@ -88,12 +88,27 @@ def event_record(error: BaseException, heard: Sequence[Event] = ()) -> dict[str,
 
 
 def report(error: BaseException, output: str, results: Results, *, debug: bool = False) -> int:
-    """Tell of an error the way the output format wants it.
+    """Tell of an error that ends the command, the way the output format wants it.
 
     Args:
         error: The error.
         output: `text`, `json` or `events`.
         results: Where results go.
+        debug: Show the traceback.
+
+    Returns:
+        The exit code.
+    """
+    code = tell(error, debug=debug)
+    results.write_last(line(error, output))
+    return code
+
+
+def tell(error: BaseException, *, debug: bool = False) -> int:
+    """Tell of an error on stderr.
+
+    Args:
+        error: The error. Of an interruption nothing is said, and diagnostics have been shown.
         debug: Show the traceback.
 
     Returns:
@@ -106,11 +121,16 @@ def report(error: BaseException, output: str, results: Results, *, debug: bool =
             warn("".join(traceback.format_exception(error)))
         if not isinstance(error, LinkError) or not error.diagnostics:
             warn(error_text(error))
-    if output == "json":
-        results.write(json.dumps(failed_result(error), ensure_ascii=False) + "\n")
-    elif output == "events":
-        results.write(json.dumps(event_record(error), ensure_ascii=False) + "\n")
     return error.exit_code if isinstance(error, LlmDoError) else EXIT_CODES[status_of(error)]
+
+
+def line(error: BaseException, output: str) -> str:
+    """What stdout gets of an error: a line of JSON, or nothing where none was asked for."""
+    if output == "json":
+        return json.dumps(failed_result(error), ensure_ascii=False) + "\n"
+    if output == "events":
+        return json.dumps(event_record(error), ensure_ascii=False) + "\n"
+    return ""
 
 
 def _records(error: BaseException) -> list[ErrorRecord]:
@@ -146,6 +166,6 @@ def last_words(output: str, results: Results, heard: Sequence[Event] = ()) -> No
     """
     if output == "events" and heard:
         if heard[-1].type not in ("run_finished", "run_failed"):
-            results.write(json.dumps(event_record(KeyboardInterrupt(), heard), ensure_ascii=False) + "\n")
+            results.write_last(json.dumps(event_record(KeyboardInterrupt(), heard), ensure_ascii=False) + "\n")
     elif output != "text":
         report(KeyboardInterrupt(), output, results)

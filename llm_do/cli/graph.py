@@ -36,7 +36,7 @@ def graph(
         ),
     ] = None,
     seconds: p.ImportSeconds = p.IMPORT_SECONDS,
-    debug: p.Debug = False,  # noqa: ARG001 (who tells of errors looks for it)
+    _debug: p.Debug = False,
     no_color: p.NoColor = False,
 ) -> int:
     """Show agents, tools and approvals as a tree or a graph.
@@ -71,14 +71,11 @@ def graph(
 
         results.write(drawing.as_json(found.data) if form == "json" else draw_data(found.data, _FORMS[form]))
         return 0
-    color = results.is_terminal and wants_color(os.environ, no_color=no_color)
-    if form == "json":
-        text = drawing.as_json(found.data)
-    elif form == "mermaid":
-        text = drawing.mermaid(found.data)
-    elif form == "dot":
-        text = drawing.dot(found.data)
-    else:
+    if form == "tree":
+        color = results.is_terminal and wants_color(os.environ, no_color=no_color)
         text = (drawing.permissions if rights else drawing.tree)(found.data, color=color)
-    results.write(text)
+        results.write_lines(text.splitlines())
+    else:
+        draw = {"json": drawing.as_json, "mermaid": drawing.mermaid, "dot": drawing.dot}[form]
+        results.write(draw(found.data))
     return 0

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from llm_do.cli import parameters as p
 from llm_do.cli.lean import LeanCommand
 
 __all__ = ["app"]
@@ -24,6 +25,7 @@ def init(
             "--template", help="An agent, Python code that calls agents, a toolkit, or a flow.", show_default=False
         ),
     ] = None,
+    _debug: p.Debug = False,
 ) -> int:
     """Write a small project that runs: an agent, a tool, a test, and the schema for editors. It never overwrites.
 
@@ -35,13 +37,14 @@ def init(
     import json
 
     from llm_do.cli.streams import claim_stdout, warn, without_plugins
+    from llm_do.cli.target import user_path
 
     results = claim_stdout()
     without_plugins()
     from llm_do.cli.templates import TEMPLATES
     from llm_do.spec.editor_schema import project_schema
 
-    root = Path(folder).expanduser()
+    root = user_path(folder)
     name = json.dumps(root.resolve().name or "project", ensure_ascii=False)
     files = dict(TEMPLATES[template or _asked()].files)
     files["project.json"] = files["project.json"].replace("NAME", name)

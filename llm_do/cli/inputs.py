@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Union, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Union, cast, get_args, get_origin
 
-from pydantic import BaseModel, PrivateAttr
+from pydantic import BaseModel, PrivateAttr, TypeAdapter, ValidationError
+from pydantic.errors import PydanticUserError
 
 from llm_do._frozen import frozen
 from llm_do.cli import stdin
+from llm_do.cli.target import user_path
 from llm_do.errors import InputError, UsageError
 from llm_do.project.inputs import Attachment, PromptContent, PromptInput, describe_input, to_input
+from llm_do.ui.typed import json_or_text
 
 if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
     from llm_do.cli.options import RunOptions
     from llm_do.project.project import Project
 
-__all__ = ["entry_model", "gather", "need_text", "with_files"]
+__all__ = ["entry_model", "gather", "need_text", "said_first", "with_files"]
 
 READ_LIMIT = 20 * 1024 * 1024 + 1
 """Bytes of an attachment that are read here: one more than the runtime lets through, so that it can say so."""
@@ -97,6 +103,26 @@ def gather(project: Project, options: RunOptions, prompt: str | None, notice: Ca
     return _with_attachments(value, model, _read_attachments(options.attach, project.root, notice))
 
 
+def said_first(project: Project, options: RunOptions, prompt: str | None) -> object:
+    """What is said first in a chat by its arguments; what comes on stdin is said next.
+
+    Args:
+        project: The project.
+        options: The command line.
+        prompt: The prompt among its arguments.
+
+    Returns:
+        Text or an object; None where they say nothing.
+
+    Raises:
+        UsageError: It is given twice, or stdin is attached.
+        InputError: It can't be read.
+    """
+    if "-" in options.attach:
+        raise UsageError("a chat reads stdin for what is said, and --attach - names it", hint="Attach a file.")
+    return _given(options, prompt, entry_model(project, options.entry))
+
+
 def need_text(project: Project, entry: str | None) -> None:
     """See that what a person says in a chat can be the entry's input: one that takes other fields never would run.
 
@@ -117,22 +143,23 @@ def need_text(project: Project, entry: str | None) -> None:
         )
 
 
-def with_files(project: Project, entry: str | None, text: str) -> object:
-    """What a person says in a chat: its words `@FILE` that name files are attached, where the entry takes attachments.
+def with_files(project: Project, entry: str | None, said: object, attach: Sequence[str] = ()) -> object:
+    """What a person says in a chat, with files: words `@FILE` attach some too, where the entry takes attachments.
 
     Args:
         project: The project.
         entry: Another callable of it, None for its entry.
-        text: What they said.
+        said: What they said: text, or an object.
+        attach: Files that go with it.
 
     Raises:
-        InputError: A file can't be read.
+        InputError: A file can't be read, or the entry takes none.
     """
     model = entry_model(project, entry)
-    files = [word[1:] for word in text.split() if word.startswith("@") and Path(word[1:]).expanduser().is_file()]
-    if not files or model is None or "attachments" not in model.model_fields:
-        return text
-    return _with_attachments(text, model, _read_attachments(files, project.root, lambda _: None))
+    files = list(attach)
+    if isinstance(said, str) and model is not None and "attachments" in model.model_fields:
+        files += [word[1:] for word in said.split() if word.startswith("@") and os.path.isfile(user_path(word[1:]))]
+    return _with_attachments(said, model, _read_attachments(files, project.root, lambda _: None)) if files else said
 
 
 def _refuse(project: Project, what: str) -> None:
@@ -190,13 +217,13 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _field(text: str, model: type[BaseModel] | None) -> tuple[str, Any]:
-    """One `NAME=VALUE`: text for a field of text, else JSON where it reads as JSON."""
+    """One `NAME=VALUE`: text for a field of text, else JSON where it reads as JSON and the field takes it so."""
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise UsageError(f"--field {text!r} is not NAME=VALUE", hint="Write --field NAME=VALUE.")
     info = None
     if model is not None:
-        names = {info.alias or key: info for key, info in model.model_fields.items()} | model.model_fields
+        names = _names(model)
         info = names.get(name)
         if info is None and model.model_config.get("extra") != "allow":
             near = get_close_matches(name, names, 1)
@@ -204,10 +231,34 @@ def _field(text: str, model: type[BaseModel] | None) -> tuple[str, Any]:
             raise InputError(f"the entry's input has no field {name!r}", hint=hint)
     if info is not None and _takes_text(info.annotation):
         return name, value
+    data = json_or_text(value)
+    if info is not None and not isinstance(data, str) and not _fits(info, data) and _fits(info, value):
+        return name, value  # such as 123 for a path, or for one of several texts
+    return name, data
+
+
+def _names(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The fields of a model by the names that an input may have for them."""
+    config = model.model_config
+    by_name = config.get("populate_by_name") or config.get("validate_by_name")
+    names: dict[str, FieldInfo] = {}
+    for name, info in model.model_fields.items():
+        alias = info.validation_alias
+        if isinstance(alias, str):
+            names[alias] = info
+        if by_name or not isinstance(alias, str):
+            names[name] = info
+    return names
+
+
+def _fits(info: FieldInfo, value: object) -> bool:
+    """Whether a field takes a value, as far as its type says."""
+    kind: Any = cast("Any", Annotated)[info.annotation, info]
     try:
-        return name, json.loads(value, parse_constant=_no_constant)
-    except (ValueError, RecursionError):
-        return name, value
+        TypeAdapter(kind).validate_python(value)
+    except (ValidationError, PydanticUserError):
+        return False
+    return True
 
 
 def _takes_text(annotation: object) -> bool:
@@ -223,9 +274,9 @@ def _read_attachments(files: Sequence[str], root: Path, notice: Callable[[str], 
             found.names.append(file)
             found.data[file] = stdin.read_bytes(notice, limit=READ_LIMIT)
             continue
-        path = Path(file).expanduser()
-        whole = path.resolve()
-        if whole.is_relative_to(root) and whole.is_file():
+        path = user_path(file)
+        whole = Path(os.path.realpath(path))
+        if whole.is_relative_to(root) and os.path.isfile(whole):
             found.names.append(whole.relative_to(root).as_posix())
             continue
         name = str(path.absolute())
@@ -246,7 +297,13 @@ def _with_attachments(value: object, model: type[BaseModel] | None, attached: _A
     if value is None:
         raise InputError("attachments need an input to go with", hint=f"It takes {describe_input(model)}.")
     data: dict[str, Any] = {"input": value} if isinstance(value, str) else dict(cast("Mapping[str, Any]", value))
-    made = to_input(model, {**data, "attachments": [*data.get("attachments", ()), *attached.names]})
+    given = data.get("attachments", [])
+    if not isinstance(given, list | tuple):
+        raise InputError(
+            f"the input's attachments are {json.dumps(given, default=str)[:40]}, and --attach adds to a list",
+            hint="Write them as a list, or name every file with --attach.",
+        )
+    made = to_input(model, {**data, "attachments": [*cast("Sequence[Any]", given), *attached.names]})
     if not attached.data:
         return made
     if type(made) is not PromptInput:

@@ -91,7 +91,7 @@ class _Plain:
             number = kind(value)
         except ValueError as error:
             raise typer.BadParameter(f"{value!r} is not {noun}.", ctx=ctx, param=param) from error
-        if not math.isfinite(number):
+        if kind is float and not math.isfinite(number):
             raise typer.BadParameter(f"{value!r} is not {noun}.", ctx=ctx, param=param)
         if self._info.min is not None and number < self._info.min:
             raise typer.BadParameter(f"{value} is less than {self._info.min:g}.", ctx=ctx, param=param)

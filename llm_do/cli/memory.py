@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from llm_do.errors import UsageError
 
 if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage
+
     from llm_do.cli.options import RunOptions
     from llm_do.project.project import Project
     from llm_do.runtime.results import ExecutionContext, RunResult
@@ -33,7 +35,6 @@ class Memory:
         self.thread: str | None = None
         self._context: ExecutionContext | None = None
         self._marks: list[int | ExecutionContext | None] = []
-        self.last: RunResult | None = None
 
     async def open(self, *, last: bool) -> str:
         """Begin or continue.
@@ -87,7 +88,6 @@ class Memory:
 
     def keep(self, result: RunResult) -> None:
         """Take in how a turn ended, well or not: its history is one that can be continued."""
-        self.last = result
         if self.thread is None and result.execution_context.messages:
             self._context = result.execution_context
 
@@ -110,6 +110,14 @@ class Memory:
                 conversations = Conversations(self._store(), self._user)
                 await conversations.branch(self.thread, at=mark, expected_revision=record.revision)
         return True
+
+    async def messages(self) -> list[ModelMessage]:
+        """The conversation as it is now, in order."""
+        if self.thread is None:
+            return list(self._context.messages) if self._context is not None else []
+        record = await self._store().thread(self.thread, self._user)
+        kept = await self._store().history(record.head) if record is not None else []
+        return [each.message for each in kept]
 
     async def state(self) -> dict[str, Any]:
         """What the thread and the toolkits hold, as JSON data."""

@@ -21,7 +21,7 @@ def models(
         typer.Argument(metavar="list|pull", help="Show the models at hand, or get the weights of the local one."),
     ] = "list",
     everything: Annotated[bool, typer.Option("--all", help="List also what can't be used, and why.")] = False,
-    debug: p.Debug = False,  # noqa: ARG001 (who tells of errors looks for it)
+    _debug: p.Debug = False,
 ) -> int:
     """List the models at hand, or get the local one.
 

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 __all__ = [
     "IMPORT_SECONDS",
+    "PROJECT_HELP",
     "Allow",
     "ApproveAll",
     "AsJson",
+    "Attach",
     "BudgetUsd",
     "Debug",
     "Deny",
+    "DryRun",
     "Entry",
+    "Fields",
     "ImportSeconds",
+    "InputJson",
     "MaxDepth",
     "MaxSteps",
     "Models",
@@ -24,6 +29,7 @@ __all__ = [
     "NoRecord",
     "OfProject",
     "Otel",
+    "Output",
     "Project",
     "Quiet",
     "RejectAll",
@@ -33,6 +39,8 @@ __all__ = [
     "Verbose",
     "agents_here",
 ]
+
+PROJECT_HELP = "Folder, manifest or .agent file; by default the project of the current folder."
 
 IMPORT_SECONDS = 30.0
 """What `ImportSeconds` is by default."""
@@ -68,7 +76,7 @@ Project = Annotated[
     str | None,
     typer.Argument(
         metavar="PROJECT",
-        help="Folder, manifest or .agent file; by default the project of the current folder.",
+        help=PROJECT_HELP,
         show_default=False,
     ),
 ]
@@ -78,7 +86,7 @@ OfProject = Annotated[
         "--project",
         "-p",
         metavar="PROJECT",
-        help="Folder, manifest or .agent file; by default the project of the current folder.",
+        help=PROJECT_HELP,
         show_default=False,
     ),
 ]
@@ -86,6 +94,17 @@ ImportSeconds = Annotated[
     float, typer.Option("--import-timeout", min=0.1, help="Seconds the import of one Python file may take.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
+InputJson = Annotated[
+    str | None, typer.Option("--input-json", metavar="JSON", help="The input, as a JSON object or string.")
+]
+Fields = Annotated[
+    list[str] | None,
+    typer.Option("--field", metavar="NAME=VALUE", help="One field of the input; repeatable."),
+]
+Attach = Annotated[
+    list[str] | None,
+    typer.Option("--attach", metavar="FILE", help="A file to go with the input, - for stdin; repeatable."),
+]
 Entry = Annotated[
     str | None,
     typer.Option(
@@ -120,6 +139,10 @@ Timeout = Annotated[float | None, typer.Option("--timeout", min=0.001, help="Sec
 Otel = Annotated[
     bool, typer.Option("--otel", help="Send OpenTelemetry spans to where the OTEL_ environment variables say.")
 ]
+Output = Annotated[
+    Literal["text", "json", "events"],
+    typer.Option("--output", help="The result as text or JSON, or events as JSON lines, live."),
+]
 Verbose = Annotated[
     int,
     typer.Option(
@@ -127,5 +150,7 @@ Verbose = Annotated[
     ),
 ]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Nothing but errors on stderr.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Link and resolve, and show what would run.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
+"""Every command takes it; whoever tells of errors (`app.run`) looks for it among the arguments."""
 NoColor = Annotated[bool, typer.Option("--no-color", help="No colours.")]

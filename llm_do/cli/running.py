@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from llm_do.project.project import Project
     from llm_do.runtime.results import RunResult
 
-__all__ = ["check_options", "link", "prepare", "print_output", "start", "tell_errors"]
+__all__ = ["check_options", "link", "prepare", "print_output", "result_line", "start", "tell_errors"]
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
 """What a model's text may not do to a terminal. Elsewhere a text is printed verbatim."""
@@ -64,10 +64,15 @@ def check_options(options: RunOptions) -> None:
         raise UsageError("--approve-all and --reject-all exclude each other", hint="Keep one of them.")
     if options.no_record and options.thread is not None:
         raise UsageError("--no-record and --thread exclude each other", hint="A thread is what is recorded of it.")
-    if options.entry == "":
-        raise UsageError("--entry names nothing", hint="Leave it out to run the project's entry.")
-    if "" in options.models:
-        raise UsageError("--model names nothing", hint="Leave it out to use the project's models.")
+    without = {
+        "entry": (options.entry, "to run the project's entry"),
+        "model": ("" if "" in options.models else None, "to use the project's models"),
+        "thread": (options.thread, "to begin a new conversation"),
+        "user": (options.user, "where it is nobody's in particular"),
+    }
+    for name, (value, what_for) in without.items():
+        if value == "":
+            raise UsageError(f"--{name} names nothing", hint=f"Leave it out {what_for}.")
 
 
 def _run(options: RunOptions, results: Results, interrupts: Interrupts) -> int:
@@ -209,7 +214,7 @@ def tell_errors(result: RunResult, *, debug: bool) -> None:
 
 def _print(result: RunResult, options: RunOptions, results: Results, session: Session) -> None:
     if options.output == "json":
-        results.write(_json(result) + "\n")
+        results.write_last(result_line(result))
     elif options.output == "text" and result.error is None:
         print_output(result, results, session)
 
@@ -229,11 +234,13 @@ def print_output(result: RunResult, results: Results, session: Session) -> None:
         results.write(text if text.endswith("\n") else text + "\n")
 
 
-def _json(result: RunResult) -> str:
+def result_line(result: RunResult) -> str:
+    """A result as the line that `--output json` prints."""
     data = result.to_dict()
     try:
-        return json.dumps(data, ensure_ascii=False, allow_nan=False)
+        said = json.dumps(data, ensure_ascii=False, allow_nan=False)
     except ValueError:  # a number that JSON doesn't have, somewhere in a message
         from llm_do.runtime.results import to_json_data
 
-        return json.dumps(to_json_data(data), ensure_ascii=False)
+        said = json.dumps(to_json_data(data), ensure_ascii=False)
+    return f"{said}\n"

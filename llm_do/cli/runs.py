@@ -24,6 +24,7 @@ def list_runs(
     thread: Annotated[str | None, typer.Option("--thread", metavar="ID", help="Of one thread.")] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many.")] = 20,
     as_json: p.AsJson = False,
+    _debug: p.Debug = False,
 ) -> int:
     """List runs, the latest first."""
     from llm_do.cli import stored
@@ -44,6 +45,7 @@ def show(
     types: Annotated[
         list[str] | None, typer.Option("--type", metavar="TYPE", help="Events of this type only; repeatable.")
     ] = None,
+    _debug: p.Debug = False,
 ) -> int:
     """Show how a run went; with `--events`, everything it told."""
     from llm_do.cli import stored

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from llm_do.cli import parameters as p
 from llm_do.cli.lean import LeanCommand
 
 __all__ = ["app"]
@@ -19,6 +20,7 @@ def schema(
         Literal["agent", "project"],
         typer.Argument(metavar="agent|project", help="The frontmatter of .agent files, or project.json."),
     ],
+    _debug: p.Debug = False,
 ) -> int:
     """Print the JSON Schema of project files, for editors.
 

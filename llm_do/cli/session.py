@@ -135,10 +135,7 @@ class Session:
             InputError: The input doesn't fit; nothing has run.
             StoreError: Events could not be written, which ended it.
         """
-        result = self.serve(partial(self.execute, value))
-        if self._lost is not None:
-            raise self._lost
-        return result
+        return self.serve(partial(self.execute, value))
 
     def serve(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run a coroutine to its end in an event loop of its own, then close what runs have opened.
@@ -168,6 +165,10 @@ class Session:
         Args:
             value: The input.
             options: As for `Runtime.execute`, where they differ from the command line's.
+
+        Raises:
+            InputError: The input doesn't fit; nothing has run.
+            StoreError: Events could not be written, which ended it.
         """
         loop = asyncio.get_running_loop()
         text = self._verbosity >= 2 or self._live or self._options.output == "events"
@@ -187,6 +188,8 @@ class Session:
         try:
             result = await self.runtime.execute(value, subscription=subscription, **{**given, **options})
             output = output_text(result.output) if result.error is None else None
+            if self._lost is not None:
+                raise self._lost
             return result
         finally:
             if ticking is not None:
@@ -204,7 +207,7 @@ class Session:
             asyncio.get_running_loop().call_soon(self.runtime.interrupt)
         self.display.on_event(event)
         if self._options.output == "events" and not self._results.closed:
-            self.heard = (*self.heard[:1], event)
+            self.heard = (event,) if event.type == "run_started" else (*self.heard[:1], event)
             try:
                 self._results.write(json.dumps(to_json_data(event.to_dict()), ensure_ascii=False) + "\n")
             except StoreError as error:

@@ -1,16 +1,20 @@
-"""SIGINT and SIGTERM: the first ends a run in good order within two seconds, a second one at once."""
+"""SIGINT and SIGTERM: the first ends a run in good order within two seconds, a second one at once.
+
+A command that runs nothing just ends, and takes what it has started with it.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
-__all__ = ["Interrupts", "kill_children"]
+__all__ = ["Interrupts", "end_in_order", "kill_children"]
 
 PATIENCE = 1.6
 """Seconds that tools have to clean up; with the time a process needs to end, that stays below two."""
@@ -74,6 +78,19 @@ class Interrupts:
             with suppress(BaseException):
                 self.last_words()
         os._exit(self.exit_code)
+
+
+def end_in_order() -> None:
+    """Let SIGTERM end the process as an exception does, so that a process which it has started ends with it.
+
+    To be called first; `Interrupts` takes its place where a run goes on.
+    """
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _leave)
+
+
+def _leave(number: int, _: FrameType | None) -> None:
+    sys.exit(128 + number)
 
 
 def kill_children() -> None:

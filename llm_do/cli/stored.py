@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from llm_do.cli.streams import claim_stdout
+from llm_do.cli import stdin
+from llm_do.cli.settings import changes
+from llm_do.cli.streams import claim_stdout, warn
 from llm_do.cli.target import here_or_at
 from llm_do.errors import UsageError
 from llm_do.policy.display import visible
 from llm_do.project.locate import locate
+from llm_do.project.reading import title_of
 from llm_do.runtime.local_folder import FOLDER
 from llm_do.threads.opening import open_store
 from llm_do.threads.pydantic_store import Conversations
@@ -22,6 +24,7 @@ from llm_do.threads.sqlite import SqliteStore
 from llm_do.threads.state import StateManager
 from llm_do.threads.transfer import export_thread, import_lines
 from llm_do.threads.values import Filter, Observation, ThreadRecord, config_data
+from llm_do.ui.text import width
 
 __all__ = [
     "branch",
@@ -32,6 +35,7 @@ __all__ = [
     "import_thread",
     "list_runs",
     "list_threads",
+    "read_export",
     "set_config",
     "show_config",
     "show_run",
@@ -53,7 +57,8 @@ def carry_out(project: str | None, work: Work, *args: Any, **options: Any) -> in
     Returns:
         The exit code.
     """
-    root = locate(here_or_at(project)).root
+    located = locate(here_or_at(project))
+    root = located.root
     results = claim_stdout()
     if not (root / FOLDER / "state.db").exists() and work is not import_thread and work is not set_config:
         raise UsageError(f"nothing has been recorded in {root}", hint="Runs are recorded unless --no-record is given.")
@@ -70,6 +75,9 @@ def carry_out(project: str | None, work: Work, *args: Any, **options: Any) -> in
         for line in lines:
             results.write(line + "\n")
     else:
+        said = title_of(located) if work in (list_runs, show_run) else None
+        if said is not None:
+            warn(visible(said))
         results.write_lines(lines)
     return 0
 
@@ -132,20 +140,13 @@ async def show_config(store: SqliteStore, thread: str, user: str | None) -> Sequ
 
 async def set_config(store: SqliteStore, thread: str, values: Sequence[str], user: str | None) -> Sequence[str]:
     """Change a thread's settings."""
-    manager = StateManager(store, user)
-    changes: dict[str, Any] = {}
     record = await store.thread(thread, user)
-    now = config_data(record.config) if record is not None else {}
-    for text in values:
-        key, equals, value = text.partition("=")
-        if not equals or not key:
-            raise UsageError(f"{text!r} is no setting", hint="Write KEY=VALUE, such as history_limit=20.")
-        _put(changes, now, key.replace("reasoning.", ""), _value(value))
-    if "model" in changes:
+    wanted = changes(values, config_data(record.config) if record is not None else {})
+    if "model" in wanted:
         from llm_do.cli.naming import check_setting
 
-        check_setting(changes["model"])
-    config = await manager.set_thread_config(thread, changes)
+        check_setting(wanted["model"])
+    config = await StateManager(store, user).set_thread_config(thread, wanted)
     return [json.dumps(config_data(config), ensure_ascii=False, indent=2)]
 
 
@@ -192,16 +193,27 @@ async def export(store: SqliteStore, thread: str, user: str | None) -> Sequence[
     return await export_thread(store, await _thread(store, thread, user))
 
 
-async def import_thread(store: SqliteStore, file: str, user: str | None, *, name: str | None) -> Sequence[str]:
-    """Read a thread that was exported."""
+async def import_thread(
+    store: SqliteStore, text: str, user: str | None, *, name: str | None, source: str
+) -> Sequence[str]:
+    """Store a thread that was exported."""
+    record = await import_lines(store, text.split("\n"), user, name=name, source=source)
+    return [f"{record.id}: {record.length} messages"]
+
+
+def read_export(file: str) -> str:
+    """The text of what `export` wrote; `-` is stdin."""
     try:
-        text = _read(file).decode("utf-8")
+        data = (
+            stdin.read_bytes(lambda _: warn("waiting for a thread on stdin"))
+            if file == "-"
+            else Path(file).read_bytes()
+        )
+        return data.decode("utf-8")
     except OSError as error:
         raise UsageError(f"{file} can't be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{file} is not UTF-8, at byte {error.start}") from error
-    record = await import_lines(store, text.splitlines(), user, name=name, source=file)
-    return [f"{record.id}: {record.length} messages"]
 
 
 async def list_runs(store: SqliteStore, thread: str | None, *, limit: int, as_json: bool) -> Sequence[str]:
@@ -257,6 +269,9 @@ async def show_run(store: SqliteStore, run: str | None, *, events: bool, types: 
 
 _PATH_COLUMNS = 24
 """A call path that is longer moves its line's text to the right."""
+
+_CELL_COLUMNS = 40
+"""A cell of a list that is wider moves the rest of its line to the right, and no other line's."""
 
 _FOR_PROGRAMS = (export, show_config, set_config)
 """What prints JSON whatever the options are."""
@@ -314,10 +329,10 @@ def _told(message: Any) -> list[str]:
     return [visible(line) for line in lines]
 
 
-def _short(value: object, width: int = 300) -> str:
+def _short(value: object, limit: int = 300) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     text = " ".join(text.split())
-    return text if len(text) <= width else text[: width - 3] + "..."
+    return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
 def _when(moment: float) -> str:
@@ -330,8 +345,12 @@ def _seconds(started: float, finished: float | None) -> str:
 
 def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
     shown = [[visible(cell) for cell in row] for row in rows]
-    widths = [max(len(row[at]) for row in shown) for at in range(len(shown[0]))] if shown else []
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in shown]
+    sizes = [[sum(map(width, cell)) for cell in row] for row in shown]
+    widest = [min(max(column), _CELL_COLUMNS) for column in zip(*sizes, strict=True)]
+    return [
+        "  ".join(cell + " " * (most - size) for cell, size, most in zip(row, taken, widest, strict=True)).rstrip()
+        for row, taken in zip(shown, sizes, strict=True)
+    ]
 
 
 # -- finding things
@@ -365,30 +384,3 @@ async def _entry(store: SqliteStore, record: ThreadRecord, prefix: str) -> str:
             if each.id.startswith(prefix):
                 return each.id
     raise UsageError(f"thread {record.id!r} has no message {prefix!r}", hint="See `llm-do threads show`.")
-
-
-def _read(file: str) -> bytes:
-    return sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-
-
-def _value(text: str) -> Any:
-    if not text:
-        return None
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
-
-
-def _put(changes: dict[str, Any], now: dict[str, Any], key: str, value: Any) -> None:
-    """Set one dotted key; a key below `model_settings` leaves its neighbours alone."""
-    name, dot, rest = key.partition(".")
-    if not dot:
-        changes[name] = value
-        return
-    inner = dict(changes.get(name) or now.get(name) or {})
-    if value is None:
-        inner.pop(rest, None)
-    else:
-        inner[rest] = value
-    changes[name] = inner

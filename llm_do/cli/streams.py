@@ -94,6 +94,7 @@ class Results:
 
     def __init__(self, number: int) -> None:
         self._number = number
+        self._ended = False
         self.closed = False
 
     @property
@@ -126,6 +127,19 @@ class Results:
             raise StoreError(
                 f"the result can't be written to stdout: {error.strerror or error}", hint="Send it somewhere else."
             ) from error
+
+    def write_last(self, text: str) -> None:
+        """Write what ends the output, unless something has: a process that is killed meanwhile says nothing more.
+
+        Args:
+            text: The text.
+
+        Raises:
+            StoreError: It can't be written.
+        """
+        if not self._ended:
+            self._ended = True
+            self.write(text)
 
     def write_lines(self, lines: Iterable[str]) -> None:
         """Write lines for a person; a terminal gets none that it would have to break inside a word.
@@ -170,7 +184,7 @@ class Capture:
 
     def __init__(self, sink: Callable[[str], None]) -> None:
         self._sink = sink
-        self._left = b""
+        self._left: list[bytes] = []
         self._kept = (os.dup(1), os.dup(2))
         reads, writes = os.pipe()
         self._stop, self._wake = os.pipe()
@@ -207,9 +221,12 @@ class Capture:
         os.close(self._stop)
 
     def _hand_on(self, part: bytes) -> None:
-        whole, newline, self._left = (self._left + part).rpartition(b"\n")
+        whole, newline, rest = part.rpartition(b"\n")
         if newline:
-            self._sink((whole + newline).decode("utf-8", "backslashreplace"))
+            self._sink(b"".join([*self._left, whole, newline]).decode("utf-8", "backslashreplace"))
+            self._left.clear()
+        if rest:
+            self._left.append(rest)
 
 
 def without_plugins() -> None:

@@ -9,7 +9,7 @@ from llm_do._frozen import frozen
 from llm_do.errors import UsageError
 from llm_do.project.locate import Located, find_project, locate
 
-__all__ = ["Target", "here_or_at", "resolve"]
+__all__ = ["Target", "here_or_at", "resolve", "user_path"]
 
 _SUFFIXES = (".agent", ".json")
 
@@ -43,7 +43,7 @@ def here_or_at(project: str | None, option: str | None = None) -> Path:
     if project is not None and option is not None:
         raise _twice()
     project = option if option is not None else project
-    return _path_of(locate(_path(project)) if project is not None else _current())
+    return _path_of(locate(user_path(project)) if project is not None else _current())
 
 
 def resolve(project: str | None, prompt: str | None, option: str | None = None) -> Target:
@@ -109,10 +109,16 @@ def _is_path(text: str) -> bool:
     return "/" in text or os.sep in text or text.endswith(_SUFFIXES) or os.path.lexists(text)
 
 
-def _path(text: str) -> Path:
+def user_path(text: str) -> Path:
+    """A path as a person writes it: `~` is a home, unless nobody has that name.
+
+    Example:
+        >>> user_path("~nobody-of-that-name/notes").as_posix()
+        '~nobody-of-that-name/notes'
+    """
     try:
         return Path(text).expanduser()
-    except RuntimeError:  # no such user's home
+    except RuntimeError:
         return Path(text)
 
 

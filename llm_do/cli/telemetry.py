@@ -33,7 +33,7 @@ def switch_on() -> None:
         raise UsageError("--otel needs OpenTelemetry, which isn't installed", hint=_HINT) from error
     os.environ.setdefault("OTEL_SERVICE_NAME", "llm-do")
     provider = TracerProvider(shutdown_on_exit=False)
-    for name in os.environ.get("OTEL_TRACES_EXPORTER", "otlp").split(","):
+    for name in (os.environ.get("OTEL_TRACES_EXPORTER") or "otlp").split(","):
         exporter = _exporter(name.strip())
         if exporter is not None:
             provider.add_span_processor(BatchSpanProcessor(exporter))

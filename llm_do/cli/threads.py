@@ -27,6 +27,7 @@ def list_threads(
     user: User = None,
     every_user: Annotated[bool, typer.Option("--all", help="Of every user.")] = False,
     as_json: p.AsJson = False,
+    _debug: p.Debug = False,
 ) -> int:
     """List threads, the latest first."""
     return _do(project, "list_threads", user, every_user=every_user, as_json=as_json)
@@ -42,13 +43,14 @@ def show(
     user: User = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="Messages at most, the latest.")] = 20,
     as_json: p.AsJson = False,
+    _debug: p.Debug = False,
 ) -> int:
     """Show a thread: its settings, its state, its latest messages."""
     return _do(project, "show_thread", thread, user, limit=limit, as_json=as_json)
 
 
 @app.command(cls=LeanCommand)
-def config(thread: Thread, project: p.OfProject = None, user: User = None) -> int:
+def config(thread: Thread, project: p.OfProject = None, user: User = None, _debug: p.Debug = False) -> int:
     """Print a thread's settings as JSON."""
     return _do(project, "show_config", thread, user)
 
@@ -62,6 +64,7 @@ def set_config(
     ],
     project: p.OfProject = None,
     user: User = None,
+    _debug: p.Debug = False,
 ) -> int:
     """Change a thread's settings.
 
@@ -80,6 +83,7 @@ def fork(
     project: p.OfProject = None,
     user: User = None,
     at: Annotated[int | None, typer.Option("--at", min=0, help="Keep so many messages.")] = None,
+    _debug: p.Debug = False,
 ) -> int:
     """Begin a new thread that shares another one's past."""
     return _do(project, "fork", thread, new, user, at=at)
@@ -92,6 +96,7 @@ def branch(
     user: User = None,
     at: Annotated[int | None, typer.Option("--at", min=0, help="Go back to so many messages.")] = None,
     to: Annotated[str | None, typer.Option("--to", metavar="MESSAGE", help="Go to this message or branch.")] = None,
+    _debug: p.Debug = False,
 ) -> int:
     """Go on from an earlier message. What came after it is kept as a branch. Without options, list the branches."""
     return _do(project, "branch", thread, user, at=at, to=to)
@@ -102,13 +107,14 @@ def delete(
     thread: Thread,
     project: p.OfProject = None,
     user: User = None,
+    _debug: p.Debug = False,
 ) -> int:
     """Delete a thread, its messages and the journal of its runs."""
     return _do(project, "delete", thread, user)
 
 
 @app.command(cls=LeanCommand)
-def export(thread: Thread, project: p.OfProject = None, user: User = None) -> int:
+def export(thread: Thread, project: p.OfProject = None, user: User = None, _debug: p.Debug = False) -> int:
     """Write a thread to stdout, one JSON record a line."""
     return _do(project, "export", thread, user)
 
@@ -119,9 +125,12 @@ def import_thread(
     project: p.OfProject = None,
     user: User = None,
     name: Annotated[str | None, typer.Option("--as", metavar="ID", help="Another id for the thread.")] = None,
+    _debug: p.Debug = False,
 ) -> int:
     """Read a thread that was exported. It is checked, and a thread that exists is left alone."""
-    return _do(project, "import_thread", file, user, name=name)
+    from llm_do.cli.stored import read_export
+
+    return _do(project, "import_thread", read_export(file), user, name=name, source=file)
 
 
 def _do(project: str | None, what: str, *args: Any, **options: Any) -> int:

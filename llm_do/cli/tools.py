@@ -25,7 +25,7 @@ def tools(
         Literal["text", "json"], typer.Option("--format", help="For people, or for programs with whole schemas.")
     ] = "text",
     seconds: p.ImportSeconds = p.IMPORT_SECONDS,
-    debug: p.Debug = False,  # noqa: ARG001 (who tells of errors looks for it)
+    _debug: p.Debug = False,
     no_color: p.NoColor = False,
 ) -> int:
     """List the tools that an agent's model sees.

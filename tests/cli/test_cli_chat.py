@@ -191,3 +191,24 @@ def test_on_a_wide_terminal_the_help_has_two_columns(terminal: Callable[..., Scr
     assert f"{'':24}one of these back" in screen.lines
     screen.type("\x04")
     assert screen.end() == 0
+
+
+def test_what_is_saved_is_the_conversation_as_it_is_now(project: Callable[..., Path]) -> None:
+    root = project("\n".join(f"- text: answer {number}" for number in range(5)))
+    kept = "one\ntwo\n/undo\n/save undone.md\n/thread other\n/save empty.md\nthree\n/save\tother.md\n"
+
+    said = run_many(
+        {
+            "kept": (["chat", "--thread", "t"], root, kept.encode()),
+            "later": (["chat", "--thread", "t"], root, b"/save later.md\n"),
+            "unkept": (["chat", "--no-record"], root, b"one\ntwo\n/undo\n/save unkept.md\n"),
+        }
+    )
+
+    assert [each.code for each in said.values()] == [0, 0, 0]
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in root.glob("*.md")}
+    conversation = "## system\n\nHelp.\n\n## user\n\none\n\n## assistant\n\nanswer 0\n\n"
+    assert texts["undone"] == texts["later"] == texts["unkept"] == conversation
+    assert texts["empty"] == ""
+    assert "three" in texts["other"]
+    assert "one" not in texts["other"]

@@ -117,7 +117,13 @@ def test_lists_are_folded_between_words_on_a_terminal_and_json_is_not(project: C
     run_many({"run": (["run", ".", "hello", "--thread", "t", "--approve-all"], root, b"")})
 
     shown = {}
-    for args in (["runs", "show"], ["threads", "show"], ["tools"], ["threads", "export", "t"]):
+    for args in (
+        ["runs", "show"],
+        ["threads", "show"],
+        ["tools"],
+        ["graph", "--permissions", "--no-color"],
+        ["threads", "export", "t"],
+    ):
         screen = Screen(args, root, 40)
         assert screen.end() == 0
         shown[" ".join(args)] = screen.raw

@@ -15,16 +15,18 @@ agents:
   main:
     - {text: "I ask **two**.", tools: [{name: worker, args: {input: one}}, {name: helper, args: {input: two}}]}
     - {text: "# All done\\n\\nIt is `well`.", delay: 0.2}
-  worker: [{tools: [{name: wait, args: {seconds: 0.3}}]}, {text: worked}]
-  helper: [{tools: [{name: wait, args: {seconds: 0.6}}]}, {text: helped}]
+  worker: [{tools: [{name: wait, args: {sign: first}}]}, {text: worked}]
+  helper: [{tools: [{name: wait, args: {sign: second}}]}, {text: helped}]
 """
 TOOLS = '''
 import asyncio
+from pathlib import Path
 
-async def wait(seconds: float) -> str:
-    """Wait."""
-    print(f"waiting {seconds}")
-    await asyncio.sleep(seconds)
+async def wait(sign: str) -> str:
+    """Wait for a file."""
+    print(f"waiting for {sign}")
+    while not Path(sign).exists():
+        await asyncio.sleep(0.01)
     return "slept " * 40
 
 def send(to: str, text: str = "") -> str:
@@ -61,6 +63,17 @@ def team(project: Callable[..., Path]) -> Callable[[str], Path]:
 
 
 @pytest.fixture
+def sign(tmp_path: Path) -> Callable[..., None]:
+    """Lets the tool calls go on that wait for these signs."""
+
+    def give(*names: str) -> None:
+        for name in names:
+            (tmp_path / "project" / name).touch()
+
+    return give
+
+
+@pytest.fixture
 def terminal(team: Callable[[str], Path]) -> Iterator[Callable[..., Screen]]:
     started: list[Screen] = []
 
@@ -73,19 +86,27 @@ def terminal(team: Callable[[str], Path]) -> Iterator[Callable[..., Screen]]:
         screen.close()
 
 
-def test_parallel_agents_are_a_tree_and_leave_a_transcript(terminal: Callable[..., Screen]) -> None:
+def test_parallel_agents_are_a_tree_and_leave_a_transcript(
+    terminal: Callable[..., Screen], sign: Callable[..., None]
+) -> None:
     screen = terminal(PARALLEL)
-    screen.wait("wait(seconds=0.6)")
+    screen.wait('wait(sign="second")')
+    sign("first")
     screen.wait("✓")
+    screen.wait('wait(sign="second")')
     during = screen.lines
+    sign("second")
     code = screen.end()
 
     assert code == 0
     assert any(line.startswith(("├─ worker ", "└─ helper ")) for line in during)
-    assert any("wait(seconds=0.6)  " in line and line.endswith(" s") for line in during)
+    assert any('wait(sign="second")  ' in line and line.endswith(" s") for line in during)
     shown = screen.lines
     assert shown[:2] == ["main", "I ask two."]
-    assert sorted(line for line in shown if line.startswith("waiting")) == ["waiting 0.3", "waiting 0.6"]
+    assert sorted(line for line in shown if line.startswith("waiting")) == [
+        "waiting for first",
+        "waiting for second",
+    ]
     ended = [line.split("  ")[0] for line in shown if line.startswith("✓ main/") and "wait" not in line]
     assert sorted(ended) == ["✓ main/helper", "✓ main/worker"]
     assert {"  → helped", "  → worked"} < set(shown)
@@ -95,8 +116,11 @@ def test_parallel_agents_are_a_tree_and_leave_a_transcript(terminal: Callable[..
 
 
 @pytest.mark.parametrize("columns", [40, 200])
-def test_every_line_fits_into_the_terminal(terminal: Callable[..., Screen], columns: int) -> None:
+def test_every_line_fits_into_the_terminal(
+    terminal: Callable[..., Screen], sign: Callable[..., None], columns: int
+) -> None:
     screen = terminal(PARALLEL, columns=columns)
+    sign("first", "second")
 
     assert screen.end() == 0
 
@@ -106,11 +130,12 @@ def test_every_line_fits_into_the_terminal(terminal: Callable[..., Screen], colu
     assert "It is well." in screen.lines
 
 
-def test_typing_and_resizing_do_not_break_the_tree(terminal: Callable[..., Screen]) -> None:
+def test_typing_and_resizing_do_not_break_the_tree(terminal: Callable[..., Screen], sign: Callable[..., None]) -> None:
     screen = terminal(PARALLEL)
-    screen.wait("wait(seconds=0.6)")
+    screen.wait('wait(sign="second")')
     screen.type("\n\nabc\n")
     screen.resize(60, 40)
+    sign("first", "second")
 
     assert screen.end() == 0
 
@@ -118,11 +143,14 @@ def test_typing_and_resizing_do_not_break_the_tree(terminal: Callable[..., Scree
     assert "abc" not in " ".join(screen.lines)
 
 
-def test_without_colours_or_unicode_all_is_readable(terminal: Callable[..., Screen]) -> None:
+def test_without_colours_or_unicode_all_is_readable(terminal: Callable[..., Screen], sign: Callable[..., None]) -> None:
     screen = terminal(PARALLEL, NO_COLOR="1", LANG=None, LC_ALL="C")
-    screen.wait("wait(seconds=0.6)")
+    screen.wait('wait(sign="second")')
+    sign("first")
     screen.wait("+ ")
+    screen.wait('wait(sign="second")')
     during = screen.lines
+    sign("second")
     assert screen.end() == 0
 
     assert any(line.startswith(("|- worker", "`- helper")) for line in during)
@@ -200,7 +228,7 @@ def test_the_proposed_rule_is_taken_by_enter_and_ctrl_c_ends_the_run(terminal: C
 
 
 def test_nothing_a_tool_prints_moves_the_cursor(terminal: Callable[..., Screen], team: Callable[..., Path]) -> None:
-    screen = terminal('- tools: [{name: wait, args: {seconds: 0}}]\n- text: "a\\e[2Jb"')
+    screen = terminal('- tools: [{name: wait, args: {sign: .}}]\n- text: "a\\e[2Jb"')
 
     assert screen.end() == 0
     assert "a\\x1b[2Jb" in screen.lines

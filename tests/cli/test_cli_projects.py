@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import runpy
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -19,7 +21,9 @@ def test_every_template_is_clean_and_its_own_test_passes(tmp_path: Path) -> None
     checked = run_many({name: (["check", name, "--strict"], tmp_path, b"") for name in TEMPLATES})
 
     assert {name: ended.code for name, ended in made.items()} == dict.fromkeys(TEMPLATES, 0)
-    assert {name: ended.out + ended.err for name, ended in checked.items()} == dict.fromkeys(TEMPLATES, "no errors\n")
+    assert {name: ended.out + ended.err for name, ended in checked.items()} == {
+        name: f"{name}\nno errors\n" for name in TEMPLATES
+    }
     for name in TEMPLATES:
         tests = runpy.run_path(str(tmp_path / name / "tests" / "test_project.py"))
         found = [function for key, function in tests.items() if key.startswith("test_")]
@@ -57,6 +61,32 @@ def test_the_doctor_tells_what_is_there_and_never_shows_a_key(tmp_path: Path, mo
     assert found["terminal"].status == "note"
     assert (found["state.db"].status, found["clock"].status) == ("bad", "ok")
     assert {"python", "extra local", "extra otel", "sandbox", "locale", "store", "local model"} <= set(found)
+
+
+@pytest.mark.parametrize("name", ["what?mode=rw", "a#b", "100%41", "ünder"])
+def test_the_doctor_finds_the_store_of_a_folder_with_any_name(tmp_path: Path, name: str) -> None:
+    from llm_do.ui.checkup import checkup
+
+    folder = tmp_path / name / ".llm-do"
+    folder.mkdir(parents=True)
+    with closing(sqlite3.connect(folder / "state.db")) as store:
+        store.execute("CREATE TABLE t (x)")
+        store.commit()
+
+    found = next(check for check in checkup(tmp_path / name) if check.name == "state.db")
+
+    assert (found.status, found.found[-5:]) == ("ok", "sound")
+
+
+def test_the_doctor_breaks_no_path_and_a_pipe_gets_a_line_for_each_check() -> None:
+    from llm_do.ui.checkup import Check, lines
+
+    checks = [Check("project", "ok", f"{'/folder' * 20} and more words than fit into forty columns")]
+
+    assert len(list(lines(checks))) == 1
+    broken = list(lines(checks, 40))
+    assert f"{'':8}{'/folder' * 20}" in broken
+    assert [line for line in broken if len(line) >= 40 and "/" not in line] == []
 
 
 def test_the_doctor_says_that_the_variables_model_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,8 +61,6 @@ def _hit(process: subprocess.Popen[str], root: Path, signals: list[int], mark: s
     since = time.monotonic()
     for number in signals:
         process.send_signal(number)
-        if len(signals) > 1:
-            process.stderr.readline()  # the tool call: by then the first signal has been handled
     out, _ = process.communicate(timeout=30)
     return process.returncode, out, time.monotonic() - since, root
 

@@ -110,6 +110,17 @@ def test_the_help_of_a_command_says_what_the_table_says() -> None:
         assert get_command(import_module(f"llm_do.cli.{name}").app).help
 
 
+def test_every_command_takes_the_option_that_an_error_of_ours_names() -> None:
+    from importlib import import_module
+
+    from typer.main import get_command
+
+    for name in COMMANDS:
+        command = get_command(import_module(f"llm_do.cli.{name}").app)
+        for each in getattr(command, "commands", {name: command}).values():
+            assert "--debug" in {option for param in each.params for option in param.opts}, each.name
+
+
 def test_without_arguments_the_help_goes_to_stderr() -> None:
     ended = run()
 
@@ -141,6 +152,7 @@ def test_a_broken_pipe_behind_the_help_is_quiet() -> None:
         (["run", "--output", "json", "--nonsense"], "json"),
         (["run", "--output=events"], "events"),
         (["run", "--output"], "text"),
+        (["chat", "--output", "json"], "json"),
         (["run", "--", "--output", "json"], "text"),
         (["check", "--output", "json"], "text"),
         ([], "text"),

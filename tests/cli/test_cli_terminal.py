@@ -201,3 +201,28 @@ def test_what_is_wrong_is_told_without_breaking_words_on_a_narrow_terminal(termi
     assert code == 7
     assert shown[:2] == ["error: the script answers.yaml has an", "  unknown key 'texts'; known here: text,"]
     assert shown[-2] == "provider_failed: 0 steps, 0 tokens,"
+
+
+ASKS = "---\nname: main\nmodel: script:answers.yaml\ntoolsets: [ask_user]\n---\nHelp.\n"
+
+
+@pytest.mark.parametrize(
+    ("key", "code", "told"),
+    [
+        ("\x03", 130, "(the question of main is over)"),
+        ("\x04", 0, '✗ main ask_user(question="Which?") → failed: the person gave no answer'),
+    ],
+    ids=["Ctrl-C", "Ctrl-D"],
+)
+def test_an_agents_question_that_gets_no_answer_ends_in_a_line_of_its_own(
+    project: Callable[..., Path], key: str, code: int, told: str
+) -> None:
+    root = project("- tools: [{name: ask_user, args: {question: Which?}}]\n- text: done", agent=ASKS)
+    child = Screen(["run", "x"], root, 100)
+    child.wait("answer: ")
+    child.type(key)
+
+    ended = child.end()
+    child.close()
+
+    assert (ended, told in child.lines) == (code, True), child.lines

@@ -1,0 +1,116 @@
+"""The options that a chat shares with a run: what is said first, and the form of what stdout gets."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from llm_do.cli import chat, run
+from tests.cli.cli_processes import LLM_DO, environment, forked, run_many
+
+ANSWERS = "- text: one\n- text: two\n- text: three\n"
+
+
+def test_a_chat_takes_every_option_of_a_run() -> None:
+    def options(app: object) -> set[str]:
+        return {name for param in get_command(app).params for name in param.opts}  # type: ignore[arg-type]
+
+    assert options(chat.app) - options(run.app) == {"--continue"}
+    assert options(run.app) <= options(chat.app)
+
+
+def test_json_is_an_object_a_turn_however_it_ends(project: Callable[..., Path]) -> None:
+    root = project("- text: one\n- error: {status: 400, message: bad}\n- text: three")
+    args = ["chat", ".", "first", "--output", "json", "--attach", "nosuch", "--no-record"]
+
+    ended = forked(*args, cwd=root, stdin=b"second\nthird\n/state\n")
+
+    turns = [json.loads(line) for line in ended.out.splitlines()]
+    assert [turn["status"] for turn in turns] == ["invalid", "completed", "provider_failed"]
+    assert turns[0]["errors"][0]["message"] == "can't attach 'nosuch': No such file or directory"
+    assert (turns[1]["output"], ended.code) == ("one", 7)
+    assert [line[:6] for line in ended.err.splitlines() if line[:1] not in ' {}"'] == ["error:", "error:"]
+
+
+def test_events_are_those_of_each_turn(project: Callable[..., Path]) -> None:
+    ended = forked("chat", ".", "first", "--output", "events", cwd=project(ANSWERS), stdin=b"second\n")
+
+    events = [json.loads(line) for line in ended.out.splitlines()]
+    first = [event for event in events if event["run_id"] == events[0]["run_id"]]
+    second = events[len(first) :]
+    for turn in (first, second):
+        assert [event["seq"] for event in turn] == list(range(len(turn)))
+        assert (turn[0]["type"], turn[-1]["type"]) == ("run_started", "run_finished")
+        assert len({event["run_id"] for event in turn}) == 1
+    assert (ended.code, ended.err) == (0, "")
+
+
+@pytest.mark.parametrize("first", [["said"], ["--input-json", '{"input": "said"}'], ["--field", "input=said"], []])
+def test_what_is_said_first_may_be_fields_and_is_said_with_what_is_attached(
+    project: Callable[..., Path], first: list[str]
+) -> None:
+    typed = b"again\n/undo\n/retry\n" if first else b"said\nagain\n/undo\n/retry\n"
+
+    ended = forked("chat", ".", *first, "--attach", "tools.py", "--output", "json", cwd=project(ANSWERS), stdin=typed)
+
+    turns = [json.loads(line) for line in ended.out.splitlines()]
+    asked = [[message["parts"][0]["content"] for message in turn["messages"][::2]] for turn in turns]
+    assert [len(each) for each in asked] == [1, 2, 1]
+    assert asked[0][0][0] == asked[2][0][0] == "said"
+    assert asked[0][0][1]["media_type"].startswith("text/")
+    assert asked[2][0][1] == asked[0][0][1]
+    assert asked[1][1] == "again"
+
+
+def test_a_dry_run_shows_what_would_run_and_reads_nothing(project: Callable[..., Path]) -> None:
+    root = project(ANSWERS)
+    calls = {
+        "nothing": ["chat", "--dry-run", "--output", "json"],
+        "prompt": ["chat", ".", "hi", "--dry-run", "--output", "json", "--attach", "tools.py"],
+    }
+
+    ended = run_many({name: (args, root, b"never\n") for name, args in calls.items()})
+
+    assert {name: each.code for name, each in ended.items()} == dict.fromkeys(calls, 0)
+    assert ended["nothing"].json["input"] is None
+    assert ended["prompt"].json["input"] == {"input": "hi", "attachments": ["tools.py"]}
+    assert ended["prompt"].json["agents"]["main"]["origin"] == "agent"
+    assert not (root / ".llm-do").exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["--attach", "-"], "a chat reads stdin for what is said, and --attach - names it"),
+        ([".", "hi", "--input-json", "{}"], "both a prompt and --input-json were given"),
+        (["--field", "inptu=x"], "the entry's input has no field 'inptu'"),
+        (["--frobnicate"], "No such option: --frobnicate"),
+    ],
+)
+def test_what_can_not_be_is_told_in_the_form_that_was_asked_for(
+    project: Callable[..., Path], args: list[str], said: str
+) -> None:
+    ended = forked("chat", *args, "--output", "json", cwd=project())
+
+    assert (ended.code, ended.json["status"]) == (2, "invalid")
+    assert ended.json["errors"][0]["message"].startswith(said)
+    assert ended.err.startswith(f"error: {said}")
+
+
+def test_a_reader_who_goes_away_ends_a_chat_quietly(project: Callable[..., Path]) -> None:
+    root = project(ANSWERS)
+    command = " ".join(f"'{word}'" for word in LLM_DO)
+    ended = subprocess.run(
+        ["bash", "-c", f"yes | {command} chat . hi --output events | head -1; exit ${{PIPESTATUS[1]}}"],
+        cwd=root,
+        env=environment(),
+        capture_output=True,
+        timeout=60,
+    )
+
+    assert (ended.returncode, ended.stderr) == (141, b"")

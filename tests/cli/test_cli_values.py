@@ -1,0 +1,132 @@
+"""Values on the command line that are too large, of the wrong kind, or name nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.cli_processes import forked, run_many
+
+ENTRY = """\
+from enum import Enum
+from pathlib import Path
+from typing import Literal
+from pydantic import Field, SecretStr
+from llm_do import AgentArgs
+
+
+class Size(str, Enum):
+    one = "1"
+
+
+class Order(AgentArgs):
+    code: Literal["1", "2"] = "1"
+    size: Size | None = None
+    path: Path = Path("x")
+    secret: SecretStr = SecretStr("")
+    number: int = 0
+    names: list[str] = []
+    zip_: str = Field("", alias="zip")
+    anything: object = None
+"""
+AGENT = "---\nname: main\nmodel: test\ninput_model_ref: order.py:Order\n---\nHelp.\n"
+MANIFEST = {"version": 1, "entry": {"agent": "main"}, "agent_files": ["*.agent"], "python_files": ["order.py"]}
+
+
+@pytest.fixture
+def order(project: Callable[..., Path]) -> Path:
+    return project(agent=AGENT, manifest=json.dumps(MANIFEST), **{"order.py": ENTRY})
+
+
+def test_a_field_is_json_where_its_type_takes_that_and_else_text(order: Path) -> None:
+    given = {
+        "code=2": ("code", "2"),
+        "size=1": ("size", "1"),
+        "path=123": ("path", "123"),
+        "secret=123": ("secret", "**********"),
+        "number=3": ("number", 3),
+        'names=["a"]': ("names", ["a"]),
+        "zip=007": ("zip_", "007"),
+        "anything=3": ("anything", 3),
+        "anything=NaN": ("anything", "NaN"),
+    }
+
+    ended = run_many({text: (["run", "--dry-run", "--output", "json", "--field", text], order, b"") for text in given})
+
+    for text, (name, value) in given.items():
+        assert ended[text].json["input"][name] == value, text
+
+
+def test_a_field_that_has_another_name_in_an_input_is_not_dropped_but_refused(order: Path) -> None:
+    ended = forked("run", "--field", "zip_=007", cwd=order)
+
+    assert (ended.code, ended.err) == (2, "error: the entry's input has no field 'zip_'. Did you mean 'zip'?\n")
+
+
+@pytest.mark.parametrize("given", ["foo", 5, None])
+def test_attachments_that_are_no_list_are_refused_and_not_taken_apart(
+    project: Callable[..., Path], given: object
+) -> None:
+    said = json.dumps({"input": "a", "attachments": given})
+    ended = forked("run", "--dry-run", "--input-json", said, "--attach", "tools.py", cwd=project())
+
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith(f"error: the input's attachments are {json.dumps(given)}, and --attach adds to a list.")
+
+
+def test_numbers_may_be_as_large_as_one_likes(project: Callable[..., Path]) -> None:
+    root, huge = project('- {text: "answer"}\n- {text: "again"}'), "9" * 400
+    calls = {
+        "steps": ["run", "hi", "--max-steps", huge, "--max-depth", huge, "--thread", "t"],
+        "set": ["threads", "set", "t", f"history_limit={huge}"],
+        "limited": ["run", "hi", "--thread", "t"],
+        "runs": ["runs", "list", "--limit", huge],
+        "thread": ["threads", "show", "t", "--limit", huge],
+    }
+
+    ended = run_many({name: (args, root, b"") for name, args in calls.items()})
+
+    assert {name: (each.code, each.err) for name, each in ended.items()} == dict.fromkeys(calls, (0, ""))
+    assert (ended["steps"].out, ended["limited"].out) == ("answer\n", "again\n")
+
+
+@pytest.mark.parametrize("option", ["--thread", "--user", "--entry", "--model"])
+@pytest.mark.parametrize("command", ["run", "chat"])
+def test_an_empty_name_is_refused_and_stands_for_nobody(
+    project: Callable[..., Path], command: str, option: str
+) -> None:
+    root = project()
+    ended = forked(command, ".", "hi", option, "", cwd=root)
+
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith(f"error: {option} names nothing. Leave it out ")
+    assert not (root / ".llm-do").exists()
+
+
+def test_paths_that_no_file_can_have_are_told_like_those_of_no_file(project: Callable[..., Path]) -> None:
+    root = project()
+    long, homeless = "a" * 300, "~nobody-of-that-name/x"
+    ended = run_many(
+        {path: (["run", "hi", "--attach", path], root, b"") for path in (long, homeless)}
+        | {"init": (["init", homeless], root, b"")}
+    )
+
+    assert ended[long].err == f"error: can't attach {long!r}: File name too long.\n"
+    assert ended[homeless].err == f"error: can't attach {homeless!r}: No such file or directory.\n"
+    assert (root / homeless / "project.json").exists()
+
+
+def test_what_is_said_in_a_chat_may_look_like_such_a_path(project: Callable[..., Path]) -> None:
+    root = project("- text: one\n- text: two\n- text: three")
+    said = f"hi @~nobody-of-that-name\nhi @{'a' * 300}\n/save a\0b\n/save ~nobody-of-that-name/x\nbye\n"
+
+    ended = forked("chat", cwd=root, stdin=said.encode())
+
+    assert (ended.code, ended.out) == (0, "one\ntwo\nthree\n")
+    assert ended.err.splitlines() == [
+        "error: a\\x00b can't be written: embedded null byte. Name another file.",
+        "error: ~nobody-of-that-name/x can't be written: No such file or directory. Name another file.",
+    ]
