@@ -1,12 +1,11 @@
 """`python -m benchmarks [NAME ...]`: measure and print the report.
 
 Ends with 1 when a target is missed, or a ratio is more than a tenth worse than in `results.txt`.
-
-`--save` writes what was measured into `benchmarks/results.txt`, with a description of the machine.
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import os
 import platform
@@ -16,7 +15,6 @@ from pathlib import Path
 from benchmarks.measure import read_report
 
 NAMES = ("startup", "whole_run", "in_process", "flows", "threads", "toolkits", "decide", "link", "memory")
-
 
 REPORT = Path(__file__).with_name("results.txt")
 
@@ -33,20 +31,31 @@ def describe() -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the benchmarks named, or all."""
-    wanted = [name for name in arguments if not name.startswith("-")] or NAMES
+    """Run the benchmarks named, or all.
+
+    Raises:
+        SystemExit: There is no such benchmark or option, or help was asked for.
+    """
+    parser = argparse.ArgumentParser(
+        "python -m benchmarks", description="Measure and print the report.", allow_abbrev=False
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(NAMES)}; all of them by default")
+    parser.add_argument("--save", action="store_true", help=f"write the report into benchmarks/{REPORT.name} too")
+    given = parser.parse_args(arguments)
+    if unknown := [name for name in given.names if name not in NAMES]:
+        parser.error(f"there is no {', '.join(unknown)}; there are {', '.join(NAMES)}")
     before = {figure.name: figure for figure in read_report(REPORT.read_text("utf-8"))} if REPORT.exists() else {}
     measured = dict(before)
     good = True
     print(describe())
-    for name in wanted:
+    for name in given.names or NAMES:
         for figure in importlib.import_module(f"benchmarks.{name}").main():
             known = before.get(figure.name)
             worse = figure.worse_than(known)
             good = good and figure.met and not worse
             measured[figure.name] = figure
             print(str(figure).rstrip() + (f"  WORSE, was {known.value:.3f}" if worse and known else ""), flush=True)
-    if "--save" in arguments:
+    if given.save:
         lines = [describe(), "", *(str(figure).rstrip() for figure in measured.values())]
         REPORT.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return 0 if good else 1

@@ -127,8 +127,3 @@ def _walls(name: str, ours: Any, reference: Any) -> Figure:
     """Both against the ideal, and so against each other."""
     one, other = interleaved(ours, reference, rounds=5, clock=time.perf_counter)
     return Figure(name, one / other, 1.15, detail=f"{one / IDEAL:.3f} and {other / IDEAL:.3f} of the ideal")
-
-
-if __name__ == "__main__":
-    for figure in main():
-        print(figure)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,21 +39,11 @@ def tools() -> list[Callable[..., Any]]:
     return [add, *(other(number) for number in range(7))]
 
 
-def runtime(model: str, agents: int = 0, **settings: Any) -> Runtime:
-    """A runtime over one agent with eight tools, or with so many children of a slow model."""
-    children = [
-        AgentSpec(f"child_{number}", model=f"openai-chat:slow-{model.rsplit('-', 1)[-1]}") for number in range(agents)
-    ]
-    main = AgentSpec(
-        "main",
-        model=f"openai-chat:{model}",
-        instructions="Be brief.",
-        tools=tools() if not agents else (),
-        toolsets=children,
-        max_steps=100,
-    )
-    registry = Registry({spec.name: Registered(spec.name, "agent", spec) for spec in [main, *children]})
-    return Runtime(Project(Path.cwd(), EntrySpec("agent", "main"), registry), **settings)
+def runtime(model: str) -> Runtime:
+    """A runtime over one agent with eight tools."""
+    spec = AgentSpec("main", model=f"openai-chat:{model}", instructions="Be brief.", tools=tools(), max_steps=100)
+    registry = Registry({"main": Registered("main", "agent", spec)})
+    return Runtime(Project(Path.cwd(), EntrySpec("agent", "main"), registry))
 
 
 def bare(model: str) -> Any:
@@ -85,7 +76,7 @@ def main() -> list[Figure]:
     """Measure runs without tools, tool-call round trips, approvals and many runs at once."""
     with serving() as url:
         os.environ["OPENAI_BASE_URL"], os.environ["OPENAI_API_KEY"] = url, "benchmark"
-        return [no_tools(), *round_trips(), approvals(), *many()]
+        return [no_tools(), round_trips(), approvals(), *many()]
 
 
 def no_tools() -> Figure:
@@ -96,22 +87,20 @@ def no_tools() -> Figure:
     return Figure("run in process, no tools / bare", one / other, 1.1, detail=detail)
 
 
-def round_trips() -> list[Figure]:
+def round_trips() -> Figure:
     """Ten rounds of one tool call, events heard by a subscriber."""
     ours, reference = runtime("tools-10"), bare("tools-10")
     ours.on(None, lambda _: None)
     one, other = interleaved(times(4, lambda: ours.run("x")), times(4, lambda: reference.run("x")))
     detail = f"{one / 44 * 1000:.2f} ms against {other / 44 * 1000:.2f} ms a request"
-    return [Figure("tool-call round trip / bare", one / other, 1.05, detail=detail)]
+    return Figure("tool-call round trip / bare", one / other, 1.05, detail=detail)
 
 
 def approvals() -> Figure:
     """The same with fifty rules against none."""
-    rules = {"allow": [f"tool_{number}(x=*)" for number in range(50)]}
-    spec_rules = runtime("tools-10")
-    policy, _ = build_policy(rules)
-    with_rules = Runtime(Project(Path.cwd(), spec_rules.project.entry, spec_rules.project.registry, policy=policy))
+    policy, _ = build_policy({"allow": [f"tool_{number}(x=*)" for number in range(50)]})
     without = runtime("tools-10")
+    with_rules = Runtime(replace(runtime("tools-10").project, policy=policy))
     one, other = interleaved(times(4, lambda: with_rules.run("x")), times(4, lambda: without.run("x")), rounds=9)
     return Figure("fifty rules / none", one / other, 1.03)
 

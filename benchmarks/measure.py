@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Figure", "as_a_service", "cpu_of", "environment", "interleaved", "interleaved_processes", "read_report"]
+__all__ = ["Figure", "as_a_service", "environment", "interleaved", "interleaved_processes", "python", "read_report"]
 
 NAME = 50
 """Columns of a name in the report."""
@@ -85,18 +85,14 @@ def environment() -> dict[str, str]:
     return {**kept, "PYDANTIC_AI_NO_BANNER": "1", "OPENAI_API_KEY": "benchmark"}
 
 
-def cpu_of(
-    command: Sequence[str], cwd: str | None = None, extra: dict[str, str] | None = None, *, code: int = 0
-) -> float:
+def cpu_of(command: Sequence[str], extra: dict[str, str] | None = None, *, code: int = 0) -> float:
     """Processor seconds, user and system, of a whole process.
 
     Raises:
         RuntimeError: It ended with another code than `code`.
     """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(
-        command, cwd=cwd, env={**environment(), **(extra or {})}, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(command, env={**environment(), **(extra or {})}, capture_output=True, text=True, check=False)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode != code:
         raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}: {done.stderr[-2000:]}")

@@ -1,4 +1,4 @@
-"""Writes docs/diagnostics.md: `python scripts/diagnostics.py`; `--check` only says whether it is as it should be.
+"""Writes docs/diagnostics.md: `python scripts/diagnostics.py`; `--check` only says so when it is out of date.
 
 The words come from `llm_do/spec/codes`, the examples from the corpus of wrong projects in tests/corpus, and what
 llm-do says of them from llm-do.
@@ -108,10 +108,11 @@ def _fenced(text: str, language: str = "") -> list[str]:
 def main() -> int:
     """Write the page, or compare it."""
     made = page()
-    there = TARGET.read_text(encoding="utf-8") if TARGET.exists() else ""
+    if TARGET.exists() and TARGET.read_text(encoding="utf-8") == made:
+        return 0
     if "--check" in sys.argv[1:]:
-        return 0 if made == there else 1
-    TARGET.parent.mkdir(parents=True, exist_ok=True)
+        sys.stderr.write(f"{TARGET.relative_to(ROOT)} is out of date: run python scripts/diagnostics.py\n")
+        return 1
     TARGET.write_text(made, encoding="utf-8")
     return 0
 

@@ -18,7 +18,7 @@ from typing_extensions import is_typeddict
 import llm_do
 from llm_do.errors import LlmDoError
 from scripts.pages.docstrings import Parts, parts_of
-from scripts.pages.markdown import anchor, code, fenced, joined, table
+from scripts.pages.markdown import code, fenced, headings, joined, table
 
 __all__ = ["MODULES", "Name", "names", "python"]
 
@@ -62,6 +62,7 @@ ROOMS = {
 """The titles under which the names of `llm_do` stand, by the room they come from."""
 
 _WIDTH = 100
+_LINK = re.compile(r"\(entry:([\w.]+)\)")
 
 
 @dataclass
@@ -130,7 +131,7 @@ def python() -> str:
     """The page `python.md`."""
     parts = [HEAD]
     title = ""
-    rows = [[f"[{code(each.name)}](#{anchor(each.heading)})", code(each.module), _sentence(each)] for each in names()]
+    rows = [[_link(each, each.name), code(each.module), _sentence(each)] for each in names()]
     parts += ["## Names\n", table(["name", "from", "what it is"], rows)]
     for each in names():
         mine = ROOMS[each.room] if each.module == "llm_do" else code(each.module)
@@ -138,7 +139,14 @@ def python() -> str:
             title = mine
             parts.append(f"## {title}\n")
         parts += _entry(each)
-    return "\n".join(parts)
+    page = "\n".join(parts)
+    places = dict(reversed(headings(page)))
+    return _LINK.sub(lambda found: f"(#{places[code(found[1])]})", page)
+
+
+def _link(each: Name, text: str) -> str:
+    """A link to a name's entry, whose anchor is known when the page is whole."""
+    return f"[{code(text)}](entry:{each.heading})"
 
 
 def _sentence(each: Name) -> str:
@@ -245,7 +253,7 @@ def _class_signature(name: str, kind: type) -> str:
 def _bases(kind: type) -> Iterator[str]:
     named = {id(each.value): each for each in names()}
     shown = [
-        f"[{code(base.__name__)}](#{anchor(named[id(base)].heading)})" if id(base) in named else code(base.__name__)
+        _link(named[id(base)], base.__name__) if id(base) in named else code(base.__name__)
         for base in kind.__bases__
         if base not in (object, Generic, Protocol) and not base.__name__.startswith("_")
     ]

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
-__all__ = ["HEADING", "anchor", "code", "fenced", "joined", "json_text", "prose", "table"]
+__all__ = ["FENCED", "anchor", "code", "fenced", "headings", "joined", "json_text", "prose", "table"]
 
 _WIDTH = 100
 
-HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
+FENCED = re.compile(r"^(`{3,})(?P<info>[^\n]*)\n(?P<body>.*?)^\1$", re.MULTILINE | re.DOTALL)
+"""A block of code, with what stands behind its fence."""
+
+_HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
 
 
 def anchor(heading: str) -> str:
@@ -21,6 +25,22 @@ def anchor(heading: str) -> str:
         'runtimebudget-and-so-on'
     """
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def headings(page: str) -> list[tuple[str, str]]:
+    """A page's headings, each with its anchor: a number tells later ones from the first of the same name.
+
+    Example:
+        >>> headings("# `Tool`\\n\\n# `tool`\\n")
+        [('`Tool`', 'tool'), ('`tool`', 'tool-1')]
+    """
+    seen: Counter[str] = Counter()
+    found: list[tuple[str, str]] = []
+    for heading in _HEADING.findall(FENCED.sub("", page)):
+        name = anchor(heading)
+        found.append((heading, f"{name}-{seen[name]}" if seen[name] else name))
+        seen[name] += 1
+    return found
 
 
 def code(text: str) -> str:

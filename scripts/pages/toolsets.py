@@ -15,7 +15,7 @@ from llm_do import Project
 from llm_do.policy.decide import decide
 from llm_do.policy.rules import Policy
 from llm_do.policy.values import ToolCallInfo
-from llm_do.project.builtins import BUILTINS, CONFIGURABLE
+from llm_do.project.builtins import BUILTINS, CONFIGURABLE, builtin
 from llm_do.spec.editor_schema import project_schema
 from llm_do.ui.explain import explain_data
 from llm_do.ui.toollist import tools_data
@@ -147,8 +147,6 @@ def _project(folder: Path) -> Project:
 
 
 def _summary(agents: Mapping[str, Any]) -> str:
-    from llm_do.project.builtins import builtin
-
     rows = []
     for name in sorted(BUILTINS):
         found = builtin(name)
@@ -159,8 +157,6 @@ def _summary(agents: Mapping[str, Any]) -> str:
 
 
 def _builtin(project: Project, agents: Mapping[str, Any], name: str) -> Iterator[str]:
-    from llm_do.project.builtins import builtin
-
     found = builtin(name)
     assert found is not None
     yield f"{_first_sentence(found.load().__doc__)}\n"

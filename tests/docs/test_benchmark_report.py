@@ -1,10 +1,14 @@
-"""The report of the benchmarks and its picture say the same, and each promised figure is in it."""
+"""The benchmarks' command, their report and its picture: each promised figure is in both."""
 
 from __future__ import annotations
 
+import importlib
 import runpy
 from pathlib import Path
 
+import pytest
+
+from benchmarks.__main__ import NAMES, main
 from benchmarks.measure import Figure, read_report
 
 ROOT = Path(__file__).parents[2]
@@ -64,3 +68,30 @@ def test_the_picture_is_of_the_report() -> None:
     make = runpy.run_path(str(ROOT / "docs/pictures/make.py"))
 
     assert make["plot"](REPORT) == (ROOT / "docs/pictures/benchmarks.svg").read_text(encoding="utf-8")
+
+
+def test_every_module_that_measures_is_run() -> None:
+    modules = {path.stem for path in (ROOT / "benchmarks").glob("*.py")} - {"__init__", "__main__", "measure", "server"}
+
+    assert set(NAMES) == modules
+    assert [name for name in NAMES if not callable(importlib.import_module(f"benchmarks.{name}").main)] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["--help"], 0, "--save"),
+        (["link", "memmory"], 2, "there is no memmory; there are startup, whole_run"),
+        (["--save", "nonsense"], 2, "there is no nonsense"),
+        (["--fast"], 2, "unrecognized arguments: --fast"),
+    ],
+)
+def test_what_is_no_benchmark_or_option_is_told_before_anything_is_measured(
+    arguments: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+
+    assert ended.value.code == code
+    shown = capsys.readouterr()
+    assert said in (shown.err if code else shown.out)

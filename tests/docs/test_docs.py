@@ -35,7 +35,6 @@ FENCE = re.compile(
 )
 SHELL = re.compile(r"[$`~]")
 PUNCTUATION = set("();<>|&")
-LINK = re.compile(r"(?<!!)\[[^\]]*\]\((?P<to>[^)#\s]+)")
 
 
 @dataclass(frozen=True)
@@ -139,7 +138,7 @@ def run_command(command: str, before: int = 0) -> tuple[int, str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     return done.returncode, done.stdout
@@ -151,21 +150,12 @@ def check_output(printed: str, expected: str, where: str) -> None:
     assert re.fullmatch(pattern, printed.strip(), re.DOTALL), f"{where} printed:\n{printed}\nand not:\n{expected}"
 
 
-@pytest.mark.parametrize("document", [*DOCUMENTS, *sorted((ROOT / "examples").glob("*/README.md"))], ids=named)
-def test_every_link_of_a_document_leads_to_a_file(document: Path) -> None:
-    targets = [found["to"] for found in LINK.finditer(document.read_text(encoding="utf-8"))]
-
-    assert [to for to in targets if "://" not in to and not (document.parent / to).exists()] == []
-
-
-@pytest.mark.parametrize(
-    "name", ["approvals", "calculator", "desk_team", "embedded_service", "newsroom", "support_handoff"]
-)
+@pytest.mark.parametrize("name", sorted(path.parent.name for path in ROOT.glob("examples/*/answers.yaml")))
 def test_the_commands_of_an_examples_readme_run(name: str, session: Path) -> None:
     readme = (session / "examples" / name / "README.md").read_text(encoding="utf-8")
-    commands = re.findall(r"^ {4}(llm-do .+)$", readme, re.MULTILINE)
+    commands = re.findall(r"^ {4}((?:llm-do|cp) .+)$", readme, re.MULTILINE)
 
-    assert commands
+    assert any(command.startswith("llm-do run ") for command in commands)
     for command in commands:
         if "--model" not in command:
             code, printed = run_command(command)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import configparser
 import re
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import grimp
@@ -91,3 +92,21 @@ def test_every_room_is_described() -> None:
 
 def test_importing_the_package_imports_no_room() -> None:
     assert imported()[""] == {"_lazy"}
+
+
+def test_every_place_that_the_page_names_is_in_the_code() -> None:
+    modules: dict[str, list[str]] = {}
+    for module in graph().modules:
+        for start in range(1, module.count(".") + 1):
+            modules.setdefault(module.split(".", start)[-1], []).append(module)
+    wrong: list[str] = []
+    named = 0
+    for place in set(re.findall(r"`((?:[a-z_]+\.)+\w+)`", PAGE)):
+        module, _, name = place.rpartition(".")
+        if module in modules and place not in modules:
+            named += 1
+            if not any(hasattr(import_module(each), name) for each in modules[module]):
+                wrong.append(place)
+
+    assert wrong == []
+    assert named > 10

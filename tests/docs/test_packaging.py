@@ -1,4 +1,4 @@
-"""The constraint files say what pyproject.toml says: exact versions, inside the ranges, nothing left out."""
+"""What is installed is what is written down: pyproject.toml, constraint files, README and Makefile agree."""
 
 from __future__ import annotations
 
@@ -79,3 +79,14 @@ def test_each_package_that_is_imported_is_listed_or_comes_with_one_that_is() -> 
 
 def _is_listed(by: Requirement, listed: Mapping[Any, Requirement]) -> bool:
     return by.name in listed and by.extras <= listed[by.name].extras
+
+
+def test_the_readme_shows_all_that_the_demonstration_does() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (recipe,) = re.findall(r"^demo:\n((?:\t.+\n)+)", makefile, re.MULTILINE)
+    for name, value in re.findall(r"^(PYTHON|VENV) \?= (.+)$", makefile, re.MULTILINE):
+        recipe = recipe.replace("$(BIN)", "$(VENV)/bin").replace(f"$({name})", value)
+
+    assert "".join(line.removeprefix("\t") for line in recipe.splitlines(keepends=True)) in (
+        ROOT / "README.md"
+    ).read_text(encoding="utf-8")

@@ -28,9 +28,14 @@ from scripts.pages import api, docstrings, markdown, project_files, runs, sample
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 EXAMPLE = DOCS / "reference" / "example"
-PAGES = sorted([ROOT / "README.md", *DOCS.glob("**/*.md")])
-LINK = re.compile(r"(?<!!)\[[^\]]*\]\((?P<to>[^)\s]+)\)")
-FENCED = re.compile(r"^(`{3,})(?P<info>[^\n]*)\n(?P<body>.*?)^\1$", re.MULTILINE | re.DOTALL)
+PAGES = sorted(
+    [
+        *(ROOT / name for name in ("README.md", "CHANGELOG.md", "benchmarks/README.md")),
+        *DOCS.glob("**/*.md"),
+        *ROOT.glob("examples/*/README.md"),
+    ]
+)
+LINK = re.compile(r"\[[^\]]*\]\((?P<to>[^)\s]+)\)")
 
 
 def text_of(name: str) -> str:
@@ -94,7 +99,9 @@ def test_the_example_links_without_a_finding(manifest: str, monkeypatch: pytest.
 def test_the_blocks_about_files_are_files_of_the_example() -> None:
     files = [path.read_text(encoding="utf-8") for path in EXAMPLE.iterdir() if path.suffix in (".agent", ".json")]
     blocks = [
-        found["body"] for page in ("agent-files.md", "project-json.md") for found in FENCED.finditer(text_of(page))
+        found["body"]
+        for page in ("agent-files.md", "project-json.md")
+        for found in markdown.FENCED.finditer(text_of(page))
     ]
 
     assert len(blocks) == 4
@@ -106,7 +113,7 @@ def test_an_events_section_has_its_fields_and_shows_them(kind: type[EventBase]) 
     own = {field.name for field in dataclasses.fields(kind)} - {field.name for field in dataclasses.fields(EventBase)}
     names = {{"source": "from", "target": "to"}.get(name, name) if kind.type == "handoff" else name for name in own}
     text = section("events.md", f"`{kind.type}`")
-    (shown,) = FENCED.finditer(text)
+    (shown,) = markdown.FENCED.finditer(text)
 
     assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == names
     assert set(json.loads(shown["body"])) == names | {"type"}
@@ -155,7 +162,7 @@ def test_what_a_page_imports_is_public(page: Path) -> None:
     }
     imported = [
         (module, name.strip())
-        for found in FENCED.finditer(page.read_text(encoding="utf-8"))
+        for found in markdown.FENCED.finditer(page.read_text(encoding="utf-8"))
         if found["info"].startswith("python")
         for module, names in re.findall(r"^from (llm_do[\w.]*) import ([\w, ]+)$", found["body"], re.MULTILINE)
         for name in names.split(",")
@@ -170,20 +177,21 @@ def test_the_examples_in_the_generator_run(module: ModuleType) -> None:
 
 
 def anchors(page: Path) -> set[str]:
-    text = FENCED.sub("", page.read_text(encoding="utf-8"))
-    seen: dict[str, int] = {}
-    found: set[str] = set()
-    for heading in markdown.HEADING.findall(text):
-        name = markdown.anchor(heading)
-        found.add(f"{name}-{seen[name]}" if name in seen else name)
-        seen[name] = seen.get(name, 0) + 1
-    return found
+    return {anchor for _, anchor in markdown.headings(page.read_text(encoding="utf-8"))}
+
+
+def test_each_public_name_leads_to_its_own_entry() -> None:
+    page = text_of("python.md")
+    entries = {anchor: heading for heading, anchor in markdown.headings(page)}
+    links = re.findall(r"^\| \[`\w+`\]\(#([\w-]+)\) \|", page, re.MULTILINE)
+
+    assert [entries[link] for link in links] == [f"`{each.heading}`" for each in api.names()]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_every_link_leads_somewhere(page: Path) -> None:
     wrong: list[str] = []
-    for found in LINK.finditer(FENCED.sub("", page.read_text(encoding="utf-8"))):
+    for found in LINK.finditer(markdown.FENCED.sub("", page.read_text(encoding="utf-8"))):
         path, _, part = found["to"].partition("#")
         target = page.parent / path if path else page
         if "://" not in path and (not target.exists() or (part and part not in anchors(target))):
