@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from llm_do.spec.codes import CODES
 from scripts.diagnostics import page
 
 PAGE = (Path(__file__).parents[2] / "docs" / "diagnostics.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_page_of_diagnostics_is_up_to_date() -> None:
     assert page() == PAGE, "run: python scripts/diagnostics.py"
 

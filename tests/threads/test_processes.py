@@ -28,7 +28,7 @@ def prompts(messages: list[ModelMessage]) -> list[str]:
     ("processes", "threads", "turns"),
     [
         (2, ["one"], 6),
-        (3, ["a", "b"], 3),
+        pytest.param(3, ["a", "b"], 3, marks=pytest.mark.slow),
         pytest.param(8, ["one"], 3, marks=pytest.mark.slow),
         pytest.param(3, ["a", "b", "c", "d"], 9, marks=pytest.mark.slow),
     ],
