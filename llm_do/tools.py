@@ -14,7 +14,17 @@ from llm_do._frozen import frozen
 if TYPE_CHECKING:
     from pydantic_core import CoreSchema
 
-__all__ = ["Approval", "NamedTool", "Tool", "ToolArguments", "ToolOptions", "Update", "approval_fault", "options_of", "tool"]
+__all__ = [
+    "Approval",
+    "NamedTool",
+    "Tool",
+    "ToolArguments",
+    "ToolOptions",
+    "Update",
+    "approval_fault",
+    "options_of",
+    "tool",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from itertools import islice
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -93,7 +94,31 @@ def revoke(
     return 0
 
 
-@app.command(cls=LeanCommand)
+class _OfCall(LeanCommand):
+    """A command whose words are a call's: behind the first, only long options that it has are its own."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments."""
+        flags = {name: getattr(param, "is_flag", False) for param in self.get_params(ctx) for name in param.opts}
+        own: list[str] = []
+        words: list[str] = []
+        left = iter(args)
+        for word in left:
+            if word == "--":
+                words += left
+            elif word.partition("=")[0] in flags and (word.startswith("--") or not words):
+                value = [] if "=" in word or flags[word] else [*islice(left, 1)] or None
+                if value is None:
+                    return super().parse_args(ctx, args)
+                own += [word, *value]
+            elif word.startswith("-") and not words:
+                own.append(word)
+            else:
+                words.append(word)
+        return super().parse_args(ctx, [*own, "--", *words])
+
+
+@app.command(cls=_OfCall)
 def explain(
     words: Annotated[
         list[str],
@@ -117,11 +142,12 @@ def explain(
 ) -> int:
     """Say whether a call would be allowed.
 
-    Also by which rule, and where that rule stands. Nothing is called.
+    Also by which rule, and where that rule stands. Nothing is called. Behind the tool, what is none of the long options
+    here belongs to the call, and so does all that follows `--`.
 
     \b
     Examples:
-      llm-do approvals explain shell 'git log -3'
+      llm-do approvals explain shell git log -3
       llm-do approvals explain main/writer write_file path=out/a.md content=text
       llm-do approvals explain send '{"to": "ann"}' --allow 'send(to=ann)'
     """

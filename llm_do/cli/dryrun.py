@@ -13,12 +13,13 @@ from llm_do.models import local_at_hand
 from llm_do.models.factories import registered_prefixes
 from llm_do.models.names import check_name, choose, parse_override
 from llm_do.policy.display import visible
+from llm_do.project.agents import AgentSpec
+from llm_do.project.flows import callers_by_name
 from llm_do.project.inputs import describe_input, to_input
 from llm_do.ui.errors import error_text
 
 if TYPE_CHECKING:
     from llm_do.cli.options import RunOptions
-    from llm_do.project.agents import AgentSpec
     from llm_do.project.project import Project
 
 __all__ = ["show"]
@@ -42,11 +43,12 @@ def show(project: Project, options: RunOptions, value: object, results: Results,
     """
     name = options.entry or project.entry.name
     kind = project.entry.kind if options.entry is None else _kind(project, name)
+    agents = [item for item in callers_by_name(project.registry).values() if isinstance(item, AgentSpec)]
     data: dict[str, Any] = {
         "project": str(project.manifest or project.root),
         "entry": {"kind": kind, "name": name},
         "input": _input(project, options, value, name) if needed or value is not None else None,
-        "agents": {spec.name: _agent(project, options, spec) for spec in project.registry.agents()},
+        "agents": {spec.name: _agent(project, options, spec) for spec in agents},
     }
     if options.output == "text":
         results.write("".join(f"{line}\n" for line in _lines(data)))

@@ -10,14 +10,13 @@ from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Union, cast, get_args, get_origin
 
-from pydantic import BaseModel, PrivateAttr, TypeAdapter, ValidationError
-from pydantic.errors import PydanticUserError
+from pydantic import BaseModel, PrivateAttr, TypeAdapter
 
 from llm_do._frozen import frozen
 from llm_do.cli import stdin
 from llm_do.cli.target import user_path
 from llm_do.errors import InputError, UsageError
-from llm_do.project.inputs import Attachment, PromptContent, PromptInput, describe_input, to_input
+from llm_do.project.inputs import Attachment, PromptContent, PromptInput, describe_input, input_names, to_input
 from llm_do.ui.typed import json_or_text
 
 if TYPE_CHECKING:
@@ -136,7 +135,7 @@ def need_text(project: Project, entry: str | None) -> None:
     model = entry_model(project, entry)
     if model is None or model.model_config.get("extra") in ("allow", "ignore"):
         return
-    if not any("input" in (name, info.alias) for name, info in model.model_fields.items()):
+    if "input" not in input_names(model):
         raise UsageError(
             f"a chat says text, and the entry takes {describe_input(model)}",
             hint="Name an agent with --entry, or give fields to `llm-do run` with --field.",
@@ -223,7 +222,7 @@ def _field(text: str, model: type[BaseModel] | None) -> tuple[str, Any]:
         raise UsageError(f"--field {text!r} is not NAME=VALUE", hint="Write --field NAME=VALUE.")
     info = None
     if model is not None:
-        names = _names(model)
+        names = input_names(model)
         info = names.get(name)
         if info is None and model.model_config.get("extra") != "allow":
             near = get_close_matches(name, names, 1)
@@ -237,26 +236,12 @@ def _field(text: str, model: type[BaseModel] | None) -> tuple[str, Any]:
     return name, data
 
 
-def _names(model: type[BaseModel]) -> dict[str, FieldInfo]:
-    """The fields of a model by the names that an input may have for them."""
-    config = model.model_config
-    by_name = config.get("populate_by_name") or config.get("validate_by_name")
-    names: dict[str, FieldInfo] = {}
-    for name, info in model.model_fields.items():
-        alias = info.validation_alias
-        if isinstance(alias, str):
-            names[alias] = info
-        if by_name or not isinstance(alias, str):
-            names[name] = info
-    return names
-
-
 def _fits(info: FieldInfo, value: object) -> bool:
     """Whether a field takes a value, as far as its type says."""
     kind: Any = cast("Any", Annotated)[info.annotation, info]
     try:
         TypeAdapter(kind).validate_python(value)
-    except (ValidationError, PydanticUserError):
+    except Exception:  # noqa: BLE001 - a type may be the project's own, and raise anything
         return False
     return True
 

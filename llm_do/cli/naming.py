@@ -9,6 +9,7 @@ from llm_do.cli.streams import warn
 from llm_do.errors import UsageError
 from llm_do.models.factories import registered_prefixes
 from llm_do.models.names import ModelOverride, check_name, name_fault, parse_override
+from llm_do.project.flows import every_agent
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
@@ -34,12 +35,13 @@ def named_models(values: Sequence[str], project: Project) -> ModelOverride:
     names = [override.everyone] if isinstance(override.everyone, str) else []
     for name in (*names, *override.agents.values()):
         check_name(name, registered=registered_prefixes())
+    agents = {spec.name for spec, _ in every_agent(project.registry)} if override.agents else set[str]()
     for agent in override.agents:
-        if project.registry.agent(agent) is None:
-            from llm_do.project.listing import nearest
+        if agent not in agents:
+            from llm_do.spec.words import nearest
             from llm_do.ui.errors import paragraph
 
-            hint = nearest(agent, [spec.name for spec in project.registry.agents()])
+            hint = nearest(agent, sorted(agents))
             said = f"a model is named for {agent!r}, and the project has no such agent"
             warn(paragraph(said, hint=hint, label="warning"))
     return override

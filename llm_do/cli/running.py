@@ -208,7 +208,10 @@ def tell_errors(result: RunResult, *, debug: bool) -> None:
     if result.status == "denied":
         for denial in result.denials:
             warn(paragraph(denial.reason, agent_path=denial.agent_path))
-    if result.error is not None and result.status != "interrupted":
+    # Who has sent a signal knows of it; of an interrupt that code has raised nobody does.
+    if result.error is not None and (
+        result.status != "interrupted" or isinstance(result.error.__cause__, KeyboardInterrupt)
+    ):
         warn(error_text(result.error))
 
 

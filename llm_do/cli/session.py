@@ -24,7 +24,7 @@ from llm_do.runtime.results import output_text, to_json_data
 from llm_do.runtime.runtime import Runtime
 from llm_do.ui.asking import Asker
 from llm_do.ui.display import Display, terminal_size
-from llm_do.ui.screen import can_animate, draws_lines, wants_color
+from llm_do.ui.screen import can_animate, draws_lines, in_ci, wants_color
 from llm_do.ui.terminal import find_terminal
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Session:
         self._interrupts = interrupts
         self.heard: tuple[Event, ...] = ()
         verbosity = options.verbosity
-        if verbosity == 0 and options.approve_all and os.environ.get("CI"):
+        if verbosity == 0 and options.approve_all and in_ci(os.environ):
             verbosity = 1
         self.animated = verbosity >= 0 and can_animate(os.environ)
         self.color = self.animated and wants_color(os.environ, no_color=options.no_color)

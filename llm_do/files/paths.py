@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from llm_do.files.refusals import FileRefusedError
 
-__all__ = ["WINDOWS", "fold", "shown", "split"]
+__all__ = ["WINDOWS", "fold", "outside", "shown", "split"]
 
 WINDOWS = os.name == "nt"
 
@@ -54,9 +54,7 @@ def split(path: str, roots: Sequence[str], *, windows: bool = WINDOWS) -> list[s
             text = "./" + tail.lstrip("/")
             break
     if text.startswith("/") or (windows and text[1:2] == ":"):
-        raise FileRefusedError(
-            shown(path), "it is outside the root folder", reason="outside", hint="Give a path below the root."
-        )
+        raise outside(path)
     if text.startswith("~"):
         raise FileRefusedError(
             shown(path),
@@ -87,6 +85,17 @@ def fold(name: str) -> str:
     name = unicodedata.normalize("NFC", name.casefold()).split(":", 1)[0]
     name = name.rstrip(". ") or name
     return ".git" if name == "git~1" else name
+
+
+def outside(path: str) -> FileRefusedError:
+    """The refusal of a path that leaves its root.
+
+    Args:
+        path: The path as it was asked for.
+    """
+    return FileRefusedError(
+        shown(path), "it is outside the root folder", reason="outside", hint="Give a path below the root."
+    )
 
 
 def shown(path: str, limit: int = 300) -> str:

@@ -20,7 +20,7 @@ from typing import BinaryIO
 
 from llm_do._frozen import frozen
 from llm_do.files.folders import CREATE, Folder, Kind, Named, kind_at, kind_of, must_be_regular, open_file, open_folder
-from llm_do.files.paths import shown, split
+from llm_do.files.paths import outside, shown, split
 from llm_do.files.refusals import FileRefusedError, refusal
 from llm_do.files.walk import Spot, Walk
 
@@ -54,6 +54,8 @@ class Root:
 
     Args:
         path: The folder. It is trusted: a link as the root itself is followed.
+        base: A folder above it that is there. Where the root isn't there yet, what writes makes it, as it makes
+            folders on the way to a file: link by link, and never outside the base. None makes no root.
         by_descriptor: Whether to work by directory descriptor; None is wherever the system can.
 
     Example:
@@ -69,14 +71,20 @@ class Root:
         llm_do.files.refusals.FileRefusedError: ../secret: it is outside the root folder
     """
 
-    def __init__(self, path: str | Path, *, by_descriptor: bool | None = None) -> None:
+    def __init__(self, path: str | Path, *, base: str | Path | None = None, by_descriptor: bool | None = None) -> None:
         self.path = Path(path).absolute()
+        self._base = Path(base).absolute() if base is not None and _is_below(self.path, Path(base).absolute()) else None
         self._by_descriptor = by_descriptor
+
+    @property
+    def to_come(self) -> bool:
+        """Whether the root isn't there yet, and what writes makes it."""
+        return self._base is not None and not self.path.exists()
 
     @cached_property
     def spellings(self) -> tuple[str, ...]:
         """The absolute paths under which the root is known: as given, and without links."""
-        return tuple(dict.fromkeys((str(self.path), os.path.normpath(self.path), str(self.path.resolve()))))
+        return tuple(dict.fromkeys((str(self.path), os.path.normpath(self.path), os.path.realpath(self.path))))
 
     def trail(self, path: str, *, follow: bool = True) -> tuple[str, ...]:
         """Every path below the root that `path` stands for, as written first, where it really is last.
@@ -149,6 +157,8 @@ class Root:
             FileRefusedError: It is outside, not a regular file, read-only, or the system refuses.
         """
         with self._walk(path, missing_ok=True, guard=guard) as spot, contextlib.ExitStack() as opened:
+            if spot.is_root:
+                raise FileRefusedError(shown(path), "it is a folder, not a file", reason="not_a_file")
             folder, name = _make_way(spot, opened)
             mode = _mode_to_keep(folder, name, shown(path))
             _replace(folder, name, data, mode)
@@ -189,7 +199,7 @@ class Root:
             contextlib.ExitStack() as opened,
         ):
             _must_be_file(old.folder, old.name, shown(source))
-            if not new.name or (not new.below and kind_at(new.folder, new.name) is not None):
+            if new.is_root or (not new.below and kind_at(new.folder, new.name) is not None):
                 raise FileRefusedError(
                     shown(target),
                     "there is something of that name already",
@@ -250,21 +260,67 @@ class Root:
     ) -> Generator[Spot]:
         parts = split(path, self.spellings)
         try:
-            with Walk(self._open(), path, self.spellings) as walk:
-                spot = walk.to(parts, follow=follow, missing_ok=missing_ok)
+            with contextlib.ExitStack() as opened:
+                root = self._open()
+                if root is not None:
+                    walk = opened.enter_context(Walk(root, path, self.spellings))
+                    spot = walk.to(parts, follow=follow, missing_ok=missing_ok)
+                else:
+                    spot = opened.enter_context(self._to_come(path, parts, missing_ok=missing_ok))
                 if guard is not None:
                     guard(spot.trail)
                 yield spot
         except OSError as error:
             raise refusal(shown(path), error) from error
 
-    def _open(self) -> Folder:
+    @contextlib.contextmanager
+    def _to_come(self, path: str, parts: list[str], *, missing_ok: bool) -> Generator[Spot]:
+        """A spot below a root that isn't there yet: what it lacks begins with the root."""
+        _stays(path, parts)
+        if not missing_ok or ".." in parts:
+            why = "there is no such file or folder: the root folder doesn't exist yet"
+            raise FileRefusedError(shown(path), why, reason="missing")
+        base = Root(self._base or self.path, by_descriptor=self._by_descriptor)
+        way = split(str(self.path), base.spellings)
+        folder = base._open()
+        assert folder is not None  # a root without a base is never to come
+        with Walk(folder, str(self.path), base.spellings) as walk:
+            try:
+                found = walk.to(way, follow=True, missing_ok=True)
+            except FileRefusedError as error:
+                why = f"it doesn't exist, and can't be made in {shown(str(base.path))}, {error.why}"
+                raise FileRefusedError(self._shown, why, reason=error.reason) from error
+            yield Spot(found.folder, found.name, (*found.below, *parts), ("/".join(parts) or ".",))
+
+    def _open(self) -> Folder | None:
+        """The root; None where it is to come."""
         try:
             if self._by_descriptor is None:
                 return open_folder(self.path)
             return open_folder(self.path, by_descriptor=self._by_descriptor)
+        except FileNotFoundError as error:
+            if self._base is not None:
+                return None
+            raise refusal(self._shown, error) from error
         except OSError as error:
-            raise refusal(f"the root folder {shown(str(self.path))}", error) from error
+            raise refusal(self._shown, error) from error
+
+    @property
+    def _shown(self) -> str:
+        return f"the root folder {shown(str(self.path))}"
+
+
+def _is_below(path: Path, base: Path) -> bool:
+    return Path(os.path.normpath(path)).is_relative_to(os.path.normpath(base))
+
+
+def _stays(path: str, parts: list[str]) -> None:
+    """Refuse a path that goes up from its root: where nothing is, nothing else can tell."""
+    depth = 0
+    for part in parts:
+        depth += -1 if part == ".." else 1
+        if depth < 0:
+            raise outside(path)
 
 
 def _must_be_file(folder: Folder, name: str, path: str) -> None:
@@ -290,8 +346,6 @@ def _make_way(spot: Spot, opened: contextlib.ExitStack) -> tuple[Folder, str]:
 
 
 def _mode_to_keep(folder: Folder, name: str, path: str) -> int | None:
-    if not name:
-        raise FileRefusedError(path, "it is a folder, not a file", reason="not_a_file")
     try:
         info = folder.lstat(name)
     except FileNotFoundError:

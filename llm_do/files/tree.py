@@ -22,7 +22,9 @@ from llm_do.files.root import Root
 
 __all__ = ["Found", "Tree"]
 
-_ENVIRONMENT_FILE = "pyvenv.cfg"
+_ENVIRONMENTS: tuple[tuple[str, Kind], ...] = (("pyvenv.cfg", "file"), ("conda-meta", "folder"))
+"""What tells a folder with a Python environment: Python's own kind, and conda's."""
+
 _MAX_DEPTH = 100
 _MAX_IN_FOLDER = 50_000
 _MAX_IGNORE_BYTES = 100_000
@@ -129,7 +131,7 @@ class Tree:
             yield _found(folder, entry, path)
             return
         try:
-            if kind_at(child, _ENVIRONMENT_FILE) == "file":
+            if any(kind_at(child, name) == kind for name, kind in _ENVIRONMENTS):
                 return
             yield _found(folder, entry, path)
             if depth + 1 == self.depth:

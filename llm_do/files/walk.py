@@ -8,7 +8,7 @@ from pathlib import Path
 
 from llm_do._frozen import frozen
 from llm_do.files.folders import Folder, kind_at
-from llm_do.files.paths import shown, split
+from llm_do.files.paths import outside, shown, split
 from llm_do.files.refusals import FileRefusedError
 
 __all__ = ["Spot", "Walk"]
@@ -33,6 +33,11 @@ class Spot:
     name: str
     below: tuple[str, ...]
     trail: tuple[str, ...]
+
+    @property
+    def is_root(self) -> bool:
+        """Whether it is the root itself, which has no name to be given."""
+        return self.trail[-1] == "."
 
 
 class Walk:
@@ -98,9 +103,7 @@ class Walk:
 
     def _up(self) -> None:
         if not self.names:
-            raise FileRefusedError(
-                shown(self.path), "it is outside the root folder", reason="outside", hint="Give a path below the root."
-            )
+            raise outside(self.path)
         self.stack.pop().close()
         self.names.pop()
 

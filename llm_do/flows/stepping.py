@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +10,8 @@ from llm_do.flows.passing import passed
 from llm_do.project.registry import Registered
 from llm_do.runtime.context import CallContext
 from llm_do.runtime.dispatch import call_found
+from llm_do.runtime.ends import let_through
 from llm_do.runtime.entries import raised_by
-from llm_do.runtime.hooks import RunEnds
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -49,9 +48,10 @@ async def run_step(
     try:
         given = passed(found, value, ctx)
         return await call_found(ctx, found, given, call_id, position=position, history=history, messages=messages)
-    except (LlmDoError, RunEnds, asyncio.CancelledError):
+    except LlmDoError:
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        let_through(error)
         failure = raised_by(found.name, error, ctx)
         failure.agent_path = f"{ctx.path}/{position}{found.name}"
         raise failure from error

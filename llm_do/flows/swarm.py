@@ -12,11 +12,11 @@ from llm_do.project.agents import AgentSpec
 from llm_do.project.exports import tool_name
 from llm_do.project.flow_checks import FlowFault, Spot, delegate_name, own_faults, spots_of
 from llm_do.project.flows import Aggregate, FlowMode, FlowSpec, handoff_names
-from llm_do.project.listing import nearest
 from llm_do.project.registry import NAME_PATTERN, Registered
 from llm_do.spec.codes import diagnostic
 from llm_do.spec.diagnostics import Place
 from llm_do.spec.flow_expression import FlowSyntaxError, FlowTree, Parallel, Reference, parse_flow
+from llm_do.spec.words import nearest
 
 __all__ = ["Member", "ParallelGroup", "SerialGroup", "Swarm", "SwarmNode"]
 

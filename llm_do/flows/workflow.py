@@ -15,9 +15,9 @@ from llm_do.flows.passing import own_copy
 from llm_do.flows.side_by_side import side_by_side
 from llm_do.flows.stepping import run_step
 from llm_do.project.flows import FlowSpec, member_of
+from llm_do.runtime.ends import let_through
 from llm_do.runtime.entries import raised_by
 from llm_do.runtime.flow_turn import FlowTurn
-from llm_do.runtime.hooks import RunEnds
 from llm_do.runtime.results import output_text
 from llm_do.runtime.toolcall import ENDS_RUN
 from llm_do.runtime.workers import called
@@ -164,9 +164,10 @@ class Workflow:
             )
         try:
             return await called(aggregate, outputs)
-        except (LlmDoError, RunEnds):
+        except LlmDoError:
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            let_through(error)
             raise raised_by(f"the aggregate of flow {self.flow.name!r}", error, self.ctx) from error
 
     async def _step(

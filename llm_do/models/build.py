@@ -119,7 +119,7 @@ def is_elsewhere(address: Address) -> bool:
 
 
 def make_provider(address: Address, client_for: ClientSource) -> AnyProvider:
-    """Build a provider whose SDK doesn't retry.
+    """Build a provider; whether its SDK tries again is said with each request (`llm_do.runtime.members`).
 
     Args:
         address: Its address and key.
@@ -227,7 +227,7 @@ def _google_provider(address: Address, client_for: ClientSource) -> AnyProvider:
 
 def _other_provider(address: Address, client_for: ClientSource) -> AnyProvider:
     if address.provider.startswith("gateway/"):
-        return _without_retries(infer_provider(address.provider))
+        return infer_provider(address.provider)
     provider_class = infer_provider_class(address.provider)
     accepted = inspect.signature(provider_class).parameters
     arguments: dict[str, Any] = {}
@@ -243,12 +243,4 @@ def _other_provider(address: Address, client_for: ClientSource) -> AnyProvider:
         arguments["api_key"] = address.key
     if "http_client" in accepted and address.provider not in LEGACY_HTTP:
         arguments["http_client"] = client_for(address)
-    return _without_retries(provider_class(**arguments))
-
-
-def _without_retries(provider: AnyProvider) -> AnyProvider:
-    from openai import AsyncOpenAI
-
-    if isinstance(provider.client, AsyncOpenAI):
-        provider.client.max_retries = 0
-    return provider
+    return provider_class(**arguments)

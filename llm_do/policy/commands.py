@@ -4,9 +4,9 @@ A rule that allows is read narrowly:
 
 - a bare program name is that name and neither a path to it nor a program that runs it;
 - each word matches one word, and a last `*` any number of further ones;
-- a wildcard covers no word that leaves the folder by its looks (`/x`, `~`, `..`, `file:`, also behind `=`, `@` or the
-  letters of an option: `-C..`), at an inner place no option, and nowhere an option that writes or executes
-  (`llm_do.policy.risks`): these have to be spelled.
+- a wildcard covers no word that leaves the folder by its looks (`/x`, `~`, `..`, `file:`, also behind `=`, `@`, `,`,
+  `:` or the letters of an option: `-C..`; a URL's `://` is none), at an inner place no option, and nowhere an option
+  that writes or executes (`llm_do.policy.risks`): these have to be spelled.
 
 `*` alone allows every command that could be parsed.
 
@@ -28,8 +28,10 @@ from llm_do.policy.values import Pipeline
 
 __all__ = ["CommandGlob", "Word", "is_pipeline"]
 
-_OUTSIDE = re.compile(r"(?:^|[=@]|^-[A-Za-z0-9]+)(?:[/~]|file:)", re.IGNORECASE)
-_CLIMBING = re.compile(r"(?:^|[/=@]|^-[A-Za-z0-9]+)\.\.(?:[/=@]|$)")
+_OUTSIDE = re.compile(r"(?:^|[=@,]|:(?!//)|^-[A-Za-z0-9]+)(?:[/~]|file:)", re.IGNORECASE)
+_CLIMBING = re.compile(r"(?:^|[/=@,:]|^-[A-Za-z0-9]+)\.\.(?:[/=@,:]|$)")
+_REDEFINES = re.compile(r"\b(?:alias|include(?:if)?)\..*=|=(?:alias|include(?:if)?)\.|^GIT_CONFIG", re.IGNORECASE)
+"""A setting of git that makes its subcommands mean something else."""
 _BLANKS = " \t\r\n\f\v"
 _MOST_WORDS = 1000
 _SCRIPT_WORD = re.compile(r"[^\s;|&()<>`$'\"{}=!]+")
@@ -239,7 +241,7 @@ class _View(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _views(argv: tuple[str, ...]) -> tuple[_View, ...] | None:
-    """A command, and what it may run in turn; None when that is too long to look through."""
+    """A command, and what it may run in turn; None when that is too long to look through, or can't be seen."""
     program = _program(argv[0])
     views = [_View(argv, {name: [0] for name in (program, argv[0].lower())})]
     if _runs_others(program, argv):
@@ -254,6 +256,8 @@ def _views(argv: tuple[str, ...]) -> tuple[_View, ...] | None:
         for place, word in enumerate(words):
             for name in {_program(word), word.lower()}:
                 starts.setdefault(name, []).append(place)
+        if (program == "git" or "git" in starts) and any(map(_REDEFINES.search, words)):
+            return None
         views.append(_View(tuple(words), starts))
     return tuple(views)
 

@@ -142,13 +142,16 @@ class Glob:
         return re.compile(self._expression, re.DOTALL | re.IGNORECASE)
 
     @cached_property
-    def _composed(self) -> Glob:
-        """It with letters and their marks as one character each, where Unicode has such a character."""
+    def _is_ascii(self) -> bool:
+        return all(atom.text.isascii() for atom in self.atoms)
+
+    @cached_property
+    def _one_spelling(self) -> Glob:
+        """It with its characters in the spelling that `_one_spelling` gives a text."""
         atoms: list[Atom] = []
         for is_char, run in groupby(self.atoms, lambda atom: atom.kind == "char"):
             if is_char:
-                text = unicodedata.normalize("NFC", "".join(atom.text for atom in run))
-                atoms += [Atom("char", char) for char in text]
+                atoms += [Atom("char", char) for char in _one_spelling("".join(atom.text for atom in run))]
             else:
                 atoms += run
         return Glob(tuple(atoms))
@@ -166,9 +169,9 @@ class Glob:
         """
         if self._matches(text, fold=fold):
             return True
-        if not fold or text.isascii():
+        if not fold or (self._is_ascii and text.isascii()):
             return False
-        return self._composed._matches(unicodedata.normalize("NFC", text), fold=True)
+        return self._one_spelling._matches(_one_spelling(text), fold=True)
 
     def _matches(self, text: str, *, fold: bool) -> bool:
         literal = self.literal
@@ -177,6 +180,11 @@ class Glob:
         if fold:
             return self._folded.fullmatch(text) is not None
         return self._exact.fullmatch(text) is not None
+
+
+def _one_spelling(text: str) -> str:
+    """A text without regard to case, with letters and their marks as one character where Unicode has such a one."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,8 @@ class Seen:
     Args:
         call: The call.
         targets: What arguments stand for: a path's segments, a pipeline, or None.
-        others: The segments of the other paths that arguments go by, where links are on their way.
+        others: The segments of the other paths that arguments go by, where links are on their way or only rules that
+            deny or ask look at them.
         unresolved: Whether an argument should stand for a path or a command and doesn't.
         stages: How many commands it runs, 1 for a call that isn't of commands.
     """
@@ -59,12 +60,18 @@ def see(call: ToolCallInfo | Seen) -> Seen:
             continue
         targets[name] = path_parts(path)
         if isinstance(value, tuple):
-            ways = [path_parts(way) for way in value[:-1] if isinstance(way, str)]
-            others[name] = [parts for parts in ways if parts is not None]
+            others[name] = _ways(value[:-1])
+    for name, value in call.noticed.items():
+        others.setdefault(name, _ways(value if isinstance(value, tuple) else (value,)))
     if "shell" in (call.tool, call.tool_name) and "command" in call.args:
         targets.setdefault("command", None)
     pipelines = [value for value in targets.values() if isinstance(value, tuple)]
     return Seen(call, targets, others, None in targets.values(), len(pipelines[0]) if len(pipelines) == 1 else 1)
+
+
+def _ways(trail: Sequence[object]) -> list[list[str]]:
+    ways = [path_parts(way) for way in trail if isinstance(way, str)]
+    return [parts for parts in ways if parts is not None]
 
 
 def is_unresolved(call: ToolCallInfo | Seen) -> bool:
@@ -210,6 +217,10 @@ def _touched(argument: ArgumentPattern, name: str, seen: Seen) -> bool:
         if target is None:
             return True
         return any(argument.path.matches(way, restrictive=True) for way in (target, *seen.others.get(name, ())))
+    if name in seen.call.noticed:
+        unknown = seen.call.noticed[name] is None
+        if unknown or any(argument.path.matches(way, restrictive=True) for way in seen.others[name]):
+            return True
     if name not in seen.call.args:
         return False
     texts = map(_text_of, _parts(seen.call.args[name]))

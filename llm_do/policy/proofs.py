@@ -206,7 +206,9 @@ def _example_call(pattern: Pattern, example: str) -> ToolCallInfo | None:
     for name, value in values.items():
         if kind == "command" and name in ("primary", "command"):
             resolved[name] = naive_split(value)
-        elif kind == "path" and name not in ("content", "old", "new", "pattern"):
+        elif (kind == "path" and name not in ("content", "old", "new", "pattern")) or (
+            kind == "command" and name == "cwd"
+        ):
             parts = path_parts(value)
             resolved[name] = None if parts is None or value.startswith(("/", "~")) else value
     agent = pattern.agent.sample if pattern.agent else "main"

@@ -1,5 +1,7 @@
 """What a `*` at the end of an allowed command does not cover: options that write, execute or leave the project.
 
+So are the commands that pagers and editors take behind a `+`.
+
 A table of programs, a rule for the ones that aren't in it, and the programs that run other programs.
 A rule that means such an option spells it: `shell(sort -o sorted.txt *)`.
 """
@@ -27,13 +29,13 @@ WRAPPERS = _words("""
     rbash rlwrap rr run-parts runuser schroot screen script sem setarch setlock setpriv setsid sg sh softlimit ssh
     ssh-agent sshpass start-stop-daemon stdbuf strace su su-exec sudo systemd-nspawn systemd-run taskset tcsh time
     timelimit timeout tini tmux torify torsocks toybox trickle unbuffer unshare uvx valgrind watch watchexec xargs
-    xonsh xvfb-run yash zsh
+    xonsh xterm xvfb-run yash zsh
 """)
 """Programs whose arguments are a command. No bare name's rule reaches through them."""
 
 INTERPRETERS = _words("""
-    awk bun deno ed emacs ex gawk git irb julia lua make mawk nawk node osascript perl php powershell psql python
-    python3 R Rscript ruby sed sqlite3 vi vim
+    awk bun dc deno ed emacs ex gawk git gvim irb julia lua make mariadb mawk mysql nawk node nvim osascript perl php
+    powershell psql python python3 R Rscript ruby rview rvim sed sqlite3 vi view vim vimdiff
 """)
 """Programs whose arguments can be a program: `PROGRAM *` is worth a warning."""
 
@@ -86,6 +88,7 @@ class Risk:
         bundled: Whether the first operand may be options without a dash.
         assigns: Whether an operand with `=` in it sets a variable, whose value may be run.
         words: Operands behind which a command stands.
+        plus: Whether words that begin with `+` are its own commands, which may run others.
     """
 
     exact: frozenset[str] = frozenset()
@@ -97,6 +100,7 @@ class Risk:
     bundled: bool = False
     assigns: bool = False
     words: frozenset[str] = frozenset()
+    plus: bool = False
 
 
 def _risk(
@@ -110,11 +114,19 @@ def _risk(
     bundled: bool = False,
     assigns: bool = False,
     words: str = "",
+    plus: bool = False,
 ) -> Risk:
-    return Risk(_words(exact), _words(long), short, valued, _words(safe), operands, bundled, assigns, _words(words))
+    texts = _words(safe), operands, bundled, assigns, _words(words)
+    return Risk(_words(exact), _words(long), short, valued, *texts, plus)
 
 
 _MAKE = _risk(long="directory eval file include-dir makefile", short="CEfI", assigns=True)
+_PAGER = _risk(
+    long="LOG-FILE lesskey-content lesskey-file lesskey-src log-file", short="kOo", valued="bDhjPpTtxyz", plus=True
+)
+_VI = _risk(
+    long="cmd listen remote remote-expr remote-send server startuptime", short="cEeilSsUuVWw", valued="qTt", plus=True
+)
 
 
 _HARMLESS = _words("""
@@ -124,6 +136,8 @@ _HARMLESS = _words("""
 
 RISKS: dict[str, Risk] = {
     **dict.fromkeys(_HARMLESS, Risk()),
+    **dict.fromkeys(_words("bzless bzmore less lzless more most pg xzless xzmore zless zmore zstdless"), _PAGER),
+    **dict.fromkeys(_words("ex gvim nvim rview rvim vi view vim vimdiff"), _VI),
     "git": _risk(
         exact="-c -C",
         long="config-env contents exec exec-path ext-diff git-dir no-index open-files-in-pager output "
@@ -157,6 +171,15 @@ RISKS: dict[str, Risk] = {
     "find": _risk(exact="-delete -exec -execdir -files0-from -fls -fprint -fprint0 -fprintf -ok -okdir"),
     "fd": _risk(long="exec exec-batch", short="xX"),
     "rg": _risk(long="hostname-bin pre search-zip", short="z"),
+    "emacs": _risk(
+        long="directory eval execute find-file funcall init-directory insert load script user", short="flLx"
+    ),
+    "nc": _risk(long="exec lua-exec sh-exec", short="ce"),
+    "ncat": _risk(long="exec lua-exec sh-exec", short="ce"),
+    "scp": _risk(short="DFoS", valued="ciJlPX"),
+    "sftp": _risk(short="bDFoSs", valued="BciJlPRX"),
+    "split": _risk(long="filter", valued="abClnt"),
+    "tcpdump": _risk(short="wz", valued="BCcDEFGijMrsTVy"),
     "sort": _risk(long="compress-program files0-from output temporary-directory", short="oT", valued="ktS"),
     "uniq": _risk(operands=1),
     "xxd": _risk(operands=1),
@@ -218,18 +241,19 @@ def is_risky(programs: Iterable[str], token: str) -> bool:
         token: The word.
 
     Returns:
-        True for an option that writes, executes or leaves the project.
+        True for an option that writes, executes or leaves the project, and for a `+` command of a pager or an editor.
 
     Example:
         >>> is_risky(["sort"], "-uo"), is_risky(["sort"], "--outp=x"), is_risky(["sort"], "-u")
         (True, True, False)
     """
-    if len(token) < 2:
-        return False
-    if token[0] != "-":
+    if not token.startswith("-"):
         risks = [RISKS[program] for program in programs if program in RISKS]
-        return any(token in risk.words or (risk.assigns and "=" in token) for risk in risks)
-    return any(_is_risky(RISKS.get(program), token) for program in programs)
+        return any(
+            token in risk.words or (risk.assigns and "=" in token) or (risk.plus and token.startswith("+"))
+            for risk in risks
+        )
+    return len(token) > 1 and any(_is_risky(RISKS.get(program), token) for program in programs)
 
 
 def _is_risky(risk: Risk | None, token: str) -> bool:

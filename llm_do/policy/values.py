@@ -107,6 +107,8 @@ class ToolCallInfo:
         resolved: What arguments stand for, by name, where the toolset says so. A rule matches this
             instead of the argument's text; a None in it keeps every rule from allowing the call, and what isn't
             primary (the directory of a command) has to be named by a rule that looks at arguments.
+        noticed: What more arguments stand for, for rules that deny or ask alone: the directory of a command, where
+            the command is the same in any.
     """
 
     tool_name: str
@@ -120,6 +122,7 @@ class ToolCallInfo:
     primary: str | tuple[str, ...] | None = None
     resolved: Mapping[str, Resolved] = field(default_factory=dict[str, Resolved])
     makers: tuple[str, ...] = ()
+    noticed: Mapping[str, Resolved] = field(default_factory=dict[str, Resolved])
 
 
 @frozen

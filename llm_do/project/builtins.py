@@ -180,7 +180,7 @@ def option_faults(toolset: BuiltinToolset, options: Mapping[str, Any]) -> Option
     """
     from pydantic import ValidationError
 
-    from llm_do.spec.toolset_config import CONFIG_MODELS
+    from llm_do.spec.toolset_config import CONFIG_MODELS, McpConfig, server_faults
 
     model = CONFIG_MODELS.get(str(toolset.config.get("type")))
     if model is None:
@@ -188,9 +188,15 @@ def option_faults(toolset: BuiltinToolset, options: Mapping[str, Any]) -> Option
     known = tuple(name for name in model.model_fields if name != "type")
     wrong: dict[str, str] = {}
     given = {name: value for name, value in options.items() if name in known}
+    whole = {**{name: value for name, value in toolset.config.items() if value is not None}, **given}
     try:
-        model.model_validate({**toolset.config, **given})
+        model.model_validate(whole)
     except ValidationError as error:
         for fault in error.errors(include_url=False, include_input=False):
             wrong.setdefault(str(fault["loc"][0]), fault["msg"].removeprefix("Input ").removeprefix("input "))
+    if not wrong and model is McpConfig:
+        faults = server_faults(whole)
+        wrong = {name: why for name, why in faults.items() if name in given}
+        if "url" in faults and "url" not in given and "command" in given:
+            wrong["command"] = "excludes `url`: a server has one of them"
     return Options(known, wrong)

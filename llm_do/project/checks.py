@@ -16,12 +16,13 @@ from llm_do.project.agents import AgentSpec, ToolsetRef
 from llm_do.project.build import AgentSource
 from llm_do.project.builtins import BuiltinToolset, builtin, option_faults
 from llm_do.project.inputs import PromptInput
-from llm_do.project.listing import nearest
+from llm_do.project.listing import is_inside
 from llm_do.project.machines import check_machines
 from llm_do.project.names import Names
 from llm_do.project.parameters import check_parameters
 from llm_do.spec.diagnostics import Diagnostic, Place
 from llm_do.spec.source import Loc, Node
+from llm_do.spec.words import nearest
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
@@ -120,7 +121,7 @@ def check_template(source: AgentSource, spec: AgentSpec, names: Names) -> None:
 
 
 def check_environment(configs: Mapping[str, Mapping[str, Any]], node: Node, names: Names) -> None:
-    """See that the variables which toolsets' `env` and `headers` refer to are set, and that no shell shows a secret.
+    """See that the variables which toolsets' `env` and `headers` refer to are set, and what shells let commands have.
 
     Args:
         configs: NAME to configuration.
@@ -128,8 +129,8 @@ def check_environment(configs: Mapping[str, Mapping[str, Any]], node: Node, name
         names: Takes the diagnostics.
     """
     for toolset, config in configs.items():
-        for index, name in enumerate(_shown_to_commands(config)):
-            _check_secret(name, names, node.place_of(("toolsets", toolset, "env", index)))
+        if config.get("type") == "shell":
+            _check_shell(config, names, partial(_config_place, node, toolset))
         for key in ("env", "headers"):
             if not isinstance(config.get(key), dict):
                 continue
@@ -141,16 +142,22 @@ def check_environment(configs: Mapping[str, Mapping[str, Any]], node: Node, name
                         names.fault("LD702", message, place, "set it before llm-do starts")
 
 
-def _shown_to_commands(config: Mapping[str, Any]) -> Sequence[str]:
-    """The variables that the configuration of a shell lets commands see."""
-    given = config.get("env") if config.get("type") == "shell" else None
-    return [name for name in cast("list[object]", given) if isinstance(name, str)] if isinstance(given, list) else ()
+def _check_shell(config: Mapping[str, Any], names: Names, place_of: Callable[..., Place]) -> None:
+    """See that a shell shows commands no secret, and runs them in the project."""
+    given = config.get("env")
+    for index, name in enumerate(cast("list[object]", given) if isinstance(given, list) else ()):
+        if isinstance(name, str) and is_secret(name):
+            message = f"commands would see the variable `{name}`, which looks like a secret"
+            hint = "take it out of `env`; secrets never reach a command"
+            names.fault("LD703", message, place_of("env", index), hint)
+    cwd = config.get("cwd")
+    if isinstance(cwd, str) and "\0" not in cwd and names.root is not None and not is_inside(names.root, cwd):
+        message = f"commands would run in `{cwd}`, which is outside the project"
+        names.fault("LD207", message, place_of("cwd"), "name a folder of the project: commands run nowhere else")
 
 
-def _check_secret(name: str, names: Names, place: Place) -> None:
-    if is_secret(name):
-        message = f"commands would see the variable `{name}`, which looks like a secret"
-        names.fault("LD703", message, place, "take it out of `env`; secrets never reach a command")
+def _config_place(node: Node, toolset: str, *inner: str | int) -> Place:
+    return node.place_of(("toolsets", toolset, *inner))
 
 
 def _check_options(ref: ToolsetRef, names: Names, place_of: Callable[..., Place], told: Sequence[Diagnostic]) -> None:
@@ -171,10 +178,8 @@ def _check_options(ref: ToolsetRef, names: Names, place_of: Callable[..., Place]
             names.fault("LD404", f"{what} `{ref.name}` takes no `{option}`", place_of(option), hint)
         elif config is not None and option in config.wrong:
             names.fault("LD404", f"{what} `{ref.name}`: `{option}` {config.wrong[option]}", place_of(option))
-    if isinstance(toolset, BuiltinToolset):
-        given = {"type": toolset.config.get("type"), "env": ref.options.get("env")}
-        for index, name in enumerate(_shown_to_commands(given)):
-            _check_secret(name, names, place_of("env", index))
+    if isinstance(toolset, BuiltinToolset) and toolset.config.get("type") == "shell":
+        _check_shell(ref.options, names, place_of)
 
 
 def _option_place(source: AgentSource, loc: Loc, *inner: str | int) -> Place:

@@ -20,6 +20,7 @@ from llm_do.project.python_files import LoadedFile, run_user_code
 from llm_do.project.registry import NAME_PATTERN, Kind
 from llm_do.spec.codes import diagnostic
 from llm_do.spec.diagnostics import Diagnostic, Place
+from llm_do.spec.words import article
 from llm_do.tools import options_of
 
 __all__ = ["Export", "accepts", "accepts_keywords", "is_toolset", "read_exports", "shown_name", "tool_name"]
@@ -68,7 +69,7 @@ class _Collector:
         if not _NAME.match(name) or name.endswith("\n"):
             self.fault(
                 "LD209",
-                f"{name!r} can't be the name of {_article(kind)}",
+                f"{name!r} can't be the name of {article(kind)}",
                 place,
                 "use a letter or _, then up to 63 letters, digits, _ and -",
             )
@@ -127,7 +128,8 @@ def tool_name(value: object) -> str | None:
         >>> tool_name(add)
         'add'
     """
-    for name in (options_of(value).name, _own_name(value), getattr(value, "__name__", None)):
+    said = getattr(value, "name", None) if _is_tool_object(value) else options_of(value).name
+    for name in (said, getattr(value, "__name__", None)):
         if isinstance(name, str) and name and name != "<lambda>":
             return name
     return None
@@ -136,10 +138,6 @@ def tool_name(value: object) -> str | None:
 def shown_name(value: object) -> str:
     """What messages call a tool: by its name, else by what it is."""
     return tool_name(value) or str(getattr(value, "__name__", type(value).__name__))
-
-
-def _own_name(value: object) -> object:
-    return getattr(value, "name", None) if _is_tool_object(value) else None
 
 
 def _read_lists(file: LoadedFile, collector: _Collector) -> None:
@@ -369,9 +367,5 @@ def _describe(value: object) -> str:
     if inspect.isclass(value):
         return f"the class {value.__name__}"
     if isinstance(value, str | int | float | bool | None):
-        return repr(value) if len(repr(value)) <= 40 else _article(type(value).__name__)
-    return _article(type(value).__name__)
-
-
-def _article(noun: str) -> str:
-    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
+        return repr(value) if len(repr(value)) <= 40 else article(type(value).__name__)
+    return article(type(value).__name__)

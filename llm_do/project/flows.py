@@ -26,6 +26,7 @@ __all__ = [
     "FlowMode",
     "FlowSpec",
     "StepOutline",
+    "callers_by_name",
     "every_agent",
     "every_caller",
     "handoff_names",
@@ -149,6 +150,18 @@ def every_agent(names: Mapping[str, Registered]) -> list[tuple[AgentSpec, Place 
         ['writer', 'editor', 'critic']
     """
     return [(item, place) for item, place in every_caller(names) if isinstance(item, AgentSpec)]
+
+
+def callers_by_name(names: Mapping[str, Registered]) -> dict[str, AgentSpec | FlowSpec]:
+    """Every agent and flow of a project by its name, as `every_caller` finds it; the first of those that share one.
+
+    Args:
+        names: Every name of the project.
+    """
+    found: dict[str, AgentSpec | FlowSpec] = {}
+    for item, _ in every_caller(names):
+        found.setdefault(item.name, item)
+    return found
 
 
 def every_caller(names: Mapping[str, Registered]) -> list[tuple[AgentSpec | FlowSpec, Place | None]]:

@@ -5,19 +5,29 @@ Attachments are named here and read by the runtime, which knows what a model may
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from llm_do._frozen import frozen
 from llm_do.errors import InputError
 
 if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
     from pydantic_ai.messages import UserContent
 
-__all__ = ["AgentArgs", "AnyInput", "Attachment", "PromptContent", "PromptInput", "describe_input", "to_input"]
+__all__ = [
+    "AgentArgs",
+    "AnyInput",
+    "Attachment",
+    "PromptContent",
+    "PromptInput",
+    "describe_input",
+    "input_names",
+    "to_input",
+]
 
 
 @frozen
@@ -112,7 +122,7 @@ def to_input(model: type[BaseModel], value: object) -> BaseModel:
             for fault in error.errors(include_url=False, include_input=False)
         )
         how = f"It takes {describe_input(model)}"
-        if isinstance(value, str) and "input" not in model.model_fields:
+        if isinstance(value, str) and "input" not in input_names(model):
             how += "; on the command line, give them with --field NAME=VALUE"
         raise InputError(f"input does not fit {model.__name__}: {faults}", hint=f"{how}.") from error
 
@@ -128,5 +138,30 @@ def describe_input(model: type[BaseModel]) -> str:
     for name, info in model.model_fields.items():
         kind = info.annotation
         shown = getattr(kind, "__name__", str(kind)) if not getattr(kind, "__args__", None) else str(kind)
-        parts.append(f"{name}: {shown}" + ("" if info.is_required() else " (optional)"))
+        known = next(iter(_names(name, info, model)), name)
+        parts.append(f"{known}: {shown}" + ("" if info.is_required() else " (optional)"))
     return ", ".join(parts) or "nothing"
+
+
+def input_names(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The fields of a model by the names that an input may have for them.
+
+    Args:
+        model: The input model.
+
+    Example:
+        >>> list(input_names(PromptInput))
+        ['input', 'attachments']
+    """
+    return {known: info for name, info in model.model_fields.items() for known in _names(name, info, model)}
+
+
+def _names(name: str, info: FieldInfo, model: type[BaseModel]) -> Iterator[str]:
+    """The names of a field in an input, the one to be shown first; none where it is only found inside of something."""
+    config = model.model_config
+    by_alias, alias = config.get("validate_by_alias") is not False, info.validation_alias
+    for choice in alias.choices if isinstance(alias, AliasChoices) else [alias]:
+        if by_alias and isinstance(choice, str):
+            yield choice
+    if alias is None or not by_alias or config.get("populate_by_name") or config.get("validate_by_name"):
+        yield name

@@ -51,7 +51,7 @@ def link_agent(text: str, path: Path, root: Path, registry: Registry) -> AgentSp
     found = list(parsed.diagnostics)
     if parsed.value is None or source.failed:
         raise _error(found)
-    names = Names(taken=dict(registry))
+    names = Names(taken=dict(registry), root=root)
     references = References(root, PythonFiles(), [])
     spec = agent_spec(source, parsed.value, references)
     place = spec.place or Place(label)

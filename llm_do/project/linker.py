@@ -142,7 +142,7 @@ class _Linked:
     def __post_init__(self) -> None:
         manifest = self.files.manifest
         dollars = manifest is not None and manifest.runtime.budget.cost_usd is not None
-        self.names = Names(_broken(self.files, self.python), dollars=dollars)
+        self.names = Names(_broken(self.files, self.python), root=self.files.root, dollars=dollars)
         patterns = manifest.python_files if manifest is not None else []
         self.references = References(self.files.root, self.python, self.files.python_labels, patterns)
         self.inventory = Inventory(self.names.taken)
@@ -252,8 +252,8 @@ def _check_functions(linked: _Linked) -> None:
     listed = {name for spec, _ in every_agent(taken) for name in names_listed(spec)}
     space = linked.python.space
     items = [item for item in taken.values() if item.kind == "tool" and item.name in exported | listed]
-    items += given_tools(every_agent(taken), items)
-    check_functions(linked.inventory, items, linked.names, space.public if space is not None else str)
+    given = given_tools(every_agent(taken), items)
+    check_functions(linked.inventory, items, given, linked.names, space.public if space is not None else str)
 
 
 def _check_agents(linked: _Linked) -> None:

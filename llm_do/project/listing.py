@@ -5,7 +5,6 @@ Reading the files is done elsewhere.
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
 import os
 import re
@@ -15,8 +14,9 @@ from pathlib import Path
 
 from llm_do.spec.codes import diagnostic
 from llm_do.spec.diagnostics import Diagnostic, Place
+from llm_do.spec.words import nearest
 
-__all__ = ["label_of", "list_files", "nearest", "stay_inside"]
+__all__ = ["is_inside", "label_of", "list_files", "stay_inside"]
 
 _MAGIC = re.compile(r"[*?\[]")
 
@@ -67,6 +67,16 @@ def stay_inside(root: Path, path: str, place: Place) -> tuple[Path | None, Diagn
     return whole, None
 
 
+def is_inside(root: Path, path: str) -> bool:
+    """Whether a path that is relative to the project's folder stays in it, with every link on its way.
+
+    Args:
+        root: The project's folder.
+        path: The path; it need not exist.
+    """
+    return _below(Path(os.path.realpath(root)), os.path.realpath(root / path))
+
+
 def label_of(root: Path, path: Path) -> str:
     """How a file is named in diagnostics: relative to the root, with what isn't UTF-8 escaped."""
     text = str(path)
@@ -74,17 +84,6 @@ def label_of(root: Path, path: Path) -> str:
     text = text[len(prefix) :] if text.startswith(prefix) else text
     text = text.replace(os.sep, "/")
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
-
-
-def nearest(name: str, among: Sequence[str]) -> str | None:
-    """A hint that names what is most like `name`, None when nothing is.
-
-    Example:
-        >>> nearest("serach", ["search", "write"])
-        'did you mean `search`?'
-    """
-    close = difflib.get_close_matches(name, among, n=1)
-    return f"did you mean `{close[0]}`?" if close else None
 
 
 def _normal(pattern: str) -> list[str] | None:

@@ -17,11 +17,11 @@ from llm_do.project.definitions import definition_of
 from llm_do.project.flows import every_agent
 from llm_do.project.gates import Gate, analyse
 from llm_do.project.inventory import Inventory, KnownTool
-from llm_do.project.listing import nearest
 from llm_do.project.tool_checks import reason
 from llm_do.project.tools import gated_toolset
 from llm_do.spec.codes import diagnostic
 from llm_do.spec.diagnostics import Diagnostic, Place
+from llm_do.spec.words import nearest
 from llm_do.tools import ToolOptions, options_of
 
 if TYPE_CHECKING:

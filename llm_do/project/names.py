@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from llm_do._frozen import frozen
 from llm_do.project.builtins import BUILTINS
-from llm_do.project.listing import nearest
 from llm_do.project.registry import Kind, Registered
 from llm_do.spec.codes import diagnostic
 from llm_do.spec.diagnostics import Diagnostic, Place
+from llm_do.spec.words import article, nearest
 
 __all__ = ["Broken", "Names"]
 
@@ -55,6 +56,7 @@ class Names:
         refused: Names that something was to have and couldn't; that is told once.
         functions: Functions of the project's Python files, exported or not, each with its file.
         toolsets: Toolsets bound to a name there, exported or not.
+        root: The project's folder.
         dollars: The project has a budget in US dollars, so that every model's price must be known.
     """
 
@@ -64,6 +66,7 @@ class Names:
     refused: set[str] = field(default_factory=set[str])
     functions: dict[str, str] = field(default_factory=dict[str, str])
     toolsets: dict[str, str] = field(default_factory=dict[str, str])
+    root: Path | None = None
     dollars: bool = False
     _proposed: int = 0
 
@@ -97,7 +100,7 @@ class Names:
             return None
         if found is not None:
             hint = f"list it under {_HOW[found.kind]}" if what in ("a tool", "a toolset") else None
-            self.fault("LD204", f"`{name}` is {_article(found.kind)}, not {what}", place, hint)
+            self.fault("LD204", f"`{name}` is {article(found.kind)}, not {what}", place, hint)
         elif "toolset" in kinds and name in BUILTINS:
             return None
         elif name in BUILTINS:
@@ -123,10 +126,6 @@ class Names:
         fitting = [item.name for item in self.taken.values() if item.kind in kinds]
         builtins = list(BUILTINS) if "toolset" in kinds else []
         return nearest(name, [*fitting, *builtins]) or nearest(name, list(self.taken))
-
-
-def _article(noun: str) -> str:
-    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
 def _noun(what: str) -> str:

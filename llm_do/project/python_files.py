@@ -140,8 +140,8 @@ def load_python_files(root: Path, paths: Sequence[Path], watch: Watch | None = N
         for path in paths:
             if watch is not None:
                 watch.begin(label_of(root, path))
-            _load(space, path, result)
-        _try_again(space, paths, result)
+            _load(space, path, result, alone=watch is not None)
+        _try_again(space, paths, result, alone=watch is not None)
     if watch is not None:
         watch.begin("")
     result.facts = {label_of(root, Path(file)): facts for file, facts in space.facts.items()}
@@ -149,16 +149,17 @@ def load_python_files(root: Path, paths: Sequence[Path], watch: Watch | None = N
     return result
 
 
-def _load(space: ModuleSpace, path: Path, result: PythonFiles) -> None:
+def _load(space: ModuleSpace, path: Path, result: PythonFiles, *, alone: bool) -> None:
     label = label_of(space.root, path)
     name = space.module_name(path)
     try:
         with run_user_code():
             module = importlib.import_module(name)
             namespace = dict(vars(module))
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # noqa: BLE001 - a module may raise anything, `SystemExit` too
+    except BaseException as error:
+        # A module may raise anything, `SystemExit` too. An interruption is a person's only where they can reach it.
+        if isinstance(error, KeyboardInterrupt) and not alone:
+            raise
         result.failed.add(label)
         found = explain(error, space, label)
         if found not in result.diagnostics:
@@ -168,7 +169,7 @@ def _load(space: ModuleSpace, path: Path, result: PythonFiles) -> None:
     result.files.append(LoadedFile(path, label, space.public(name), name, namespace, facts))
 
 
-def _try_again(space: ModuleSpace, paths: Sequence[Path], result: PythonFiles) -> None:
+def _try_again(space: ModuleSpace, paths: Sequence[Path], result: PythonFiles, *, alone: bool) -> None:
     """Import files that import each other in the other order, in which it may work."""
     failed = [
         file
@@ -183,7 +184,7 @@ def _try_again(space: ModuleSpace, paths: Sequence[Path], result: PythonFiles) -
     result.failed -= labels
     result.diagnostics = [item for item in result.diagnostics if item.file not in labels]
     for path in reversed([path for path in paths if str(path) in failed]):
-        _load(space, path, result)
+        _load(space, path, result, alone=alone)
     result.files.sort(key=lambda file: file.path)
 
 

@@ -151,10 +151,13 @@ def _list(files: ProjectFiles) -> list[Path]:
 
 
 def _implied(located: Located) -> tuple[list[tuple[str, Place]], list[tuple[str, Place]]]:
-    names = sorted(path.name for path in located.root.iterdir() if not os.path.isdir(path))
+    # A folder may hold very many files: only those with a fitting name are looked at.
+    names = sorted(path.name for path in located.root.iterdir() if path.name.endswith(".agent"))
     named = located.agent_file.name if located.agent_file is not None else None
-    agents = [name for name in names if name.endswith(".agent") and (not name.startswith(".") or name == named)]
-    python = [name for name in _IMPLIED_PYTHON if name in names]
+    agents = [
+        name for name in names if (not name.startswith(".") or name == named) and not os.path.isdir(located.root / name)
+    ]
+    python = [name for name in _IMPLIED_PYTHON if os.path.lexists(path := located.root / name) and not path.is_dir()]
     return [(name, Place(name)) for name in agents], [(name, Place(name)) for name in python]
 
 

@@ -14,10 +14,10 @@ from typing import Any, cast
 
 from llm_do.project.exports import accepts, accepts_keywords
 from llm_do.project.inputs import AgentArgs
-from llm_do.project.listing import nearest
 from llm_do.project.python_files import LoadedFile, PythonFiles, run_user_code
 from llm_do.spec.codes import diagnostic
 from llm_do.spec.diagnostics import Diagnostic, Place
+from llm_do.spec.words import nearest
 
 __all__ = ["References"]
 

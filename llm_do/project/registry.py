@@ -5,7 +5,6 @@ Filling it from files is the linker's business (`llm_do.project.linker`).
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
@@ -13,6 +12,7 @@ from llm_do._frozen import frozen
 from llm_do.project.agents import AgentSpec
 from llm_do.spec.diagnostics import Place
 from llm_do.spec.fields import NAME_PATTERN
+from llm_do.spec.words import close_to
 
 __all__ = ["NAME_PATTERN", "Kind", "Registered", "Registry"]
 
@@ -76,8 +76,7 @@ class Registry(Mapping[str, Registered]):
 
     def nearest(self, name: str) -> str | None:
         """The registered name most like `name`, for "did you mean"."""
-        close = difflib.get_close_matches(name, self._names, n=1)
-        return close[0] if close else None
+        return close_to(name, self._names)
 
     def extended(self, more: Mapping[str, Registered]) -> Registry:
         """A registry that has `more` besides; a name both have is `more`'s."""

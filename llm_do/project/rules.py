@@ -14,12 +14,13 @@ from llm_do.policy.pattern import PatternError, parse_pattern
 from llm_do.policy.proofs import broad, proofs
 from llm_do.policy.rules import Policy, Rule, RuleFault, build_policy
 from llm_do.project.build import runtime_settings
+from llm_do.project.flows import every_agent
 from llm_do.project.inventory import AgentTools, Inventory, KnownTool
-from llm_do.project.listing import nearest
 from llm_do.project.names import Names
 from llm_do.project.rights import detours
 from llm_do.spec.diagnostics import Place
 from llm_do.spec.toolset_config import ShellConfig
+from llm_do.spec.words import nearest
 
 if TYPE_CHECKING:
     from llm_do.project.project import EntrySpec, Project
@@ -150,7 +151,7 @@ def idle(text: str, project: Project) -> str | None:
     except PatternError:
         return None
     inventory = Inventory(project.registry)
-    every = [inventory.of(spec) for spec in project.registry.agents()]
+    every = [inventory.of(spec) for spec, _ in every_agent(project.registry)]
     tools = [tool for own in every for tool in own.tools]
     literal = rule.pattern.tool.literal
     if literal is None or literal.startswith(_GIVEN) or any(own.open for own in every):

@@ -13,12 +13,12 @@ from llm_do.errors import LlmDoError
 from llm_do.project.agents import AgentSpec
 from llm_do.project.exports import shown_name
 from llm_do.project.inventory import AgentTools, Inventory, KnownTool, Origin
-from llm_do.project.listing import nearest
 from llm_do.project.names import Names
 from llm_do.project.provider_limits import MOST_TOOLS, families, refusals
 from llm_do.project.registry import NAME_PATTERN, Registered
 from llm_do.project.tools import MadeTool, approval_said, properties_of
 from llm_do.spec.diagnostics import Place
+from llm_do.spec.words import nearest
 from llm_do.tools import approval_fault
 
 __all__ = ["check_functions", "check_limits", "check_together", "given_tools", "reason"]
@@ -65,18 +65,25 @@ def given_tools(agents: Iterable[tuple[AgentSpec, Place | None]], known: Iterabl
 
 
 def check_functions(
-    inventory: Inventory, items: Iterable[Registered], names: Names, public: Callable[[str], str]
+    inventory: Inventory,
+    items: Iterable[Registered],
+    given: Iterable[Registered],
+    names: Names,
+    public: Callable[[str], str],
 ) -> None:
     """See that a tool can be made of functions and tool objects, and that what they declare is there.
 
     Args:
         inventory: Makes the tools.
         items: The functions and objects.
+        given: Those that have only the names they give themselves.
         names: Takes the diagnostics.
         public: Writes the internal names of modules in a text as their author knows them.
     """
     for item in items:
         _check_function(inventory.made(item.value, item.name), item, names, public)
+    for item in given:
+        _check_function(inventory.made(item.value), item, names, public)
 
 
 def _check_function(made: MadeTool | Exception, item: Registered, names: Names, public: Callable[[str], str]) -> None:

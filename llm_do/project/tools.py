@@ -10,12 +10,12 @@ from __future__ import annotations
 import copy
 import json
 import sys
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, cast
 
 from llm_do._frozen import frozen
+from llm_do._unsaid import leave_unsaid
 from llm_do.errors import ToolkitError, UsageError
 from llm_do.tools import NamedTool, Tool, ToolOptions, approval_fault, options_of
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "APPROVAL_KEY",
+    "APPROVAL_WORDS",
     "UNCHECKED",
     "MadeTool",
     "approval_config",
@@ -47,6 +48,9 @@ UNCHECKED = frozenset({"any", "dict[str,any]"})
 
 APPROVAL_KEY = "__llm_do_approval__"
 """The attribute of a toolset under which `set_toolset_approval_config` keeps what was said."""
+
+APPROVAL_WORDS = ("pre_approved", "approval_required", "blocked")
+"""What can be said of a tool there, each True or False."""
 
 
 @frozen
@@ -103,7 +107,7 @@ def make_schema(item: Callable[..., Any] | PydanticTool[Any] | Tool | NamedTool,
         unchecked = made.function_schema.validator.title in UNCHECKED  # pyright: ignore[reportAttributeAccessIssue]
     elif isinstance(item, Tool):
         options = options_of(item)
-        own: object = item.name
+        own = cast("object", item.name)
         if name is None and not (isinstance(own, str) and own):
             # PydanticAI would call it `execute`.
             raise UsageError(
@@ -139,7 +143,7 @@ def tool_of(
     from pydantic_ai import Tool as PydanticTool
 
     # PydanticAI warns of what it can make no schema of, such as an iterator that is returned.
-    warnings.filterwarnings("ignore", "Could not generate return schema for", UserWarning)
+    leave_unsaid("Could not generate return schema for", UserWarning)
     return PydanticTool(function, takes_ctx=takes_ctx, name=name, description=description)
 
 

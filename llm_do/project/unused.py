@@ -10,14 +10,14 @@ from collections.abc import Iterable, Mapping
 
 from llm_do.project.agents import AgentSpec, ToolsetRef
 from llm_do.project.exports import Export
-from llm_do.project.flows import FlowSpec
+from llm_do.project.flows import FlowSpec, every_caller
 from llm_do.project.positions import Facts
 from llm_do.project.python_files import LoadedFile, PythonFiles
 from llm_do.project.registry import Registered
 from llm_do.spec.codes import diagnostic
 from llm_do.spec.diagnostics import Diagnostic, Place
 
-__all__ = ["find_unused", "names_in_flow", "names_listed", "reachable"]
+__all__ = ["find_unused", "names_listed"]
 
 
 def names_listed(spec: AgentSpec) -> list[str]:
@@ -31,18 +31,16 @@ def names_listed(spec: AgentSpec) -> list[str]:
     return names
 
 
-def names_in_flow(flow: FlowSpec) -> list[str]:
-    """Every name that a flow refers to, and those that the agents list which code has given it."""
-    names = list(flow.names())
-    for member in flow.members.values():
-        if isinstance(member, AgentSpec):
-            names += names_listed(member)
-        elif isinstance(member, FlowSpec):
-            names += names_in_flow(member)
+def _names_used(caller: AgentSpec | FlowSpec) -> list[str]:
+    """Every name that an agent lists or a flow runs, and those of the agents and flows that code has given it."""
+    kind = "flow" if isinstance(caller, FlowSpec) else "agent"
+    names: list[str] = []
+    for item, _ in every_caller({caller.name: Registered(caller.name, kind, caller)}):
+        names += item.names() if isinstance(item, FlowSpec) else names_listed(item)
     return names
 
 
-def reachable(start: Iterable[str], callers: Mapping[str, AgentSpec | FlowSpec]) -> set[str]:
+def _reachable(start: Iterable[str], callers: Mapping[str, AgentSpec | FlowSpec]) -> set[str]:
     """The agents and flows that can be reached from some names, through what agents list and flows run."""
     seen: set[str] = set()
     waiting = list(start)
@@ -50,8 +48,7 @@ def reachable(start: Iterable[str], callers: Mapping[str, AgentSpec | FlowSpec])
         name = waiting.pop()
         if name in callers and name not in seen:
             seen.add(name)
-            caller = callers[name]
-            waiting.extend(names_in_flow(caller) if isinstance(caller, FlowSpec) else names_listed(caller))
+            waiting.extend(_names_used(callers[name]))
     return seen
 
 
@@ -63,7 +60,7 @@ def find_unused(
     used_files: set[str],
     configured: Mapping[str, Place],
 ) -> list[Diagnostic]:
-    """Warn of agents that can't be reached, Python files that do nothing, and toolsets that nobody lists.
+    """Warn of agents and flows that can't be reached, Python files that do nothing, and toolsets that nobody lists.
 
     Args:
         entry: Name of the entry agent or flow, None for a function.
@@ -77,22 +74,12 @@ def find_unused(
     anything = any(facts.calls_anything for facts in python.facts.values())
     mentioned = set[str]().union(*(facts.strings for facts in python.facts.values()))
     flows: dict[str, FlowSpec] = {name: item.value for name, item in registered.items() if item.kind == "flow"}
-    listed = {name for spec in agents.values() for name in names_listed(spec)}
-    listed |= {name for flow in flows.values() for name in names_in_flow(flow)} | ({entry} if entry else set())
+    callers: Mapping[str, AgentSpec | FlowSpec] = {**agents, **flows}
+    listed = {name for caller in callers.values() for name in _names_used(caller)} | ({entry} if entry else set[str]())
     found: list[Diagnostic] = []
     if not anything:
-        callers = {**agents, **flows}
-        reached = reachable([*([entry] if entry else []), *(callers.keys() & mentioned)], callers)
-        found += [
-            diagnostic(
-                "LD801",
-                f"nothing reaches the agent `{name}`",
-                registered[name].place or Place(""),
-                "list it in another agent's `toolsets`, or remove it",
-            )
-            for name in agents
-            if name not in reached
-        ]
+        start = [*([entry] if entry else []), *(callers.keys() & mentioned)]
+        found += [_unreached(registered[name]) for name in _tops(start, callers)]
     found += _unused_files(python, exports, used_files, listed, anything)
     found += [
         diagnostic("LD803", f"no agent lists the toolset `{name}`", place, "list it in an agent's `toolsets`")
@@ -100,6 +87,26 @@ def find_unused(
         if name not in listed and name not in mentioned and not anything
     ]
     return found
+
+
+def _tops(start: Iterable[str], callers: Mapping[str, AgentSpec | FlowSpec]) -> list[str]:
+    """The agents and flows that nothing reaches; of a flow's members, and what they reach, only the flow."""
+    reached = _reachable(start, callers)
+    lost = [name for name, caller in callers.items() if isinstance(caller, FlowSpec) and name not in reached]
+    below = {name: _reachable([name], callers) for name in lost}
+    inner = {inner for name in lost for inner in below[name] if inner != name}
+    found: list[str] = []
+    for name in sorted(lost, key=inner.__contains__):  # those inside of others only where they are in a circle
+        if name not in reached:
+            found.append(name)
+            reached |= below[name]
+    return [*found, *(name for name in callers if name not in reached)]
+
+
+def _unreached(item: Registered) -> Diagnostic:
+    message = f"nothing reaches the {item.kind} `{item.name}`"
+    hint = f"list it in {'another' if item.kind == 'agent' else 'an'} agent's `toolsets`, or remove it"
+    return diagnostic("LD801", message, item.place or Place(""), hint)
 
 
 def _unused_files(

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias, TypeGuard, get_args
 from llm_do._frozen import frozen
 from llm_do.errors import error_text
 from llm_do.policy.values import Decision, ToolCallInfo
-from llm_do.runtime.loops import being_cancelled
+from llm_do.runtime.ends import let_through
 
 __all__ = [
     "Answer",
@@ -199,11 +199,8 @@ class Broker:
             request = await question.request()
             try:
                 answer = await _called(self.callback, request)
-            except (KeyboardInterrupt, GeneratorExit):
-                raise
-            except BaseException as error:  # whatever a callback raises, nobody has allowed the call
-                if isinstance(error, asyncio.CancelledError) and being_cancelled():
-                    raise
+            except BaseException as error:  # noqa: BLE001 (whatever a callback raises, nobody has allowed the call)
+                let_through(error)
                 return ApprovalDecision("deny", note=f"asking failed: {error_text(error)}")
             if _is_answer(answer):
                 question.keep(answer)

@@ -20,9 +20,9 @@ from llm_do.policy.rules import Rule
 from llm_do.policy.values import CALLS, Decision, ToolCallInfo, Verdict
 from llm_do.runtime import answers
 from llm_do.runtime.approvals import ApprovalDecision, ApprovalRequest, Question
+from llm_do.runtime.ends import let_through
 from llm_do.runtime.events import ApprovalRequestedEvent, ApprovalResolvedEvent
-from llm_do.runtime.judging import judged, resolved, stricter, told
-from llm_do.runtime.loops import being_cancelled
+from llm_do.runtime.judging import judged, noticed, resolved, stricter, told
 from llm_do.runtime.results import ApprovalRecord, as_mapping
 from llm_do.runtime.telling import emit
 from llm_do.runtime.workers import called
@@ -83,7 +83,8 @@ async def approve(
         if not waits:
             return decision
         data = args if _plain(args) else as_mapping(args)
-        if call_digest(_info(ctx, call.tool_name, traits, data)) == bound:
+        again = _info(ctx, call.tool_name, traits, data)
+        if call_digest(again) == bound and again.noticed == info.noticed:
             if decision.source in ANSWERED:
                 _grant(ctx, call, data, decision)
             return decision
@@ -137,6 +138,7 @@ def call_info(
         kind=traits.kind,
         primary=traits.primary,
         resolved=resolved(traits, data),
+        noticed=noticed(traits, data),
     )
 
 
@@ -187,11 +189,8 @@ async def _ask_function(
     try:
         async with asyncio.timeout(POLICY_SECONDS):
             said: object = await called(function, info)
-    except (KeyboardInterrupt, GeneratorExit):
-        raise
-    except BaseException as error:  # a policy that fails must fail closed
-        if isinstance(error, asyncio.CancelledError) and being_cancelled():
-            raise
+    except BaseException as error:  # noqa: BLE001 (a policy that fails must fail closed)
+        let_through(error)
         warn(f"the policy function failed on {info.tool_name}, which rejects the call: {error_text(error)}")
         return "reject"
     if said is None or said in ("approve", "reject", "prompt"):

@@ -284,7 +284,8 @@ class AgentBuilder:
                 continue
             tools = self._gated(spec, ref, toolset, machines) or fixed_tools(toolset)
             if tools is None:
-                if isinstance(toolset, ServerToolset) and ref.prefix is None:
+                if isinstance(toolset, ServerToolset):
+                    toolset = toolset.under(ref.prefix)
                     ref = replace(ref, prefix=toolset.prefix)
                 live.append(_selected(StampedToolset(toolset, ref.name), ref))
                 listed.add(toolset, ref)

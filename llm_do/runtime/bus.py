@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from llm_do._frozen import frozen
+from llm_do.runtime.subscribers import Undisturbed
 
 __all__ = ["EventBus", "RuntimeEvent"]
 
@@ -63,9 +64,7 @@ class EventBus:
     async def emit(self, name: str, **data: object) -> None:
         """Call every subscriber of `name` with `data`, one after the other."""
         for callback in list(self._subscribers.get(name, ())):
-            try:
+            with Undisturbed(log, "a subscriber of %r failed", name):
                 result = callback(**data)
                 if inspect.isawaitable(result):
                     await result
-            except Exception:
-                log.exception("a subscriber of %r failed", name)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from llm_do._frozen import frozen
 from llm_do.errors import EntryError, InputError, LlmDoError, Status, error_text
+from llm_do.runtime.ends import RunEnds
 from llm_do.runtime.events import CallFinishedEvent, CallStartedEvent
 from llm_do.runtime.gating import Gating
-from llm_do.runtime.hooks import Hooks, RunEnds
+from llm_do.runtime.hooks import Hooks
 from llm_do.runtime.limits import LoopGuard, Reservation
 from llm_do.runtime.results import CallRecord, ErrorRecord, Usage, to_json_data
 from llm_do.runtime.telling import OpenToolCall, emit, record_tool

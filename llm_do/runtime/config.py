@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from llm_do._frozen import frozen
 from llm_do.errors import UsageError
@@ -62,8 +62,11 @@ class RuntimeConfig:
     def __post_init__(self) -> None:
         # Text is a sequence of texts to Python: its letters, taken for patterns, would deny nothing.
         for name in ("allow", "deny"):
-            given = getattr(self, name)
-            object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
+            given: object = getattr(self, name)
+            patterns = _listed(given)
+            if not all(isinstance(each, str) for each in patterns):
+                raise UsageError(f"{name} must be patterns of calls, each a text, not {given!r}")
+            object.__setattr__(self, name, patterns)
 
     @property
     def tell_denials(self) -> bool:
@@ -114,7 +117,20 @@ def session_config(project: Project, config: RuntimeConfig | None, **changes: An
     return config
 
 
-_LEAST = {"max_depth": 1, "max_steps": 1, "max_retries": 0, "loop_threshold": 0}
+def _listed(given: object) -> tuple[object, ...]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        return (given,)
+    return tuple(cast("Iterable[object]", given))
+
+
+_LEAST = {
+    "max_depth": 1,
+    "max_steps": 1,
+    "max_retries": 0,
+    "loop_threshold": 0,
+    "max_concurrency": 1,
+    "max_result_bytes": 1,
+}
 """The limits that are counts, each with the least that it may be: what a manifest may say."""
 
 
@@ -123,9 +139,10 @@ def _check_limits(given: Mapping[str, Any]) -> None:
         value = given.get(name, least)
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise UsageError(f"{name} must be a whole number, {least} or more, not {value!r}")
-    seconds = given.get("run_timeout", 1)
-    if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not seconds > 0:
-        raise UsageError(f"run_timeout must be a number of seconds above 0, not {seconds!r}")
+    for name in ("run_timeout", "tool_timeout"):
+        seconds = given.get(name, 1)
+        if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not seconds > 0:
+            raise UsageError(f"{name} must be a number of seconds above 0, not {seconds!r}")
 
 
 def patterns_of(texts: Sequence[str], option: str) -> tuple[Pattern, ...]:

@@ -11,8 +11,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from llm_do.errors import AbortedError, PermissionDeniedError, ToolFailedError
+from llm_do.runtime.ends import RunEnds
 from llm_do.runtime.events import WarningEvent
-from llm_do.runtime.hooks import RunEnds
+from llm_do.runtime.results import WarningRecord
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
@@ -153,6 +154,9 @@ class CallContext:
 
     def _warn(self, message: str) -> None:
         if not self.frame.cancelled.is_set():
+            record = WarningRecord(message, self.path or None)
+            if record not in self.run.warnings:
+                self.run.warnings.append(record)
             self.run.emit(WarningEvent, self.frame.config, message=message)
 
 

@@ -20,6 +20,7 @@ from llm_do.project.registry import Registered
 from llm_do.runtime.call import CallFrame, CallScope
 from llm_do.runtime.chains import Chain
 from llm_do.runtime.context import CURRENT_CALL, CallContext
+from llm_do.runtime.ends import let_through
 from llm_do.runtime.flow_turn import FlowTurn, run_flow
 from llm_do.runtime.generators import ALL, drained
 from llm_do.runtime.nested import enter
@@ -113,9 +114,11 @@ async def call_found(
             hint="Call an agent, a flow or an exported function; list a toolset in an agent.",
             agent_path=ctx.path,
         )
-    except LlmDoError as error:
-        # One that kept the call from beginning is no other record's; the caller may go on without it.
-        ctx.run.note_error(error, ctx.path)
+    except BaseException as error:
+        let_through(error)
+        if isinstance(error, LlmDoError):
+            # One that kept the call from beginning is no other record's; the caller may go on without it.
+            ctx.run.note_error(error, ctx.path)
         raise
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -15,9 +14,9 @@ from llm_do.project.inputs import AnyInput, PromptInput, describe_input, to_inpu
 from llm_do.runtime.call import CallScope, input_data
 from llm_do.runtime.chains import Chain, find_target
 from llm_do.runtime.context import CURRENT_CALL, CallContext
+from llm_do.runtime.ends import let_through
 from llm_do.runtime.flow_turn import FlowTurn, run_flow
 from llm_do.runtime.generators import ALL, drained
-from llm_do.runtime.hooks import RunEnds
 from llm_do.runtime.places import project_place
 from llm_do.runtime.workers import called
 
@@ -187,11 +186,10 @@ class FunctionEntry:
             async with CallScope(ctx, nested=False) as scope:
                 try:
                     output = await drained(await called(self.function, input, ctx), ALL)
-                except (LlmDoError, RunEnds):
-                    raise
-                except (KeyboardInterrupt, GeneratorExit, asyncio.CancelledError):
+                except LlmDoError:
                     raise
                 except BaseException as error:
+                    let_through(error)
                     raise raised_by(self.name, error, ctx) from error
                 return scope.returns(output)
         finally:
@@ -231,11 +229,10 @@ class NamedEntry:
         said_in_text = given.keys() == {"input"} and isinstance(given["input"], str)
         try:
             return await ctx.call(self.name, given["input"] if said_in_text else given)
-        except (LlmDoError, RunEnds):
-            raise
-        except (KeyboardInterrupt, GeneratorExit, asyncio.CancelledError):
+        except LlmDoError:
             raise
         except BaseException as error:
+            let_through(error)
             raise raised_by(self.name, error, ctx) from error
 
 

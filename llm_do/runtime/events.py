@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, get_args
 
 from llm_do._frozen import frozen
 from llm_do._lazy import lazy_exports
+from llm_do.runtime.subscribers import Undisturbed
 
 if TYPE_CHECKING:
     from llm_do.runtime.bus import RuntimeEvent as RuntimeEvent
@@ -389,12 +390,8 @@ class Subscription:
             return
         if self.thread is not None and thread_id != self.thread:
             return
-        try:
+        with Undisturbed(log, "an event subscriber failed on %s", event.type):
             self.callback(event)
-        except (KeyboardInterrupt, GeneratorExit):
-            raise
-        except BaseException:  # no subscriber's `sys.exit()` is the run's
-            log.exception("an event subscriber failed on %s", event.type)
 
 
 if not TYPE_CHECKING:  # a type checker that saw it would take any name for one of this module's

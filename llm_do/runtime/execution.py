@@ -21,9 +21,9 @@ from llm_do.errors import (
 )
 from llm_do.runtime.call import CallConfig, CallFrame, status_of
 from llm_do.runtime.context import CallContext
-from llm_do.runtime.entries import AgentEntry, Entry, FlowEntry, NamedEntry, entry_for
+from llm_do.runtime.ends import RunEnds, let_through
+from llm_do.runtime.entries import AgentEntry, Entry, FlowEntry, NamedEntry, entry_for, raised_by
 from llm_do.runtime.events import Event, RetryEvent, RunFailedEvent, RunFinishedEvent, RunStartedEvent
-from llm_do.runtime.hooks import RunEnds
 from llm_do.runtime.loops import end_tasks
 from llm_do.runtime.null_model import NULL_MODEL
 from llm_do.runtime.recording import toolkit_states
@@ -158,11 +158,11 @@ class Execution:
         try:
             output = task.result()
             self.run.goes_on()
-        except KeyboardInterrupt:
-            raise
         except RunEnds as ends:
             return None, ends.error
         except asyncio.CancelledError as cancelled:
+            if not task.cancelling():
+                return None, raised_by(entry.name, cancelled, ctx)
             error = RunInterruptedError("the run was interrupted", agent_path=ctx.path)
             error.__cause__ = cancelled
             return None, error
@@ -172,14 +172,13 @@ class Execution:
 
     async def _timed(self, entry: Entry, value: Any, ctx: CallContext) -> Any:
         limit = self.runtime.config.settings.run_timeout
-        if limit is None:
-            return await entry.run(value, ctx)
         timer = asyncio.timeout(limit)
         try:
             async with timer:
                 return await entry.run(value, ctx)
-        except TimeoutError as error:
-            if not timer.expired():
+        except BaseException as error:
+            let_through(error)
+            if not isinstance(error, TimeoutError) or not timer.expired():
                 raise
             raise RunTimeoutError(
                 f"the run took longer than {limit:g} s", hint="Raise `runtime.run_timeout` or --timeout."
@@ -252,6 +251,7 @@ class Execution:
             errors=run.errors,
             denials=run.denials,
             approvals=run.approvals,
+            warnings=run.warnings,
             execution_context=ExecutionContext(tuple(messages), entry.active if goes_on else None, dict(run.toolkits)),
             error=error,
         )

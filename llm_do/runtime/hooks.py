@@ -7,7 +7,6 @@ raises that is no `Exception` (`SystemExit`, a breakdown of a library in another
 
 from __future__ import annotations
 
-import asyncio
 import enum
 import inspect
 from collections.abc import Callable, Iterator, Sequence
@@ -15,10 +14,10 @@ from pathlib import Path, PurePath
 from types import CodeType, TracebackType
 
 from llm_do.errors import HookError, RunError, error_text
-from llm_do.runtime.loops import being_cancelled
+from llm_do.runtime.ends import RunEnds, let_through
 from llm_do.runtime.places import project_place
 
-__all__ = ["HookAbort", "HookPoint", "Hooks", "RunEnds"]
+__all__ = ["HookAbort", "HookPoint", "Hooks"]
 
 
 class HookPoint(enum.StrEnum):
@@ -38,14 +37,6 @@ class HookPoint(enum.StrEnum):
     """Before a call is decided about: `agent, tool_name, arguments`."""
     POST_TOOL_CALL = "post_tool_call"
     """After it ran: `agent, tool_name, result`."""
-
-
-class RunEnds(BaseException):
-    """Carries what ends the whole run to its root, through code that catches every `Exception`."""
-
-    def __init__(self, error: Exception) -> None:
-        super().__init__(error_text(error))
-        self.error = error
 
 
 class HookAbort(RunEnds):
@@ -96,11 +87,8 @@ class Hooks:
             except Exception as error:
                 _say_where(error, function, point)
                 raise HookAbort(error) from error
-            except (RunEnds, KeyboardInterrupt, GeneratorExit):
-                raise
-            except BaseException as error:  # libraries in other languages raise more than exceptions
-                if isinstance(error, asyncio.CancelledError) and being_cancelled():
-                    raise
+            except BaseException as error:  # noqa: BLE001 (libraries in other languages raise more)
+                let_through(error)
                 told = self._told(error, function, point)
                 raise HookAbort(told) from told
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from llm_do.errors import error_text
 from llm_do.policy.values import Resolved, ToolCallInfo, Verdict
-from llm_do.runtime.loops import being_cancelled
+from llm_do.runtime.ends import let_through
 from llm_do.runtime.traits import ToolTraits
 from llm_do.runtime.workers import in_worker
 
-__all__ = ["judged", "resolved", "stricter", "told"]
+__all__ = ["judged", "noticed", "resolved", "stricter", "told"]
 
 TELLING_SECONDS = 10.0
 """How long a toolset may take for a text; other questions wait meanwhile."""
@@ -21,13 +21,23 @@ TELLING_SECONDS = 10.0
 
 def resolved(traits: ToolTraits, data: Mapping[str, Any]) -> Mapping[str, Resolved]:
     """What the arguments stand for; arguments that can't be resolved are None, which no rule allows."""
-    if traits.resolve is None:
+    return _looked_up(traits.resolve, data)
+
+
+def noticed(traits: ToolTraits, data: Mapping[str, Any]) -> Mapping[str, Resolved]:
+    """What more of them stand for, for rules that deny or ask; None matches each of these."""
+    return _looked_up(traits.notice, data)
+
+
+def _looked_up(
+    function: Callable[[Mapping[str, Any]], Mapping[str, Resolved]] | None, data: Mapping[str, Any]
+) -> Mapping[str, Resolved]:
+    if function is None:
         return {}
     try:
-        return traits.resolve(data)
-    except (KeyboardInterrupt, GeneratorExit):
-        raise
-    except BaseException:  # noqa: BLE001 (a toolset that fails must not widen what is allowed)
+        return function(data)
+    except BaseException as error:  # noqa: BLE001 (a toolset that fails must not widen what is allowed)
+        let_through(error)
         return dict.fromkeys(data)
 
 
@@ -37,9 +47,8 @@ def judged(traits: ToolTraits, info: ToolCallInfo) -> Verdict | None:
         return None
     try:
         return traits.verdict(info)
-    except (KeyboardInterrupt, GeneratorExit):
-        raise
     except BaseException as error:  # noqa: BLE001 (what fails must fail closed)
+        let_through(error)
         return Verdict("deny", f"its toolset failed to judge the call, {error_text(error)}")
 
 
@@ -63,9 +72,6 @@ async def told(function: Callable[[Mapping[str, Any]], str | None] | None, data:
         async with asyncio.timeout(TELLING_SECONDS):
             text = await in_worker(function, data)
         return text if text is None else str(text)
-    except (KeyboardInterrupt, GeneratorExit):
-        raise
-    except BaseException as error:
-        if isinstance(error, asyncio.CancelledError) and being_cancelled():
-            raise
+    except BaseException as error:  # noqa: BLE001 (the question is asked without its text)
+        let_through(error)
         return f"({error_text(error)})"

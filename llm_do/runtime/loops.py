@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, wait
+from contextlib import suppress
 from contextvars import copy_context
 from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
@@ -36,7 +37,10 @@ class PerLoop(Generic[T]):
 
 def being_cancelled() -> bool:
     """Whether this task is being cancelled; else a `CancelledError` is only that of something it has waited for."""
-    task = asyncio.current_task()
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # no loop runs in this thread
+        return False
     return task is not None and task.cancelling() > 0
 
 
@@ -89,14 +93,17 @@ def run_blocking(begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
             done.set_exception(error)
 
     context = copy_context()
-    threading.Thread(target=lambda: context.run(work), name="llm-do-run", daemon=True).start()
+    thread = threading.Thread(target=lambda: context.run(work), name="llm-do-run", daemon=True)
     try:
+        thread.start()
         return done.result()
     except KeyboardInterrupt:
         if not done.done():
             given_up.set()
             for loop, task in running:
                 if task is not None:
-                    loop.call_soon_threadsafe(task.cancel)
-            wait([done])
+                    with suppress(RuntimeError):  # its loop has been closed since
+                        loop.call_soon_threadsafe(task.cancel)
+            if running or thread.is_alive():  # else it has not begun, and never will
+                wait([done])
         raise

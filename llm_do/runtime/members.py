@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pydantic_ai.exceptions import UnsupportedSettingWarning
 from pydantic_ai.models import Model
 from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings, merge_model_settings
+
+from llm_do._unsaid import leave_unsaid
 
 __all__ = ["members", "sent_once"]
 
@@ -33,17 +36,21 @@ def sent_once(model: Model, settings: ModelSettings | None) -> ModelSettings | N
         settings: What it is sent besides.
 
     Returns:
-        The settings; themselves where the library wouldn't try again, or doesn't know that setting and would warn.
+        The settings; themselves where no library would try again that can be told not to.
     """
     parts = members(model)
-    if any("max_retries" in part.unsupported_settings for part in parts):
+    told = [part for part in parts if "max_retries" not in part.unsupported_settings]
+    if not any(map(_may_retry, told)) and not (told and (settings or {}).get("max_retries")):
         return settings
-    if any(map(_may_retry, parts)) or (settings or {}).get("max_retries"):
-        return merge_model_settings(settings, ModelSettings(max_retries=0))
-    return settings
+    if len(told) < len(parts):
+        # The models of a list are all sent the same; nobody has asked for what one of them would say it doesn't know.
+        leave_unsaid("The `max_retries` setting is not supported", UnsupportedSettingWarning)
+    return merge_model_settings(settings, ModelSettings(max_retries=0))
 
 
 def _may_retry(model: Model) -> bool:
+    if (model.settings or {}).get("max_retries"):
+        return True
     provider = model.provider
     # Clients of OpenAI's, Anthropic's and Groq's kind say it, others don't.
     return provider is not None and getattr(provider.client, "max_retries", None) != 0

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from pydantic_ai.models import Model
 
+from llm_do.errors import ModelUnavailableError
 from llm_do.models.listing import local_at_hand
 from llm_do.models.names import ModelOverride, choose
 from llm_do.runtime.requests import EngineModel
@@ -22,28 +23,51 @@ if TYPE_CHECKING:
 __all__ = ["model_for"]
 
 
-def model_for(runtime: Runtime, built: BuiltAgent, of_thread: str | Sequence[str] | None = None) -> Model:
+def model_for(
+    runtime: Runtime,
+    built: BuiltAgent,
+    of_thread: str | Sequence[str] | None = None,
+    thread_id: str | None = None,
+) -> Model:
     """The model an agent asks, wrapped so that its requests pass through the run.
 
     Args:
         runtime: The session.
         built: The agent.
         of_thread: What its thread says, which goes before what the agent's file says.
+        thread_id: The thread, for errors.
 
     Raises:
         ModelUnavailableError: It can't be had.
     """
-    spec, config, project = built.spec, runtime.config, runtime.project
-    own = spec.model if of_thread is None else of_thread
+    spec, config = built.spec, runtime.config
+    own = of_thread or spec.model
     model = config.model if isinstance(config.model, Model) and spec.name not in config.models else own
     if isinstance(model, Model):
         return EngineModel(model)
+    override = ModelOverride(_names(config.model), config.models)
+    try:
+        return _by_name(runtime, built, model, override)
+    except ModelUnavailableError as error:
+        if not of_thread or override.of(spec.name):
+            raise
+        change = "change the thread's setting: llm-do threads set THREAD model=PROVIDER:NAME"
+        raise ModelUnavailableError(
+            f"the model that the thread {thread_id!r} is set to can't be had: {error.message}",
+            hint=f"{error.hint}; or {change}" if error.hint else change,
+        ) from error
+
+
+def _by_name(
+    runtime: Runtime, built: BuiltAgent, model: str | Sequence[str] | None, override: ModelOverride
+) -> EngineModel:
+    spec, config, project = built.spec, runtime.config, runtime.project
     file = spec.place.file if spec.place else None
     choice = choose(
         spec.name,
         model,
         environ=os.environ,
-        override=ModelOverride(_names(config.model), config.models),
+        override=override,
         manifest=None if isinstance(project.model, Model) else project.model,
         compatible=spec.compatible_models,
         local_at_hand=local_at_hand,

@@ -76,7 +76,7 @@ def agent_context(
             depth=config.depth,
             call_id=config.call_id,
             parent_call_id=config.parent_call_id,
-            model=_model(runtime, built, config.path, thread.model),
+            model=_model(runtime, built, config.path, thread.model, ctx.run.thread_id),
             active_toolsets=built.toolsets,
             agent=spec,
             max_steps=_first_said(runtime.config.max_steps, spec.max_steps, settings.max_steps),
@@ -91,10 +91,12 @@ def agent_context(
     return CallContext(runtime, ctx.run, frame, ctx)
 
 
-def _model(runtime: Runtime, built: BuiltAgent, path: str, of_thread: str | Sequence[str] | None) -> Model:
+def _model(
+    runtime: Runtime, built: BuiltAgent, path: str, of_thread: str | Sequence[str] | None, thread_id: str | None
+) -> Model:
     """The model that an agent asks; an error says which call wanted it."""
     try:
-        return model_for(runtime, built, of_thread)
+        return model_for(runtime, built, of_thread, thread_id)
     except ModelUnavailableError as error:
         error.agent_path = path
         raise

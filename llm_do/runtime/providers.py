@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from llm_do._frozen import frozen
 from llm_do.errors import error_text
-from llm_do.runtime.hooks import RunEnds
-from llm_do.runtime.loops import being_cancelled
+from llm_do.runtime.ends import let_through
 from llm_do.runtime.places import project_place
 from llm_do.runtime.workers import called
 
@@ -59,11 +58,8 @@ class ContextProvider:
             async with timer:
                 said = await called(self.function, ctx)
             return str(said) if said else None
-        except (RunEnds, KeyboardInterrupt, GeneratorExit):
-            raise
-        except BaseException as error:  # what it would have added is an addition only
-            if isinstance(error, asyncio.CancelledError) and being_cancelled():
-                raise
+        except BaseException as error:  # noqa: BLE001 (what it would have added is an addition only)
+            let_through(error)
             if isinstance(error, TimeoutError) and timer.expired():
                 took = f"took longer than {self.time_limit:g} s; going on without it"
                 ctx.warn(f"the context provider {self.label} {took}")

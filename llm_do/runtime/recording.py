@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
+from llm_do.errors import UsageError
 from llm_do.project.threads import ThreadConfig
 
 if TYPE_CHECKING:
@@ -28,12 +29,34 @@ __all__ = [
     "ThreadConfig",
     "ThreadView",
     "UserView",
+    "check_id",
     "recorder_of",
     "toolkit_states",
 ]
 
 AgentState: TypeAlias = Any
 """What a thread or a user keeps between runs: any JSON, an object unless something else is put there."""
+
+
+def check_id(what: Literal["thread", "user"], id: str | None) -> None:
+    """See that something can be kept under an id.
+
+    Args:
+        what: What the id is one of.
+        id: The id; None is none.
+
+    Raises:
+        UsageError: It is empty, or no text.
+
+    Example:
+        >>> check_id("thread", "42")
+        >>> check_id("thread", None)
+    """
+    if id is None or (isinstance(id, str) and id.strip()):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return
+    fault = "is empty" if isinstance(id, str) else f"is no text, but {id!r}"  # pyright: ignore[reportUnnecessaryIsInstance]
+    without = "a run without a thread" if what == "thread" else "what is nobody's in particular"
+    raise UsageError(f"the {what}'s id {fault}", hint=f"Give the {what}'s id, or None for {without}.")
 
 
 @dataclass(slots=True, eq=False)

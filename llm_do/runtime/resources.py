@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, Self, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from pydantic_ai.toolsets import AbstractToolset
@@ -65,3 +66,15 @@ class ServerToolset(AbstractToolset[Any]):
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
+
+    def under(self, prefix: str | None) -> Self:
+        """The same tools under the prefix that an agent names: what it makes of their names may depend on it.
+
+        Args:
+            prefix: The agent's; None takes its own.
+        """
+        if prefix is None or prefix == self.prefix:
+            return self
+        other = copy.copy(self)
+        other.prefix = prefix
+        return other

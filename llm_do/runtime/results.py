@@ -27,6 +27,7 @@ __all__ = [
     "ExecutionContext",
     "RunResult",
     "Usage",
+    "WarningRecord",
     "as_mapping",
     "messages_data",
     "output_text",
@@ -120,6 +121,23 @@ class ErrorRecord:
         if self.line is not None:
             data["line"] = self.line
         return data
+
+
+@frozen
+class WarningRecord:
+    """What whoever reads the result should know, though it didn't end the run: a server that is missing, and its like.
+
+    Args:
+        message: A sentence.
+        agent_path: Call path of the agent concerned, such as `main/analyst`.
+    """
+
+    message: str
+    agent_path: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as JSON data."""
+        return {"message": self.message, "agent_path": self.agent_path}
 
 
 @frozen
@@ -223,6 +241,7 @@ class RunResult:
         approvals: Calls that were asked about and granted.
         execution_context: What the next run can continue from.
         error: The exception that ended the run early.
+        warnings: What should be known besides, each thing once.
     """
 
     status: Status
@@ -238,6 +257,7 @@ class RunResult:
     approvals: list[ApprovalRecord] = field(default_factory=list[ApprovalRecord])
     execution_context: ExecutionContext = field(default_factory=ExecutionContext, repr=False)
     error: BaseException | None = field(default=None, repr=False)
+    warnings: list[WarningRecord] = field(default_factory=list[WarningRecord])
 
     @property
     def toolkits(self) -> Mapping[str, GateState]:
@@ -271,6 +291,7 @@ class RunResult:
             "errors": [error.to_dict() for error in self.errors],
             "denials": [record.to_dict() for record in self.denials],
             "approvals": [record.to_dict() for record in self.approvals],
+            "warnings": [record.to_dict() for record in self.warnings],
             "execution_context": self.execution_context.to_dict(),
         }
 

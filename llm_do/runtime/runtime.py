@@ -33,6 +33,7 @@ from llm_do.runtime.histories import continued
 from llm_do.runtime.limits import BudgetMeter
 from llm_do.runtime.loops import run_blocking
 from llm_do.runtime.questions import AskUser
+from llm_do.runtime.recording import check_id
 from llm_do.runtime.resources import Resources
 from llm_do.runtime.results import ExecutionContext, RunResult, Usage
 from llm_do.runtime.shared import Shared
@@ -172,7 +173,7 @@ class Runtime:
             agents: Agents by name; one that has the name of something registered takes its place.
 
         Raises:
-            UsageError: A name can't be that of a tool, or what it stands for is no agent.
+            UsageError: A name is none, or what it stands for is no agent.
         """
         for name, agent in agents.items():
             if not isinstance(cast("object", agent), AgentSpec):
@@ -186,7 +187,7 @@ class Runtime:
             tools: Functions or tool objects by name.
 
         Raises:
-            UsageError: A name can't be that of a tool.
+            UsageError: A name is none.
         """
         self._register("tool", tools)
 
@@ -197,15 +198,15 @@ class Runtime:
             toolsets: Toolsets or factories by name.
 
         Raises:
-            UsageError: A name can't be that of a tool.
+            UsageError: A name is none.
         """
         self._register("toolset", toolsets)
 
     def _register(self, kind: Any, items: Mapping[str, Any]) -> None:
         for name in items:
-            if re.fullmatch(NAME_PATTERN, name) is None:
+            if not isinstance(cast("object", name), str) or re.fullmatch(NAME_PATTERN, name) is None:
                 raise UsageError(
-                    f"{name!r} can't be registered: models know it by its name, and no tool can have this one",
+                    f"{name!r} can't be registered: {kind}s have names that a tool can have",
                     hint="Use letters, digits, _ and -, not a digit first, 64 characters at most.",
                 )
         self.registry = self.registry.extended({name: Registered(name, kind, value) for name, value in items.items()})
@@ -341,7 +342,10 @@ class Runtime:
 
         Raises:
             InputError: The input doesn't fit, or the conversation is none; nothing has run.
+            UsageError: An id is empty.
         """
+        check_id("thread", thread_id)
+        check_id("user", user_id)
         history = continued(messages, execution_context)
         active = execution_context.active_agent if execution_context else None
         chosen = entry_for(self.project, self.registry, entry, history, active)

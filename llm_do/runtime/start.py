@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import mimetypes
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,10 +16,11 @@ from llm_do.models.pool import CONNECTION_SETTINGS
 from llm_do.project.inputs import AgentArgs, Attachment
 from llm_do.runtime.call import CallScope
 from llm_do.runtime.context import CURRENT_CALL, CallContext
+from llm_do.runtime.ends import RunEnds, let_through
 from llm_do.runtime.events import HandoffEvent
 from llm_do.runtime.handoffs import HandedOver, handoff_of
 from llm_do.runtime.histories import closed
-from llm_do.runtime.hooks import HookPoint, RunEnds
+from llm_do.runtime.hooks import HookPoint
 from llm_do.runtime.places import project_place
 from llm_do.runtime.providers import said_besides
 from llm_do.runtime.telling import emit
@@ -153,8 +153,10 @@ def _translated(error: BaseException, ctx: CallContext) -> BaseException:
     if isinstance(error, LlmDoError):
         error.agent_path = error.agent_path or ctx.path
         return error
-    if isinstance(error, RunEnds | KeyboardInterrupt | GeneratorExit | asyncio.CancelledError):
-        return error
+    try:
+        let_through(error)
+    except BaseException as ends:  # noqa: BLE001 (it is the caller who raises it, once everything is closed)
+        return ends
     name = ctx.frame.config.name
     if isinstance(error, exceptions.UnexpectedModelBehavior):
         return ModelBehaviourError(

@@ -9,11 +9,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from llm_do.runtime.ends import RunEnds
 from llm_do.runtime.events import Event, EventBase, Subscription
-from llm_do.runtime.hooks import RunEnds
 from llm_do.runtime.limits import BudgetMeter
 from llm_do.runtime.recording import ThreadView, UserView
-from llm_do.runtime.results import ApprovalRecord, CallRecord, ErrorRecord
+from llm_do.runtime.results import ApprovalRecord, CallRecord, ErrorRecord, WarningRecord
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -64,6 +64,7 @@ class RunState:
     errors: list[ErrorRecord] = field(default_factory=list[ErrorRecord])
     denials: list[ApprovalRecord] = field(default_factory=list[ApprovalRecord])
     approvals: list[ApprovalRecord] = field(default_factory=list[ApprovalRecord])
+    warnings: list[WarningRecord] = field(default_factory=list[WarningRecord])
     nobody_to_ask: bool = False
     call_ids: set[str] = field(default_factory=set[str])
     seq: int = 0

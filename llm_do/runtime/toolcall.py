@@ -28,10 +28,10 @@ from llm_do.errors import (
 from llm_do.runtime.approve import approve
 from llm_do.runtime.bounded import Bounded, bounded_text
 from llm_do.runtime.context import CURRENT_TOOL, CallContext
+from llm_do.runtime.ends import RunEnds, let_through
 from llm_do.runtime.gates import ToolGate
 from llm_do.runtime.gating import attempted, refusal
-from llm_do.runtime.hooks import HookAbort, HookPoint, RunEnds
-from llm_do.runtime.loops import being_cancelled
+from llm_do.runtime.hooks import HookAbort, HookPoint
 from llm_do.runtime.results import Usage
 from llm_do.runtime.telling import record_tool
 from llm_do.runtime.traits import ToolTraits, traits_of
@@ -201,11 +201,8 @@ async def _run(
             return await attempted(ctx, call, gates, args, handler, traits.succeeded)
     except ENDS_RUN:
         raise
-    except (KeyboardInterrupt, GeneratorExit):
-        raise
     except BaseException as error:  # libraries in other languages raise more than exceptions
-        if isinstance(error, asyncio.CancelledError) and being_cancelled():
-            raise
+        let_through(error)
         if isinstance(error, ApprovalRequired) and call.tool_call_id not in ctx.frame.approved:
             raise
         if isinstance(error, TimeoutError) and timer.expired():

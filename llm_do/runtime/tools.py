@@ -6,6 +6,7 @@ Schemas are made in `llm_do.project.tools`; nothing here runs a tool.
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,6 +21,7 @@ from llm_do.policy.values import Effect, ToolCallInfo, Verdict
 from llm_do.project.agents import ToolsetRef
 from llm_do.project.tools import (
     APPROVAL_KEY,
+    APPROVAL_WORDS,
     UNCHECKED,
     approval_config,
     approval_said,
@@ -71,7 +73,20 @@ def make_tool(item: Callable[..., Any] | PydanticTool[Any] | Tool, name: str | N
 
 
 def set_approval_config(toolset: AbstractToolset[Any], config: Mapping[str, Mapping[str, Any]]) -> None:
-    """Say for tools of a toolset whether they are pre-approved: `{"tool": {"pre_approved": True}}`."""
+    """Say for tools of a toolset whether they are pre-approved: `{"tool": {"pre_approved": True}}`.
+
+    Args:
+        toolset: The toolset.
+        config: Tool to what is said of it: `pre_approved`, `approval_required` or `blocked`, each True or False.
+
+    Raises:
+        ValueError: Something else is said, which would neither deny nor ask.
+    """
+    for name, entry in config.items():
+        for key, value in entry.items():
+            if key not in APPROVAL_WORDS or not isinstance(value, bool):
+                known = f"{', '.join(APPROVAL_WORDS[:-1])} and {APPROVAL_WORDS[-1]}"
+                raise ValueError(f"what is said of the tool {name!r} is {known}, True or False, not {key!r}: {value!r}")
     object.__setattr__(toolset, APPROVAL_KEY, {name: dict(entry) for name, entry in config.items()})
 
 
@@ -153,7 +168,7 @@ def _traits_for(toolset_name: str, through: Sequence[Level], tool_def: ToolDefin
         toolset=toolset_name,
         tool=through[0][1],
         approval=static_approval(through, tool_def),
-        verdict=_verdict_of(through) if denied is None else lambda call: denied,
+        verdict=_verdict_of(through) if denied is None else lambda _: denied,
         primary=(tool_def.metadata or {}).get("primary"),
         describe=(lambda args: _text(describe(dict(args))) or "") if describe is not None else None,
         diff=(lambda args: _text(diff(dict(args)))) if diff is not None else None,
@@ -193,6 +208,8 @@ def _verdict(said: object) -> Verdict | None:
         return said
     if said in ("allow", "ask", "deny"):
         return Verdict(said)  # pyright: ignore[reportArgumentType]
+    if inspect.iscoroutine(said):
+        said.close()
     if isinstance(said, str | Awaitable):
         raise TypeError(f"needs_approval has to return allow, ask, deny, a bool or None, not {said!r}")
     return Verdict("ask" if said else "allow")

@@ -37,6 +37,7 @@ class ToolTraits:
         verdict: The toolset's verdict for these arguments; None from it is no opinion.
         requires: Whether the approval that PydanticAI's `approval_required` asks for is needed for these arguments.
         resolve: What arguments stand for, for rules to match: a path below the root, a command's words.
+        notice: What more of them stand for, for rules that deny or ask.
         primary: The argument that a rule's `tool(PATTERN)` matches.
         describe: The sentence that an approval question begins with.
         diff: A unified diff of what the call would change, None when it changes no existing file.
@@ -55,6 +56,7 @@ class ToolTraits:
     verdict: Callable[[ToolCallInfo], Verdict | None] | None = None
     requires: Callable[[RunContext[Any], ToolDefinition, Mapping[str, Any]], bool] | None = None
     resolve: Callable[[Mapping[str, Any]], Mapping[str, Resolved]] | None = None
+    notice: Callable[[Mapping[str, Any]], Mapping[str, Resolved]] | None = None
     primary: str | tuple[str, ...] | None = None
     describe: Callable[[Mapping[str, Any]], str] | None = None
     diff: Callable[[Mapping[str, Any]], str | None] | None = None

@@ -20,6 +20,7 @@ from llm_do.errors import error_text
 from llm_do.policy.digest import canonical_json
 from llm_do.policy.values import Verdict
 from llm_do.runtime.context import CURRENT_CALL
+from llm_do.runtime.ends import let_through
 from llm_do.runtime.results import as_mapping
 
 if TYPE_CHECKING:
@@ -123,9 +124,8 @@ def required_by(traits: ToolTraits, run: RunContext[Any], tool_def: ToolDefiniti
     def wanted(args: Mapping[str, Any]) -> Verdict | None:
         try:
             return _verdict(None) if requires(run, tool_def, args) else None
-        except (KeyboardInterrupt, GeneratorExit):
-            raise
         except BaseException as error:  # noqa: BLE001 (what fails must fail closed)
+            let_through(error)
             return Verdict("deny", f"its toolset failed to judge the call, {error_text(error)}")
 
     return wanted

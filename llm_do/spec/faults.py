@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -13,10 +13,11 @@ from llm_do._frozen import frozen
 from llm_do.spec.codes import diagnostic
 from llm_do.spec.diagnostics import Diagnostic, Place
 from llm_do.spec.fields import CLASS_PATTERN, FUNCTION_PATTERN, NAME_PATTERN, TEXT_PATTERN
-from llm_do.spec.keys import known_keys
+from llm_do.spec.keys import is_required, known_keys
 from llm_do.spec.source import Loc, Node, Trap, show_loc
+from llm_do.spec.words import close_to
 
-__all__ = ["Fault", "close_to", "describe", "free_trap", "unknown_key"]
+__all__ = ["Fault", "describe", "free_trap", "unknown_key"]
 
 _EXPECTED: dict[str, str] = {
     "bool_type": "true or false",
@@ -80,7 +81,7 @@ def describe(model: type[BaseModel], root: Node, error: ValidationError) -> list
             found = unknown_key(root, (*holder, key), known_keys(model, root, holder))
             faults[(*holder, key), ""] = Fault((*holder, key), found)
         else:
-            fault = _value(root, kind, loc, item.get("ctx") or {}, item["msg"])
+            fault = _value(model, root, kind, loc, item.get("ctx") or {}, item["msg"])
             faults.setdefault((fault.loc, "key" if loc[-1:] == ("[key]",) else ""), fault)
     for holder, key in missing:
         if not any(close_to(given, [key]) for given in unknown.get(holder, ())):
@@ -98,14 +99,6 @@ def _resolve(root: Node, loc: Sequence[str | int]) -> Loc:
             node = below
             path.append(part)
     return tuple(path)
-
-
-def close_to(word: str, words: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """The word most like `word`, None when none is."""
-    import difflib  # only a file with a fault needs it
-
-    found = difflib.get_close_matches(word, list(words), n=1, cutoff=cutoff)
-    return found[0] if found else None
 
 
 def unknown_key(root: Node, loc: Loc, known: Sequence[str]) -> Diagnostic:
@@ -133,7 +126,9 @@ def _point(node: Node) -> Place:
     return node.source.place(node.start, min(node.start + 1, node.end))
 
 
-def _value(root: Node, kind: str, loc: Sequence[str | int], ctx: Mapping[str, Any], text: str) -> Fault:
+def _value(
+    model: type[BaseModel], root: Node, kind: str, loc: Sequence[str | int], ctx: Mapping[str, Any], text: str
+) -> Fault:
     """Put one error about a value or a key's spelling into words."""
     if loc and loc[-1] == "[key]":
         path = _resolve(root, loc[:-1])
@@ -143,7 +138,7 @@ def _value(root: Node, kind: str, loc: Sequence[str | int], ctx: Mapping[str, An
         path = _resolve(root, loc)
         node = root.at(path)
         place, shown = root.place_of(path), f"`{show_loc(path)}`" if path else "the file"
-    words = _Words(shown, node, ctx)
+    words = _Words(shown, node, ctx, _instead(model, root, path))
     code, message, hint = words.say(kind, text)
     if kind in ("union_tag_invalid", "union_tag_not_found") and node is not None:
         name = str(ctx.get("discriminator", "")).strip("'")
@@ -151,6 +146,15 @@ def _value(root: Node, kind: str, loc: Sequence[str | int], ctx: Mapping[str, An
     elif not path:
         place = _point(root)
     return Fault(path, diagnostic(code, message, place, hint))
+
+
+def _instead(model: type[BaseModel], root: Node, path: Loc) -> str | None:
+    """What to do with a value that isn't there besides giving one, None when there has to be one."""
+    if not path:
+        return None
+    if isinstance(path[-1], int):
+        return "take it out of the list"
+    return None if is_required(model, root, path) else "leave the key out"
 
 
 @frozen
@@ -161,18 +165,21 @@ class _Words:
         shown: What is at fault, as the subject of a sentence.
         node: The value, None for a key.
         ctx: Pydantic's context.
+        instead: What to do where there is no value, besides giving one.
     """
 
     shown: str
     node: Node | None
     ctx: Mapping[str, Any]
+    instead: str | None = None
 
     def say(self, kind: str, text: str) -> tuple[str, str, str | None]:
         """Code, message and hint for an error type; `text` is pydantic's own, for what has no words here."""
         if kind == "null" or (
             kind in _EXPECTED and self.node is not None and self.node.scalar is None and self.nothing
         ):
-            return "LD122", f"{self.shown} has no value", "give it one, or leave the key out"
+            hint = f"give it one, or {self.instead}" if self.instead else "give it one"
+            return "LD122", f"{self.shown} has no value", hint
         if kind in _EXPECTED:
             return self.wrong_type(kind)
         if kind in _RANGES:

@@ -1,16 +1,16 @@
-"""Which keys the models know at a place of a tree, for "did you mean"."""
+"""Which keys the models know and need at a place of a tree, for "did you mean" and for what to do instead."""
 
 from __future__ import annotations
 
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from pydantic import BaseModel
 
 from llm_do.spec.source import Loc, Node
 
-__all__ = ["known_keys"]
+__all__ = ["is_required", "known_keys"]
 
 
 def known_keys(model: type[BaseModel], root: Node, loc: Loc) -> list[str]:
@@ -24,11 +24,27 @@ def known_keys(model: type[BaseModel], root: Node, loc: Loc) -> list[str]:
     Returns:
         The keys in declared order; empty where any key may stand.
     """
+    return list(dict.fromkeys(key for kind in _kinds(model, root, loc) for key in _fields(kind)))
+
+
+def is_required(model: type[BaseModel], root: Node, loc: Loc) -> bool:
+    """Whether a mapping has to have a key.
+
+    Args:
+        model: The model of the whole tree.
+        root: The tree.
+        loc: Path of the key.
+    """
+    return any(loc[-1] in _required(kind) for kind in _kinds(model, root, loc[:-1]))
+
+
+def _kinds(model: type[BaseModel], root: Node, loc: Loc) -> list[object]:
+    """What may stand at a place."""
     here: list[object] = list(_choices(model, root))
     for depth, part in enumerate(loc):
         node = root.at(loc[: depth + 1])
         here = [choice for kind in here for below in _below(kind, part) for choice in _choices(below, node)]
-    return list(dict.fromkeys(key for kind in here for key in _fields(kind)))
+    return here
 
 
 def _choices(kind: Any, node: Node | None) -> Iterator[object]:
@@ -71,3 +87,11 @@ def _fields(kind: Any) -> dict[str, object]:
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         return {info.alias or name: info.annotation for name, info in kind.model_fields.items()}
     return {}
+
+
+def _required(kind: Any) -> Iterable[str | int]:
+    if is_typeddict(kind):
+        return kind.__required_keys__
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return [info.alias or name for name, info in kind.model_fields.items() if info.is_required()]
+    return ()

@@ -11,7 +11,6 @@ from pydantic import ConfigDict, Discriminator, Field, Tag
 
 from llm_do.spec.codes import diagnostic
 from llm_do.spec.diagnostics import Diagnostic
-from llm_do.spec.faults import close_to
 from llm_do.spec.fields import (
     ClassRef,
     Effect,
@@ -30,8 +29,9 @@ from llm_do.spec.fields import (
 from llm_do.spec.json_nodes import parse_json
 from llm_do.spec.parts import FlowFile, ThreadsFile
 from llm_do.spec.schema import Parsed, exclude, misspelled, parsed, validate
-from llm_do.spec.source import Loc, Node
-from llm_do.spec.toolset_config import ToolsetConfig
+from llm_do.spec.source import Loc, Node, show_loc
+from llm_do.spec.toolset_config import ToolsetConfig, server_faults
+from llm_do.spec.words import close_to
 
 __all__ = [
     "ApprovalsFile",
@@ -274,7 +274,13 @@ def _server_rules(root: Node, loc: Loc, config: Node) -> list[Diagnostic]:
     if "command" not in config.entries and "url" not in config.entries:
         message = f"the server `{loc[-1]}` has neither `command` nor `url`"
         return [diagnostic("LD121", message, root.key_place(loc), "add one of them")]
-    return exclude(root, "command", "url", "a server has one of them", loc)
+    both = exclude(root, "command", "url", "a server has one of them", loc)
+    faults = () if both else server_faults({key: inner.data() for key, inner in config.entries.items()}).items()
+    idle = [
+        diagnostic("LD128", f"`{show_loc((*loc, key))}` {why}", config.key_place((key,)), "take it out")
+        for key, why in faults
+    ]
+    return both + idle
 
 
 _KEYS = frozenset(info.alias or name for name, info in ManifestFile.model_fields.items())

@@ -14,8 +14,9 @@ from pydantic import BaseModel, ValidationError
 from llm_do._frozen import frozen
 from llm_do.spec.codes import diagnostic
 from llm_do.spec.diagnostics import Diagnostic
-from llm_do.spec.faults import Fault, close_to, describe, free_trap, unknown_key
+from llm_do.spec.faults import Fault, describe, free_trap, unknown_key
 from llm_do.spec.source import Loc, Node, NodeResult, Trap, show_loc
+from llm_do.spec.words import close_to
 
 __all__ = ["Parsed", "exclude", "misspelled", "parsed", "validate"]
 

@@ -20,6 +20,7 @@ __all__ = [
     "ToolsetConfig",
     "ToolsetList",
     "ToolsetUse",
+    "server_faults",
 ]
 
 _PREFIX = r"^[A-Za-z0-9_-]{0,63}$"
@@ -75,6 +76,29 @@ class McpConfig(Strict):
     scope: Literal["session", "call"] = Field(
         default="session", description="Whether a server runs as long as the session, or as one call of an agent."
     )
+
+
+def server_faults(options: Mapping[str, object]) -> dict[str, str]:
+    """Options of an MCP server that mean nothing beside the others: name to what is wrong with it.
+
+    Args:
+        options: Its options; what is empty counts as not given.
+
+    Example:
+        >>> server_faults({"url": "https://example.org/mcp", "env": {"TOKEN": "x"}})
+        {'env': 'does nothing beside `url`: it is the environment of a program that `command` starts'}
+        >>> server_faults({"command": ["server"], "env": {"TOKEN": "x"}})
+        {}
+    """
+    command, url = bool(options.get("command")), bool(options.get("url"))
+    if command and url:
+        return {"url": "excludes `command`: a server has one of them"}
+    faults: dict[str, str] = {}
+    if url and options.get("env"):
+        faults["env"] = "does nothing beside `url`: it is the environment of a program that `command` starts"
+    if command and options.get("headers"):
+        faults["headers"] = "does nothing beside `command`: it is sent to a server that has a `url`"
+    return faults
 
 
 CONFIG_MODELS: Mapping[str, type[Strict]] = {"filesystem": FilesystemConfig, "shell": ShellConfig, "mcp": McpConfig}

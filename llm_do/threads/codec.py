@@ -78,7 +78,8 @@ class Redactor:
         return text
 
 
-def _secrets(name: str, value: str) -> list[str]:
+@lru_cache(maxsize=1024)  # each run asks for every variable, of which hardly one changes
+def _secrets(name: str, value: str) -> tuple[str, ...]:
     """What of a variable's value must not be written down."""
     logins = list(_LOGIN.finditer(value))
     if _SECRET_NAME.search(name.upper()) or (not logins and is_secret_value(value)):
@@ -86,7 +87,7 @@ def _secrets(name: str, value: str) -> list[str]:
     else:
         found = [login[2] if len(login[2]) >= _SHORTEST else login[1] for login in logins]
         found += [unquote(each) for each in found]
-    return [each for each in found if len(each) >= _SHORTEST]
+    return tuple(each for each in found if len(each) >= _SHORTEST)
 
 
 def _without_value(found: re.Match[str]) -> str:

@@ -11,7 +11,7 @@ from llm_do.errors import ThreadConflict, ToolError, UsageError
 from llm_do.threads.codec import message_text, redactor, state_text
 from llm_do.threads.rows import new_token
 from llm_do.threads.store import MessageRow, ThreadStore
-from llm_do.threads.values import StoredMessage, ThreadRecord
+from llm_do.threads.values import StoredMessage, new_thread
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -98,7 +98,7 @@ class ConversationManager:
         except ToolError as error:
             raise UsageError("the metadata of messages isn't JSON data", hint=error.hint) from error
         while True:
-            record = await self._store.thread(thread_id, self._user) or ThreadRecord(thread_id, self._user)
+            record = await self._store.thread(thread_id, self._user) or new_thread(thread_id, self._user)
             rows: list[MessageRow] = []
             for message in messages:
                 parent = rows[-1].id if rows else record.head

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from llm_do.errors import UsageError
 from llm_do.runtime.events import Subscription
+from llm_do.runtime.subscribers import Undisturbed
 from llm_do.threads.codec import Redactor, event_text, redactor
 from llm_do.threads.recorder import PASSING
 from llm_do.threads.rows import new_token
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["ObservationManager"]
 
 log = logging.getLogger("llm_do.threads")
+
+_FAILED = "a subscriber of the journal failed on %s"
 
 
 class ObservationManager:
@@ -139,10 +142,8 @@ class ObservationManager:
     def _tell(self, observation: Observation) -> None:
         for wanted, callback in list(self._subscribers):
             if wanted.matches(observation):
-                try:
+                with Undisturbed(log, _FAILED, observation.type):
                     callback(observation)
-                except Exception:
-                    log.exception("a subscriber of the journal failed on %s", observation.type)
 
 
 def _types(types: str | Sequence[str] | None) -> tuple[str, ...] | None:
@@ -162,8 +163,6 @@ class _Heard(Subscription):
         """Tell of one event; what goes wrong with that is logged and stays here."""
         if self.closed or event.type in PASSING:
             return
-        try:
+        with Undisturbed(log, _FAILED, event.type):
             data = json.loads(event_text(event.to_dict(), self.hide))
             self.seen(Observation(event.run_id, event.seq, event.time, event.type, thread_id, user_id, data))
-        except Exception:
-            log.exception("a subscriber of the journal failed on %s", event.type)

@@ -22,7 +22,7 @@ from pydantic_ai.usage import RunUsage
 from llm_do.errors import ThreadConflict
 from llm_do.threads.codec import message_text, redactor
 from llm_do.threads.store import MessageRow, ThreadStore
-from llm_do.threads.values import StoredMessage, ThreadRecord
+from llm_do.threads.values import StoredMessage, ThreadRecord, new_thread
 
 __all__ = ["Conversations"]
 
@@ -70,10 +70,9 @@ class Conversations(ConversationStore):
         there = await self._store.thread(record.conversation_id, self._user)
         if (there.revision if there is not None else None) != expected_revision:
             raise ConversationConflict(record.conversation_id)
-        base = there
-        if base is None and record.forked_from is not None:
-            base = await self._store.thread(record.forked_from, self._user)
-        base = base or ThreadRecord(record.conversation_id, self._user)
+        base = there or new_thread(record.conversation_id, self._user)
+        if there is None and record.forked_from is not None:
+            base = await self._store.thread(record.forked_from, self._user) or base
         if there is None:
             base = replace(base, created=0.0)
         carried: dict[str, Any] = {

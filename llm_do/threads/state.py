@@ -9,15 +9,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from llm_do.errors import ThreadConflict
+from llm_do.errors import ThreadConflict, UsageError
 from llm_do.runtime.recording import AgentState, ThreadConfig
-from llm_do.threads.codec import same_json
+from llm_do.threads.codec import same_json, state_text
 from llm_do.threads.store import ThreadStore
-from llm_do.threads.values import ThreadContext, ThreadRecord, check_new_config, config_data, config_of
+from llm_do.threads.values import ThreadContext, ThreadRecord, check_new_config, config_data, config_of, new_thread
 
 __all__ = ["StateManager", "config_key"]
 
 T = TypeVar("T")
+
+LOADED = 1000
+"""Threads whose loaded states a manager remembers, those used last: it may live as long as a service."""
 
 _RENAMED = {"reasoning.model": "model", "reasoning.params": "model_settings"}
 
@@ -57,6 +60,7 @@ class StateManager:
         self._store = store
         self._user = user_id
         self._loaded: dict[str, tuple[ThreadRecord, AgentState]] = {}
+        self._forgot = False
 
     async def load_thread_context(self, thread_id: str) -> ThreadContext:
         """A thread's configuration and state; those of a new thread where there is none.
@@ -68,7 +72,7 @@ class StateManager:
             Both. The state is a copy of the caller's own: it may be changed, and saved by `save_state_if_modified`.
         """
         record = await self._record(thread_id)
-        self._loaded[thread_id] = record, record.state
+        self._remember(record, record.state)
         return ThreadContext(record.config, record.state)
 
     async def get_thread_config_value(self, thread_id: str, key: str, default: T | None = None) -> Any | T | None:
@@ -126,21 +130,35 @@ class StateManager:
         Raises:
             ThreadConflict: Somebody else has continued the thread since it was loaded.
             ToolError: The state isn't JSON data.
+            UsageError: A thousand other threads were loaded since, so that nobody knows what it was.
         """
         if thread_id not in self._loaded:
-            return False
+            if not self._forgot:
+                return False
+            raise UsageError(
+                f"the state of thread {thread_id!r} isn't known any more: {LOADED} others were loaded since",
+                hint="Load it again, change the state again, and save it before going on to other threads.",
+            )
         record, state = self._loaded[thread_id]
         now = await self._record(thread_id)
         if now.turn != record.turn:
             raise ThreadConflict(
                 f"thread {thread_id!r} was continued meanwhile", hint="Load it again, and change the state again."
             )
+        state_text(state, f"thread {thread_id!r}")  # says whose it is where it isn't JSON data
         if same_json(now.state, state):
             return False
         saved = await self._store.save_thread(replace(now, state=state), expected=now.revision or None)
-        self._loaded[thread_id] = saved, state
+        self._remember(saved, state)
         return True
+
+    def _remember(self, record: ThreadRecord, state: AgentState) -> None:
+        self._loaded.pop(record.id, None)
+        self._loaded[record.id] = record, state
+        while len(self._loaded) > LOADED:
+            del self._loaded[next(iter(self._loaded))]
+            self._forgot = True
 
     async def _record(self, thread_id: str) -> ThreadRecord:
         found = await self._store.thread(thread_id, self._user)
-        return found if found is not None else ThreadRecord(thread_id, self._user)
+        return found if found is not None else new_thread(thread_id, self._user)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from llm_do.errors import StoreError, ToolError, UsageError
+from llm_do.runtime.recording import check_id
 from llm_do.threads.codec import message_of, message_text, redactor, state_text
 from llm_do.threads.history import is_valid
 from llm_do.threads.rows import new_token
@@ -75,9 +76,10 @@ async def import_lines(
     head = records[0][1]
     if head.get("version") != VERSION:
         raise UsageError(f"version {head.get('version')!r} of exported threads isn't known", file=source, line=1)
-    thread_id = name or head.get("id")
-    if not isinstance(thread_id, str) or not thread_id:
+    thread_id = head.get("id") if name is None else name
+    if not isinstance(thread_id, str) or not thread_id.strip():
         raise UsageError("the thread has no id", file=source, line=1, hint="Give one with --as.")
+    check_id("user", user_id)
     rows, messages = _messages(records[1:], source)
     if head.get("messages") != len(rows):
         raise UsageError(

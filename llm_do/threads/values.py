@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from llm_do._frozen import frozen
 from llm_do.errors import UsageError
-from llm_do.runtime.recording import AgentState, ThreadConfig
+from llm_do.runtime.recording import AgentState, ThreadConfig, check_id
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -24,6 +24,7 @@ __all__ = [
     "check_new_config",
     "config_data",
     "config_of",
+    "new_thread",
 ]
 
 _FIELDS = tuple(ThreadConfig.__dataclass_fields__)
@@ -63,6 +64,25 @@ class ThreadRecord:
     turn: str = ""
     created: float = 0.0
     updated: float = 0.0
+
+
+def new_thread(thread_id: str, user_id: str | None = None) -> ThreadRecord:
+    """A thread that isn't stored yet.
+
+    Args:
+        thread_id: Its id.
+        user_id: Whose it is to be.
+
+    Raises:
+        UsageError: One of the ids is empty.
+
+    Example:
+        >>> new_thread("42").length
+        0
+    """
+    check_id("thread", thread_id)
+    check_id("user", user_id)
+    return ThreadRecord(thread_id, user_id)
 
 
 @frozen

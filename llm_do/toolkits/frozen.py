@@ -85,10 +85,14 @@ def freeze(value: Value) -> Value:
 
 
 def _frozen(value: Value) -> tuple[Value, int]:
-    """A frozen value, and how many lists, dicts and tuples are inside one another in it."""
+    """A frozen value, and how many lists, dicts and tuples are inside one another in it.
+
+    A frozen list or dict that was made by its class, such as with `type(value)(...)`, is one like any other: what is in
+    it may change.
+    """
     if isinstance(value, _PLAIN):
         return value, 0
-    if isinstance(value, (FrozenList, FrozenDict)):
+    if isinstance(value, (FrozenList, FrozenDict)) and hasattr(value, "levels"):
         return value, value.levels
     if isinstance(value, (dict, immutables.Map)):
         mapping = cast("Mapping[str, Value]", value)

@@ -101,7 +101,8 @@ class ApprovalToolset(WrapperToolset[Any]):
         decision = decide(info, self._policy, metadata=traits.approval, toolset=verdict, harmless=traits.harmless)
         if decision.effect == "ask":
             decision = await self._answer(info, decision, ctx, traits)
-            if call_digest(_info(name, tool_args, ctx, traits)) != call_digest(info):
+            again = _info(name, tool_args, ctx, traits)
+            if call_digest(again) != call_digest(info) or again.noticed != info.noticed:
                 decision = Decision("deny", "blocked", f"the arguments of {name} changed while it was asked about")
         return decision
 

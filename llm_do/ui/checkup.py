@@ -19,7 +19,7 @@ from typing import Any, Literal
 from llm_do import __version__
 from llm_do._frozen import frozen
 from llm_do.policy.display import visible
-from llm_do.ui.screen import is_plain
+from llm_do.ui.screen import in_ci, is_plain
 
 __all__ = ["Check", "checkup", "lines"]
 
@@ -134,7 +134,7 @@ def _sandbox() -> Check:
 
 def _terminal() -> Check:
     streams = [name for number, name in enumerate(("stdin", "stdout", "stderr")) if os.isatty(number)]
-    where = f"TERM={os.environ.get('TERM', '')}" + (", CI is set" if os.environ.get("CI") else "")
+    where = f"TERM={os.environ.get('TERM', '')}" + (", CI is set" if in_ci(os.environ) else "")
     if "stderr" not in streams or is_plain(os.environ):
         return Check(
             "terminal", "note", f"plain output, nobody is asked ({where})", "Calls that need a person are denied."

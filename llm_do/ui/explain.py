@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, cast
 
 from llm_do.errors import UsageError
 from llm_do.policy.display import format_args, visible
+from llm_do.project.agents import AgentSpec
+from llm_do.project.flows import callers_by_name
 from llm_do.ui.typed import json_or_text
 
 if TYPE_CHECKING:
@@ -81,16 +84,17 @@ def _found(project: Project, words: Sequence[str]) -> tuple[str, ToolDefinition,
     """The call path, the tool, and the words behind it."""
     entry = project.entry.name
     agent = words[0].rpartition("/")[2]
-    if len(words) > 1 and project.registry.agent(agent) is not None:
+    specs = {name: item for name, item in callers_by_name(project.registry).items() if isinstance(item, AgentSpec)}
+    if len(words) > 1 and agent in specs:
         path = words[0] if "/" in words[0] else _path(project, agent)
-        return path, _tool(project, agent, words[1]), words[2:]
+        return path, _tool(project, specs[agent], words[1]), words[2:]
     name = words[0]
-    owners = [spec.name for spec in project.registry.agents() if name in _tools(project, spec.name)]
+    owners = [owner for owner, spec in specs.items() if name in _tools(project, spec)]
     if not owners:
-        seen = {tool for spec in project.registry.agents() for tool in _tools(project, spec.name)}
+        seen = {tool for spec in specs.values() for tool in _tools(project, spec)}
         raise UsageError(f"no agent of the project has a tool {name!r}", hint=_near(name, seen))
     owner = entry if entry in owners else owners[0]
-    return _path(project, owner), _tool(project, owner, name), words[1:]
+    return _path(project, owner), _tool(project, specs[owner], name), words[1:]
 
 
 def _path(project: Project, agent: str) -> str:
@@ -100,26 +104,22 @@ def _path(project: Project, agent: str) -> str:
     return next((way["path"] for way in graph_data(project)["paths"] if way["agent"] == agent), agent)
 
 
-def _tools(project: Project, agent: str) -> Mapping[str, ToolDefinition]:
+def _tools(project: Project, spec: AgentSpec) -> Mapping[str, ToolDefinition]:
     from llm_do.runtime.build import builder_of
 
-    spec = project.registry.agent(agent)
-    assert spec is not None
     return {tool.name: tool for tool in builder_of(project).built(spec).tools}
 
 
-def _tool(project: Project, agent: str, name: str) -> ToolDefinition:
+def _tool(project: Project, agent: AgentSpec, name: str) -> ToolDefinition:
     tools = _tools(project, agent)
     if name not in tools:
         raise UsageError(
-            f"the agent {agent!r} has no tool {name!r} that is known before a run", hint=_near(name, tools)
+            f"the agent {agent.name!r} has no tool {name!r} that is known before a run", hint=_near(name, tools)
         )
     return tools[name]
 
 
 def _near(name: str, known: Iterable[str]) -> str:
-    from difflib import get_close_matches
-
     near = get_close_matches(name, list(known), 1)
     return f"Did you mean {near[0]!r}?" if near else "`llm-do tools` lists them."
 
@@ -137,6 +137,7 @@ def _args(words: Sequence[str], schema: Mapping[str, Any], primary: str | tuple[
     pairs = [word.partition("=") for word in words]
     if words and all(equals and name in properties for name, equals, _ in pairs):
         return {name: _value(value, properties[name]) for name, _, value in pairs}
+    _see_that_it_is_text(words, pairs, properties)
     required = [name for name in schema.get("required", ()) if name in properties]
     main = primary if isinstance(primary, str) else (required or [*properties])[0] if properties else None
     if not words:
@@ -144,6 +145,30 @@ def _args(words: Sequence[str], schema: Mapping[str, Any], primary: str | tuple[
     if main is None:
         raise UsageError("the tool takes no arguments")
     return {main: _value(" ".join(words), properties.get(main, {}))}
+
+
+def _see_that_it_is_text(
+    words: Sequence[str], pairs: Sequence[tuple[str, str, str]], properties: Mapping[str, object]
+) -> None:
+    """See that words which aren't all `NAME=VALUE` of the tool's are not meant to be, but the main argument's text.
+
+    Raises:
+        UsageError: They are meant to be, and one is mistyped.
+    """
+    named = [bool(equals) and name.isidentifier() for name, equals, _ in pairs]
+    if not words or not named[0]:
+        return
+    names = [name for name, _, _ in pairs]
+    likely = not properties.keys().isdisjoint(names) or bool(get_close_matches(names[0], properties, 1))
+    if names[0] not in properties and not (all(named) and likely):
+        return  # such as a command that begins with the setting of a variable
+    for word, pair, name in zip(words, named, names, strict=True):
+        if not pair:
+            raise UsageError(f"{word!r} is not NAME=VALUE, as the words before it are", hint="Quote a value's spaces.")
+        if name not in properties:
+            near = get_close_matches(name, properties, 1)
+            hint = f"Did you mean {near[0]!r}?" if near else f"It takes {', '.join(properties)}."
+            raise UsageError(f"the tool has no argument {name!r}", hint=hint)
 
 
 def _value(text: str, part: Mapping[str, Any]) -> Any:

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from llm_do.policy.display import visible
-from llm_do.project.flows import FlowSpec, member_of
+from llm_do.project.agents import AgentSpec
+from llm_do.project.flows import FlowSpec, callers_by_name, member_of
 from llm_do.project.inventory import AgentTools, Inventory, KnownTool, Origin
 from llm_do.project.project import title
 from llm_do.project.rights import Right, agents_called, call_paths, right_of
@@ -18,7 +19,6 @@ from llm_do.spec.flow_expression import show_flow
 from llm_do.ui.screen import paint
 
 if TYPE_CHECKING:
-    from llm_do.project.agents import AgentSpec
     from llm_do.project.project import Project
 
 __all__ = ["as_json", "dot", "graph_data", "mermaid", "permissions", "tree"]
@@ -41,8 +41,9 @@ def graph_data(project: Project) -> dict[str, Any]:
         what nothing else calls), and `paths` of agents (each with its rights).
     """
     inventory = Inventory(project.registry)
-    specs = {spec.name: spec for spec in project.registry.agents()}
-    flows = {name: _flow(item.value, project) for name, item in project.registry.items() if item.kind == "flow"}
+    callers = callers_by_name(project.registry)
+    specs = {name: item for name, item in callers.items() if isinstance(item, AgentSpec)}
+    flows = {name: _flow(item, project) for name, item in callers.items() if isinstance(item, FlowSpec)}
     tools = {name: inventory.of(spec) for name, spec in specs.items()}
     called = tools | {name: AgentTools([*map(_member, flow["members"])]) for name, flow in flows.items()}
     roots = _roots(project, called, specs)

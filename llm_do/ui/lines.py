@@ -92,7 +92,10 @@ def summary_line(result: RunResult, seconds: float) -> str:
         parts.insert(1, _count(usage.tool_calls, "tool call"))
     if usage.cost_usd is not None:
         parts.append(f"${usage.cost_usd:.4f}")
-    return f"{result.status}: {', '.join(parts)}, {seconds:.1f} s"
+    parts.append(f"{seconds:.1f} s")
+    if result.warnings:
+        parts.append(_count(len(result.warnings), "warning"))
+    return f"{result.status}: {', '.join(parts)}"
 
 
 def _count(number: int, noun: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-__all__ = ["can_animate", "draws_lines", "is_plain", "paint", "terminal_columns", "wants_color"]
+__all__ = ["can_animate", "draws_lines", "in_ci", "is_plain", "paint", "terminal_columns", "wants_color"]
 
 _STYLES: Mapping[str, str] = {
     "good": "32",
@@ -19,9 +19,19 @@ _STYLES: Mapping[str, str] = {
 """The terminal's own colours, which its owner has chosen to be readable on their background."""
 
 
+def in_ci(environ: Mapping[str, str]) -> bool:
+    """Whether the environment says that nobody watches: `CI` is `true`, `1` or a service's name, not `false` or `0`.
+
+    Example:
+        >>> in_ci({"CI": "true"}), in_ci({"CI": "False"}), in_ci({"CI": "0"}), in_ci({})
+        (True, False, False, False)
+    """
+    return environ.get("CI", "").strip().lower() not in ("", "0", "false", "no", "off")
+
+
 def is_plain(environ: Mapping[str, str]) -> bool:
-    """Whether the environment says that nobody watches (`CI`), or that the terminal can't do anything (`TERM`)."""
-    return environ.get("TERM", "dumb") in ("dumb", "") or bool(environ.get("CI"))
+    """Whether the environment says that nobody watches, or that the terminal can't do anything (`TERM`)."""
+    return environ.get("TERM", "dumb") in ("dumb", "") or in_ci(environ)
 
 
 def can_animate(environ: Mapping[str, str]) -> bool:

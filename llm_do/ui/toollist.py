@@ -31,19 +31,22 @@ def tools_data(project: Project, agent: str | None = None) -> dict[str, Any]:
         UsageError: There is no such agent.
     """
     from llm_do.errors import UsageError
-    from llm_do.spec.faults import close_to
+    from llm_do.project.agents import AgentSpec
+    from llm_do.project.flows import callers_by_name
+    from llm_do.spec.words import close_to
 
-    specs = project.registry.agents()
+    specs = [item for item in callers_by_name(project.registry).values() if isinstance(item, AgentSpec)]
     if agent is not None:
-        specs = [spec for spec in specs if spec.name == agent]
-        if not specs:
-            near = close_to(agent, [spec.name for spec in project.registry.agents()])
+        named = [spec for spec in specs if spec.name == agent]
+        if not named:
+            near = close_to(agent, [spec.name for spec in specs])
             raise UsageError(
                 f"the project has no agent {agent!r}",
                 hint=f"Did you mean {near!r}?"
                 if near
                 else "`llm-do graph` shows its agents; another project is named with --project.",
             )
+        specs = named
     return {"agents": [_agent(project, spec) for spec in specs]}
 
 

@@ -10,7 +10,15 @@ from typing import Any, get_args
 import llm_do.errors
 from llm_do.errors import EXIT_CODES, LlmDoError, Status
 from llm_do.runtime.events import Event, EventBase
-from llm_do.runtime.results import ApprovalRecord, CallRecord, ErrorRecord, ExecutionContext, RunResult, Usage
+from llm_do.runtime.results import (
+    ApprovalRecord,
+    CallRecord,
+    ErrorRecord,
+    ExecutionContext,
+    RunResult,
+    Usage,
+    WarningRecord,
+)
 from scripts.pages import samples
 from scripts.pages.docstrings import parts_of
 from scripts.pages.markdown import anchor, code, fenced, joined, json_text, table
@@ -69,6 +77,7 @@ _RECORDS: Mapping[str, type] = {
     "calls[]": CallRecord,
     "errors[]": ErrorRecord,
     "denials[], approvals[]": ApprovalRecord,
+    "warnings[]": WarningRecord,
     "execution_context": ExecutionContext,
 }
 """Where objects stand in a result, and what they are in Python."""
@@ -91,6 +100,7 @@ _VALUES: Mapping[str, str] = {
     "list[CallRecord]": "list of [objects](#calls)",
     "list[ErrorRecord]": "list of [objects](#errors)",
     "list[ApprovalRecord]": "list of [objects](#denials-approvals)",
+    "list[WarningRecord]": "list of [objects](#warnings)",
     "Mapping[str, GateState]": "object, name to `context` and `unlocked_states`",
 }
 """A field's type in Python to what it is in JSON."""
@@ -123,6 +133,7 @@ def results() -> str:
         "calls[]": completed["calls"][0],
         "errors[]": ErrorRecord("", "", None, "", 1).to_dict(),
         "denials[], approvals[]": denied["denials"][0],
+        "warnings[]": WarningRecord("").to_dict(),
         "execution_context": completed["execution_context"],
     }
     for place, kind in _RECORDS.items():

@@ -59,10 +59,43 @@ def denied(rule: str, command: str) -> bool:
         ("ruff check *", "ruff check --fix"),
         ("mocha *", "mocha --require ./x"),
         ("eslint *", "eslint --rulesdir x"),
+        ("split *", "split --filter='sh -c x' f"),
+        ("split *", "split -l5 --fil=x f"),
+        ("scp *", "scp -qS x a b"),
+        ("sftp *", "sftp -b commands host"),
+        ("tcpdump *", "tcpdump -i eth0 -z x -w f"),
+        ("less *", "less -k keys f"),
+        ("less *", "less -NO out f"),
+        ("less *", "less --lesskey-content=x f"),
+        ("vim *", "vim -S x.vim f"),
+        ("nvim *", "nvim -l x.lua"),
+        ("emacs *", "emacs -batch -l x.el"),
+        ("emacs *", "emacs --funcall x"),
     ],
 )
 def test_a_star_covers_no_option_that_runs_or_writes(rule: str, command: str) -> None:
     assert not allowed(rule, command)
+
+
+@pytest.mark.parametrize("program", ["less", "more", "zless", "vi", "vim", "view", "nvim", "ex", "/usr/bin/less"])
+@pytest.mark.parametrize("word", ["'+!touch m'", "++G", "+/x", "'+:w out'", "+"])
+def test_a_star_covers_no_command_that_a_pager_or_an_editor_takes_behind_a_plus(program: str, word: str) -> None:
+    assert not allowed(f"{program} *", f"{program} notes.txt {word}")
+    assert not allowed(f"{program} * notes.txt", f"{program} {word} notes.txt")
+    assert allowed(f"{program} {word} *", f"{program} {word} notes.txt")
+    assert allowed(f"{program} *", f"{program} -R notes.txt")
+
+
+@pytest.mark.parametrize(
+    ("rule", "command"), [("man *", "man -P 'sh -c x' ls"), ("man *", "man -aPx ls"), ("man *", "man --pag=x ls")]
+)
+def test_a_star_covers_no_pager_of_anothers(rule: str, command: str) -> None:
+    assert not allowed(rule, command)
+
+
+@pytest.mark.parametrize("command", ["tail +5 f", "sort +1 f", "date +%F", "nano +5 f", "chmod +r f"])
+def test_a_plus_is_nothing_special_to_other_programs(command: str) -> None:
+    assert allowed(f"{command.split()[0]} *", command)
 
 
 @pytest.mark.parametrize(
@@ -78,6 +111,13 @@ def test_a_star_covers_no_option_that_runs_or_writes(rule: str, command: str) ->
         ("curl *", "curl -F a=@~/x http://x"),
         ("curl *", "curl file:///etc/passwd"),
         ("curl *", "curl --url=FILE:///etc/passwd"),
+        ("java *", "java -cp lib:/etc x"),
+        ("java *", "java -cp ..:lib x"),
+        ("java *", "java -cp lib:../lib x"),
+        ("gcc *", "gcc -Wl,-rpath,/etc x.c"),
+        ("gcc *", "gcc -Wl,../x x.c"),
+        ("tool *", "tool --paths=a,~/b"),
+        ("tool a* x", "tool a:/etc/passwd x"),
     ],
 )
 def test_a_star_covers_no_way_out_of_the_folder(rule: str, command: str) -> None:
@@ -91,6 +131,10 @@ def test_a_star_covers_no_way_out_of_the_folder(rule: str, command: str) -> None
         ("git log *", "git log main..topic HEAD~3.. -- src"),
         ("grep *", "grep -fwords.txt -A3 a@b.org src/x"),
         ("curl *", "curl -s http://example.org/file:x"),
+        ("git show *", "git show HEAD:src/a.py main:b,c"),
+        ("vim *", "vim -R -n -d a b"),
+        ("split *", "split -l 5 -d f part"),
+        ("scp *", "scp -r -P 22 a host:b"),
         ("git rebase -x *", "git rebase -x 'make test' main"),
         ("git clone *", "git clone --depth 1 -o up . d"),
         ("git diff *", "git diff -u HEAD~1 -- src"),
@@ -147,10 +191,43 @@ def test_a_star_covers_what_is_usual(rule: str, command: str) -> None:
         "nix-shell --run 'rm x'",
         "bundle exec rm x",
         "kubectl exec pod -- rm x",
+        "split --filter='rm x' f",
+        "less '+!rm x' f",
+        "more '+!rm' f",
+        "nvim '+!rm x' f",
+        "scp -S rm a b",
+        "nc -e rm host 1",
+        "xterm -e rm x",
+        "dc -e '!rm x'",
+        "git -c alias.x='!rm' x",
     ],
 )
 def test_a_denied_program_is_found_in_what_runs_it(command: str) -> None:
     assert denied("rm *", command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git -c alias.p=push p",
+        "git -c user.name=x -c Alias.p=push p",
+        "git --config-env=alias.p=X p",
+        "git -c include.path=x p",
+        "git -c includeIf.onbranch:main.path=x p",
+        "env GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.p GIT_CONFIG_VALUE_0=push git p",
+        "sh -c 'git -c alias.p=push p'",
+    ],
+)
+def test_a_denied_subcommand_is_not_got_round_by_another_name_for_it(command: str) -> None:
+    assert denied("git push *", command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["git -C sub add include.h", "git -c user.name=x log", "git commit -m 'alias.p=push'", "git config alias.p"],
+)
+def test_a_name_is_not_yet_given(command: str) -> None:
+    assert not denied("git push *", command)
 
 
 @pytest.mark.parametrize(

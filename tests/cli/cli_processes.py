@@ -19,7 +19,7 @@ AGENT = """\
 ---
 name: main
 model: script:answers.yaml
-tools: [send, shout, fail, sleep, block, spawn]
+tools: [send, shout, fail, stop, sleep, block, spawn]
 ---
 Help.
 """
@@ -46,6 +46,11 @@ def shout() -> str:
 def fail() -> str:
     """Fail."""
     raise RuntimeError("it broke")
+
+
+def stop() -> str:
+    """Stop the program."""
+    raise KeyboardInterrupt
 
 
 async def sleep(seconds: float) -> str:
@@ -78,7 +83,7 @@ def entry(input, ctx):
     raise ValueError("the entry broke")
 
 
-TOOLS = [send, shout, fail, sleep, block, spawn]
+TOOLS = [send, shout, fail, stop, sleep, block, spawn]
 '''
 
 

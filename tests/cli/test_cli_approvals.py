@@ -36,6 +36,35 @@ def ended(project: Callable[..., Path]) -> Callable[..., dict[str, Ended]]:
     return run
 
 
+def test_explain_takes_the_words_behind_the_tool_for_the_calls_own(ended: Callable[..., dict[str, Ended]]) -> None:
+    said = ended(
+        number="approvals explain send -3 -p --to=ann",
+        dashes="approvals explain --format json send -- --allow x",
+        before="approvals explain --frmat json send x",
+        value="approvals explain send x --allow",
+    )
+
+    assert said["number"].out.startswith("main calls send\n  to: -3 -p --to=ann\n")
+    assert said["dashes"].json["args"] == {"to": "--allow x"}
+    assert (said["before"].code, said["value"].code) == (2, 2)
+    assert "No such option: --frmat" in said["before"].err
+    assert "Option '--allow' requires an argument" in said["value"].err
+
+
+def test_explain_names_an_argument_that_is_mistyped(ended: Callable[..., dict[str, Ended]]) -> None:
+    said = ended(
+        near="approvals explain send too=ann",
+        other="approvals explain send to=ann why=so",
+        word="approvals explain send to=ann now",
+        text="approvals explain send HOME=/x now",
+    )
+
+    assert said["near"].err == "error: the tool has no argument 'too'. Did you mean 'to'?\n"
+    assert said["other"].err == "error: the tool has no argument 'why'. It takes to, text.\n"
+    assert said["word"].err == "error: 'now' is not NAME=VALUE, as the words before it are. Quote a value's spaces.\n"
+    assert "to: HOME=/x now" in said["text"].out
+
+
 def test_explain_says_the_verdict_the_rule_and_where_it_stands(ended: Callable[..., dict[str, Ended]]) -> None:
     said = ended(
         ann="approvals explain send to=ann",

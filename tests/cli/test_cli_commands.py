@@ -157,7 +157,7 @@ def test_a_dry_run_shows_what_would_run_and_runs_nothing(project: Callable[..., 
         "entry: agent main",
         'input: {"input": "hello", "attachments": []}',
         f"agent main: model script:{root}/answers.yaml (agent)",
-        "  tools: send, shout, fail, sleep, block, spawn",
+        "  tools: send, shout, fail, stop, sleep, block, spawn",
     ]
     assert ended["model"].json["agents"]["main"]["models"] == ["openai:gpt-5"]
     assert ended["model"].json["agents"]["main"]["origin"] == "override"

@@ -47,6 +47,7 @@ CASES: dict[str, tuple[int, str, list[str], str, dict[str, str]]] = {
     "nobody to ask, then limited": (4, "denied", ["x", "--max-steps", "2"], FOREVER, {}),
     "steps": (6, "limited", ["x", "--approve-all", "--max-steps", "2"], FOREVER, {}),
     "time": (6, "limited", ["x", "--timeout", "0.2"], "- {text: late, delay: 30}", {}),
+    "interrupted by a tool": (130, "interrupted", ["x", "--approve-all"], CALL.replace("TOOL", "stop"), {}),
     "no key": (7, "provider_failed", ["x"], "", {"agent": "---\nname: main\nmodel: openai:gpt-5\n---\nx"}),
     "provider": (7, "provider_failed", ["x"], "- error: {status: 401, message: who are you}", {}),
 }
@@ -82,7 +83,7 @@ def test_what_went_wrong_is_on_stderr_in_one_paragraph_without_a_traceback(ended
     assert "Traceback" not in ended[name].err
 
 
-@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case[0] in (1, 2, 3, 6, 7)])
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case[0] in (1, 2, 3, 6, 7, 130)])
 def test_an_early_end_is_in_the_errors_of_the_json_object(ended: dict[str, Ended], name: str) -> None:
     assert ended[name].json["errors"]
     assert ended[name].json["errors"][-1].keys() >= {"type", "message", "agent_path"}
@@ -100,6 +101,14 @@ def test_what_needs_a_person_names_the_rule_to_add(ended: dict[str, Ended]) -> N
     assert "--allow 'send(" in ended["nobody to ask"].err
     assert [denial["tool"] for denial in ended["nobody to ask"].json["denials"]] == ["send"]
     assert ended["rejected on request"].err == ""
+
+
+def test_an_interrupt_that_a_tool_raises_leaves_the_whole_record(ended: dict[str, Ended]) -> None:
+    result = ended["interrupted by a tool"].json
+
+    assert result["run_id"]
+    assert [message["kind"] for message in result["messages"]] == ["request", "response", "request"]
+    assert result["usage"]["tool_calls"] == 1
 
 
 def test_a_failure_of_the_entry_says_where_in_the_project_it_happened(ended: dict[str, Ended]) -> None:

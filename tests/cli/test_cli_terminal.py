@@ -128,7 +128,7 @@ def test_abort_ends_the_run_with_code_one(terminal: Callable[..., Screen]) -> No
     assert "error: a person ended the run at send" in text
 
 
-@pytest.mark.parametrize("env", [{"TERM": "dumb"}, {"CI": "1"}], ids=["dumb", "CI"])
+@pytest.mark.parametrize("env", [{"TERM": "dumb"}, {"CI": "woodpecker"}], ids=["dumb", "CI"])
 def test_in_ci_or_a_dumb_terminal_nobody_is_asked_and_nothing_is_drawn(
     terminal: Callable[..., Screen], env: dict[str, str]
 ) -> None:

@@ -35,7 +35,8 @@ def test_a_tree_is_in_order_each_folder_before_what_is_in_it(root: Root) -> None
 
 def test_git_and_state_and_environments_are_left_out(root: Root) -> None:
     fill(root, ".git/config", ".GIT2", ".llm-do/state.db", ".venv/x", "env/pyvenv.cfg", "env/lib/x", "x/.git/y", "x/z")
-    assert paths(Tree(root)) == [".GIT2", "x", "x/z"]
+    fill(root, "envs/conda/conda-meta/history", "envs/conda/bin/python", "y/conda-meta")
+    assert paths(Tree(root)) == [".GIT2", "envs", "x", "x/z", "y", "y/conda-meta"]
 
 
 def test_what_gitignore_files_name_is_left_out(root: Root) -> None:

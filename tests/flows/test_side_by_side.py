@@ -157,7 +157,7 @@ def test_a_member_that_cancels_itself_has_failed_and_the_run_ends_or_goes_on() -
     lenient = ParallelGroup("all", [gives_up, saying("b")], on_error="collect")
 
     assert run_flow(strict_flow).status == "failed"
-    assert text_of(run_flow(lenient)) == "gives_up failed: a member was cancelled\n\nb's"
+    assert text_of(run_flow(lenient)) == "gives_up failed: gives_up raised CancelledError\n\nb's"
 
 
 def test_cancelling_a_run_cancels_all_members_and_waits_for_them() -> None:

@@ -81,6 +81,18 @@ def test_an_example_of_a_wrong_outcome_says_what_examples_are() -> None:
     assert fault.hint == "correct the rule or the example, which is the text of member alone, without the tool's name"
 
 
+def test_an_example_of_a_directory_is_read_as_a_path() -> None:
+    for good in (
+        rule("shell(cwd=secret/**)", "deny", refuses=("secret", "./secret/x"), allows=("public",)),
+        rule(
+            "shell(command=make *, cwd=src/*)",
+            allows=("command=make x, cwd=src/a",),
+            refuses=("command=make x, cwd=src/a/b",),
+        ),
+    ):
+        assert proofs(good) == ()
+
+
 def test_an_example_of_a_command_may_quote_its_words() -> None:
     for good in (
         rule("shell(git commit -m *)", allows=("git commit -m 'fix it'", 'git commit -m "a; b"')),

@@ -187,3 +187,15 @@ def test_a_task_that_refuses_says_so_here(make: Make) -> None:
 def test_a_diagnostic_survives_the_way_through_json() -> None:
     found = diagnostic("LD201", "there is no tool `a`", Place("a.agent", 2, 3, 2, 4), "did you mean `b`?")
     assert diagnostic_of(found.to_dict()) == found
+
+
+def test_an_interruption_that_a_file_raises_itself_is_told_like_any_other_fault(
+    make: Make, capfd: pytest.CaptureFixture[str]
+) -> None:
+    root = make(project(a__py="import b\n", b__py="def stop():\n    raise KeyboardInterrupt('enough')\nstop()\n"))
+
+    report = check_apart(root)
+
+    assert [(item.code, item.file, item.line) for item in report.diagnostics] == [("LD302", "b.py", 2)]
+    assert "KeyboardInterrupt: enough" in report.diagnostics[0].message
+    assert "Traceback" not in capfd.readouterr().err

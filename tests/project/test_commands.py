@@ -13,6 +13,7 @@ import pytest
 import llm_do
 from llm_do.spec.editor_schema import agent_schema, project_schema
 from llm_do.ui.graph import dot, mermaid, permissions
+from tests.cli.cli_processes import forked
 from tests.project.conftest import Make, agent, manifest
 
 AGENTS = {
@@ -73,14 +74,14 @@ def test_a_project_is_shown_by_the_name_and_description_of_its_manifest(make: Ma
     named = manifest(name='The "desk"', description="Answers\nquestions.\u202e")
     root = make({**AGENTS, "project.json": named, "main.agent": agent("main", "model: test")})
     title = 'The "desk": Answers questions.\\u202e'
-    done = run(root, "check")
-    assert (done.stdout, done.stderr) == ("", f"{title}\nno errors\n")
-    assert run(root, "graph").stdout == f"{title}\nmain  test\n"
-    data = json.loads(run(root, "graph", "--format", "json").stdout)
+    done = forked("check", cwd=root)
+    assert (done.out, done.err) == ("", f"{title}\nno errors\n")
+    assert forked("graph", cwd=root).out == f"{title}\nmain  test\n"
+    data = forked("graph", "--format", "json", cwd=root).json
     assert (data["name"], data["description"]) == ('The "desk"', "Answers\nquestions.\u202e")
-    assert run(root, "run", "hello").returncode == 0
-    listed = run(root, "runs", "list")
-    assert (listed.stderr, listed.stdout.count("\n")) == (f"{title}\n", 1)
+    assert forked("run", "hello", cwd=root).code == 0
+    listed = forked("runs", "list", cwd=root)
+    assert (listed.err, listed.out.count("\n")) == (f"{title}\n", 1)
     assert permissions(data).splitlines()[0] == title
     assert mermaid(data).splitlines()[1].startswith('title: "The \\"desk\\": Answers')
     assert '  label="The \\"desk\\": Answers' in dot(data)

@@ -7,6 +7,10 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from llm_do.project.linker import LinkReport
+from llm_do.project.rules import idle
+from llm_do.ui.explain import explain_data
+from llm_do.ui.graph import graph_data
+from llm_do.ui.toollist import tools_data
 from tests.project.conftest import agent, manifest
 
 Checked = Callable[[Mapping[str, object]], LinkReport]
@@ -97,3 +101,35 @@ def test_a_given_flow_is_a_tool_like_any_other(checked: Checked) -> None:
         checked, "tools=[add]", "AGENTS = [AgentSpec('boss', tools=['add'], toolsets=[Swarm([GIVEN], name='add')])]"
     )
     assert [item.code for item in report.diagnostics] == ["LD402"]
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_what_a_given_agent_lists_is_used_and_drawn(checked: Checked, holder: str) -> None:
+    report = checked(
+        {
+            "project.json": manifest(python_files=["tools.py"], toolsets={"files": {"type": "filesystem"}}),
+            "main.agent": agent("main", "tools: [add]\ntoolsets: [boss]"),
+            "proof.agent": agent("proof"),
+            "tools.py": CODE.format(
+                given="toolsets=[''.join(['pro', 'of']), ''.join(['fi', 'les'])]", holder=HOLDERS[holder]
+            ),
+        }
+    )
+    assert report.diagnostics == ()
+    assert report.project is not None
+
+    drawn = graph_data(report.project)
+    shown = {each["name"]: {tool["name"] for tool in each["tools"]} for each in drawn["agents"]}
+    assert {"proof", "write_file"} <= shown["given"]
+    assert any(way["agent"] == "proof" for way in drawn["paths"]) or "handoffs" in holder or holder == "deeper"
+    assert idle("given:write_file", report.project) is None
+
+
+def test_a_given_agents_tools_are_listed_and_explained(checked: Checked) -> None:
+    project = linked(checked, "tools=[add]", HOLDERS["in toolsets"]).project
+    assert project is not None
+
+    (listed,) = tools_data(project, "given")["agents"]
+    assert [tool["name"] for tool in listed["tools"]] == ["add"]
+    told = explain_data(project, ["given", "add", "a=1"])
+    assert (told["path"], told["args"], told["effect"]) == ("main/boss/given", {"a": 1}, "ask")

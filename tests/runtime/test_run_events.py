@@ -323,6 +323,48 @@ def test_a_model_is_asked_to_stream_only_if_somebody_hears_text() -> None:
     assert asked == ["whole", "stream", "whole"]
 
 
+@pytest.mark.parametrize("error", [ValueError("no"), SystemExit(3), asyncio.CancelledError()], ids=repr)
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_what_a_subscriber_of_an_application_event_raises_is_logged_and_stays_with_it(
+    kind: str, error: BaseException, caplog: pytest.LogCaptureFixture
+) -> None:
+    bus = EventBus()
+    said: list[int] = []
+
+    def broken(**data: Any) -> None:
+        raise error
+
+    async def broken_later(**data: Any) -> None:
+        raise error
+
+    bus.on("step", broken if kind == "sync" else broken_later)
+    bus.on("step", lambda step: said.append(step))
+    asyncio.run(bus.emit("step", step=1))
+
+    assert said == [1]
+    assert "a subscriber of 'step' failed" in caplog.text
+
+
+def test_the_cancellation_of_who_emits_an_application_event_is_not_kept_from_it() -> None:
+    bus = EventBus()
+
+    async def cancelled() -> bool:
+        entered = asyncio.Event()
+
+        async def slow() -> None:
+            entered.set()
+            await asyncio.Event().wait()
+
+        bus.on("step", slow)
+        emitting = asyncio.create_task(bus.emit("step"))
+        await entered.wait()
+        emitting.cancel()
+        await asyncio.wait([emitting])
+        return emitting.cancelled()
+
+    assert asyncio.run(cancelled())
+
+
 def test_an_application_event_reaches_its_subscribers_in_order() -> None:
     bus = EventBus()
     said: list[str] = []
@@ -441,3 +483,35 @@ def test_what_changed_in_a_context_is_written_down_though_nobody_hears_it() -> N
 
     [change] = asyncio.run(written())
     assert (change.data["updates"], change.data["states"]) == ({"number": 7}, ["on"])
+
+
+def test_a_result_has_the_warnings_of_the_whole_run_each_once() -> None:
+    async def main(input: Any, ctx: CallContext) -> str:
+        ctx.warn("mind the gap")
+        ctx.warn("mind the gap")
+        await ctx.call("inner", "x")
+        return "done"
+
+    def lonely(ctx: RunContext[CallContext]) -> str:
+        """Warn."""
+        ctx.deps.warn("no server")
+        return "ok"
+
+    runtime = runtime_of([agent("inner", script(call("lonely"), "ok"), tools=[lonely])], main)
+    ear = heard(runtime, "warning")
+    result = carry_out(runtime)
+
+    assert len(ear.events) == 3
+    assert result.to_dict()["warnings"] == [
+        {"message": "mind the gap", "agent_path": "main"},
+        {"message": "no server", "agent_path": ear.events[-1].path},
+    ]
+
+
+def test_a_run_that_ends_early_has_its_warnings_too_and_most_runs_have_none() -> None:
+    async def main(input: Any, ctx: CallContext) -> str:
+        ctx.warn("mind the gap")
+        raise ValueError("no")
+
+    assert [each.message for each in carry_out(runtime_of([], main)).warnings] == ["mind the gap"]
+    assert carry_out(three_deep()).to_dict()["warnings"] == []

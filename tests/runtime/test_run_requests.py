@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
 from typing import Any
 
 import httpx
-import httpx2
 import pytest
-from openai import AsyncOpenAI
 from pydantic_ai.exceptions import ModelConnectionError, ModelHTTPError, ModelQuotaExceededError
 from pydantic_ai.messages import TextPart
-from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.function import DeltaToolCall, FunctionModel
-from pydantic_ai.models.openai import OpenAIChatModel
-from pydantic_ai.models.wrapper import WrapperModel
-from pydantic_ai.providers.openai import OpenAIProvider
 
-from llm_do import AgentSpec, HookPoint, ModelError, ProviderError, RunResult, Runtime, RuntimeConfig, run
+from llm_do import AgentSpec, HookPoint, ModelError, ProviderError, RunResult, Runtime, RuntimeConfig
 from llm_do.errors import ModelUnavailableError
 from tests.support.history import strict
 from tests.support.openai_server import Request, serve
@@ -138,40 +131,6 @@ def test_a_bad_request_is_never_retried(status: int, streaming: bool) -> None:
 
 def test_no_retries_can_be_asked_for() -> None:
     _, log, _ = over_http([{"status": 503, "times": 99}], streaming=False, max_retries=0)
-
-    assert len(log) == 1
-
-
-GIVEN: dict[str, Callable[[OpenAIProvider], dict[str, Any]]] = {
-    "provider": lambda provider: {"model": "openai-chat:m", "provider": provider},
-    "model": lambda provider: {"model": OpenAIChatModel("m", provider=provider)},
-    "setting": lambda provider: {"model": OpenAIChatModel("m", provider=provider, settings={"max_retries": 2})},
-    "wrapped": lambda provider: {"model": WrapperModel(OpenAIChatModel("m", provider=provider))},
-    "list": lambda provider: {"model": FallbackModel(OpenAIChatModel("m", provider=provider))},
-}
-
-
-@pytest.mark.parametrize("kind", list(GIVEN))
-@pytest.mark.parametrize("retries", [0, 1])
-def test_a_providers_own_library_sends_each_request_once_and_its_client_stays_as_it_is(kind: str, retries: int) -> None:
-    async def failing(url: str) -> int:
-        async with httpx2.AsyncClient() as connections:
-            client = AsyncOpenAI(base_url=url, api_key="k", http_client=connections)
-            given = GIVEN[kind](OpenAIProvider(openai_client=client))
-            with pytest.raises(ProviderError):
-                await run(AgentSpec("main"), "go", max_retries=retries, **given)
-            return client.max_retries
-
-    with serve({"m": [{"status": 503, "times": 99, "retry_after": 0.01}]}) as (url, log):
-        assert asyncio.run(failing(url)) == 2
-
-    assert len(log) == retries + 1
-
-
-def test_an_agents_settings_do_not_turn_a_librarys_retries_on_again() -> None:
-    with serve({"m": [{"status": 503, "times": 99}]}) as (url, log):
-        spec = AgentSpec("main", model="openai-chat:m", model_settings={"base_url": url, "max_retries": 2})
-        carry_out(Runtime(project_of([spec], max_retries=0)))
 
     assert len(log) == 1
 

@@ -67,8 +67,8 @@ def test_a_name_registered_during_a_run_can_be_called_from_then_on() -> None:
     assert carry_out(runtime_of([], main)).output == "made"
 
 
-@pytest.mark.parametrize("name", ["bad name", "", "1st", "a" * 65, "a\n"])
-def test_a_name_that_no_tool_can_have_is_not_registered(name: str) -> None:
+@pytest.mark.parametrize("name", ["bad name", "", "1st", "a" * 65, "a\n", 3])
+def test_a_name_that_no_tool_can_have_is_not_registered(name: Any) -> None:
     runtime = runtime_of([agent("main", script("x"))])
 
     for register in (runtime.register_agents, runtime.register_tools, runtime.register_toolsets):

@@ -31,14 +31,22 @@ def project() -> Any:
         ("max_retries", -1, "max_retries must be a whole number, 0 or more, not -1"),
         ("loop_threshold", 1.5, "loop_threshold must be a whole number, 0 or more, not 1.5"),
         ("run_timeout", 0, "run_timeout must be a number of seconds above 0, not 0"),
+        ("max_concurrency", 0, "max_concurrency must be a whole number, 1 or more, not 0"),
+        ("max_result_bytes", 0, "max_result_bytes must be a whole number, 1 or more, not 0"),
+        ("tool_timeout", -1, "tool_timeout must be a number of seconds above 0, not -1"),
         ("run_timeout", float("nan"), "run_timeout must be a number of seconds above 0, not nan"),
     ],
 )
 def test_what_is_no_limit_is_refused_and_named(name: str, value: Any, said: str) -> None:
     with pytest.raises(UsageError) as error:
-        Runtime(project(), **{name: value})
+        RuntimeConfig.of(project(), **{name: value})
 
     assert error.value.message == said
+
+
+def test_a_runtime_refuses_them_too() -> None:
+    with pytest.raises(UsageError, match="max_steps must be a whole number"):
+        Runtime(project(), max_steps=0)
 
 
 @pytest.mark.parametrize("limits", [{"max_steps": 1, "max_depth": 1, "max_retries": 0, "loop_threshold": 0}])
@@ -61,6 +69,13 @@ def test_a_text_is_one_pattern_and_not_its_letters(denied: Any) -> None:
     result = carry_out(Runtime(project(), approvals="approve_all", deny=denied))
 
     assert [outcome for _, outcome, _ in results_of(result.messages)] == ["denied"]
+
+
+@pytest.mark.parametrize("option", ["allow", "deny"])
+@pytest.mark.parametrize("given", [3, ["send", 3], [None]], ids=repr)
+def test_what_is_no_text_is_no_pattern(option: str, given: Any) -> None:
+    with pytest.raises(UsageError, match=f"{option} must be patterns of calls, each a text, not"):
+        Runtime(project(), **{option: given})
 
 
 def test_a_text_allows_what_it_says() -> None:

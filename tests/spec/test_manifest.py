@@ -329,3 +329,21 @@ def test_a_valid_manifest_survives_being_written_and_read(data: dict[str, object
     second = parse_manifest(again, "project.json")
     assert second.diagnostics == ()
     assert second.value == first.value
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ('"version": null, "entry": {"agent": "main"}, "agent_files": ["*.agent"]', "give it one"),
+        (f'{LEAST}, "flows": {{"f": {{"mode": "team", "lead": null, "workers": ["a"]}}}}', "give it one"),
+        (f'{LEAST}, "python_files": [null]', "give it one, or take it out of the list"),
+        (f'{LEAST}, "name": null', "give it one, or leave the key out"),
+        (f'{LEAST}, "runtime": {{"budget": null}}', "give it one, or leave the key out"),
+        (f'{LEAST}, "model_settings": {{"max_tokens": null}}', "give it one, or leave the key out"),
+        (f'{LEAST}, "flows": {{"f": null}}', "give it one, or leave the key out"),
+    ],
+)
+def test_a_value_that_is_missing_can_be_left_out_only_where_it_may_be_absent(text: str, hint: str) -> None:
+    found = parse_manifest(f"{{{text}}}", "project.json").diagnostics
+
+    assert [(item.code, item.hint) for item in found] == [("LD122", hint)]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
 from llm_do import ObservationManager, RunApprovalPolicy, tool
 from llm_do.project.threads import ThreadConfig
 from llm_do.threads.store import Batch, EventRow
@@ -55,6 +57,25 @@ def test_an_observation_subscriber_hears_the_runs_of_its_thread_and_types_only(s
 
     assert [(each.type, each.thread_id) for each in told] == [("tool_result", "a"), ("run_finished", "a")]
     assert told == asyncio.run(manager.get(run_id=told[0].run_id, types=["tool_result", "run_finished"]))
+
+
+@pytest.mark.parametrize("error", [RuntimeError("no"), SystemExit(3)], ids=repr)
+def test_a_subscriber_of_the_journal_that_raises_disturbs_no_run(
+    error: BaseException, store: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    runtime = runtime_on(store, agent("main", script("done")))
+    manager, told = ObservationManager(store, runtime), []
+
+    def broken(_: object) -> None:
+        raise error
+
+    manager.subscribe(broken)
+    manager.subscribe(lambda item: told.append(item.type))
+    result = on_thread(runtime, "x")[0]
+
+    assert result.output == "done"
+    assert told[-1] == "run_finished"
+    assert "a subscriber of the journal failed on run_finished" in caplog.text
 
 
 def test_a_denied_call_is_in_the_journal_with_who_denied_it(store: Any) -> None:

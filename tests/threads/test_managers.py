@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic_ai.messages import ModelMessage
 
-from llm_do import ThreadConflict, UsageError
+from llm_do import ThreadConflict, ToolError, UsageError
 from llm_do.threads import (
     ConversationManager,
     ObservationManager,
@@ -32,6 +32,15 @@ def test_messages_come_in_order_each_with_id_time_and_metadata(store: ThreadStor
     ] == ["ModelRequest", "ModelResponse"]
     assert [each.parent for each in stored] == [None, ids[0]]
     assert all(each.time > 0 and each.metadata == {"rating": 5} for each in stored)
+
+
+def test_a_state_that_is_no_json_is_refused_with_its_threads_name(store: ThreadStore) -> None:
+    manager = StateManager(store)
+    context = done(manager.load_thread_context("t"))
+    context.state["seen"] = {1}
+
+    with pytest.raises(ToolError, match="the state of thread 't' isn't JSON data"):
+        done(manager.save_state_if_modified("t"))
 
 
 def test_a_window_has_the_latest_messages(store: ThreadStore) -> None:
@@ -175,6 +184,28 @@ def test_state_is_not_saved_over_a_turn_that_came_between(store: ThreadStore) ->
     done(change())
 
 
+def test_a_manager_remembers_so_many_loaded_states_and_loses_no_change_silently(
+    store: ThreadStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("llm_do.threads.state.LOADED", 2)
+
+    async def change() -> tuple[list[bool], Any]:
+        manager = StateManager(store)
+        never = await manager.save_state_if_modified("never")
+        states = {name: (await manager.load_thread_context(name)).state for name in "ab"}
+        states["a"]["n"] = 1
+        saved = await manager.save_state_if_modified("a")
+        await manager.load_thread_context("c")
+        states["a"]["n"], states["b"]["n"] = 2, 2
+        with pytest.raises(UsageError, match="the state of thread 'b' isn't known any more") as raised:
+            await manager.save_state_if_modified("b")
+        assert raised.value.hint is not None
+        again = await manager.save_state_if_modified("a")
+        return [never, saved, again], (await store.thread("a") or pytest.fail("it is gone")).state
+
+    assert done(change()) == ([False, True, True], {"n": 2})
+
+
 def test_showing_and_calling_ask_one_predicate(store: ThreadStore) -> None:
     manager = StateManager(store)
     assert done(manager.is_tool_enabled("new", "anything"))
@@ -203,12 +234,15 @@ def test_a_subscriber_hears_exactly_what_its_filter_says(store: ThreadStore) -> 
     assert [each.data["text"] for each in done(manager.get(thread_id="t", types=["note"]))] == ["1", "4"]
 
 
-def test_a_subscriber_that_raises_reaches_nobody(store: ThreadStore, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("error", [RuntimeError("no"), SystemExit(3)], ids=repr)
+def test_a_subscriber_that_raises_reaches_nobody(
+    error: BaseException, store: ThreadStore, caplog: pytest.LogCaptureFixture
+) -> None:
     manager = ObservationManager(store)
     heard: list[str] = []
 
     def broken(_: object) -> None:
-        raise RuntimeError("no")
+        raise error
 
     manager.subscribe(broken)
     manager.subscribe(lambda item: heard.append(item.type))

@@ -274,3 +274,14 @@ def test_a_path_that_leads_nowhere_is_found_to_at_once_however_long_it_is() -> N
     assert kept.get("a." * 200_000, "none") == "none"
     kept.set("a." * 1000, 1)
     assert kept.get("a." * 1000) == 1
+
+
+def test_a_value_made_by_the_class_of_a_frozen_one_is_kept_and_frozen_like_any_other() -> None:
+    ctx = Context(initial_data={"rows": [{"id": 1}], "by": {"id": [1]}})
+    inner = [2]
+
+    ctx["rows"] = type(ctx["rows"])([*ctx["rows"], inner])
+    ctx["by"] = type(ctx["by"])(ctx["by"], more=inner)
+    inner.append(3)
+
+    assert (ctx["rows"], ctx["by"]) == ([{"id": 1}, [2]], {"id": [1], "more": [2]})

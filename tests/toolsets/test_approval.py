@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from typing import Any
 
 import pytest
@@ -107,7 +108,7 @@ def test_a_toolsets_own_judgement_counts_and_fails_closed() -> None:
 
 
 class Later:
-    """Something to wait for, as an `async def needs_approval` gives it."""
+    """Something to wait for."""
 
     def __await__(self) -> Any:
         yield
@@ -121,6 +122,20 @@ def test_a_judgement_that_means_nothing_denies(said: Any) -> None:
 
     assert outcomes(ApprovalToolset(Judging([send]), "approve_all"), call("send", to="ann")) == ["denied"]
     assert RAN == []
+
+
+def test_a_judgement_to_wait_for_denies_and_is_not_left_waiting() -> None:
+    async def judged() -> str:
+        return "allow"
+
+    given = judged()
+
+    class Judging(FunctionToolset[Any]):
+        def needs_approval(self, name: str, args: dict[str, Any]) -> Any:
+            return given
+
+    assert outcomes(ApprovalToolset(Judging([send]), "approve_all"), call("send", to="ann")) == ["denied"]
+    assert inspect.getcoroutinestate(given) == inspect.CORO_CLOSED
 
 
 def test_a_toolset_without_words_for_a_question_adds_none() -> None:

@@ -20,6 +20,7 @@ from llm_do.project.builtins import BuiltinToolset
 from llm_do.project.linker import check
 from llm_do.runtime.traits import BuiltinContext
 from llm_do.toolsets.mcp import configured
+from llm_do.ui.lines import summary_line
 from tests.support.history import results_of, strict
 from tests.support.runs import Answers, agent, carry_out, heard, project_of
 from tests.support.scripted import call, script
@@ -139,10 +140,44 @@ def test_a_prefix_that_leaves_tools_no_room_is_an_error() -> None:
     def configured_as(name: str, **options: Any) -> Any:
         return configured(BuiltinContext(name, Path(), Path(), options={"command": ["x"], **options}))
 
-    with pytest.raises(UsageError, match="leaves too little room"):
-        configured_as("s" * 64)
-    assert configured_as("s" * 64, prefix="s").prefix == "s"
-    assert configured_as("s" * 55).prefix == "s" * 55
+    with pytest.raises(UsageError, match="a prefix of 64 characters, which leaves too little room"):
+        configured_as("s" * 64).under(None)
+    with pytest.raises(UsageError, match="a prefix of 56 characters, which leaves too little room"):
+        configured_as("s").under("p" * 56)
+    assert configured_as("s" * 64, prefix="s").under(None).prefix == "s"
+    assert configured_as("s" * 64).under("s").prefix == "s"
+    assert configured_as("s" * 55).under(None).prefix == "s" * 55
+
+
+@pytest.mark.parametrize("prefix", [None, "", "p", "p" * 55])
+def test_names_are_shortened_to_what_the_prefix_that_the_agent_names_leaves(tmp_path: Path, prefix: str | None) -> None:
+    for scope in ("session", "call"):
+        [name] = tools_of(runtime(tmp_path, ref=ToolsetRef("small", prefix), scope=scope, include=["l*"]))
+        before = "small_" if prefix is None else f"{prefix}_" if prefix else ""
+        assert name == (before + "l" * 62)[:64]
+
+
+def test_a_tool_with_a_shortened_name_is_called_by_its_own(tmp_path: Path) -> None:
+    ref = ToolsetRef("small", "p" * 55)
+    said = results(carry_out(runtime(tmp_path, call("p" * 55 + "_" + "l" * 8), ref=ref, include=["l*"])))
+    assert said == [("success", "a name of 62")]
+
+
+def test_a_prefix_of_an_agent_that_leaves_no_room_ends_the_run_with_the_reason(tmp_path: Path) -> None:
+    result = carry_out(runtime(tmp_path, ref=ToolsetRef("small", "p" * 60)))
+    assert "a prefix of 60 characters, which leaves too little room" in str(result.error)
+
+
+@pytest.mark.parametrize(
+    ("options", "option"),
+    [
+        ({"url": "https://example.org/mcp", "env": {"TOKEN": "x"}}, "env"),
+        ({"command": ["server"], "headers": {"X-Team": "a"}}, "headers"),
+    ],
+)
+def test_an_option_that_means_nothing_for_such_a_server_is_an_error(options: dict[str, Any], option: str) -> None:
+    with pytest.raises(UsageError, match=f"the MCP server kb has an option `{option}`, which does nothing beside"):
+        configured(BuiltinContext("kb", Path(), Path(), options={"type": "mcp", **options}))
 
 
 def test_calls_are_asked_about(tmp_path: Path) -> None:
@@ -231,11 +266,13 @@ def test_a_required_server_that_does_not_start_ends_the_run_with_the_reason(
 def test_a_run_goes_on_without_a_server_it_does_not_require(tmp_path: Path) -> None:
     session = runtime(tmp_path, call("small_add", a=1, b=2), command=command("dies"), required=False)
     ear = heard(session, "warning")
-    said = results(carry_out(session))
-    assert "unknown tool" in said[0][1]
+    result = carry_out(session)
+    assert "unknown tool" in results(result)[0][1]
     assert len(ear.events) == 1
     assert "the MCP server small did not start" in ear.events[0].message
     assert "please configure me" in ear.events[0].message
+    assert [each.message for each in result.warnings] == [ear.events[0].message]
+    assert summary_line(result, 1.0).endswith(", 1.0 s, 1 warning")
 
 
 def test_a_server_that_dies_is_a_failed_result_and_starts_anew(tmp_path: Path) -> None:

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llm_do.errors import BudgetError, LlmDoError
 from llm_do.runtime import events
-from llm_do.runtime.results import RunResult, Usage
+from llm_do.runtime.results import RunResult, Usage, WarningRecord
 from llm_do.ui.display import Display
 from llm_do.ui.errors import error_text, paragraph
 from llm_do.ui.lines import event_line, summary_line
@@ -102,6 +103,15 @@ def test_the_summary_counts() -> None:
     line = summary_line(RunResult("limited", None, "r", usage=usage, steps=2), 3.14)
 
     assert line == "limited: 2 steps, 1 tool call, 1,234 tokens, $0.0123, 3.1 s"
+
+
+@pytest.mark.parametrize(("number", "end"), [(0, "1.0 s"), (1, "1.0 s, 1 warning"), (2, "1.0 s, 2 warnings")])
+def test_the_summary_ends_with_how_many_warnings_there_were(number: int, end: str) -> None:
+    warnings = [WarningRecord(f"no server {n}", "main") for n in range(number)]
+
+    assert summary_line(RunResult("completed", "x", "r", warnings=warnings), 1.0) == (
+        f"completed: 0 steps, 0 tokens, {end}"
+    )
 
 
 def test_an_error_is_one_paragraph_of_what_where_why_and_what_to_do() -> None:

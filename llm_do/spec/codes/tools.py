@@ -84,7 +84,7 @@ TOOLS: dict[str, Code] = {
     "LD416": Code(
         "Unknown approval",
         "error",
-        "What a tool says as its `approval` is none of allow, ask and deny. It would be neither denied nor asked about; "
-        "where only a run shows it, each call is denied.",
+        "What a tool says as its `approval` is none of allow, ask and deny, so it would be neither denied nor asked "
+        "about. Where only a run shows it, each call is denied.",
     ),
 }

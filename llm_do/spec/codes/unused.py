@@ -8,9 +8,10 @@ __all__ = ["UNUSED"]
 
 UNUSED: dict[str, Code] = {
     "LD801": Code(
-        "Unreachable agent",
+        "Unreachable agent or flow",
         "warning",
-        "Neither the entry nor an agent that it can reach lists the agent, and no Python file mentions it.",
+        "Neither the entry nor an agent or flow that it can reach lists it, and no Python file mentions it. Of a flow "
+        "that nothing reaches the members aren't told too.",
     ),
     "LD802": Code(
         "Unused Python file",

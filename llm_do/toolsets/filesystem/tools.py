@@ -27,6 +27,7 @@ __all__ = ["Count", "FileTools", "Positive", "list_below"]
 
 _MAX_LISTED = 1000
 _MAX_LISTED_CHARACTERS = 60_000
+_NOTHING_YET = "[there is nothing yet: the root folder doesn't exist]"
 # Parallel edits of one file wait for each other, whichever root each comes through; two files seldom share a lock.
 _LOCKS = tuple(threading.Lock() for _ in range(64))
 
@@ -106,6 +107,8 @@ class FileTools:
             path: The folder, relative to the root folder.
             pattern: Glob relative to that folder: `*` is one level, `**/*.py` any depth.
         """
+        if self._nothing_yet(path):
+            return _NOTHING_YET
         found, note = list_below(self, path, pattern)
         lines = [shown(each.path) + ("/" if each.kind == "folder" else "") for each in found]
         if not lines and not note:
@@ -120,6 +123,8 @@ class FileTools:
             path: The folder or file, relative to the root folder.
             glob: Which files: `*.py` at any depth, `src/**/*.py` relative to the folder.
         """
+        if self._nothing_yet(path):
+            return _NOTHING_YET
         return search(self.protection, pattern, path, glob, self.ignore)
 
     def make_directory(self, path: str) -> str:
@@ -164,6 +169,10 @@ class FileTools:
             return unified_diff(before, edited(before, args["old"], args["new"], args["path"]), args["path"])
         except FileRefusedError:
             return None
+
+    def _nothing_yet(self, path: str) -> bool:
+        """Whether the path is that of a root which writing will make: nothing in it is no fault."""
+        return self.root.to_come and self.root.trail(path)[-1] == "."
 
     def _text(self, path: str) -> str:
         return decoded(self.root.read(path, limit=MAX_EDITED + 1, guard=self.protection.writing), path)

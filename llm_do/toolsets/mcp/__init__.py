@@ -6,12 +6,10 @@ from pydantic import ValidationError
 
 from llm_do.errors import UsageError
 from llm_do.runtime.traits import BuiltinContext
-from llm_do.spec.toolset_config import McpConfig
+from llm_do.spec.toolset_config import McpConfig, server_faults
 from llm_do.toolsets.mcp.toolset import McpServerToolset
 
 __all__ = ["configured"]
-
-_LONGEST_PREFIX = 55
 
 
 def configured(ctx: BuiltinContext) -> McpServerToolset:
@@ -24,7 +22,7 @@ def configured(ctx: BuiltinContext) -> McpServerToolset:
         A toolset that runs may share.
 
     Raises:
-        UsageError: An option is wrong.
+        UsageError: An option is wrong, or says something that means nothing for such a server.
 
     Example:
         >>> from pathlib import Path
@@ -41,11 +39,6 @@ def configured(ctx: BuiltinContext) -> McpServerToolset:
         raise UsageError(f"the MCP server {ctx.name} has a wrong option {where}: {fault['msg']}") from error
     if (config.command is None) == (config.url is None):
         raise UsageError(f"the MCP server {ctx.name} needs either a `command` or a `url`")
-    toolset = McpServerToolset(ctx.name, config, ctx.project_root)
-    if len(toolset.prefix) > _LONGEST_PREFIX:
-        raise UsageError(
-            f"the MCP server {ctx.name} has a prefix of {len(toolset.prefix)} characters, which leaves too little room "
-            "for its tools' names",
-            hint=f"Give it a `prefix` of at most {_LONGEST_PREFIX}.",
-        )
-    return toolset
+    for option, why in server_faults(config.model_dump()).items():
+        raise UsageError(f"the MCP server {ctx.name} has an option `{option}`, which {why}", hint="Take it out.")
+    return McpServerToolset(ctx.name, config, ctx.project_root)

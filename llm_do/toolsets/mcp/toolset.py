@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from pydantic_ai import ModelRetry, RunContext
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.toolsets.abstract import ToolsetTool
 
-from llm_do.errors import RunError, ToolError
+from llm_do.errors import RunError, ToolError, UsageError
 from llm_do.project.tools import kept
 from llm_do.runtime.context import CallContext
 from llm_do.runtime.resources import ServerToolset
@@ -24,6 +25,7 @@ __all__ = ["McpServerToolset"]
 
 _UNUSABLE = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST = 64
+_LONGEST_PREFIX = 55
 
 
 class McpServerToolset(ServerToolset):
@@ -46,9 +48,24 @@ class McpServerToolset(ServerToolset):
         """Itself, or where each call has a server of its own, a toolset with one."""
         if self.config.scope == "session":
             return self
-        mine = McpServerToolset(self.name, self.config, self.root)
+        mine = copy.copy(self)
         mine._own = McpSession(self.name, self.config, self.root)
         return mine
+
+    def under(self, prefix: str | None) -> Self:
+        """The same tools under the prefix that an agent names.
+
+        Raises:
+            UsageError: It leaves too little room for their names.
+        """
+        made = super().under(prefix)
+        if len(made.prefix) > _LONGEST_PREFIX:
+            raise UsageError(
+                f"the MCP server {self.name} has a prefix of {len(made.prefix)} characters, which leaves too little "
+                "room for its tools' names",
+                hint=f"Give it a `prefix` of at most {_LONGEST_PREFIX}.",
+            )
+        return made
 
     async def __aexit__(self, *exception: object) -> None:
         if self._own is not None:

@@ -16,6 +16,8 @@ __all__ = ["below", "leads_outside", "looks_outside", "possible_paths"]
 
 _PARTS = re.compile(r"[=:,@]")
 _HOME = re.compile(r"(?:^|[=:,@])~")
+_LETTERS = re.compile(r"-[A-Za-z0-9]{1,32}")
+"""The options that one word may hold, any of which may have the rest of it for its value."""
 
 
 def below(root: Root, cwd: str) -> str:
@@ -38,17 +40,19 @@ def below(root: Root, cwd: str) -> str:
 
 
 def possible_paths(argv: Sequence[str]) -> Iterator[str]:
-    """All that may be a path in the words of a command: words, what follows a `=`, `:` or `@`, an option's tail.
+    """All that may be a path in the words of a command: words, what follows a `=`, `:`, `,` or `@`, an option's tails.
 
     Example:
-        >>> list(possible_paths(["cc", "-I../x", "--out=/y", "host:z"]))
-        ['../x', '/y', 'host:z', 'z']
+        >>> list(possible_paths(["cc", "-I../x", "--out=/y", "host:z", "-rfa"]))
+        ['../x', '/y', 'host:z', 'z', 'fa', 'a']
     """
     for word in argv[1:]:
         if word.startswith("--"):
             parts = _PARTS.split(word)[1:]
         elif word.startswith("-"):
-            parts = [word[2:], *_PARTS.split(word)[1:]]
+            letters = _LETTERS.match(word)
+            tails = [word[at:] for at in range(2, letters.end() + 1)] if letters is not None else [word[2:]]
+            parts = [*tails, *_PARTS.split(word)[1:]]
         else:
             parts = [word, *_PARTS.split(word)[1:]]
         yield from (part for part in dict.fromkeys(parts) if part)

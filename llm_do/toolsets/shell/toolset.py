@@ -100,8 +100,16 @@ class Shell:
             if leads_outside(self.root, cwd, hidden) is not None:
                 return {"command": None}
         if elsewhere(self.root, pipeline, cwd, self.home):
-            return {"command": pipeline, "cwd": as_resolved(self.root.trail(args.get("cwd") or self.home))}
+            return {"command": pipeline, **self.notice(args)}
         return {"command": pipeline}
+
+    def notice(self, args: Mapping[str, Any]) -> Mapping[str, Resolved]:
+        """The directory, by all its names; none where it is refused anyhow."""
+        cwd = args.get("cwd")
+        try:
+            return {"cwd": as_resolved(self.root.trail(cwd if cwd and isinstance(cwd, str) else self.home))}
+        except ToolError:
+            return {}
 
     def describe(self, args: Mapping[str, Any]) -> str:
         """The exact argument vectors and the directory, for a person."""
@@ -239,6 +247,7 @@ def shell_tool(shell: Shell, toolset: str) -> Tool[Any]:
         tool="shell",
         verdict=shell.verdict,
         resolve=shell.resolve,
+        notice=shell.notice,
         primary="command",
         describe=shell.describe,
         succeeded=_exited_well,

@@ -37,6 +37,9 @@ _TARGET = re.compile(r"-[A-Za-z]*t|--t[a-z-]*")
 _TARGET_IN_WORD = re.compile(r"(?:-[A-Za-z]*?t|--t[a-z-]*=)(.+)", re.DOTALL)
 _SED_SCRIPT = re.compile(r"-[A-Za-z]*[ef]|--[ef]")
 """An option of sed that brings its script; without one the first operand is it."""
+_SED_IN_PLACE = re.compile(r"(?:-[A-Za-z]*?i|--i[a-z-]*=?)(.*)", re.DOTALL)
+_SED_WRITES = re.compile(r"(?:^|[^A-Za-z]|[gpIiMmeE])[wW][ \t]*([^\n]+)")
+"""What sed's `w` may name: the rest of the line."""
 _SEVERITY = {"allow": 0, "ask": 1, "deny": 2}
 
 
@@ -229,7 +232,10 @@ def _asked_writes(protection: Protection, pipeline: Pipeline, cwd: str) -> Verdi
     found = Verdict("allow")
     for argv in pipeline:
         if argv[0].rpartition("/")[2] in (*_WRITERS, *_DELETERS):
-            operands = _operands(argv)
+            operands, read = _operands(argv)
+            for path in read:
+                if (said := protection.read_verdict(_joined(cwd, path))).effect == "deny":
+                    found = _stricter(found, said)
             if operands:
                 targets = _named_targets(argv)
                 if not targets and argv[0].rpartition("/")[2] in _TO_THE_LAST:
@@ -238,16 +244,32 @@ def _asked_writes(protection: Protection, pipeline: Pipeline, cwd: str) -> Verdi
     return found
 
 
-def _operands(argv: Sequence[str]) -> list[str]:
-    """The words that may be paths."""
+def _operands(argv: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The words that may be paths: those that may be written, and those that are only read."""
     program = argv[0].rpartition("/")[2]
     if program == "dd":
-        return [word.partition("=")[2] for word in argv[1:] if word.startswith(("if=", "of="))]
+        return [word.partition("=")[2] for word in argv[1:] if word.startswith(("if=", "of="))], []
     end = argv.index("--") if "--" in argv else len(argv)
     operands = [*(word for word in argv[1:end] if not word.startswith("-")), *argv[end + 1 :]]
-    if program == "sed" and not any(map(_SED_SCRIPT.match, argv[1:end])):
+    return _of_sed(argv[1:end], operands) if program == "sed" else (operands, [])
+
+
+def _of_sed(words: Sequence[str], operands: list[str]) -> tuple[list[str], list[str]]:
+    """What sed writes: the files it is given if it edits them, their backups, and what its script says."""
+    scripts = dict.fromkeys([*words, *operands[:1]])
+    if not any(map(_SED_SCRIPT.match, words)):
         del operands[:1]
-    return operands
+    written = [found[1] for script in scripts for found in _SED_WRITES.finditer(script)]
+    endings = [found[1] for word in words if (found := _SED_IN_PLACE.fullmatch(word))]
+    if not endings:
+        return written, operands
+    backups = [str(PurePosixPath(path).parent / _backup(path, ending)) for path in operands for ending in endings]
+    return list(dict.fromkeys([*operands, *backups, *written])), []
+
+
+def _backup(path: str, ending: str) -> str:
+    name = PurePosixPath(path).name
+    return ending.replace("*", name) if "*" in ending else name + ending
 
 
 def _kept_back(protection: Protection, pipeline: Pipeline, cwd: str) -> Verdict:

@@ -18,7 +18,7 @@ WRITING = threading.Lock()
 NUMBERS = {"a": {"type": "integer"}, "b": {"type": "integer"}}
 TOOLS: dict[str, dict[str, Any]] = {
     "add": {"type": "object", "properties": NUMBERS, "required": ["a", "b"]},
-    **{name: {"type": "object", "properties": {}} for name in ("whoami", "crash", "slow", "flood", "3d")},
+    **{name: {"type": "object", "properties": {}} for name in ("whoami", "crash", "slow", "flood", "3d", "l" * 62)},
     "fail": {"type": "object", "properties": {"why": {"type": "string"}}, "required": ["why"]},
 }
 
@@ -46,6 +46,8 @@ def use(name: str, arguments: dict[str, Any]) -> str:
         for _ in range(5000):
             complain("x" * 1000)
         return "dry again"
+    if name.startswith("ll"):
+        return f"a name of {len(name)}"
     raise ValueError(arguments.get("why", "late"))
 
 

@@ -116,6 +116,16 @@ def test_patterns_are_allowed_and_everything_else_is_asked_about(project: Path, 
         ("sed -i -es/x/y/ tools.py", "person"),
         ("sed -i -e s/x/y/ tools.py", "person"),
         ("sed --expression=s/x/y/ -i tools.py", "person"),
+        ("sed -n 1,5p tools.py", "allow"),
+        ("sed -n 1,5p project.json", "allow"),
+        ("sed -n p .env", "deny"),
+        ("sed -n 'w tools.py' notes.txt", "person"),
+        ("sed 's/x/y/gw tools.py' notes.txt", "person"),
+        ("sed '1{p;w main.agent' notes.txt", "person"),
+        ("sed --expression='w main.agent' notes.txt", "person"),
+        ("sed 's/word/.x/;w other.txt' notes.txt", "allow"),
+        ("sed -i.agent s/x/y/ notes", "person"),
+        ("sed '--in-place=../.git/*' s/x/y/ src/config", "deny"),
         ("cp notes.txt .git/config", "deny"),
         ("rm .env", "deny"),
         ("cp notes.txt ../other.txt", "ask"),
@@ -125,7 +135,19 @@ def test_what_only_a_person_may_allow_no_pattern_and_no_old_rule_allows(
     project: Path, command: str, expected: str
 ) -> None:
     new = configured(
-        context(project, "sh", allow=["cp *", "rm *", "sed **", "sed -i **", "sed -i -e **", "sed * -i **"])
+        context(
+            project,
+            "sh",
+            allow=[
+                "cp *",
+                "rm *",
+                "sed **",
+                "sed -i* **",
+                "sed -i -e **",
+                "sed * -i **",
+                "sed --in-place=../.git/* **",
+            ],
+        )
     )
     old = ShellToolset({"rules": [{"pattern": "cp", "approval_required": False}], "base_path": project})
     assert summary(new, command) == expected

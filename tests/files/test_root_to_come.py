@@ -1,0 +1,172 @@
+"""A root that isn't there yet: writing makes it, below its base and through no link that leads elsewhere."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from llm_do.files.refusals import FileRefusedError
+from llm_do.files.root import Root
+from llm_do.files.tree import Tree
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    return tmp_path / "project"
+
+
+@pytest.fixture(params=[None, False], ids=["by descriptor", "by path"])
+def root(base: Path, request: pytest.FixtureRequest) -> Root:
+    return Root(base / "notes" / "new", base=base, by_descriptor=request.param)
+
+
+def below(folder: Path) -> list[str]:
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+
+
+def refused(root: Root, path: str = "a.md") -> FileRefusedError:
+    with pytest.raises(FileRefusedError) as caught:
+        root.write(path, b"x")
+    return caught.value
+
+
+def test_a_link_to_a_folder_outside_that_is_there_is_no_way_to_make_a_root_in_it(root: Root, base: Path) -> None:
+    (base / "notes").symlink_to("../elsewhere")
+    assert refused(root).reason == "outside"
+    assert below(base.parent / "elsewhere") == []
+
+
+def test_writing_makes_it(root: Root, base: Path) -> None:
+    assert root.to_come
+    assert root.trail("a/./b.md") == ("a/b.md",)
+    assert below(base) == []
+
+    assert root.write("a/b.md", b"hello")
+    assert not root.to_come
+    assert root.read("a/b.md", limit=10) == b"hello"
+    assert below(base) == ["notes", "notes/new", "notes/new/a", "notes/new/a/b.md"]
+
+
+@pytest.mark.parametrize("path", [".", "a", "a/b"])
+def test_making_a_folder_makes_it(root: Root, base: Path, path: str) -> None:
+    assert root.make_directory(path)
+    assert not root.make_directory(path)
+    assert (root.path / path).is_dir()
+
+
+def test_reading_makes_nothing_and_says_what_is_missing(root: Root, base: Path) -> None:
+    for read in (
+        lambda: root.read("a.md", limit=1),
+        lambda: root.stat("."),
+        lambda: root.list(),
+        lambda: list(Tree(root)),
+        lambda: root.delete("a.md"),
+        lambda: root.move("a.md", "b.md"),
+    ):
+        with pytest.raises(FileRefusedError, match="the root folder doesn't exist yet") as caught:
+            read()
+        assert caught.value.reason == "missing"
+    assert below(base) == []
+
+
+def test_a_root_is_no_file_and_nothing_is_made_of_it(root: Root, base: Path) -> None:
+    for path in (".", "./", str(root.path)):
+        assert refused(root, path).reason == "not_a_file"
+    assert below(base) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [("../x", "outside"), ("a/../../x", "outside"), ("/etc/x", "outside"), ("~/x", "outside"), ("a/../x", "missing")],
+)
+def test_no_path_leads_out_of_what_is_not_there(root: Root, base: Path, path: str, reason: str) -> None:
+    assert refused(root, path).reason == reason
+    assert below(base) == []
+
+
+def test_a_guard_is_asked_before_anything_is_made(root: Root, base: Path) -> None:
+    def guard(trail: tuple[str, ...]) -> None:
+        raise FileRefusedError(trail[0], "no", reason="protected")
+
+    with pytest.raises(FileRefusedError, match="no"):
+        root.write("a/b.md", b"x", guard=guard)
+    assert below(base) == []
+
+
+def test_a_link_on_the_way_that_stays_in_the_base_is_gone_through(root: Root, base: Path) -> None:
+    (base / "real").mkdir()
+    (base / "notes").symlink_to("real")
+    root.write("a.md", b"x")
+    assert (base / "real" / "new" / "a.md").read_bytes() == b"x"
+
+
+@pytest.mark.parametrize("target", ["missing outside", "missing below outside", "loop"])
+@pytest.mark.parametrize("link", ["notes", "notes/new"])
+def test_a_link_on_the_way_that_leads_elsewhere_makes_nothing(root: Root, base: Path, target: str, link: str) -> None:
+    (base / link).parent.mkdir(exist_ok=True)
+    ways = {
+        "missing outside": "../" * link.count("/") + "../gone",
+        "missing below outside": str(base.parent / "elsewhere" / "gone"),
+        "loop": Path(link).name,
+    }
+    (base / link).symlink_to(ways[target])
+    before = below(base.parent)
+
+    assert str(root.path) in str(refused(root))
+    assert below(base.parent) == before
+
+
+def test_a_link_that_is_put_there_meanwhile_is_not_gone_through(
+    root: Root, base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = os.mkdir
+
+    def swapped(path: str, *args: object, **named: object) -> None:
+        """Make a link out of the base instead, as somebody else might have in this very moment."""
+        if path == "notes" or str(path).endswith("/notes"):
+            (base / "notes").symlink_to("../elsewhere")
+            raise FileExistsError(17, "there is something")
+        made(path, *args, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(os, "mkdir", swapped)
+    refused(root)
+    assert below(base.parent / "elsewhere") == []
+
+
+def test_two_writers_make_it_together(root: Root, base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = os.mkdir
+
+    def late(path: str, *args: object, **named: object) -> None:
+        for folder in (base / "notes", base / "notes" / "new"):
+            if not folder.exists():
+                made(str(folder))
+        made(path, *args, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(os, "mkdir", late)
+    assert root.write("a.md", b"x")
+    assert (root.path / "a.md").read_bytes() == b"x"
+
+
+@pytest.mark.parametrize("where", ["../gone", "../project2/gone", "absolute"])
+def test_outside_of_its_base_no_root_is_made(base: Path, where: str) -> None:
+    path = base.parent / "gone" if where == "absolute" else base / where
+    root = Root(path, base=base)
+    assert not root.to_come
+    assert "there is no such file or folder" in refused(root).message
+    assert below(base.parent) == ["elsewhere", "project"]
+
+
+def test_a_file_in_its_place_stays(root: Root, base: Path) -> None:
+    (base / "notes").write_text("mine")
+    assert refused(root).reason == "not_a_folder"
+    assert (base / "notes").read_text() == "mine"
+
+
+def test_a_base_that_is_gone_is_not_made(root: Root, base: Path) -> None:
+    base.rmdir()
+    assert refused(root).reason == "missing"
+    assert not base.exists()

@@ -1,0 +1,70 @@
+"""The model that a thread is set to: it goes before the agent's, and an error says whose setting it was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from llm_do import ModelUnavailableError, StateManager
+from llm_do.spec.diagnostics import Place
+from llm_do.threads import SqliteStore
+from tests.support.runs import agent, carry_out, runtime_of
+from tests.threads.thread_support import done
+
+SETTING = "the model that the thread 't' is set to can't be had: "
+
+
+@pytest.fixture(autouse=True)
+def _no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+
+def on(store: SqliteStore, setting: Any, *, own: Any = "test", thread: str | None = "t", **options: Any) -> Any:
+    """The result of a run on a thread that is set to a model."""
+    done(StateManager(store).set_thread_config("t", {"model": setting}))
+    spec = agent("main", own, place=Place("main.agent", 3))
+    return carry_out(runtime_of([spec], options={"store": store, **options}), thread_id=thread)
+
+
+@pytest.mark.parametrize(
+    ("model", "says"),
+    [
+        ("nope:x", "names an unknown provider"),
+        ("bogus", "names no provider"),
+        ("openai:gpt-5", "OPENAI_API_KEY must be set"),
+        (["openai:a", "openai:b"], "none of the models openai:a, openai:b can be used"),
+        ("local:/no/such/weights.gguf", "there is no file"),
+    ],
+    ids=["provider", "word", "key", "list", "file"],
+)
+def test_a_model_of_a_thread_that_cannot_be_had_is_told_as_the_threads(
+    store: SqliteStore, model: Any, says: str
+) -> None:
+    error = on(store, model).error
+
+    assert isinstance(error, ModelUnavailableError)
+    assert error.message.startswith(SETTING)
+    assert says in error.message
+    assert error.hint is not None
+    assert "llm-do threads set THREAD model=" in error.hint
+    assert (error.file, error.agent_path) == (None, "main")
+
+
+def test_the_agents_own_model_is_told_as_the_agents(store: SqliteStore) -> None:
+    error = on(store, None, own="openai:gpt-5").error
+
+    assert isinstance(error, ModelUnavailableError)
+    assert "thread" not in error.message
+    assert error.file == "main.agent"
+
+
+def test_what_the_caller_asked_for_is_not_told_as_the_threads(store: SqliteStore) -> None:
+    error = on(store, "test", model="openai:gpt-5").error
+
+    assert isinstance(error, ModelUnavailableError)
+    assert "thread" not in error.message
+
+
+def test_an_empty_setting_is_none(store: SqliteStore) -> None:
+    assert on(store, "").output == "success (no tool calls)"

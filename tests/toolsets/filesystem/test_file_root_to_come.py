@@ -1,0 +1,107 @@
+"""A configured root that isn't there yet: writing is asked about as ever, and makes it; reading finds nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llm_do.errors import ToolError
+from llm_do.policy.values import ToolCallInfo
+from llm_do.project.builtins import CONFIGURABLE, BuiltinToolset
+from llm_do.runtime.traits import traits_of
+from llm_do.toolsets.filesystem import configured
+from tests.support.history import results_of
+from tests.support.runs import agent, carry_out, runtime_of
+from tests.support.scripted import call, script
+from tests.toolsets.filesystem.support import caller, context
+
+
+@pytest.fixture
+def toolset(project: Path) -> Any:
+    return configured(context(project, type="filesystem", root="notes/new"))
+
+
+def verdict(toolset: Any, tool: str, **args: object) -> tuple[str, bool]:
+    traits = traits_of(toolset.tools[tool].metadata)
+    assert traits is not None
+    assert traits.verdict is not None
+    said = traits.verdict(ToolCallInfo(tool, args))
+    assert said is not None
+    return said.effect, said.person_only
+
+
+def test_writing_is_asked_about_as_it_is_below_a_root_that_is_there(toolset: Any, project: Path) -> None:
+    assert verdict(toolset, "write_file", path="a/b.md", content="x") == ("ask", False)
+    assert verdict(toolset, "make_directory", path=".") == ("ask", False)
+    assert verdict(toolset, "write_file", path="x.agent", content="x") == ("ask", True)
+    for path in ("../x", ".env", ".git/x", "a/../../x"):
+        assert verdict(toolset, "write_file", path=path, content="x")[0] == "deny"
+    assert list(project.iterdir()) == []
+
+
+def test_rules_know_the_path_before_the_root_is_there(toolset: Any) -> None:
+    traits = traits_of(toolset.tools["write_file"].metadata)
+    assert traits is not None
+    assert traits.resolve is not None
+    assert traits.resolve({"path": "a/./b.md"}) == {"path": "a/b.md"}
+
+
+def test_reading_says_that_there_is_nothing_yet(toolset: Any, project: Path) -> None:
+    call = caller(toolset)
+    assert call("list_files") == call("search_files", pattern="x") == call("list_files", path="./")
+    assert call("list_files") == "[there is nothing yet: the root folder doesn't exist]"
+    for tool, args in (
+        ("read_file", {"path": "a.md"}),
+        ("list_files", {"path": "a"}),
+        ("search_files", {"pattern": "x", "path": "a"}),
+        ("edit_file", {"path": "a.md", "old": "x", "new": "y"}),
+        ("delete_file", {"path": "a.md"}),
+    ):
+        with pytest.raises(
+            ToolError, match=r"^a(\.md)?: there is no such file or folder: the root folder doesn't exist"
+        ):
+            call(tool, **args)
+    with pytest.raises(ToolError, match="outside the root folder"):
+        call("list_files", path="..")
+    assert list(project.iterdir()) == []
+
+
+def test_writing_makes_it_and_reading_finds_what_was_written(toolset: Any) -> None:
+    call = caller(toolset)
+    call("write_file", path="a/b.md", content="hello")
+    assert call("read_file", path="a/b.md") == "hello"
+    assert call("list_files") == "a/\na/b.md"
+
+
+def test_making_the_root_itself_is_enough(toolset: Any, project: Path) -> None:
+    call = caller(toolset)
+    assert call("make_directory", path=".") == "Made ."
+    assert call("list_files") == "[nothing in . matches **/*]"
+    assert (project / "notes" / "new").is_dir()
+
+
+@pytest.mark.parametrize("root", ["../gone", "absolute", "out/gone"])
+def test_outside_of_the_project_nothing_is_made(project: Path, root: str) -> None:
+    (project.parent / "elsewhere").mkdir()
+    (project / "out").symlink_to("../elsewhere")
+    given = str(project.parent / "gone") if root == "absolute" else root
+    toolset = configured(context(project, type="filesystem", root=given))
+    assert verdict(toolset, "write_file", path="a.md", content="x")[0] == "deny"
+    with pytest.raises(ToolError, match="the root folder"):
+        caller(toolset)("write_file", path="a.md", content="x")
+    assert sorted(path.name for path in project.parent.iterdir()) == ["elsewhere", "project"]
+    assert list((project.parent / "elsewhere").iterdir()) == []
+
+
+def test_an_approved_call_of_a_run_makes_it(project: Path) -> None:
+    turns = [call("list_files")], [call("write_file", path="a.md", content="hello")], [call("list_files")]
+    kit = BuiltinToolset("notes", CONFIGURABLE["filesystem"], {"type": "filesystem", "root": "notes"})
+    spec = agent("main", script(*turns, "fin"), toolsets=["notes"])
+    result = carry_out(runtime_of([spec], root=project, toolsets={"notes": kit}, approvals="approve_all"))
+    assert [text for _, _, text in results_of(result.messages)] == [
+        "[there is nothing yet: the root folder doesn't exist]",
+        "Made a.md, 5 bytes",
+        "a.md",
+    ]
