@@ -113,7 +113,7 @@ class _Taken:
 
     def add(self, item: Any) -> bool:
         """Keep an item; whether there was room for it."""
-        if isinstance(item, Iterator | AsyncIterator) or _holds_iterator(item, set()):
+        if not isinstance(item, _PLAIN) and _holds_iterator(item, set()):
             raise ToolError("it returned an iterator of iterators", hint="Return a list of lists.")
         self._left -= len(output_text(item)) + 2
         if self._left < 0:

@@ -370,6 +370,8 @@ def output_text(value: Any) -> str:
         return value
     if value is None:
         return ""
+    if type(value) is int:
+        return str(value)
     kind = cast("type[Any]", type(value))
     is_record = dataclasses.is_dataclass(value) or hasattr(kind, "model_fields")
     if is_record and _defines_str(kind):

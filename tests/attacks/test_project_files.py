@@ -65,8 +65,11 @@ def test_a_script_that_is_a_pipe_is_refused(tmp_path: Path) -> None:
     "spoiling",
     [
         "sys.stdout.close()",
-        "sys.stdout = None",
-        "sys.stdout = type('Odd', (), {'write': lambda *a: 1 / 0, 'flush': lambda *a: 1 / 0})()",
+        pytest.param("sys.stdout = None", marks=pytest.mark.slow),
+        pytest.param(
+            "sys.stdout = type('Odd', (), {'write': lambda *a: 1 / 0, 'flush': lambda *a: 1 / 0})()",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_python_file_that_spoils_standard_output_is_checked_quietly(tmp_path: Path, spoiling: str) -> None:

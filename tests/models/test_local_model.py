@@ -271,6 +271,7 @@ class TestTheRealModel:
             assert 20 < result.usage.output_tokens < 80
         assert right >= 5
 
+    @pytest.mark.slow
     def test_whatever_it_writes_fits_a_hard_schema(self) -> None:
         class Hard(BaseModel):
             numbers: dict[str, float]

@@ -75,7 +75,11 @@ def test_two_may_fetch_at_a_time(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "name"),
-    [(b"x" * len(CONTENT), weights.NAME), (CONTENT[:-1], weights.NAME), (CONTENT, "other.gguf")],
+    [
+        (b"x" * len(CONTENT), weights.NAME),
+        pytest.param(CONTENT[:-1], weights.NAME, marks=pytest.mark.slow),
+        (CONTENT, "other.gguf"),
+    ],
 )
 def test_another_file_than_expected_is_refused_and_not_kept(
     cache: Path, tmp_path: Path, content: bytes, name: str
