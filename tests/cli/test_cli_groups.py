@@ -3,6 +3,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.cli.cli_processes import run_many
 from tests.cli.cli_terminal import Screen
 
@@ -112,6 +114,7 @@ def test_a_thread_takes_no_model_that_cannot_be(project: Callable[..., Path]) ->
     assert ended["none"].err == ""
 
 
+@pytest.mark.slow
 def test_lists_are_folded_between_words_on_a_terminal_and_json_is_not(project: Callable[..., Path]) -> None:
     root = project("- tools: [{name: shout}]\n- text: an answer that is a little longer than the terminal is wide")
     run_many({"run": (["run", ".", "hello", "--thread", "t", "--approve-all"], root, b"")})

@@ -50,6 +50,7 @@ def run(root: Path, *args: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_a_project_that_hangs_is_checked_all_the_same(make: Make) -> None:
     main = agent("main", "tools: [search]\nmodle: x")
     root = make({**PYTHON, "tools.py": f"import time\ntime.sleep(1000)\n{TOOLS}", "main.agent": main})

@@ -73,6 +73,7 @@ def test_what_a_run_keeps_grows_with_its_calls_only() -> None:
     assert many / 30 < 10_000
 
 
+@pytest.mark.slow
 def test_a_session_keeps_next_to_nothing_of_a_run_whose_result_is_gone() -> None:
     with_result, afterwards = in_use(listening(), 20)
 

@@ -113,7 +113,7 @@ def open_to_all() -> Iterator[Path]:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="folders have no such rights there")
-@pytest.mark.parametrize("used", [False, True])
+@pytest.mark.parametrize("used", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_read_only_project_gives_a_warning_and_the_run_goes_on_unrecorded(open_to_all: Path, used: bool) -> None:
     root = open_to_all / "project"
     root.mkdir()

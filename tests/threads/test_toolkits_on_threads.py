@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.threads.thread_support import child, record_of, state_file
 
 
@@ -27,6 +29,7 @@ def test_another_process_with_another_model_goes_on_with_the_login_unlocked(tmp_
     assert record_of(state_file(tmp_path)).toolkits == toolkits
 
 
+@pytest.mark.slow
 def test_without_the_login_the_tool_is_hidden(tmp_path: Path) -> None:
     _, results, shown, _ = turn(tmp_path, "second")
 

@@ -6,10 +6,13 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
+
 from llm_do import Project, Runtime
 from tests.support.history import results_of, strict
 
 
+@pytest.mark.slow
 def test_a_published_server_is_configured_in_the_manifest_and_answers(tmp_path: Path) -> None:
     server = {
         "type": "mcp",
