@@ -142,6 +142,10 @@ class Glob:
         return re.compile(self._expression, re.DOTALL | re.IGNORECASE)
 
     @cached_property
+    def _lower(self) -> str:
+        return (self.literal or "").lower()
+
+    @cached_property
     def _is_ascii(self) -> bool:
         return all(atom.text.isascii() for atom in self.atoms)
 
@@ -167,16 +171,20 @@ class Glob:
         Returns:
             True if it does.
         """
+        literal = self.literal
+        if literal is not None and (not fold or text == literal):
+            return text == literal
+        simple = self._is_ascii and text.isascii()
+        if literal is not None and simple:
+            return text.lower() == self._lower
         if self._matches(text, fold=fold):
             return True
-        if not fold or (self._is_ascii and text.isascii()):
-            return False
-        return self._one_spelling._matches(_one_spelling(text), fold=True)
+        return fold and not simple and self._one_spelling._matches(_one_spelling(text), fold=True)
 
     def _matches(self, text: str, *, fold: bool) -> bool:
         literal = self.literal
         if literal is not None:
-            return text == literal or (fold and text.lower() == literal.lower())
+            return text == literal or (fold and text.lower() == self._lower)
         if fold:
             return self._folded.fullmatch(text) is not None
         return self._exact.fullmatch(text) is not None

@@ -214,9 +214,10 @@ def _touched(argument: ArgumentPattern, name: str, seen: Seen) -> bool:
         target = seen.targets[name]
         if isinstance(target, tuple):
             return argument.command.touches(target)
-        if target is None:
+        if target is None or argument.path.matches(target, restrictive=True):
             return True
-        return any(argument.path.matches(way, restrictive=True) for way in (target, *seen.others.get(name, ())))
+        ways = seen.others.get(name)
+        return ways is not None and any(argument.path.matches(way, restrictive=True) for way in ways)
     if name in seen.call.noticed:
         unknown = seen.call.noticed[name] is None
         if unknown or any(argument.path.matches(way, restrictive=True) for way in seen.others[name]):
