@@ -24,6 +24,7 @@ runpy.run_path({str(SERVER)!r}, run_name="__main__")
 """
 
 
+@pytest.mark.slow
 def test_a_server_that_logs_to_its_standard_output_floods_nobody(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

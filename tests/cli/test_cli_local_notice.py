@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from llm_do.models import weights
 from llm_do.models.local import NOTICE
 from tests.cli.cli_processes import environment
@@ -57,6 +59,7 @@ def test_in_a_chat_of_several_turns_each_notice_is_told_once(tmp_path: Path) -> 
     assert ended.stderr.splitlines() == [TAKEN, NOTICE]
 
 
+@pytest.mark.slow
 def test_a_model_that_was_asked_for_is_not_announced_and_quiet_means_quiet(tmp_path: Path) -> None:
     asked = chat(tmp_path, "--model", "local")
     quiet = chat(tmp_path, "-q")

@@ -7,6 +7,8 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.cli.cli_processes import LLM_DO, environment, forked, run, run_many
 from tests.cli.cli_terminal import started
 
@@ -70,6 +72,7 @@ def test_events_are_json_lines_and_the_prompt_may_be_an_argument_in_any_locale(p
     assert {"tool_call", "tool_result", "text", "usage"} <= {event["type"] for event in events}
 
 
+@pytest.mark.slow
 def test_closed_streams_neither_hang_nor_mix_up_files(project: Callable[..., Path]) -> None:
     root = project('- text: "answer to {input}"')
 

@@ -126,6 +126,7 @@ def test_a_client_that_goes_away_ends_its_run_and_no_other(server: str) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_a_request_that_does_not_fit_is_refused_before_anything_runs(server: str) -> None:
     async def main() -> None:
         async with client(server) as http, http.stream("POST", "/runs", content=b"not JSON") as response:

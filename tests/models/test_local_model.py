@@ -283,6 +283,7 @@ class TestTheRealModel:
         result = asyncio.run(Agent(ModelPool().get("local"), output_type=Hard).run("Tell me about the sea."))
         assert len(result.output.names) <= 6
 
+    @pytest.mark.slow
     def test_a_forced_call_has_valid_arguments_and_the_run_ends(self) -> None:
         called: list[tuple[str, int]] = []
         agent = Agent(ModelPool().get("local"), instructions="Use the tools.")

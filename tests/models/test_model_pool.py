@@ -157,6 +157,7 @@ def test_many_agents_cost_one_ssl_context_and_one_client(
     assert len(contexts) == 1
 
 
+@pytest.mark.slow
 def test_hundreds_of_requests_at_a_time_all_get_their_answer() -> None:
     pool = ModelPool()
 

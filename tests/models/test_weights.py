@@ -66,6 +66,7 @@ def test_a_damaged_file_is_fetched_again(cache: Path, tmp_path: Path) -> None:
     assert weights.pull().read_bytes() == CONTENT
 
 
+@pytest.mark.slow
 def test_two_may_fetch_at_a_time(tmp_path: Path) -> None:
     publish(tmp_path / "index")
     with ThreadPoolExecutor(2) as pool:

@@ -63,7 +63,10 @@ both = pytest.mark.parametrize("streaming", [False, True], ids=["whole", "stream
 @both
 @pytest.mark.parametrize(
     "name",
-    ["openai:m", "openai-chat:m", "ollama:m", "anthropic:m", "google:m", "vllm:m", "litellm:m", "alibaba:m"],
+    [
+        *("openai:m", "openai-chat:m", "vllm:m", "alibaba:m"),
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("anthropic:m", "google:m", "ollama:m", "litellm:m")),
+    ],
 )
 def test_a_model_by_name_is_sent_each_request_once(name: str, streaming: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     for key in ("OPENAI", "ANTHROPIC", "GOOGLE", "LITELLM", "ALIBABA"):

@@ -80,6 +80,7 @@ def test_a_session_keeps_next_to_nothing_of_a_run_whose_result_is_gone() -> None
     assert with_result > 10 * afterwards
 
 
+@pytest.mark.slow
 def test_events_are_kept_nowhere() -> None:
     runtime = listening()
     heard: list[int] = []

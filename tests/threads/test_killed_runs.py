@@ -86,7 +86,8 @@ def _run_of(response: object, messages: list, mark: str) -> bool:
     return False
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
 def test_a_process_killed_at_a_random_moment_loses_nothing_that_was_finished(tmp_path: Path, seed: int) -> None:
     told = kill_at_random(tmp_path, seed)
     check_after_kill(tmp_path, told, f"k{seed}")

@@ -24,14 +24,10 @@ def prompts(messages: list[ModelMessage]) -> list[str]:
     return [str(part.content) for message in messages for part in message.parts if isinstance(part, UserPromptPart)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("processes", "threads", "turns"),
-    [
-        (2, ["one"], 6),
-        pytest.param(3, ["a", "b"], 3, marks=pytest.mark.slow),
-        pytest.param(8, ["one"], 3, marks=pytest.mark.slow),
-        pytest.param(3, ["a", "b", "c", "d"], 9, marks=pytest.mark.slow),
-    ],
+    [(2, ["one"], 6), (3, ["a", "b"], 3), (8, ["one"], 3), (3, ["a", "b", "c", "d"], 9)],
 )
 def test_processes_on_the_same_threads_lose_nothing(
     tmp_path: Path, processes: int, threads: list[str], turns: int

@@ -66,6 +66,7 @@ def test_a_plain_tool_reads_the_toolkit_of_its_run_and_cannot_change_it() -> Non
     assert seen == [4]
 
 
+@pytest.mark.slow
 def test_hundreds_of_runs_at_once_see_only_themselves() -> None:
     kit, number = counter(), 100
 
