@@ -156,10 +156,16 @@ def explain(
     from llm_do.cli.diagnostics import show
     from llm_do.cli.streams import claim_stdout, without_plugins
     from llm_do.cli.target import here_or_at
+    from llm_do.errors import UsageError
 
     results = claim_stdout()
     without_plugins()
-    path = here_or_at(project)
+    try:
+        path = here_or_at(project)
+    except UsageError as error:
+        if "-p" in words:
+            error.hint = "Behind the tool, -p belongs to the call. Write --project, or -p in front of the tool."
+        raise
     from llm_do.project.apart import check_apart
     from llm_do.ui.explain import lines
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from llm_do.runtime import answers
-from tests.cli.cli_processes import Ended, run_many
+from tests.cli.cli_processes import Ended, run, run_many
 
 MANIFEST = """
 {
@@ -28,12 +28,12 @@ MANIFEST = """
 def ended(project: Callable[..., Path]) -> Callable[..., dict[str, Ended]]:
     root = project(manifest=MANIFEST)
 
-    def run(**calls: str) -> dict[str, Ended]:
+    def all_of(**calls: str) -> dict[str, Ended]:
         words = {name: (line.split(" ") if isinstance(line, str) else line, root, b"") for name, line in calls.items()}
         return run_many(words)
 
-    run.root = root  # type: ignore[attr-defined]
-    return run
+    all_of.root = root  # type: ignore[attr-defined]
+    return all_of
 
 
 def test_explain_takes_the_words_behind_the_tool_for_the_calls_own(ended: Callable[..., dict[str, Ended]]) -> None:
@@ -49,6 +49,13 @@ def test_explain_takes_the_words_behind_the_tool_for_the_calls_own(ended: Callab
     assert (said["before"].code, said["value"].code) == (2, 2)
     assert "No such option: --frmat" in said["before"].err
     assert "Option '--allow' requires an argument" in said["value"].err
+
+
+def test_explain_says_where_the_project_is_named_when_it_is_not(tmp_path: Path) -> None:
+    said = run("approvals", "explain", "send", "to=ann", "-p", "elsewhere", cwd=tmp_path)
+
+    assert said.code == 2
+    assert "Behind the tool, -p belongs to the call. Write --project, or -p in front of the tool." in said.err
 
 
 def test_explain_names_an_argument_that_is_mistyped(ended: Callable[..., dict[str, Ended]]) -> None:
