@@ -233,8 +233,9 @@ def fixed_tools(toolset: object) -> list[PydanticTool[Any]] | None:
 
 def gated_toolset(value: object) -> Any:
     """The value itself where it is a toolkit, else None; what was never imported has no instances."""
-    module = sys.modules.get("llm_do.runtime.gates")
-    return value if module is not None and isinstance(value, module.GatedToolset) else None
+    # Without the class too while another thread imports the module: then nothing is one yet.
+    kind = getattr(sys.modules.get("llm_do.runtime.gates"), "GatedToolset", None)
+    return value if kind is not None and isinstance(value, kind) else None
 
 
 def _toolkit_tools(toolset: Any) -> list[PydanticTool[Any]] | None:

@@ -332,6 +332,15 @@ def test_a_server_that_babbles_on_its_output_is_borne(tmp_path: Path, capfd: pyt
     assert capfd.readouterr() == ("", "")
 
 
+def test_runs_that_begin_while_the_client_is_imported_wait_for_it(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.toolsets.mcp_servers.many_at_once", str(tmp_path)],
+        cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+    assert done.stdout == f"{['completed'] * 8}\n", done.stderr
+
+
 def test_parallel_calls_and_runs_share_a_server(tmp_path: Path) -> None:
     session = runtime(tmp_path, [call("small_add", {"a": n, "b": 1}, f"c{n}") for n in range(5)])
 

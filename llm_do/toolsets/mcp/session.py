@@ -12,7 +12,7 @@ import importlib
 import logging
 import os
 import re
-import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,8 @@ __all__ = ["McpSession"]
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _STOP_SECONDS = 10.0
-_CLIENT = "pydantic_ai.mcp"
+_importing = threading.Lock()
+_imported = threading.Event()
 _GONE = re.compile(
     r"connection (?:was )?(?:closed|lost|reset)|connecterror|failed to connect|connection attempts failed|not connected"
     r"|closedresource|brokenresource|endofstream|session (?:was |has been )?(?:closed|terminated|not found|expired)",
@@ -62,8 +63,8 @@ class McpSession:
             ToolError: The server did not start, or not in time.
         """
         # The client takes seconds to import, which are not the server's.
-        if _CLIENT not in sys.modules:
-            await asyncio.to_thread(importlib.import_module, _CLIENT)
+        if not _imported.is_set():
+            await asyncio.to_thread(_import_client)
         async with self._lock:
             if self._task is None or self._task.done() or self._ready is None:
                 await self._close()
@@ -185,6 +186,13 @@ class McpSession:
             log_file=await stderr.open(),
         )
         return MCPToolset[Any](transport, **options)
+
+
+def _import_client() -> None:
+    """Import the client, once: threads that import it at a time, or go on with half of it, wait for each other."""
+    with _importing:
+        importlib.import_module("pydantic_ai.mcp")
+        _imported.set()
 
 
 def _filled(text: str, environ: Mapping[str, str] | None = None) -> str:

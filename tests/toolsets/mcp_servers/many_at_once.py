@@ -1,0 +1,40 @@
+"""Runs that need the first MCP server of a process one shortly after the other, while its client is imported."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from llm_do import RunResult
+from tests.support.scripted import call
+from tests.toolsets.test_mcp_servers import runtime
+
+
+class Slow:
+    """Makes the import of the client last: it is looked for here first, in vain."""
+
+    def find_spec(self, name: str, *_: Any) -> None:
+        if name.startswith(("fastmcp.client", "pydantic_ai.mcp")):
+            time.sleep(0.03)
+
+
+assert "pydantic_ai.mcp" not in sys.modules
+sys.meta_path.insert(0, Slow())  # type: ignore[arg-type]
+session = runtime(Path(sys.argv[1]), [call("small_add", {"a": 1, "b": 1})])
+
+
+async def many() -> list[RunResult]:
+    async def one(number: int) -> RunResult:
+        await asyncio.sleep(number * 0.05)
+        return await session.execute("go")
+
+    try:
+        return await asyncio.gather(*map(one, range(8)))
+    finally:
+        await session.aclose()
+
+
+print([result.status if result.error is None else str(result.error) for result in asyncio.run(many())])
