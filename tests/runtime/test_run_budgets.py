@@ -14,36 +14,11 @@ from pydantic_ai.usage import RequestUsage
 
 from llm_do import (
     BudgetError,
-    RunError,
 )
+from tests.runtime.counting import add, assert_continues, counting
 from tests.support.history import results_of, strict
 from tests.support.runs import agent, carry_out, runtime_of
 from tests.support.scripted import call, script
-
-
-def add(a: int, b: int) -> int:
-    """Add."""
-    return a + b
-
-
-def counting(*, n: int = 10**6) -> Any:
-    """A model that asks for another sum each time, `n` times."""
-
-    def turn(messages: Any, info: Any) -> Any:
-        done = sum(message.kind == "response" for message in messages)
-        return [call("add", a=done, b=1)] if done < n else "counted"
-
-    return script(turn)
-
-
-def assert_continues(runtime: Any, error: RunError, *, model: Any = None) -> None:
-    """The history that an error carries is strict, and a next run accepts it."""
-    strict(error.messages)
-    runtime.registry.agents()[0].model = model or script("continued")
-    result = asyncio.run(runtime.run("go on", messages=error.messages))
-    assert result.output == "continued"
-    strict(result.messages)
-    assert len(result.messages) > len(error.messages)
 
 
 def tree(children: int, requests: int, model_for: Any = None) -> list[Any]:

@@ -17,40 +17,14 @@ from llm_do import (
     LimitError,
     LoopError,
     ModelBehaviourError,
-    RunError,
     RunTimeoutError,
     StepLimitError,
     ToolError,
 )
+from tests.runtime.counting import add, assert_continues, counting
 from tests.support.history import results_of, strict
 from tests.support.runs import Answers, agent, carry_out, heard, runtime_of
 from tests.support.scripted import call, script
-
-
-def add(a: int, b: int) -> int:
-    """Add."""
-    return a + b
-
-
-def counting(*, n: int = 10**6) -> Any:
-    """A model that asks for another sum each time, `n` times."""
-
-    def turn(messages: Any, info: Any) -> Any:
-        done = sum(message.kind == "response" for message in messages)
-        return [call("add", a=done, b=1)] if done < n else "counted"
-
-    return script(turn)
-
-
-def assert_continues(runtime: Any, error: RunError, *, model: Any = None) -> None:
-    """The history that an error carries is strict, and a next run accepts it."""
-    strict(error.messages)
-    runtime.registry.agents()[0].model = model or script("continued")
-    result = asyncio.run(runtime.run("go on", messages=error.messages))
-    assert result.output == "continued"
-    strict(result.messages)
-    assert len(result.messages) > len(error.messages)
-
 
 # -- steps
 
