@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 
 from benchmarks.measure import Figure
-from llm_do.policy.decide import decide
-from llm_do.policy.hints import allow_hint
+from llm_do.policy.decision import decide
+from llm_do.policy.proposals import allow_hint
 from llm_do.policy.rules import build_policy
 from llm_do.policy.values import ToolCallInfo
 

@@ -9,7 +9,7 @@ import tracemalloc
 from pathlib import Path
 
 from benchmarks.measure import Figure
-from llm_do.project.linker import link
+from llm_do.linker.linker import link
 
 AGENTS = 1000
 TARGET_MS = 0.25

@@ -14,47 +14,47 @@ __version__ = "0.4.0"
 _EXPORTS = {
     "AbortedError": "llm_do.errors",
     "AgentArgs": "llm_do.project.inputs",
-    "AgentEntry": "llm_do.runtime.entries",
-    "AgentSpec": "llm_do.project.agents",
-    "AgentState": "llm_do.runtime.recording",
+    "AgentEntry": "llm_do.runtime.session.entries",
+    "AgentSpec": "llm_do.project.agent_spec",
+    "AgentState": "llm_do.runtime.record.recording",
     "AgentToolset": "llm_do.toolsets.agent",
-    "Answer": "llm_do.runtime.approvals",
-    "ApprovalDecision": "llm_do.runtime.approvals",
-    "ApprovalRequest": "llm_do.runtime.approvals",
+    "Answer": "llm_do.runtime.approval.broker",
+    "ApprovalDecision": "llm_do.runtime.approval.broker",
+    "ApprovalRequest": "llm_do.runtime.approval.broker",
     "ApprovalToolset": "llm_do.toolsets.approval",
     "AssistantMessage": "llm_do.messages",
     "Attachment": "llm_do.project.inputs",
     "BudgetError": "llm_do.errors",
-    "CallContext": "llm_do.runtime.context",
-    "CallRecord": "llm_do.runtime.results",
-    "Context": "llm_do.toolkits.context",
-    "ContextProvider": "llm_do.runtime.providers",
+    "CallContext": "llm_do.runtime.context.call_context",
+    "CallRecord": "llm_do.runtime.record.results",
+    "Context": "llm_do.toolkits.dynamic.context",
+    "ContextProvider": "llm_do.runtime.call.context_providers",
     "ContextValidationError": "llm_do.errors",
-    "ConversationManager": "llm_do.threads.conversation",
+    "ConversationManager": "llm_do.threads.managers.conversation_manager",
     "DepthLimitError": "llm_do.errors",
-    "Diagnostic": "llm_do.spec.diagnostics",
-    "DynamicArray": "llm_do.toolkits.dynamic",
-    "DynamicConditional": "llm_do.toolkits.dynamic",
-    "DynamicConst": "llm_do.toolkits.dynamic",
-    "DynamicConstraints": "llm_do.toolkits.dynamic",
-    "DynamicFiltered": "llm_do.toolkits.dynamic",
-    "DynamicFloat": "llm_do.toolkits.dynamic",
-    "DynamicFormat": "llm_do.toolkits.dynamic",
-    "DynamicInt": "llm_do.toolkits.dynamic",
-    "DynamicNested": "llm_do.toolkits.dynamic",
-    "DynamicPattern": "llm_do.toolkits.dynamic",
-    "DynamicStr": "llm_do.toolkits.dynamic",
-    "DynamicUnion": "llm_do.toolkits.dynamic",
+    "Diagnostic": "llm_do.diagnostics.diagnostic",
+    "DynamicArray": "llm_do.toolkits.dynamic.types",
+    "DynamicConditional": "llm_do.toolkits.dynamic.types",
+    "DynamicConst": "llm_do.toolkits.dynamic.types",
+    "DynamicConstraints": "llm_do.toolkits.dynamic.types",
+    "DynamicFiltered": "llm_do.toolkits.dynamic.types",
+    "DynamicFloat": "llm_do.toolkits.dynamic.types",
+    "DynamicFormat": "llm_do.toolkits.dynamic.types",
+    "DynamicInt": "llm_do.toolkits.dynamic.types",
+    "DynamicNested": "llm_do.toolkits.dynamic.types",
+    "DynamicPattern": "llm_do.toolkits.dynamic.types",
+    "DynamicStr": "llm_do.toolkits.dynamic.types",
+    "DynamicUnion": "llm_do.toolkits.dynamic.types",
     "EntryError": "llm_do.errors",
-    "ErrorRecord": "llm_do.runtime.results",
-    "Event": "llm_do.runtime.events",
-    "EventBus": "llm_do.runtime.bus",
-    "ExecutionContext": "llm_do.runtime.results",
-    "FlowSpec": "llm_do.project.flows",
-    "FunctionEntry": "llm_do.runtime.entries",
+    "ErrorRecord": "llm_do.runtime.record.results",
+    "Event": "llm_do.runtime.record.events",
+    "EventBus": "llm_do.runtime.record.event_bus",
+    "ExecutionContext": "llm_do.runtime.record.results",
+    "FlowSpec": "llm_do.project.flow_spec",
+    "FunctionEntry": "llm_do.runtime.session.entries",
     "HandoffLimitError": "llm_do.errors",
     "HookError": "llm_do.errors",
-    "HookPoint": "llm_do.runtime.hooks",
+    "HookPoint": "llm_do.runtime.context.hooks",
     "InputError": "llm_do.errors",
     "LimitError": "llm_do.errors",
     "LinkError": "llm_do.errors",
@@ -65,33 +65,33 @@ _EXPORTS = {
     "ModelBehaviourError": "llm_do.errors",
     "ModelError": "llm_do.errors",
     "ModelUnavailableError": "llm_do.errors",
-    "NullModel": "llm_do.runtime.null_model",
-    "Observation": "llm_do.threads.values",
-    "ObservationManager": "llm_do.threads.observations",
+    "NullModel": "llm_do.runtime.context.null_model",
+    "Observation": "llm_do.threads.store.records",
+    "ObservationManager": "llm_do.threads.managers.observation_manager",
     "ParallelGroup": "llm_do.flows.swarm",
     "PermissionDeniedError": "llm_do.errors",
     "Project": "llm_do.project.project",
     "PromptContent": "llm_do.project.inputs",
     "PromptInput": "llm_do.project.inputs",
     "ProviderError": "llm_do.errors",
-    "RunApprovalPolicy": "llm_do.runtime.approvals",
+    "RunApprovalPolicy": "llm_do.runtime.approval.broker",
     "RunError": "llm_do.errors",
     "RunInterruptedError": "llm_do.errors",
-    "RunResult": "llm_do.runtime.results",
-    "RunStream": "llm_do.runtime.stream",
+    "RunResult": "llm_do.runtime.record.results",
+    "RunStream": "llm_do.runtime.record.run_stream",
     "RunTimeoutError": "llm_do.errors",
     "Runtime": "llm_do.runtime.runtime",
-    "RuntimeConfig": "llm_do.runtime.config",
+    "RuntimeConfig": "llm_do.runtime.session.runtime_config",
     "SerialGroup": "llm_do.flows.swarm",
-    "StateManager": "llm_do.threads.state",
+    "StateManager": "llm_do.threads.managers.state_manager",
     "StepLimitError": "llm_do.errors",
     "StoreError": "llm_do.errors",
     "Swarm": "llm_do.flows.swarm",
     "SwarmNode": "llm_do.flows.swarm",
     "SystemMessage": "llm_do.messages",
-    "ThreadConfig": "llm_do.project.threads",
+    "ThreadConfig": "llm_do.project.thread_config",
     "ThreadConflict": "llm_do.errors",
-    "ThreadContext": "llm_do.threads.values",
+    "ThreadContext": "llm_do.threads.store.records",
     "Tool": "llm_do.tools",
     "ToolCall": "llm_do.messages",
     "ToolCallInfo": "llm_do.policy.values",
@@ -99,20 +99,20 @@ _EXPORTS = {
     "ToolFailedError": "llm_do.errors",
     "ToolResult": "llm_do.messages",
     "Toolkit": "llm_do.toolkits.toolkit",
-    "ToolkitContext": "llm_do.toolkits.functions",
+    "ToolkitContext": "llm_do.toolkits.machine.toolkit_functions",
     "ToolkitError": "llm_do.errors",
-    "ToolkitState": "llm_do.toolkits.state",
-    "ToolsetDef": "llm_do.project.agents",
-    "ToolsetFunc": "llm_do.project.agents",
+    "ToolkitState": "llm_do.toolkits.machine.toolkit_state",
+    "ToolsetDef": "llm_do.project.agent_spec",
+    "ToolsetFunc": "llm_do.project.agent_spec",
     "Update": "llm_do.tools",
-    "Usage": "llm_do.runtime.results",
+    "Usage": "llm_do.runtime.record.results",
     "UsageError": "llm_do.errors",
     "UserMessage": "llm_do.messages",
     "cache_result": "llm_do.toolkits.decorators",
-    "current_state": "llm_do.toolkits.state",
-    "open_store": "llm_do.threads.opening",
+    "current_state": "llm_do.toolkits.machine.toolkit_state",
+    "open_store": "llm_do.threads.opened_stores",
     "rate_limit": "llm_do.toolkits.decorators",
-    "register_model_factory": "llm_do.models.factories",
+    "register_model_factory": "llm_do.models.providers.factories",
     "resolve_model": "llm_do.models.pool",
     "retry": "llm_do.toolkits.decorators",
     "run": "llm_do.runtime.runner",
@@ -126,6 +126,7 @@ __getattr__, __dir__ = lazy_exports(__name__, _EXPORTS)
 __all__ = sorted(_EXPORTS)  # pyright: ignore[reportUnsupportedDunderAll]
 
 if TYPE_CHECKING:
+    from llm_do.diagnostics.diagnostic import Diagnostic as Diagnostic
     from llm_do.errors import (
         AbortedError as AbortedError,
     )
@@ -209,13 +210,13 @@ if TYPE_CHECKING:
     from llm_do.messages import ToolResult as ToolResult
     from llm_do.messages import UserMessage as UserMessage
     from llm_do.messages import to_messages as to_messages
-    from llm_do.models.factories import register_model_factory as register_model_factory
     from llm_do.models.pool import resolve_model as resolve_model
+    from llm_do.models.providers.factories import register_model_factory as register_model_factory
     from llm_do.policy.values import ToolCallInfo as ToolCallInfo
-    from llm_do.project.agents import AgentSpec as AgentSpec
-    from llm_do.project.agents import ToolsetDef as ToolsetDef
-    from llm_do.project.agents import ToolsetFunc as ToolsetFunc
-    from llm_do.project.flows import FlowSpec as FlowSpec
+    from llm_do.project.agent_spec import AgentSpec as AgentSpec
+    from llm_do.project.agent_spec import ToolsetDef as ToolsetDef
+    from llm_do.project.agent_spec import ToolsetFunc as ToolsetFunc
+    from llm_do.project.flow_spec import FlowSpec as FlowSpec
     from llm_do.project.inputs import (
         AgentArgs as AgentArgs,
     )
@@ -229,62 +230,61 @@ if TYPE_CHECKING:
         PromptInput as PromptInput,
     )
     from llm_do.project.project import Project as Project
-    from llm_do.project.threads import ThreadConfig as ThreadConfig
-    from llm_do.runtime.approvals import Answer as Answer
-    from llm_do.runtime.approvals import (
+    from llm_do.project.thread_config import ThreadConfig as ThreadConfig
+    from llm_do.runtime.approval.broker import Answer as Answer
+    from llm_do.runtime.approval.broker import (
         ApprovalDecision as ApprovalDecision,
     )
-    from llm_do.runtime.approvals import (
+    from llm_do.runtime.approval.broker import (
         ApprovalRequest as ApprovalRequest,
     )
-    from llm_do.runtime.approvals import (
+    from llm_do.runtime.approval.broker import (
         RunApprovalPolicy as RunApprovalPolicy,
     )
-    from llm_do.runtime.bus import EventBus as EventBus
-    from llm_do.runtime.config import RuntimeConfig as RuntimeConfig
-    from llm_do.runtime.context import CallContext as CallContext
-    from llm_do.runtime.entries import AgentEntry as AgentEntry
-    from llm_do.runtime.entries import FunctionEntry as FunctionEntry
-    from llm_do.runtime.events import Event as Event
-    from llm_do.runtime.hooks import HookPoint as HookPoint
-    from llm_do.runtime.null_model import NullModel as NullModel
-    from llm_do.runtime.providers import ContextProvider as ContextProvider
-    from llm_do.runtime.recording import AgentState as AgentState
-    from llm_do.runtime.results import CallRecord as CallRecord
-    from llm_do.runtime.results import ErrorRecord as ErrorRecord
-    from llm_do.runtime.results import ExecutionContext as ExecutionContext
-    from llm_do.runtime.results import RunResult as RunResult
-    from llm_do.runtime.results import Usage as Usage
+    from llm_do.runtime.call.context_providers import ContextProvider as ContextProvider
+    from llm_do.runtime.context.call_context import CallContext as CallContext
+    from llm_do.runtime.context.hooks import HookPoint as HookPoint
+    from llm_do.runtime.context.null_model import NullModel as NullModel
+    from llm_do.runtime.record.event_bus import EventBus as EventBus
+    from llm_do.runtime.record.events import Event as Event
+    from llm_do.runtime.record.recording import AgentState as AgentState
+    from llm_do.runtime.record.results import CallRecord as CallRecord
+    from llm_do.runtime.record.results import ErrorRecord as ErrorRecord
+    from llm_do.runtime.record.results import ExecutionContext as ExecutionContext
+    from llm_do.runtime.record.results import RunResult as RunResult
+    from llm_do.runtime.record.results import Usage as Usage
+    from llm_do.runtime.record.run_stream import RunStream as RunStream
     from llm_do.runtime.runner import run as run
     from llm_do.runtime.runtime import Runtime as Runtime
-    from llm_do.runtime.stream import RunStream as RunStream
-    from llm_do.spec.diagnostics import Diagnostic as Diagnostic
-    from llm_do.threads.conversation import ConversationManager as ConversationManager
-    from llm_do.threads.observations import ObservationManager as ObservationManager
-    from llm_do.threads.opening import open_store as open_store
-    from llm_do.threads.state import StateManager as StateManager
-    from llm_do.threads.values import Observation as Observation
-    from llm_do.threads.values import ThreadContext as ThreadContext
-    from llm_do.toolkits.context import Context as Context
+    from llm_do.runtime.session.entries import AgentEntry as AgentEntry
+    from llm_do.runtime.session.entries import FunctionEntry as FunctionEntry
+    from llm_do.runtime.session.runtime_config import RuntimeConfig as RuntimeConfig
+    from llm_do.threads.managers.conversation_manager import ConversationManager as ConversationManager
+    from llm_do.threads.managers.observation_manager import ObservationManager as ObservationManager
+    from llm_do.threads.managers.state_manager import StateManager as StateManager
+    from llm_do.threads.opened_stores import open_store as open_store
+    from llm_do.threads.store.records import Observation as Observation
+    from llm_do.threads.store.records import ThreadContext as ThreadContext
     from llm_do.toolkits.decorators import cache_result as cache_result
     from llm_do.toolkits.decorators import rate_limit as rate_limit
     from llm_do.toolkits.decorators import retry as retry
     from llm_do.toolkits.decorators import timeout as timeout
-    from llm_do.toolkits.dynamic import DynamicArray as DynamicArray
-    from llm_do.toolkits.dynamic import DynamicConditional as DynamicConditional
-    from llm_do.toolkits.dynamic import DynamicConst as DynamicConst
-    from llm_do.toolkits.dynamic import DynamicConstraints as DynamicConstraints
-    from llm_do.toolkits.dynamic import DynamicFiltered as DynamicFiltered
-    from llm_do.toolkits.dynamic import DynamicFloat as DynamicFloat
-    from llm_do.toolkits.dynamic import DynamicFormat as DynamicFormat
-    from llm_do.toolkits.dynamic import DynamicInt as DynamicInt
-    from llm_do.toolkits.dynamic import DynamicNested as DynamicNested
-    from llm_do.toolkits.dynamic import DynamicPattern as DynamicPattern
-    from llm_do.toolkits.dynamic import DynamicStr as DynamicStr
-    from llm_do.toolkits.dynamic import DynamicUnion as DynamicUnion
-    from llm_do.toolkits.functions import ToolkitContext as ToolkitContext
-    from llm_do.toolkits.state import ToolkitState as ToolkitState
-    from llm_do.toolkits.state import current_state as current_state
+    from llm_do.toolkits.dynamic.context import Context as Context
+    from llm_do.toolkits.dynamic.types import DynamicArray as DynamicArray
+    from llm_do.toolkits.dynamic.types import DynamicConditional as DynamicConditional
+    from llm_do.toolkits.dynamic.types import DynamicConst as DynamicConst
+    from llm_do.toolkits.dynamic.types import DynamicConstraints as DynamicConstraints
+    from llm_do.toolkits.dynamic.types import DynamicFiltered as DynamicFiltered
+    from llm_do.toolkits.dynamic.types import DynamicFloat as DynamicFloat
+    from llm_do.toolkits.dynamic.types import DynamicFormat as DynamicFormat
+    from llm_do.toolkits.dynamic.types import DynamicInt as DynamicInt
+    from llm_do.toolkits.dynamic.types import DynamicNested as DynamicNested
+    from llm_do.toolkits.dynamic.types import DynamicPattern as DynamicPattern
+    from llm_do.toolkits.dynamic.types import DynamicStr as DynamicStr
+    from llm_do.toolkits.dynamic.types import DynamicUnion as DynamicUnion
+    from llm_do.toolkits.machine.toolkit_functions import ToolkitContext as ToolkitContext
+    from llm_do.toolkits.machine.toolkit_state import ToolkitState as ToolkitState
+    from llm_do.toolkits.machine.toolkit_state import current_state as current_state
     from llm_do.toolkits.toolkit import Toolkit as Toolkit
     from llm_do.tools import Tool as Tool
     from llm_do.tools import Update as Update

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from pydantic_ai.messages import ModelMessage
 
-    from llm_do.spec.diagnostics import Diagnostic
+    from llm_do.diagnostics.diagnostic import Diagnostic
 
 __all__ = [
     "EXIT_CODES",

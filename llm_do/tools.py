@@ -1,6 +1,7 @@
 """How authors write tools: the `tool` decorator, the `Tool` base class, and `Update`, which changes a context.
 
-Making something a model can call of them is the runtime's business (`llm_do.runtime.tools`). Nothing heavy here.
+Making something a model can call of them is the runtime's business (`llm_do.runtime.tools.stamped_tools`). Nothing
+heavy here.
 """
 
 from __future__ import annotations

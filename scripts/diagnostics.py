@@ -1,6 +1,6 @@
 """Writes docs/diagnostics.md: `python scripts/diagnostics.py`; `--check` only says so when it is out of date.
 
-The words come from `llm_do/spec/codes`, the examples from the corpus of wrong projects in tests/corpus, and what
+The words come from `llm_do/diagnostics/codes`, the examples from the corpus of wrong projects in tests/corpus, and what
 llm-do says of them from llm-do.
 """
 
@@ -14,8 +14,8 @@ ROOT = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from llm_do.spec.codes import CODES, Code  # noqa: E402
-from llm_do.spec.render import render_text  # noqa: E402
+from llm_do.diagnostics.codes import CODES, Code  # noqa: E402
+from llm_do.ui.reports.diagnostic_text import render_text  # noqa: E402
 from tests.corpus.cases import Case, cases, linked, whole  # noqa: E402
 
 TARGET = ROOT / "docs" / "diagnostics.md"

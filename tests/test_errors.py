@@ -8,8 +8,8 @@ import pickle
 import pytest
 
 import llm_do.errors
+from llm_do.diagnostics.diagnostic import Diagnostic, Place
 from llm_do.errors import ContextValidationError, LinkError, LlmDoError, ProviderError
-from llm_do.spec.diagnostics import Diagnostic, Place
 
 CLASSES = [
     kind

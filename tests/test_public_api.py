@@ -90,7 +90,7 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
 
 
 def test_errors_import_nothing_heavy() -> None:
-    assert imported_by("import llm_do.errors, llm_do.tools, llm_do.spec.diagnostics, llm_do.policy.values") == []
+    assert imported_by("import llm_do.errors, llm_do.tools, llm_do.diagnostics.diagnostic, llm_do.policy.values") == []
 
 
 def modules() -> list[str]:

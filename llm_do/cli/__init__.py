@@ -13,14 +13,14 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
-    from llm_do.cli.stack import with_room
+    from llm_do.cli.process.stack import with_room
 
     with_room(_main)()
 
 
 def _main() -> None:
     gc.disable()
-    from llm_do.cli import signals, streams
+    from llm_do.cli.process import signals, streams
 
     streams.ensure_open()
     streams.ensure_utf8()

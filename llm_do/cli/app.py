@@ -12,9 +12,9 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from llm_do import __version__
-from llm_do.cli import failure
-from llm_do.cli.lean import make_lean
-from llm_do.cli.streams import claim_stdout, warn
+from llm_do.cli.actions import failure
+from llm_do.cli.arguments.plain_commands import make_lean
+from llm_do.cli.process.streams import claim_stdout, warn
 from llm_do.errors import UsageError
 
 __all__ = ["COMMANDS", "run"]
@@ -54,7 +54,7 @@ class Commands(TyperGroup):
         """Import the command's module and take the command out of it."""
         if cmd_name not in COMMANDS:
             return None
-        command = get_command(import_module(f"llm_do.cli.{cmd_name}").app)
+        command = get_command(import_module(f"llm_do.cli.commands.{cmd_name}").app)
         command.name = cmd_name
         return command
 
@@ -98,7 +98,7 @@ def run(args: Sequence[str]) -> int:
     """
     for arg in args:
         if not arg.isascii() and _is_broken(arg):
-            from llm_do.policy.display import visible
+            from llm_do.text.sanitizer import visible
 
             wrong = UsageError(f"the argument {visible(arg)} is not UTF-8 text", hint="Write it in UTF-8.")
             return failure.report(wrong, failure.asked_output(args), claim_stdout())

@@ -20,9 +20,9 @@ from typing import BinaryIO
 
 from llm_do._frozen import frozen
 from llm_do.files.folders import CREATE, Folder, Kind, Named, kind_at, kind_of, must_be_regular, open_file, open_folder
+from llm_do.files.path_walk import Spot, Walk
 from llm_do.files.paths import outside, shown, split
 from llm_do.files.refusals import FileRefusedError, refusal
-from llm_do.files.walk import Spot, Walk
 
 __all__ = ["FileInfo", "Guard", "Root"]
 

@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from llm_do._frozen import frozen
 from llm_do.files.folders import Folder, Kind, Named, kind_at, open_file
-from llm_do.files.ignore import IGNORE_FILE, IgnoreRule, ignored, never_listed, parse_rules
+from llm_do.files.gitignore import IGNORE_FILE, IgnoreRule, ignored, never_listed, parse_rules
 from llm_do.files.paths import shown
 from llm_do.files.refusals import FileRefusedError
 from llm_do.files.root import Root

@@ -8,21 +8,21 @@ from typing import Any, TypeAlias
 from pydantic import BaseModel
 
 from llm_do.errors import RunError
-from llm_do.flows.binding import bound
+from llm_do.flows.flow_members import bound
 from llm_do.flows.plan import run_plan
 from llm_do.flows.team import lead_of
 from llm_do.flows.workflow import Workflow
-from llm_do.project.agents import AgentSpec
-from llm_do.project.flows import FlowSpec, member_of
-from llm_do.runtime.chains import Chain, find_target
-from llm_do.runtime.flow_turn import FlowTurn
-from llm_do.runtime.gates import GateState
+from llm_do.project.agent_spec import AgentSpec
+from llm_do.project.flow_spec import FlowSpec, member_of
+from llm_do.runtime.call.flow_turn import FlowTurn
+from llm_do.runtime.call.handoff_chain import Chain, find_target
+from llm_do.runtime.tools.gated_tools import GateState
 
 __all__ = ["run"]
 
 
 async def run(flow: FlowSpec, given: BaseModel, turn: FlowTurn) -> Any:
-    """Carry out `llm_do.runtime.flow_turn.run_flow`, which says what goes in and comes out."""
+    """Carry out `llm_do.runtime.call.flow_turn.run_flow`, which says what goes in and comes out."""
     return await _MODES[flow.mode](flow, given, turn)
 
 

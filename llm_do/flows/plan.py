@@ -13,14 +13,14 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from llm_do.errors import LlmDoError, RunError
-from llm_do.flows.stepping import run_step
-from llm_do.project.flows import FlowSpec, member_of
+from llm_do.flows.step import run_step
+from llm_do.project.flow_spec import FlowSpec, member_of
 from llm_do.project.inputs import PromptInput
 from llm_do.project.registry import Registered
-from llm_do.runtime.events import StateChangedEvent
-from llm_do.runtime.flow_turn import FlowTurn
-from llm_do.runtime.results import output_text, to_json_data
-from llm_do.runtime.telling import emit
+from llm_do.runtime.call.flow_turn import FlowTurn
+from llm_do.runtime.record.emission import emit
+from llm_do.runtime.record.events import StateChangedEvent
+from llm_do.runtime.record.results import output_text, to_json_data
 
 __all__ = ["Plan", "Task", "run_plan", "tasks_of"]
 

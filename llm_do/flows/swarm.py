@@ -7,16 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Literal, TypeAlias
 
+from llm_do.diagnostics.codes import diagnostic
+from llm_do.diagnostics.diagnostic import Place
 from llm_do.errors import LinkError, UsageError
-from llm_do.project.agents import AgentSpec
-from llm_do.project.exports import tool_name
-from llm_do.project.flow_checks import FlowFault, Spot, delegate_name, own_faults, spots_of
-from llm_do.project.flows import Aggregate, FlowMode, FlowSpec, handoff_names
+from llm_do.formats.syntax.flow_expression import FlowSyntaxError, FlowTree, Parallel, Reference, parse_flow
+from llm_do.linker.checks.flow_checks import FlowFault, Spot, delegate_name, own_faults, spots_of
+from llm_do.linker.python.exports import tool_name
+from llm_do.project.agent_spec import AgentSpec
+from llm_do.project.flow_spec import Aggregate, FlowMode, FlowSpec, handoff_names
 from llm_do.project.registry import NAME_PATTERN, Registered
-from llm_do.spec.codes import diagnostic
-from llm_do.spec.diagnostics import Place
-from llm_do.spec.flow_expression import FlowSyntaxError, FlowTree, Parallel, Reference, parse_flow
-from llm_do.spec.words import nearest
+from llm_do.text.words import nearest
 
 __all__ = ["Member", "ParallelGroup", "SerialGroup", "Swarm", "SwarmNode"]
 
@@ -42,8 +42,8 @@ class CodedFlow(FlowSpec):
             UsageError: No run goes on here.
             RunError: It ended early.
         """
-        from llm_do.runtime.context import CURRENT_CALL
-        from llm_do.runtime.dispatch import call_found
+        from llm_do.runtime.call.dispatch import call_found
+        from llm_do.runtime.context.call_context import CURRENT_CALL
 
         ctx = CURRENT_CALL.get(None)
         if ctx is None:

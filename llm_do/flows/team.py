@@ -12,16 +12,16 @@ from pydantic_ai import RunContext, Tool
 from pydantic_ai.toolsets import FunctionToolset
 
 from llm_do.errors import RunError
-from llm_do.flows.passing import passed
-from llm_do.project.agents import AgentSpec
-from llm_do.project.flow_checks import delegate_name
-from llm_do.project.flows import FlowSpec, member_of
+from llm_do.flows.step_input import passed
+from llm_do.linker.checks.flow_checks import delegate_name
+from llm_do.project.agent_spec import AgentSpec
+from llm_do.project.flow_spec import FlowSpec, member_of
 from llm_do.project.inputs import AnyInput, PromptInput
 from llm_do.project.registry import Registered, Registry
-from llm_do.runtime.context import CallContext
-from llm_do.runtime.dispatch import call_found
-from llm_do.runtime.results import output_text
-from llm_do.runtime.traits import TRAITS_KEY, ToolTraits
+from llm_do.runtime.call.dispatch import call_found
+from llm_do.runtime.context.call_context import CallContext
+from llm_do.runtime.record.results import output_text
+from llm_do.runtime.tools.traits import TRAITS_KEY, ToolTraits
 
 __all__ = ["lead_of"]
 

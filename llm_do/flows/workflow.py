@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from llm_do._frozen import frozen
+from llm_do.concurrency.gathering import side_by_side
+from llm_do.concurrency.run_end import let_through
+from llm_do.concurrency.worker_threads import called
 from llm_do.errors import BudgetError, InputError, LlmDoError, RunError
-from llm_do.flows.passing import own_copy
-from llm_do.flows.side_by_side import side_by_side
-from llm_do.flows.stepping import run_step
-from llm_do.project.flows import FlowSpec, member_of
-from llm_do.runtime.ends import let_through
-from llm_do.runtime.entries import raised_by
-from llm_do.runtime.flow_turn import FlowTurn
-from llm_do.runtime.results import output_text
-from llm_do.runtime.toolcall import ENDS_RUN
-from llm_do.runtime.workers import called
-from llm_do.spec.flow_expression import FlowTree, Parallel, Reference, Serial, show_flow
+from llm_do.flows.step import run_step
+from llm_do.flows.step_input import own_copy
+from llm_do.formats.syntax.flow_expression import FlowTree, Parallel, Reference, Serial, show_flow
+from llm_do.project.flow_spec import FlowSpec, member_of
+from llm_do.runtime.call.flow_turn import FlowTurn
+from llm_do.runtime.record.results import output_text
+from llm_do.runtime.session.entries import raised_by
+from llm_do.runtime.toolcall.tool_call import ENDS_RUN
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage

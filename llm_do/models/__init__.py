@@ -9,11 +9,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from llm_do.models.factories import ModelFactory, register_model_factory
-    from llm_do.models.failures import explain_failure, is_passing
-    from llm_do.models.listing import ModelInfo, available, local_at_hand
-    from llm_do.models.names import Choice, ModelOverride, check_name, choose, parse_override
+    from llm_do.models.catalog import ModelInfo, available, local_at_hand
     from llm_do.models.pool import CONNECTION_SETTINGS, ModelPool, resolve_model
+    from llm_do.models.providers.factories import ModelFactory, register_model_factory
+    from llm_do.models.providers.failures import explain_failure, is_passing
+    from llm_do.models.providers.model_names import Choice, ModelOverride, check_name, choose, parse_override
 
 __all__ = [
     "CONNECTION_SETTINGS",
@@ -35,19 +35,19 @@ __all__ = [
 
 _HOMES = {
     "CONNECTION_SETTINGS": "pool",
-    "Choice": "names",
-    "ModelFactory": "factories",
-    "ModelInfo": "listing",
-    "ModelOverride": "names",
+    "Choice": "providers.model_names",
+    "ModelFactory": "providers.factories",
+    "ModelInfo": "catalog",
+    "ModelOverride": "providers.model_names",
     "ModelPool": "pool",
-    "available": "listing",
-    "check_name": "names",
-    "choose": "names",
-    "explain_failure": "failures",
-    "is_passing": "failures",
-    "local_at_hand": "listing",
-    "parse_override": "names",
-    "register_model_factory": "factories",
+    "available": "catalog",
+    "check_name": "providers.model_names",
+    "choose": "providers.model_names",
+    "explain_failure": "providers.failures",
+    "is_passing": "providers.failures",
+    "local_at_hand": "catalog",
+    "parse_override": "providers.model_names",
+    "register_model_factory": "providers.factories",
     "resolve_model": "pool",
 }
 

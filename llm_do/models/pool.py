@@ -14,15 +14,22 @@ from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
 from llm_do.errors import ModelError, ModelUnavailableError
-from llm_do.models.factories import factory_for, registered_prefixes
-from llm_do.models.names import BUILT_IN, check_name, expanded, is_http_address, local_server, split_name
+from llm_do.models.providers.factories import factory_for, registered_prefixes
+from llm_do.models.providers.model_names import (
+    BUILT_IN,
+    check_name,
+    expanded,
+    is_http_address,
+    local_server,
+    split_name,
+)
 
 if TYPE_CHECKING:
     import httpx2
     from pydantic_ai.models import Model
     from pydantic_ai.providers import Provider
 
-    from llm_do.models.build import Address
+    from llm_do.models.providers.provider_models import Address
 
 __all__ = ["CONNECTION_SETTINGS", "ModelPool", "resolve_model"]
 
@@ -174,14 +181,14 @@ class ModelPool:
 
             return TestModel()
         if prefix == "script":
-            from llm_do.models.script import ScriptModel
-            from llm_do.models.scriptfile import load_script
+            from llm_do.models.builtin.script_file import load_script
+            from llm_do.models.builtin.script_model import ScriptModel
 
             return ScriptModel(load_script(expanded(rest)), agent)
         if prefix == "local" and not rest and "://" in (chosen := os.environ.get("LLM_DO_LOCAL_MODEL", "")):
             rest = chosen
         if "://" in rest:
-            from llm_do.models.build import NO_KEY, Address
+            from llm_do.models.providers.provider_models import NO_KEY, Address
 
             url, name = local_server(rest)
             if not is_http_address(url):
@@ -190,14 +197,14 @@ class ModelPool:
                     hint="write it whole, such as `local:http://localhost:8000/v1#NAME`",
                 )
             return self._at(shelf, Address("openai-chat", url, NO_KEY), name)
-        from llm_do.models.local import LocalModel
+        from llm_do.models.builtin.local_model import LocalModel
 
         return LocalModel(rest or None, notice=self._once)
 
     def _from_provider(
         self, shelf: _Shelf, prefix: str, name: str, agent: str, file: str | None, base_url: str | None
     ) -> Model:
-        from llm_do.models.build import address_of, is_elsewhere
+        from llm_do.models.providers.provider_models import address_of, is_elsewhere
 
         address = address_of(prefix, base_url, agent=agent, file=file)
         if base_url and is_elsewhere(address):
@@ -205,14 +212,14 @@ class ModelPool:
         return self._at(shelf, address, name)
 
     def _at(self, shelf: _Shelf, address: Address, name: str) -> Model:
-        from llm_do.models.build import make_model, make_provider
+        from llm_do.models.providers.provider_models import make_model, make_provider
 
         if address not in shelf.providers:
             shelf.providers[address] = make_provider(address, lambda wanted: self._client(shelf, wanted))
         return make_model(address.provider, name, shelf.providers[address])
 
     def _client(self, shelf: _Shelf, address: Address) -> httpx2.AsyncClient:
-        from llm_do.models.connections import REQUEST_TIMEOUT, http_client
+        from llm_do.models.providers.connections import REQUEST_TIMEOUT, http_client
 
         # Prefixes that differ only in the protocol they speak (`openai`, `openai-chat`) share their connections.
         key = (address.base_url or address.provider, address.key)

@@ -1,6 +1,6 @@
 """Rule patterns: `[AGENT:]TOOL[(PATTERN)]` read into a value.
 
-Matching them against a call lives in `llm_do.policy.matching`.
+Matching them against a call lives in `llm_do.policy.matcher`.
 
     read_file                            every call of the tool
     write_file(reports/**)               its primary argument, here a path
@@ -20,7 +20,7 @@ import re
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from llm_do.policy.commands import CommandGlob
+from llm_do.policy.command_patterns import CommandGlob
 from llm_do.policy.globs import Atom, Atoms, Glob, PathGlob
 
 __all__ = ["ArgumentPattern", "Pattern", "PatternError", "parse_pattern"]

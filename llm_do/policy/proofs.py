@@ -1,6 +1,6 @@
 """Whether a rule means what its author thinks: its examples, and whether it grants more than a reader expects.
 
-What a rule means for a call is `llm_do.policy.matching`'s business; here it is only tried out.
+What a rule means for a call is `llm_do.policy.matcher`'s business; here it is only tried out.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from typing import Literal
 
 from llm_do.policy.globs import path_parts
-from llm_do.policy.matching import matches
+from llm_do.policy.matcher import matches
 from llm_do.policy.pattern import ArgumentPattern, Pattern, PatternError, parse_pattern
 from llm_do.policy.rules import Rule, RuleFault
 from llm_do.policy.values import Pipeline, Resolved, ToolCallInfo

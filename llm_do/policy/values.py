@@ -1,6 +1,6 @@
 """The values that decisions are made of: a call, an effect, a toolset's verdict, a decision.
 
-Pure data; how a decision is reached lives in `llm_do.policy.decide`.
+Pure data; how a decision is reached lives in `llm_do.policy.decision`.
 """
 
 from __future__ import annotations

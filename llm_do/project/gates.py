@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import field
 
 from llm_do._frozen import frozen
-from llm_do.spec.diagnostics import Place
+from llm_do.diagnostics.diagnostic import Place
 
 __all__ = ["Analysis", "DeadEnd", "Gate", "analyse"]
 

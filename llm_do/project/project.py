@@ -1,6 +1,6 @@
 """`Project`: what linking yields. Frozen; the runtime reads it and never changes it.
 
-How files become one lives in `llm_do.project.linker`.
+How files become one lives in `llm_do.linker.linker`.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from llm_do._frozen import frozen
+from llm_do.diagnostics.diagnostic import Diagnostic, Place
 from llm_do.policy.rules import Policy
 from llm_do.project.registry import Registry
-from llm_do.project.threads import ThreadsSpec
-from llm_do.spec.diagnostics import Diagnostic, Place
+from llm_do.project.thread_config import ThreadsSpec
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from llm_do.project.agents import AgentSpec, ModelChoice
-    from llm_do.project.python_files import Modules
+    from llm_do.linker.python.python_files import Modules
+    from llm_do.project.agent_spec import AgentSpec, ModelChoice
 
 __all__ = ["Budget", "EntrySpec", "Overrides", "Project", "RuntimeSettings", "title"]
 
@@ -198,7 +198,7 @@ class Project:
             UsageError: There is no project at `path`.
             LinkError: It doesn't link; the error carries every diagnostic.
         """
-        from llm_do.project.linker import link
+        from llm_do.linker.linker import link
 
         return link(Path(path))
 

@@ -1,6 +1,6 @@
 """The one registry of names: agents, tools, toolsets and flows share it, each with its place.
 
-Filling it from files is the linker's business (`llm_do.project.linker`).
+Filling it from files is the linker's business (`llm_do.linker.linker`).
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from llm_do._frozen import frozen
-from llm_do.project.agents import AgentSpec
-from llm_do.spec.diagnostics import Place
-from llm_do.spec.fields import NAME_PATTERN
-from llm_do.spec.words import close_to
+from llm_do.diagnostics.diagnostic import Place
+from llm_do.formats.validation.fields import NAME_PATTERN
+from llm_do.project.agent_spec import AgentSpec
+from llm_do.text.words import close_to
 
 __all__ = ["NAME_PATTERN", "Kind", "Registered", "Registry"]
 

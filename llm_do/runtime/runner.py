@@ -11,16 +11,16 @@ from pydantic_ai import Agent
 from pydantic_ai.models import Model, infer_model
 from pydantic_ai.providers import Provider
 
+from llm_do.concurrency.event_loops import run_blocking
 from llm_do.errors import UsageError
-from llm_do.project.agents import AgentSpec
-from llm_do.project.flows import FlowSpec, member_of
+from llm_do.project.agent_spec import AgentSpec
+from llm_do.project.flow_spec import FlowSpec, member_of
 from llm_do.project.project import EntrySpec, Project
 from llm_do.project.registry import Registered, Registry
-from llm_do.runtime.approvals import ApprovalCallback, ApprovalMode, RunApprovalPolicy
-from llm_do.runtime.loops import run_blocking
-from llm_do.runtime.results import RunResult
+from llm_do.runtime.approval.broker import ApprovalCallback, ApprovalMode, RunApprovalPolicy
+from llm_do.runtime.record.results import RunResult
+from llm_do.runtime.record.run_stream import RunStream
 from llm_do.runtime.runtime import Conversation, Runtime
-from llm_do.runtime.stream import RunStream
 
 __all__ = ["Runnable", "Runner", "RunnerArguments", "run"]
 

@@ -1,7 +1,7 @@
 """`Runtime`: a session over one project. It runs entries, answers names, and holds what runs share.
 
 One method carries out runs, `execute`; `run`, `run_sync` and `stream` are views of it. What a run begins with is in
-`llm_do.runtime.entries`, which model an agent asks in `llm_do.runtime.model_choice`.
+`llm_do.runtime.session.entries`, which model an agent asks in `llm_do.runtime.request.model_choice`.
 """
 
 from __future__ import annotations
@@ -17,36 +17,36 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
 from pydantic_ai.models import Model
 
+from llm_do.concurrency.event_loops import run_blocking
 from llm_do.errors import UsageError
 from llm_do.models.pool import ModelPool
-from llm_do.project.agents import AgentSpec
+from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.registry import NAME_PATTERN, Registered
-from llm_do.runtime.answers import Answers
-from llm_do.runtime.answers import load as load_answers
-from llm_do.runtime.approvals import ApprovalCallback, ApprovalMode, RunApprovalPolicy
-from llm_do.runtime.build import AgentBuilder, builder_of
-from llm_do.runtime.config import RuntimeConfig, patterns_of, policy_of, session_config
-from llm_do.runtime.entries import AgentEntry, Entry, entry_for, entry_input
-from llm_do.runtime.events import Event, Subscription
-from llm_do.runtime.execution import Execution, Given
-from llm_do.runtime.histories import continued
-from llm_do.runtime.limits import BudgetMeter
-from llm_do.runtime.loops import run_blocking
-from llm_do.runtime.questions import AskUser
-from llm_do.runtime.recording import check_id
-from llm_do.runtime.resources import Resources
-from llm_do.runtime.results import ExecutionContext, RunResult, Usage
-from llm_do.runtime.shared import Shared
-from llm_do.runtime.state import RunState
-from llm_do.runtime.stream import RunStream
+from llm_do.runtime.agents.agent_builder import AgentBuilder, builder_of
+from llm_do.runtime.approval.broker import ApprovalCallback, ApprovalMode, RunApprovalPolicy
+from llm_do.runtime.approval.saved_approvals import Answers
+from llm_do.runtime.approval.saved_approvals import load as load_answers
+from llm_do.runtime.context.budget import BudgetMeter
+from llm_do.runtime.context.resources import Resources
+from llm_do.runtime.context.run_state import RunState
+from llm_do.runtime.context.user_questions import AskUser
+from llm_do.runtime.record.events import Event, Subscription
+from llm_do.runtime.record.histories import continued
+from llm_do.runtime.record.recording import check_id
+from llm_do.runtime.record.results import ExecutionContext, RunResult, Usage
+from llm_do.runtime.record.run_stream import RunStream
+from llm_do.runtime.session.entries import AgentEntry, Entry, entry_for, entry_input
+from llm_do.runtime.session.execution import Execution, Given
+from llm_do.runtime.session.runtime_config import RuntimeConfig, patterns_of, policy_of, session_config
+from llm_do.runtime.session.shared import Shared
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
     from llm_do.policy.rules import Rule
     from llm_do.project.project import Project
-    from llm_do.runtime.bus import EventBus
-    from llm_do.threads.store import ThreadStore
+    from llm_do.runtime.record.event_bus import EventBus
+    from llm_do.threads.store.protocol import ThreadStore
 
 __all__ = ["Conversation", "RunArguments", "Runtime"]
 
@@ -246,7 +246,7 @@ class Runtime:
     @cached_property
     def events(self) -> EventBus:
         """The bus of the application's own events; those of runs come through `on`."""
-        from llm_do.runtime.bus import EventBus
+        from llm_do.runtime.record.event_bus import EventBus
 
         return EventBus()
 

@@ -1,6 +1,7 @@
 """Conversations that outlive a process: threads, their state, the journal of runs, and the stores that keep them.
 
-A run reaches this room through `llm_do.runtime.recording` only; applications and the command line use it directly.
+A run reaches this room through `llm_do.runtime.record.recording` only; applications and the command line use it
+directly.
 """
 
 from __future__ import annotations
@@ -8,22 +9,22 @@ from __future__ import annotations
 from llm_do._lazy import lazy_exports
 
 _EXPORTS = {
-    "AgentState": "llm_do.runtime.recording",
-    "ContextProvider": "llm_do.runtime.providers",
-    "ConversationManager": "llm_do.threads.conversation",
-    "Conversations": "llm_do.threads.pydantic_store",
-    "Observation": "llm_do.threads.values",
-    "ObservationManager": "llm_do.threads.observations",
-    "RunRecord": "llm_do.threads.values",
-    "SqliteStore": "llm_do.threads.sqlite",
-    "StateManager": "llm_do.threads.state",
-    "StoredMessage": "llm_do.threads.values",
-    "ThreadConfig": "llm_do.runtime.recording",
-    "ThreadContext": "llm_do.threads.values",
-    "ThreadRecord": "llm_do.threads.values",
-    "ThreadStore": "llm_do.threads.store",
-    "memory_store": "llm_do.threads.opening",
-    "open_store": "llm_do.threads.opening",
+    "AgentState": "llm_do.runtime.record.recording",
+    "ContextProvider": "llm_do.runtime.call.context_providers",
+    "ConversationManager": "llm_do.threads.managers.conversation_manager",
+    "Conversations": "llm_do.threads.managers.pydantic_conversations",
+    "Observation": "llm_do.threads.store.records",
+    "ObservationManager": "llm_do.threads.managers.observation_manager",
+    "RunRecord": "llm_do.threads.store.records",
+    "SqliteStore": "llm_do.threads.sqlite.sqlite_store",
+    "StateManager": "llm_do.threads.managers.state_manager",
+    "StoredMessage": "llm_do.threads.store.records",
+    "ThreadConfig": "llm_do.runtime.record.recording",
+    "ThreadContext": "llm_do.threads.store.records",
+    "ThreadRecord": "llm_do.threads.store.records",
+    "ThreadStore": "llm_do.threads.store.protocol",
+    "memory_store": "llm_do.threads.opened_stores",
+    "open_store": "llm_do.threads.opened_stores",
 }
 
 __getattr__, __dir__ = lazy_exports(__name__, _EXPORTS)

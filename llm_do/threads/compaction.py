@@ -22,14 +22,14 @@ from pydantic_ai.models import Model, ModelRequestParameters
 
 from llm_do._frozen import frozen
 from llm_do.errors import LlmDoError
-from llm_do.models.names import anchored
-from llm_do.runtime.members import sent_once
-from llm_do.runtime.prices import check_price, free, used_by
-from llm_do.runtime.results import Usage
-from llm_do.runtime.tokens import characters_of, tokens_of, tokens_of_text
+from llm_do.models.composites import sent_once
+from llm_do.models.providers.model_names import anchored
+from llm_do.models.token_estimates import characters_of, tokens_of, tokens_of_text
+from llm_do.runtime.record.results import Usage
+from llm_do.runtime.request.cost import check_price, free, used_by
 
 if TYPE_CHECKING:
-    from llm_do.runtime.context import CallContext
+    from llm_do.runtime.context.call_context import CallContext
 
 __all__ = ["CLEARED", "HistoryCompactor", "clear_results", "slide"]
 

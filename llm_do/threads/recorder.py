@@ -14,14 +14,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from llm_do.errors import LlmDoError, StoreError, ToolError
-from llm_do.runtime.histories import closed
-from llm_do.runtime.recording import ThreadConfig, ThreadView, UserView
-from llm_do.threads.codec import Redactor, event_text, message_text, redactor, state_text
-from llm_do.threads.history import usable
-from llm_do.threads.opening import memory_store, open_store, unrecorded
-from llm_do.threads.rows import new_token
-from llm_do.threads.store import Batch, Begun, Draft, Ending, EventRow, MessageRow, ThreadStore
-from llm_do.threads.values import RunRecord
+from llm_do.runtime.record.histories import closed
+from llm_do.runtime.record.recording import ThreadConfig, ThreadView, UserView
+from llm_do.threads.opened_stores import memory_store, open_store, unrecorded
+from llm_do.threads.sqlite.rows import new_token
+from llm_do.threads.store.codec import Redactor, event_text, message_text, redactor, state_text
+from llm_do.threads.store.protocol import Batch, Begun, Draft, Ending, EventRow, MessageRow, ThreadStore
+from llm_do.threads.store.records import RunRecord
+from llm_do.threads.store.usable_history import usable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
     from llm_do.project.project import Project
-    from llm_do.runtime.events import Event
-    from llm_do.runtime.gates import GateState
-    from llm_do.runtime.state import RunState
+    from llm_do.runtime.context.run_state import RunState
+    from llm_do.runtime.record.events import Event
+    from llm_do.runtime.tools.gated_tools import GateState
 
 __all__ = ["PASSING", "StoreRecorder", "StoreRecording"]
 

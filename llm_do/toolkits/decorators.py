@@ -1,7 +1,7 @@
 """Decorators for tools: `retry`, `timeout`, `rate_limit`, `cache_result`.
 
 They work for async functions and for synchronous ones in worker threads. Where they remember what they do is
-`llm_do.toolkits.remembering`.
+`llm_do.toolkits.remembered_values`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from typing import Any, TypeVar, cast, get_args
 
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, ToolFailed
 
+from llm_do.concurrency.worker_threads import WORKERS
 from llm_do.errors import ToolError, ToolkitError
-from llm_do.runtime.context import CURRENT_TOOL
-from llm_do.runtime.workers import WORKERS
-from llm_do.toolkits.remembering import LOCK, Entry, Scope, memory_of
+from llm_do.runtime.context.call_context import CURRENT_TOOL
+from llm_do.toolkits.remembered_values import LOCK, Entry, Scope, memory_of
 
 __all__ = ["Scope", "cache_result", "rate_limit", "retry", "timeout"]
 

@@ -1,7 +1,8 @@
 """`Toolkit`: a toolset whose tools share a context and are available as a small state machine says.
 
-A toolkit is a template. In a run its state is a value in the call's frame (`llm_do.runtime.gating`), which begins as
-the template's and which no other run sees. Outside of such runs `llm_do.toolkits.alone` does what the runtime does.
+A toolkit is a template. In a run its state is a value in the call's frame (`llm_do.runtime.toolcall.gatekeeper`), which
+begins as the template's and which no other run sees. Outside of such runs `llm_do.toolkits.standalone` does what the
+runtime does.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.toolsets.abstract import ToolsetTool
 
 from llm_do.errors import ToolkitError
-from llm_do.runtime.context import CallContext
-from llm_do.runtime.gates import GatedToolset
-from llm_do.runtime.toolbox import FixedTool, function_tool
-from llm_do.toolkits.alone import Alone
-from llm_do.toolkits.context import Context
-from llm_do.toolkits.frozen import Value
-from llm_do.toolkits.machine import ToolkitMachine
-from llm_do.toolkits.sources import Filter
-from llm_do.toolkits.state import state_in_run
+from llm_do.runtime.context.call_context import CallContext
+from llm_do.runtime.tools.gated_tools import GatedToolset
+from llm_do.runtime.tools.toolbox import FixedTool, function_tool
+from llm_do.toolkits.dynamic.context import Context
+from llm_do.toolkits.dynamic.frozen_values import Value
+from llm_do.toolkits.dynamic.sources import Filter
+from llm_do.toolkits.machine.toolkit_machine import ToolkitMachine
+from llm_do.toolkits.machine.toolkit_state import state_in_run
+from llm_do.toolkits.standalone import Alone
 from llm_do.tools import Tool, ToolArguments, options_of
 
 __all__ = ["Toolkit"]

@@ -1,6 +1,6 @@
 """Agents as tools: one tool named after the agent, its schema from the agent's input model.
 
-What calling an agent means is `llm_do.runtime.dispatch`.
+What calling an agent means is `llm_do.runtime.call.dispatch`.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from pydantic_ai import RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.toolsets.abstract import ToolsetTool
 
-from llm_do.project.agents import AgentSpec
+from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.inputs import PromptInput
-from llm_do.runtime.context import CallContext
-from llm_do.runtime.dispatch import call_agent_tool
-from llm_do.runtime.toolbox import FixedTool
-from llm_do.runtime.traits import TRAITS_KEY, ToolTraits
+from llm_do.runtime.call.dispatch import call_agent_tool
+from llm_do.runtime.context.call_context import CallContext
+from llm_do.runtime.tools.toolbox import FixedTool
+from llm_do.runtime.tools.traits import TRAITS_KEY, ToolTraits
 
 __all__ = ["AgentToolset", "agent_as_toolset"]
 

@@ -15,12 +15,14 @@ from pydantic_ai.exceptions import ApprovalRequired
 from pydantic_ai.toolsets import AbstractToolset, WrapperToolset
 from pydantic_ai.toolsets.abstract import ToolsetTool
 
+from llm_do.concurrency.event_loops import PerLoop
 from llm_do.errors import AbortedError
-from llm_do.policy.decide import answer, decide, nobody_to_ask
+from llm_do.policy.decision import answer, decide, nobody_to_ask
 from llm_do.policy.digest import call_digest
 from llm_do.policy.rules import Policy, build_policy
 from llm_do.policy.values import Decision, ToolCallInfo
-from llm_do.runtime.approvals import (
+from llm_do.runtime.approval.approver import call_info
+from llm_do.runtime.approval.broker import (
     ApprovalCallback,
     ApprovalDecision,
     ApprovalMode,
@@ -29,15 +31,13 @@ from llm_do.runtime.approvals import (
     Question,
     RunApprovalPolicy,
 )
-from llm_do.runtime.approve import call_info
-from llm_do.runtime.judging import judged, stricter, told
-from llm_do.runtime.loops import PerLoop
-from llm_do.runtime.results import as_mapping
-from llm_do.runtime.tools import StampedToolset
-from llm_do.runtime.tools import approval_config as get_toolset_approval_config
-from llm_do.runtime.tools import set_approval_config as set_toolset_approval_config
-from llm_do.runtime.traits import ToolTraits, traits_of
-from llm_do.runtime.wanted import Wants, required_by, wanted_late
+from llm_do.runtime.approval.toolset_opinion import judged, stricter, told
+from llm_do.runtime.record.results import as_mapping
+from llm_do.runtime.tools.approval_requirement import Wants, required_by, wanted_late
+from llm_do.runtime.tools.stamped_tools import StampedToolset
+from llm_do.runtime.tools.stamped_tools import approval_config as get_toolset_approval_config
+from llm_do.runtime.tools.stamped_tools import set_approval_config as set_toolset_approval_config
+from llm_do.runtime.tools.traits import ToolTraits, traits_of
 
 __all__ = ["ApprovalToolset", "get_toolset_approval_config", "set_toolset_approval_config"]
 

@@ -9,9 +9,9 @@ from pydantic import Field
 from pydantic_ai import FunctionToolset, RunContext, Tool
 
 from llm_do.errors import ToolError
-from llm_do.runtime.context import CallContext
-from llm_do.runtime.questions import UserQuestion, put_question
-from llm_do.runtime.traits import TRAITS_KEY, BuiltinContext, ToolTraits
+from llm_do.runtime.context.call_context import CallContext
+from llm_do.runtime.context.user_questions import UserQuestion, put_question
+from llm_do.runtime.tools.traits import TRAITS_KEY, BuiltinContext, ToolTraits
 
 __all__ = ["ask_user"]
 

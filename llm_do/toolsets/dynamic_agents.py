@@ -13,18 +13,18 @@ from typing import Any
 import yaml
 from pydantic_ai import FunctionToolset, RunContext, Tool
 
+from llm_do.concurrency.event_loops import PerLoop
+from llm_do.concurrency.worker_threads import in_worker
 from llm_do.errors import LinkError, ToolError
 from llm_do.files.paths import shown
 from llm_do.files.root import Root
-from llm_do.project.agents import AgentSpec, ToolsetRef
-from llm_do.project.builtins import BUILTINS
-from llm_do.project.late import link_agent
+from llm_do.linker.generated_agents import link_agent
+from llm_do.project.agent_spec import AgentSpec, ToolsetRef
+from llm_do.project.builtin_toolsets import BUILTINS
 from llm_do.project.registry import NAME_PATTERN
-from llm_do.runtime.context import CallContext
-from llm_do.runtime.loops import PerLoop
-from llm_do.runtime.results import output_text
-from llm_do.runtime.traits import TRAITS_KEY, BuiltinContext, ToolTraits
-from llm_do.runtime.workers import in_worker
+from llm_do.runtime.context.call_context import CallContext
+from llm_do.runtime.record.results import output_text
+from llm_do.runtime.tools.traits import TRAITS_KEY, BuiltinContext, ToolTraits
 
 __all__ = ["agent_file_text", "dynamic_agents"]
 

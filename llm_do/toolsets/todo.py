@@ -10,8 +10,8 @@ from pydantic_ai import FunctionToolset, RunContext, Tool
 
 from llm_do._frozen import frozen
 from llm_do.errors import ToolError
-from llm_do.runtime.context import CallContext
-from llm_do.runtime.traits import TRAITS_KEY, BuiltinContext, ToolTraits
+from llm_do.runtime.context.call_context import CallContext
+from llm_do.runtime.tools.traits import TRAITS_KEY, BuiltinContext, ToolTraits
 
 __all__ = ["Item", "Status", "todo"]
 

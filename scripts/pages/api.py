@@ -56,7 +56,7 @@ ROOMS = {
     "threads": "Threads",
     "models": "Models",
     "messages": "Messages",
-    "spec": "Diagnostics",
+    "diagnostics": "Diagnostics",
     "errors": "Errors",
 }
 """The titles under which the names of `llm_do` stand, by the room they come from."""

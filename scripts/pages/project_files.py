@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
-from llm_do.spec.agent_file import parse_agent
-from llm_do.spec.editor_schema import agent_schema, project_schema
+from llm_do.formats.agent_file import parse_agent
+from llm_do.formats.editor_schema import agent_schema, project_schema
 from scripts.pages.markdown import fenced
 from scripts.pages.schemas import Book
 

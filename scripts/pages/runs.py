@@ -9,8 +9,8 @@ from typing import Any, get_args
 
 import llm_do.errors
 from llm_do.errors import EXIT_CODES, LlmDoError, Status
-from llm_do.runtime.events import Event, EventBase
-from llm_do.runtime.results import (
+from llm_do.runtime.record.events import Event, EventBase
+from llm_do.runtime.record.results import (
     ApprovalRecord,
     CallRecord,
     ErrorRecord,

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from llm_do.spec.fields import Strict
+from llm_do.formats.validation.fields import Strict
 from scripts.pages.markdown import anchor, code, joined, table
 
 __all__ = ["Book", "Section"]

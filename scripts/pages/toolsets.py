@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from llm_do import Project
-from llm_do.policy.decide import decide
+from llm_do.formats.editor_schema import project_schema
+from llm_do.policy.decision import decide
 from llm_do.policy.rules import Policy
 from llm_do.policy.values import ToolCallInfo
-from llm_do.project.builtins import BUILTINS, CONFIGURABLE, builtin
-from llm_do.spec.editor_schema import project_schema
-from llm_do.ui.explain import explain_data
-from llm_do.ui.toollist import tools_data
+from llm_do.project.builtin_toolsets import BUILTINS, CONFIGURABLE, builtin
+from llm_do.ui.reports.explanation import explain_data
+from llm_do.ui.reports.tool_list import tools_data
 from scripts.pages.markdown import code, prose, table
 from scripts.pages.project_files import manifests, write_json
 from scripts.pages.schemas import Book

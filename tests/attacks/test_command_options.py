@@ -9,12 +9,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from llm_do.errors import ToolError
-from llm_do.policy.matching import matches
+from llm_do.policy.matcher import matches
 from llm_do.policy.pattern import parse_pattern
 from llm_do.policy.proofs import broad, naive_split
 from llm_do.policy.rules import Rule
 from llm_do.policy.values import ToolCallInfo
-from llm_do.toolsets.shell.commandline import parse_command
+from llm_do.toolsets.shell.command_line import parse_command
 
 
 def seen(command: str) -> ToolCallInfo:

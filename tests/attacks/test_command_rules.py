@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from llm_do.policy.matching import matches
+from llm_do.policy.matcher import matches
 from llm_do.policy.pattern import parse_pattern
 from llm_do.policy.values import ToolCallInfo
 

@@ -11,8 +11,8 @@ from typing import TypeVar
 import pytest
 
 from llm_do.errors import StoreError
-from llm_do.threads.sqlite import SqliteStore
-from llm_do.threads.transfer import export_thread
+from llm_do.threads.managers.transfer import export_thread
+from llm_do.threads.sqlite.sqlite_store import SqliteStore
 from tests.support.runs import agent, carry_out, runtime_of
 from tests.support.scripted import script
 

@@ -15,7 +15,7 @@ import pytest
 from pydantic_ai import ToolReturn
 
 from llm_do import Update
-from llm_do.runtime.generators import MOST
+from llm_do.runtime.tools.iterated_results import MOST
 from tests.support.runs import agent, carry_out, heard, runtime_of
 from tests.support.scripted import call, script
 

@@ -11,7 +11,7 @@ import pytest
 from llm_do.errors import ToolError
 from llm_do.files.root import Root
 from llm_do.toolsets.filesystem.protection import Protection
-from llm_do.toolsets.filesystem.searching import search
+from llm_do.toolsets.filesystem.search import search
 from llm_do.toolsets.shell import shell_readonly
 from llm_do.toolsets.shell.sandbox import MEMORY
 from tests.toolsets.shell.support import context, run

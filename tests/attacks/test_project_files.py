@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from llm_do.diagnostics.codes import diagnostic
+from llm_do.diagnostics.diagnostic import Place
 from llm_do.errors import ModelUnavailableError
-from llm_do.models.scriptfile import load_script, parse_script
-from llm_do.spec.codes import diagnostic
-from llm_do.spec.diagnostics import Place
-from llm_do.spec.render import render_text
+from llm_do.models.builtin.script_file import load_script, parse_script
+from llm_do.ui.reports.diagnostic_text import render_text
 from tests.cli.cli_processes import run
 
 

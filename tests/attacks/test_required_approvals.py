@@ -11,8 +11,8 @@ from pydantic_ai import Tool as PydanticTool
 
 from llm_do import ApprovalDecision, Runtime
 from llm_do.policy.rules import build_policy
-from llm_do.runtime.approvals import ApprovalRequest
-from llm_do.ui.question import question_text
+from llm_do.runtime.approval.broker import ApprovalRequest
+from llm_do.ui.approval.question import question_text
 from tests.support.history import results_of, strict
 from tests.support.runs import Answers, agent, carry_out, project_of, runtime_of
 from tests.support.scripted import call, script

@@ -9,7 +9,7 @@ import pytest
 from pydantic_ai import FunctionToolset
 
 from llm_do import Runtime
-from llm_do.policy.hints import allow_hint, proposals
+from llm_do.policy.proposals import allow_hint, proposals
 from llm_do.policy.values import ToolCallInfo
 from llm_do.toolsets.shell import ShellToolset, configured, shell_readonly
 from tests.support.runs import agent, carry_out, project_of

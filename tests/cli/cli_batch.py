@@ -18,18 +18,24 @@ from typing import Any
 
 from llm_do.cli import main
 from llm_do.cli.app import COMMANDS
-from llm_do.project import apart, child
+from llm_do.linker import check_worker as child
+from llm_do.linker import subprocess_check as apart
 
 HEAVY = (
-    *(f"llm_do.cli.{name}" for name in COMMANDS),
-    *(f"llm_do.cli.{name}" for name in ("chatting", "dryrun", "inputs", "running", "session", "stored", "templates")),
-    *(f"llm_do.models.{name}" for name in ("names", "script")),
-    "llm_do.project.linker",
-    "llm_do.spec.editor_schema",
-    "llm_do.spec.render",
+    *(f"llm_do.cli.commands.{name}" for name in COMMANDS),
+    *(
+        f"llm_do.cli.actions.{name}"
+        for name in ("chat_session", "dry_run", "run_action", "session", "stored_data", "project_templates")
+    ),
+    "llm_do.cli.arguments.run_input",
+    "llm_do.models.providers.model_names",
+    "llm_do.models.builtin.script_model",
+    "llm_do.linker.linker",
+    "llm_do.formats.editor_schema",
+    "llm_do.ui.reports.diagnostic_text",
     "llm_do.threads.recorder",
     "llm_do.toolsets.filesystem",
-    *(f"llm_do.ui.{name}" for name in ("explain", "graph", "toollist")),
+    *(f"llm_do.ui.reports.{name}" for name in ("explanation", "project_graph", "tool_list")),
     "anyio._backends._asyncio",
     "pydantic_ai.models.function",
     "pydantic_ai.models.test",

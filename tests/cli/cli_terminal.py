@@ -23,7 +23,12 @@ from pexpect.fdpexpect import fdspawn
 
 from tests.cli.cli_processes import environment
 
-HEAVY = ("llm_do.cli.running", "llm_do.cli.session", "llm_do.cli.chatting", "llm_do.models.script")
+HEAVY = (
+    "llm_do.cli.actions.run_action",
+    "llm_do.cli.actions.session",
+    "llm_do.cli.actions.chat_session",
+    "llm_do.models.builtin.script_model",
+)
 
 
 class Screen:

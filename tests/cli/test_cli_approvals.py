@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_do.runtime import answers
+from llm_do.runtime.approval import saved_approvals as answers
 from tests.cli.cli_processes import Ended, run, run_many
 
 MANIFEST = """

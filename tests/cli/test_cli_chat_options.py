@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from llm_do.cli import chat, run
+from llm_do.cli.commands import chat, run
 from tests.cli.cli_processes import LLM_DO, environment, forked, run_many
 
 ANSWERS = "- text: one\n- text: two\n- text: three\n"

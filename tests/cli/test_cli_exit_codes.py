@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from llm_do.runtime.results import RunResult
+from llm_do.runtime.record.results import RunResult
 from tests.cli.cli_processes import Ended, run_many, write_project
 
 CALL = "- tools: [{name: TOOL}]\n- text: done"

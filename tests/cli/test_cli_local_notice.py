@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from llm_do.models import weights
-from llm_do.models.local import NOTICE
+from llm_do.models.builtin import weights
+from llm_do.models.builtin.local_model import NOTICE
 from tests.cli.cli_processes import environment
 
 TAKEN = "no model is named and no key is set: using the local model"
 
 CHAT = """
 import sys
-from llm_do.models import local
-from llm_do.models.engine import Generation
+from llm_do.models.builtin import local_model as local
+from llm_do.models.builtin.engine import Generation
 
 class Writer:
     def __init__(self, path):
@@ -27,8 +27,8 @@ class Writer:
 
 local.engine_for = Writer
 local.check_runtime = lambda: None
-import llm_do.runtime.model_choice
-llm_do.runtime.model_choice.local_at_hand = lambda: True
+import llm_do.runtime.request.model_choice
+llm_do.runtime.request.model_choice.local_at_hand = lambda: True
 from llm_do.cli.app import run
 sys.exit(run(sys.argv[1:]))
 """

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_do.cli.templates import TEMPLATES
+from llm_do.cli.actions.project_templates import TEMPLATES
 from tests.cli.cli_processes import run_many
 from tests.cli.cli_terminal import Screen
 
@@ -46,7 +46,7 @@ def test_a_person_chooses_the_template_and_a_pipe_is_asked_nothing(tmp_path: Pat
 
 
 def test_the_doctor_tells_what_is_there_and_never_shows_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from llm_do.ui.checkup import checkup, lines
+    from llm_do.ui.reports.checkup import checkup, lines
 
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     monkeypatch.setenv("TERM", "dumb")
@@ -65,7 +65,7 @@ def test_the_doctor_tells_what_is_there_and_never_shows_a_key(tmp_path: Path, mo
 
 @pytest.mark.parametrize("name", ["what?mode=rw", "a#b", "100%41", "ünder"])
 def test_the_doctor_finds_the_store_of_a_folder_with_any_name(tmp_path: Path, name: str) -> None:
-    from llm_do.ui.checkup import checkup
+    from llm_do.ui.reports.checkup import checkup
 
     folder = tmp_path / name / ".llm-do"
     folder.mkdir(parents=True)
@@ -79,7 +79,7 @@ def test_the_doctor_finds_the_store_of_a_folder_with_any_name(tmp_path: Path, na
 
 
 def test_the_doctor_breaks_no_path_and_a_pipe_gets_a_line_for_each_check() -> None:
-    from llm_do.ui.checkup import Check, lines
+    from llm_do.ui.reports.checkup import Check, lines
 
     checks = [Check("project", "ok", f"{'/folder' * 20} and more words than fit into forty columns")]
 
@@ -90,7 +90,7 @@ def test_the_doctor_breaks_no_path_and_a_pipe_gets_a_line_for_each_check() -> No
 
 
 def test_the_doctor_says_that_the_variables_model_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from llm_do.ui.checkup import checkup
+    from llm_do.ui.reports.checkup import checkup
 
     monkeypatch.setenv("LLM_DO_MODEL", "opnai:gpt-5")
 

@@ -7,9 +7,9 @@ from dataclasses import fields
 import pytest
 
 from llm_do import LinkError, UsageError
-from llm_do.cli.failure import event_record
-from llm_do.runtime.events import EventBase, RunStartedEvent, TextDoneEvent
-from llm_do.spec.diagnostics import Diagnostic, Place
+from llm_do.cli.actions.failure import event_record
+from llm_do.diagnostics.diagnostic import Diagnostic, Place
+from llm_do.runtime.record.events import EventBase, RunStartedEvent, TextDoneEvent
 from tests.cli.cli_processes import run
 
 COMMON = {"type", *(field.name for field in fields(EventBase))}

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from llm_do.project.apart import Checked, check_apart
-from llm_do.project.linker import check
+from llm_do.linker.linker import check
+from llm_do.linker.subprocess_check import Checked, check_apart
 
 __all__ = ["HERE", "Case", "File", "cases", "harms", "linked", "whole", "write"]
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from llm_do.project.linker import check
-from llm_do.spec.codes import CODES
+from llm_do.diagnostics.codes import CODES
+from llm_do.linker.linker import check
 from tests.corpus.cases import Case, cases, harms, linked, write
 
 CASES = cases()

@@ -6,8 +6,8 @@ import json
 import re
 from pathlib import Path
 
-from llm_do.project.linker import check
-from llm_do.spec.render import render_text
+from llm_do.linker.linker import check
+from llm_do.ui.reports.diagnostic_text import render_text
 from scripts.pages.markdown import FENCED
 
 PAGE = (Path(__file__).parents[2] / "docs" / "editors.md").read_text(encoding="utf-8")

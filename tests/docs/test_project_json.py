@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from llm_do import Project
-from llm_do.spec.editor_schema import project_schema
-from llm_do.spec.manifest import parse_manifest
+from llm_do.formats.editor_schema import project_schema
+from llm_do.formats.manifest import parse_manifest
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = (ROOT / "project.json.example").read_text(encoding="utf-8")

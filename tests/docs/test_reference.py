@@ -19,9 +19,9 @@ import pytest
 import llm_do
 from llm_do import Project
 from llm_do.errors import EXIT_CODES
-from llm_do.project.builtins import BUILTINS, builtin, tools_known
-from llm_do.runtime.events import EVENT_TYPES, Event, EventBase
-from llm_do.spec.editor_schema import agent_schema, project_schema
+from llm_do.formats.editor_schema import agent_schema, project_schema
+from llm_do.project.builtin_toolsets import BUILTINS, builtin, tools_known
+from llm_do.runtime.record.events import EVENT_TYPES, Event, EventBase
 from scripts import reference
 from scripts.pages import api, docstrings, markdown, project_files, runs, samples, schemas, toolsets
 

@@ -14,7 +14,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from llm_do import Project, Runtime
-from llm_do.models import weights
+from llm_do.models.builtin import weights
 
 EXPECTED = json.loads((Path(__file__).parent / "receipts_expected.json").read_text(encoding="utf-8"))
 AT_LEAST = 10

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_do.files.globs import Glob, expand_braces
+from llm_do.files.glob_patterns import Glob, expand_braces
 from llm_do.files.refusals import FileRefusedError
 
 

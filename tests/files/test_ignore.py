@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_do.files.ignore import ignored, never_listed, parse_rules
+from llm_do.files.gitignore import ignored, never_listed, parse_rules
 
 
 @pytest.mark.parametrize(

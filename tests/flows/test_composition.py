@@ -17,7 +17,7 @@ from llm_do import (
     Swarm,
     tool,
 )
-from llm_do.runtime.events import EventBase
+from llm_do.runtime.record.events import EventBase
 from tests.flows.flow_runs import finish, flow_runtime, outline, run_flow, streamed, text_of
 from tests.support.history import results_of, strict
 from tests.support.runs import Answers, agent, heard

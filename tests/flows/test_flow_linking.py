@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from llm_do import LinkError, Project, Runtime
-from llm_do.project.flows import outline_of
-from llm_do.project.linker import LinkReport, check
-from llm_do.spec.render import render_text
+from llm_do.linker.linker import LinkReport, check
+from llm_do.project.flow_spec import outline_of
+from llm_do.ui.reports.diagnostic_text import render_text
 
 Link = Callable[..., LinkReport]
 
@@ -302,7 +302,7 @@ def test_the_outline_of_a_flow_shows_what_is_inside(link: Link) -> None:
 def test_a_project_with_flows_links_without_pydantic_ai(link: Link, tmp_path: Path) -> None:
     link(flow("a >> (b | c)"))
     code = (
-        "import sys\nfrom pathlib import Path\nfrom llm_do.project.linker import check\n"
+        "import sys\nfrom pathlib import Path\nfrom llm_do.linker.linker import check\n"
         "linked = check(Path(sys.argv[1])).project is not None\n"
         "print(linked, 'pydantic_ai' in sys.modules, 'llm_do.flows' in sys.modules)"
     )

@@ -10,17 +10,17 @@ import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from llm_do.policy.matching import matches
+from llm_do.formats.agent_file import parse_agent, readable_name
+from llm_do.formats.manifest import parse_manifest
+from llm_do.formats.syntax.flow_expression import FlowSyntaxError, names_in, parse_flow, show_flow
+from llm_do.formats.syntax.source import decode
+from llm_do.policy.matcher import matches
 from llm_do.policy.pattern import PatternError, parse_pattern
 from llm_do.policy.values import ToolCallInfo
-from llm_do.spec.agent_file import parse_agent, readable_name
-from llm_do.spec.flow_expression import FlowSyntaxError, names_in, parse_flow, show_flow
-from llm_do.spec.manifest import parse_manifest
-from llm_do.spec.source import decode
-from llm_do.toolsets.shell.commandline import CommandRefusedError, parse_command
+from llm_do.toolsets.shell.command_line import CommandRefusedError, parse_command
 from tests.corpus.cases import cases
+from tests.formats.test_parsers_never_raise import check
 from tests.fuzz.mutation import Target
-from tests.spec.test_parsers_never_raise import check
 
 __all__ = ["TARGETS", "seeds"]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from llm_do.models import weights
-from llm_do.models.names import PROVIDERS
+from llm_do.models.builtin import weights
+from llm_do.models.providers.model_names import PROVIDERS
 
 VARIABLES = {
     "LLM_DO_MODEL",

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
 from llm_do.errors import ModelUnavailableError
-from llm_do.models.grammar import bounded_schema, decoder_schema, schema_line
+from llm_do.models.builtin.grammar import bounded_schema, decoder_schema, schema_line
 
 NODE = {
     "$defs": {

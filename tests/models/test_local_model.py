@@ -17,10 +17,11 @@ from pydantic_ai.exceptions import ModelTimeoutError
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 
 from llm_do.errors import ModelError, ModelUnavailableError
-from llm_do.models import ModelPool, weights
-from llm_do.models import local as local_module
-from llm_do.models.engine import Generation, Prompt
-from llm_do.models.local import LocalModel
+from llm_do.models import ModelPool
+from llm_do.models.builtin import local_model as local_module
+from llm_do.models.builtin import weights
+from llm_do.models.builtin.engine import Generation, Prompt
+from llm_do.models.builtin.local_model import LocalModel
 
 
 class Answer(BaseModel):
@@ -337,7 +338,7 @@ class TestTheRealModel:
             asyncio.run(Agent(ModelPool().get("local")).run("word " * 6000))
 
     def test_its_http_port_is_not_on_the_network(self, local_weights: Path) -> None:
-        from llm_do.models.engine import engine_for
+        from llm_do.models.builtin.engine import engine_for
 
         asyncio.run(Agent(ModelPool().get("local")).run("Hi", model_settings={"max_tokens": 1}))
         assert engine_for(local_weights)._server.listening_address.startswith("unix:")

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from llm_do.models import available, listing, local_at_hand, register_model_factory, weights
-from llm_do.models.names import PROVIDERS
+from llm_do.models import available, local_at_hand, register_model_factory
+from llm_do.models import catalog as listing
+from llm_do.models.builtin import weights
+from llm_do.models.providers.model_names import PROVIDERS
 
 
 def listed(environ: dict[str, str]) -> dict[str, listing.ModelInfo]:

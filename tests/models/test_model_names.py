@@ -10,8 +10,8 @@ from pydantic_ai.providers import infer_provider_class
 
 from llm_do.errors import ModelUnavailableError
 from llm_do.models import Choice, ModelOverride, check_name, choose, parse_override
-from llm_do.models.names import BUILT_IN, LEFT_OUT, PROVIDERS, keys_at_hand, local_server, split_name
-from llm_do.models.prices import price_known
+from llm_do.models.providers.known_prices import price_known
+from llm_do.models.providers.model_names import BUILT_IN, LEFT_OUT, PROVIDERS, keys_at_hand, local_server, split_name
 
 FILE = "main.agent"
 

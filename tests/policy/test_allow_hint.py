@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_do.policy.hints import allow_hint, quote
-from llm_do.policy.matching import matches
+from llm_do.policy.matcher import matches
 from llm_do.policy.pattern import parse_pattern
+from llm_do.policy.proposals import allow_hint, quote
 from llm_do.policy.values import Resolved, ToolCallInfo
 
 ODD = st.text(alphabet="ab*?[]!()=,:'\"\\ |/.-~\n\t", max_size=8) | st.text(max_size=8)

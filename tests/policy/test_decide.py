@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from llm_do.policy.decide import Mode, Opinion, answer, decide, nobody_to_ask
+from llm_do.policy.decision import Mode, Opinion, answer, decide, nobody_to_ask
 from llm_do.policy.pattern import parse_pattern
 from llm_do.policy.rules import Policy, build_policy, option_rules
 from llm_do.policy.values import Decision, Effect, Source, ToolCallInfo, ToolKind, Verdict

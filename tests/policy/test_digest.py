@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_do.policy.digest import call_digest, canonical_json, digest
+from llm_do.policy.digest import call_digest
 from llm_do.policy.values import ToolCallInfo
+from llm_do.text.canonical_json import canonical_json, digest
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(alphabet=st.characters()) | st.floats(allow_nan=False),

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_do.policy.hints import allow_hint, proposals
-from llm_do.policy.matching import covers, is_unresolved, matches, see
+from llm_do.policy.matcher import covers, is_unresolved, matches, see
 from llm_do.policy.pattern import Pattern, PatternError, parse_pattern
+from llm_do.policy.proposals import allow_hint, proposals
 from llm_do.policy.values import ToolCallInfo
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_do.policy.decide import decide
+from llm_do.policy.decision import decide
 from llm_do.policy.pattern import parse_pattern
 from llm_do.policy.rules import Policy, Rule
 from llm_do.policy.values import Effect, Pipeline, Resolved, ToolCallInfo, Verdict

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_do.policy.hints import allows_call, proposals
+from llm_do.policy.proposals import allows_call, proposals
 from llm_do.policy.values import ToolCallInfo
 
 TEXT = st.text(max_size=20)

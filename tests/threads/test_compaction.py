@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolReturnPart, UserPromptPart
 
 from llm_do import tool
-from llm_do.runtime.tokens import tokens_of
+from llm_do.models.token_estimates import tokens_of
 from llm_do.threads import memory_store
 from llm_do.threads.compaction import CLEARED, SUMMARY, clear_results, slide
 from tests.support.history import results_of, strict

@@ -17,9 +17,9 @@ from pydantic_ai.messages import ModelRequest, ModelResponse, ToolReturnPart, Us
 
 from llm_do import tool
 from llm_do.threads import SqliteStore, ThreadConfig
-from llm_do.threads.codec import message_text
-from llm_do.threads.store import Batch, Draft, EventRow, MessageRow
-from llm_do.threads.values import Filter, RunRecord
+from llm_do.threads.store.codec import message_text
+from llm_do.threads.store.protocol import Batch, Draft, EventRow, MessageRow
+from llm_do.threads.store.records import Filter, RunRecord
 from tests.support.history import results_of, strict
 from tests.support.runs import agent, runtime_of
 from tests.support.scripted import call, script

@@ -187,7 +187,7 @@ def test_state_is_not_saved_over_a_turn_that_came_between(store: ThreadStore) ->
 def test_a_manager_remembers_so_many_loaded_states_and_loses_no_change_silently(
     store: ThreadStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("llm_do.threads.state.LOADED", 2)
+    monkeypatch.setattr("llm_do.threads.managers.state_manager.LOADED", 2)
 
     async def change() -> tuple[list[bool], Any]:
         manager = StateManager(store)

@@ -9,9 +9,9 @@ import pytest
 
 from llm_do import Runtime
 from llm_do.flows.plan import tasks_of
-from llm_do.project.flows import FlowSpec
+from llm_do.project.flow_spec import FlowSpec
 from llm_do.project.registry import Registered
-from llm_do.runtime.context import current_call
+from llm_do.runtime.context.call_context import current_call
 from llm_do.threads import memory_store
 from tests.support.runs import agent, heard, runtime_of
 from tests.support.scripted import script

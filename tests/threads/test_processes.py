@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from pydantic_ai.messages import ModelMessage, UserPromptPart
 
-from llm_do.threads.worker import Worker
+from llm_do.threads.sqlite.worker import Worker
 from tests.support.history import strict
 from tests.threads.thread_support import child, record_of, state_file, whole
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_do import tool
-from llm_do.threads.codec import Redactor, redactor
+from llm_do.threads.store.codec import Redactor, redactor
 from tests.support.runs import agent, runtime_of
 from tests.support.scripted import call, script
 from tests.threads.thread_support import on_thread, state_file, whole

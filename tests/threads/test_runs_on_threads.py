@@ -10,7 +10,7 @@ import pytest
 from pydantic_ai.messages import ModelRequest, ModelResponse, SystemPromptPart, TextPart, ToolReturnPart
 
 from llm_do import CallContext, ContextProvider, HookPoint, StateManager, UsageError, tool
-from llm_do.project.threads import ThreadConfig, ThreadsSpec
+from llm_do.project.thread_config import ThreadConfig, ThreadsSpec
 from llm_do.threads import ConversationManager
 from tests.support.history import results_of, strict
 from tests.support.runs import agent, carry_out, heard, runtime_of

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from llm_do import ThreadConflict
 from llm_do.threads import ConversationManager, ThreadConfig, ThreadRecord, ThreadStore, memory_store
-from llm_do.threads.store import Batch, Ending, EventRow, MessageRow
-from llm_do.threads.values import Filter, RunRecord
+from llm_do.threads.store.protocol import Batch, Ending, EventRow, MessageRow
+from llm_do.threads.store.records import Filter, RunRecord
 from tests.threads.thread_support import done, said, talk
 
 
@@ -113,7 +113,7 @@ def test_a_users_state_has_a_revision_of_its_own(store: ThreadStore) -> None:
 
 
 def row(message_id: str, parent: str | None = None, depth: int = 0) -> MessageRow:
-    from llm_do.threads.codec import message_text
+    from llm_do.threads.store.codec import message_text
 
     return MessageRow(message_id, parent, depth, 1.0, message_text(said(message_id)))
 

@@ -15,10 +15,12 @@ from typing import Any
 import pytest
 
 from llm_do import Runtime, StoreError, ThreadConfig
-from llm_do.threads import SqliteStore, migrations, sqlite
-from llm_do.threads.opening import open_store
-from llm_do.threads.store import Batch, Ending
-from llm_do.threads.values import RunRecord
+from llm_do.threads import SqliteStore
+from llm_do.threads.opened_stores import open_store
+from llm_do.threads.sqlite import migrations
+from llm_do.threads.sqlite import sqlite_store as sqlite
+from llm_do.threads.store.protocol import Batch, Ending
+from llm_do.threads.store.records import RunRecord
 from tests.support.runs import agent, carry_out, runtime_of
 from tests.support.scripted import script
 from tests.threads.thread_support import child, on_thread, prompts, record_of, state_file, whole
@@ -160,7 +162,7 @@ FULL = """
 import asyncio, json, resource, signal, sys
 from pathlib import Path
 from llm_do import tool
-from llm_do.runtime.context import current_call
+from llm_do.runtime.context.call_context import current_call
 from tests.support.runs import agent, runtime_of
 from tests.support.scripted import call, script
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -254,7 +256,7 @@ def test_a_store_of_any_earlier_version_is_brought_up_to_date(tmp_path: Path, ve
     db = sqlite3.connect(path, isolation_level=None)
     migrations.migrate(db, "old", migrations.MIGRATIONS[:version])
     if version:
-        from llm_do.threads.codec import message_text
+        from llm_do.threads.store.codec import message_text
         from tests.threads.thread_support import said
 
         db.execute(

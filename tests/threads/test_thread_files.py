@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from llm_do import Project
-from llm_do.project.linker import check
+from llm_do.linker.linker import check
 from tests.cli.cli_processes import BATCH, Ended, environment
 
 ANSWERS = """

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from llm_do import ModelUnavailableError, StateManager
-from llm_do.spec.diagnostics import Place
+from llm_do.diagnostics.diagnostic import Place
 from llm_do.threads import SqliteStore
 from tests.support.runs import agent, carry_out, runtime_of
 from tests.threads.thread_support import done

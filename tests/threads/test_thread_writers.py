@@ -9,12 +9,12 @@ import pytest
 
 from llm_do import Runtime, StateManager, ThreadConflict, tool
 from llm_do.project.project import Budget
-from llm_do.project.threads import ThreadConfig
-from llm_do.runtime.context import current_call
+from llm_do.project.thread_config import ThreadConfig
+from llm_do.runtime.context.call_context import current_call
 from llm_do.threads import Conversations, memory_store
-from llm_do.threads.codec import message_text
-from llm_do.threads.store import Batch, Draft, MessageRow
-from llm_do.threads.values import Filter, RunRecord
+from llm_do.threads.store.codec import message_text
+from llm_do.threads.store.protocol import Batch, Draft, MessageRow
+from llm_do.threads.store.records import Filter, RunRecord
 from tests.support.history import strict
 from tests.support.runs import agent, heard, project_of
 from tests.support.scripted import call, script

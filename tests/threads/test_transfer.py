@@ -12,7 +12,7 @@ from pydantic_ai.messages import ModelRequest, ModelResponse, ToolReturnPart
 
 from llm_do import UsageError
 from llm_do.threads import ConversationManager, ThreadRecord, ThreadStore
-from llm_do.threads.transfer import export_thread, import_lines
+from llm_do.threads.managers.transfer import export_thread, import_lines
 from tests.support.scripted import call
 from tests.threads.thread_support import answered, done, said, whole
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
 
 from llm_do import AgentSpec, RunResult, Runtime, tool
-from llm_do.runtime.context import current_call
+from llm_do.runtime.context.call_context import current_call
 from llm_do.threads import ConversationManager, SqliteStore, ThreadRecord, ThreadStore
 from tests.support.runs import runtime_of
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic_ai.messages import ModelRequest, ToolReturnPart, UserPromptPart
 
 from llm_do import AgentSpec, Runtime, ThreadConflict, tool
-from llm_do.runtime.context import current_call
+from llm_do.runtime.context.call_context import current_call
 from tests.support.runs import project_of
 from tests.support.scripted import call, script
 

@@ -158,7 +158,7 @@ def test_toolkits_are_gated_twice_and_agents_and_live_toolsets_once() -> None:
         "l::dig": Gate(enables=("dug",)),
         "child": Gate(requires=("bumped",), disables=("bumped",)),
     }
-    from llm_do.project.agents import ToolsetRef
+    from llm_do.project.agent_spec import ToolsetRef
 
     turns = [call("bump"), [call("l_dig"), call("bump"), call("child", input="x"), call("child", input="y")], "done"]
     main = agent("main", script(*turns), toolsets=[kit, ToolsetRef("live", "l", value=live), "child"], states=states)
@@ -248,7 +248,7 @@ def main_agent(states: str) -> str:
 
 
 def codes(folder: Path) -> list[tuple[str, int]]:
-    from llm_do.project.linker import check
+    from llm_do.linker.linker import check
 
     return [(item.code, item.place.line) for item in check(folder).diagnostics]
 
@@ -310,7 +310,7 @@ def test_async_tools_find_their_agents_context_too() -> None:
 
 
 def test_a_state_that_only_a_toolkit_has_is_told_apart_from_the_agents_own(tmp_path: Path) -> None:
-    from llm_do.project.linker import check
+    from llm_do.linker.linker import check
 
     agent_file = (
         "---\nname: main\ntools: [inspect]\ntoolsets: [kit]\nstates:\n  inspect: {requires: [connected]}\n---\nGo.\n"

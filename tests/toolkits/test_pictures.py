@@ -9,7 +9,7 @@ from inline_snapshot import snapshot
 
 from llm_do import Project, UsageError
 from llm_do.project.gates import Gate
-from llm_do.toolkits.pictures import draw, draw_data, machines_data
+from llm_do.toolkits.diagrams import draw, draw_data, machines_data
 from tests.toolkits.test_declared_states import project
 
 GATES = {

@@ -101,7 +101,7 @@ def test_several_agents_in_one_response_run_in_parallel() -> None:
 
 
 def test_an_agent_may_be_listed_by_name_object_or_toolset_and_prefixed() -> None:
-    from llm_do.project.agents import ToolsetRef
+    from llm_do.project.agent_spec import ToolsetRef
 
     judge = agent("judge", script("ok"))
     model = script([call("judge", input="a"), call("my_judge", input="b")], "fin")

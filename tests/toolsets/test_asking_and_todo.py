@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from llm_do import Runtime
-from llm_do.runtime.questions import UserQuestion
-from llm_do.ui.explain import explain_data
+from llm_do.runtime.context.user_questions import UserQuestion
+from llm_do.ui.reports.explanation import explain_data
 from tests.support.history import results_of
 from tests.support.runs import agent, carry_out, project_of
 from tests.support.scripted import call, script

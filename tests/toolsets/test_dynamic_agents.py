@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_do import AgentSpec, Project, Runtime
-from llm_do.project.agents import ToolsetRef
-from llm_do.spec.agent_file import parse_agent
+from llm_do.formats.agent_file import parse_agent
+from llm_do.project.agent_spec import ToolsetRef
 from llm_do.toolsets.dynamic_agents import agent_file_text
 from tests.support.history import results_of, strict
 from tests.support.runs import Answers, agent, carry_out, project_of

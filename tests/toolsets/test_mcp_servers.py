@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from llm_do import LinkError, Project, RunResult, Runtime, UsageError
-from llm_do.project.agents import ToolsetRef
-from llm_do.project.builtins import BuiltinToolset
-from llm_do.project.linker import check
-from llm_do.runtime.traits import BuiltinContext
+from llm_do.linker.linker import check
+from llm_do.project.agent_spec import ToolsetRef
+from llm_do.project.builtin_toolsets import BuiltinToolset
+from llm_do.runtime.tools.traits import BuiltinContext
 from llm_do.toolsets.mcp import configured
-from llm_do.ui.lines import summary_line
+from llm_do.ui.live.event_lines import summary_line
 from tests.support.history import results_of, strict
 from tests.support.runs import Answers, agent, carry_out, heard, project_of
 from tests.support.scripted import call, script

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from llm_do.ui.editing import edit_line
+from llm_do.ui.terminal.line_editor import edit_line
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
 

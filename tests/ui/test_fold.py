@@ -7,8 +7,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_do.ui.fold import fold
-from llm_do.ui.text import width
+from llm_do.ui.terminal.folding import fold
+from llm_do.ui.terminal.text_width import width
 
 WORDS = st.lists(st.text("abc.:`/漢é", min_size=1, max_size=12), min_size=1, max_size=20)
 

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, cast
 
-from llm_do.runtime.approvals import ApprovalRequest
-from llm_do.runtime.questions import UserQuestion
-from llm_do.ui.asking import Asker
+from llm_do.runtime.approval.broker import ApprovalRequest
+from llm_do.runtime.context.user_questions import UserQuestion
+from llm_do.ui.approval.asker import Asker
 
 
 class Typist:

@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llm_do.errors import BudgetError, LlmDoError
-from llm_do.runtime import events
-from llm_do.runtime.results import RunResult, Usage, WarningRecord
-from llm_do.ui.display import Display
-from llm_do.ui.errors import error_text, paragraph
-from llm_do.ui.lines import event_line, summary_line
-from llm_do.ui.text import call_text, cut, shorten, wrap
+from llm_do.runtime.record import events
+from llm_do.runtime.record.results import RunResult, Usage, WarningRecord
+from llm_do.ui.live.display import Display
+from llm_do.ui.live.event_lines import event_line, summary_line
+from llm_do.ui.reports.error_text import error_text, paragraph
+from llm_do.ui.terminal.text_width import call_text, cut, shorten, wrap
 
 
 def test_a_note_on_a_projects_own_error_is_told_with_it() -> None:

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llm_do.runtime import events
-from llm_do.ui.block import Block
-from llm_do.ui.display import Display
-from llm_do.ui.markdown import rendered
-from llm_do.ui.screen import draws_lines
-from llm_do.ui.text import width
-from llm_do.ui.tree import CallTree, seconds_text
+from llm_do.runtime.record import events
+from llm_do.ui.live.block import Block
+from llm_do.ui.live.call_tree import CallTree, seconds_text
+from llm_do.ui.live.display import Display
+from llm_do.ui.terminal.markdown import rendered
+from llm_do.ui.terminal.screen import draws_lines
+from llm_do.ui.terminal.text_width import width
 
 
 class Terminal:

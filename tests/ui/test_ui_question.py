@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llm_do.policy.display import format_args
-from llm_do.runtime.approvals import ApprovalRequest
-from llm_do.ui.question import choices_text, help_text, parse_answer, question_text, rules_text
-from llm_do.ui.text import width, wrap_words
+from llm_do.runtime.approval.broker import ApprovalRequest
+from llm_do.text.sanitizer import format_args
+from llm_do.ui.approval.question import choices_text, help_text, parse_answer, question_text, rules_text
+from llm_do.ui.terminal.text_width import width, wrap_words
 
 DIFF = "--- a/notes.md\n+++ b/notes.md\n@@ -1 +1 @@\n-old\n+new\n"
 

@@ -14,11 +14,11 @@ from pydantic_ai import FunctionToolset
 
 from llm_do.errors import UsageError
 from llm_do.files.root import Root
-from llm_do.runtime.traits import BuiltinContext
-from llm_do.toolsets.filesystem.classic import FileSystemConfig, FileSystemToolset, ReadOnlyFileSystemToolset
+from llm_do.runtime.tools.traits import BuiltinContext
+from llm_do.toolsets.filesystem.classic_files import FileSystemConfig, FileSystemToolset, ReadOnlyFileSystemToolset
+from llm_do.toolsets.filesystem.file_tools import FileTools
+from llm_do.toolsets.filesystem.file_toolset import file_toolset
 from llm_do.toolsets.filesystem.protection import Protection
-from llm_do.toolsets.filesystem.tools import FileTools
-from llm_do.toolsets.filesystem.toolset import file_toolset
 
 __all__ = [
     "FileSystemConfig",

@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
-from llm_do.files.globs import Glob
+from llm_do.files.glob_patterns import Glob
 from llm_do.files.paths import fold
 from llm_do.files.refusals import FileRefusedError
 from llm_do.files.root import Root

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pydantic import ValidationError
 
 from llm_do.errors import UsageError
-from llm_do.runtime.traits import BuiltinContext
-from llm_do.spec.toolset_config import McpConfig, server_faults
-from llm_do.toolsets.mcp.toolset import McpServerToolset
+from llm_do.formats.toolset_config import McpConfig, server_faults
+from llm_do.runtime.tools.traits import BuiltinContext
+from llm_do.toolsets.mcp.server_toolset import McpServerToolset
 
 __all__ = ["configured"]
 

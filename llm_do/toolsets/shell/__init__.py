@@ -14,11 +14,11 @@ from llm_do.errors import UsageError
 from llm_do.files.root import Root
 from llm_do.policy.pattern import Pattern, PatternError, parse_pattern
 from llm_do.policy.secrets import is_secret
-from llm_do.runtime.traits import BuiltinContext
+from llm_do.runtime.tools.traits import BuiltinContext
 from llm_do.toolsets.filesystem.protection import Protection
-from llm_do.toolsets.shell.classic import ShellConfig, ShellRule, ShellToolset
-from llm_do.toolsets.shell.places import leads_outside
-from llm_do.toolsets.shell.toolset import Shell, shell_toolset
+from llm_do.toolsets.shell.classic_shell import ShellConfig, ShellRule, ShellToolset
+from llm_do.toolsets.shell.path_arguments import leads_outside
+from llm_do.toolsets.shell.shell_toolset import Shell, shell_toolset
 from llm_do.toolsets.shell.verdicts import file_operations, patterns, read_only
 
 __all__ = ["ShellConfig", "ShellRule", "ShellToolset", "configured", "shell_file_ops", "shell_readonly"]

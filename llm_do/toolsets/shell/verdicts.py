@@ -18,9 +18,9 @@ from llm_do.policy.pattern import Pattern
 from llm_do.policy.risks import WRAPPERS, is_risky, known_as
 from llm_do.policy.values import Pipeline, Verdict
 from llm_do.toolsets.filesystem.protection import Protection
-from llm_do.toolsets.shell.options import Options, UnknownOptionError, read_words
-from llm_do.toolsets.shell.places import below, leads_outside, possible_paths
-from llm_do.toolsets.shell.reading import NotReadingError, Reading, reads_only
+from llm_do.toolsets.shell.command_options import Options, UnknownOptionError, read_words
+from llm_do.toolsets.shell.path_arguments import below, leads_outside, possible_paths
+from llm_do.toolsets.shell.readonly_programs import NotReadingError, Reading, reads_only
 
 __all__ = ["ClassicRule", "Judge", "classic", "elsewhere", "file_operations", "patterns", "read_only", "reading_of"]
 

@@ -11,7 +11,7 @@ from pydantic_ai import FunctionToolset, RunContext
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.usage import RunUsage
 
-from llm_do.runtime.traits import BuiltinContext
+from llm_do.runtime.tools.traits import BuiltinContext
 
 __all__ = ["Call", "caller", "context"]
 

@@ -8,7 +8,7 @@ import pytest
 from pydantic_ai import FunctionToolset
 
 from llm_do.policy.values import ToolCallInfo, Verdict
-from llm_do.runtime.traits import TRAITS_KEY, BuiltinContext, ToolTraits
+from llm_do.runtime.tools.traits import TRAITS_KEY, BuiltinContext, ToolTraits
 from llm_do.toolsets.filesystem import FileSystemToolset, configured, filesystem_project
 
 

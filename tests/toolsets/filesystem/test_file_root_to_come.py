@@ -9,8 +9,8 @@ import pytest
 
 from llm_do.errors import ToolError
 from llm_do.policy.values import ToolCallInfo
-from llm_do.project.builtins import CONFIGURABLE, BuiltinToolset
-from llm_do.runtime.traits import traits_of
+from llm_do.project.builtin_toolsets import CONFIGURABLE, BuiltinToolset
+from llm_do.runtime.tools.traits import traits_of
 from llm_do.toolsets.filesystem import configured
 from tests.support.history import results_of
 from tests.support.runs import agent, carry_out, runtime_of

@@ -11,7 +11,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCall
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from llm_do.errors import UsageError
-from llm_do.runtime.traits import BuiltinContext
+from llm_do.runtime.tools.traits import BuiltinContext
 from llm_do.toolsets.filesystem import (
     FileSystemToolset,
     ReadOnlyFileSystemToolset,

@@ -13,7 +13,7 @@ from pydantic_ai.models.test import TestModel
 from pydantic_ai.usage import RunUsage
 
 from llm_do.policy.values import ToolCallInfo, Verdict
-from llm_do.runtime.traits import TRAITS_KEY, BuiltinContext, ToolTraits
+from llm_do.runtime.tools.traits import TRAITS_KEY, BuiltinContext, ToolTraits
 
 __all__ = ["arun", "context", "git", "run", "traits", "verdict"]
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_do.toolsets.shell.commandline import CommandRefusedError, parse_command
+from llm_do.toolsets.shell.command_line import CommandRefusedError, parse_command
 
 WORDS = st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8), min_size=1)
 

@@ -15,8 +15,8 @@ from pydantic_ai import FunctionToolset
 
 from llm_do.policy.risks import INTERPRETERS, WRAPPERS, is_risky
 from llm_do.toolsets.shell import sandbox, shell_readonly
-from llm_do.toolsets.shell.commandline import CommandRefusedError, parse_command
-from llm_do.toolsets.shell.reading import READING_PROGRAMS
+from llm_do.toolsets.shell.command_line import CommandRefusedError, parse_command
+from llm_do.toolsets.shell.readonly_programs import READING_PROGRAMS
 from tests.toolsets.shell.support import context, run, verdict
 
 ORDINARY = [

@@ -18,8 +18,8 @@ from pydantic_ai import FunctionToolset
 from llm_do.errors import ToolError
 from llm_do.policy.secrets import is_secret
 from llm_do.toolsets.shell import configured
+from llm_do.toolsets.shell.captured_output import Capture
 from llm_do.toolsets.shell.environment import shell_environment, trusted_path
-from llm_do.toolsets.shell.output import Capture
 from tests.toolsets.shell.support import arun, context, run, traits
 
 PYTHON = sys.executable

@@ -1,0 +1,1 @@
+"""What commands do once their options are complete."""

@@ -1,0 +1,200 @@
+"""The commands of a chat, each a line that begins with a slash."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from llm_do.cli.arguments.target import user_path
+from llm_do.cli.process.streams import warn
+from llm_do.errors import UsageError
+from llm_do.text.sanitizer import visible
+from llm_do.ui.terminal.screen import terminal_columns
+from llm_do.ui.terminal.text_width import wrap_words
+
+if TYPE_CHECKING:
+    from llm_do.cli.actions.chat_session import Chat
+
+__all__ = ["COMMANDS", "carry_out"]
+
+COMMANDS = {
+    "/help": ("", "what can be said here"),
+    "/tools": ("[AGENT]", "the tools that a model sees"),
+    "/agents": ("", "the project's agents"),
+    "/model": ("[[AGENT=]MODEL]", "the model of every agent, or another one from now on"),
+    "/thread": ("[ID]", "the conversation's name, or another conversation"),
+    "/state": ("", "what the conversation keeps besides its messages"),
+    "/approvals": ("[revoke N]", "what was allowed for this session and for good, or take one of these back"),
+    "/undo": ("", "take the last turn back; what its tools did stays done"),
+    "/retry": ("", "take the last turn back and say the same again"),
+    "/save": ("FILE", "write the conversation down: Markdown, or JSON where FILE ends in .json"),
+    "/quit": ("", "leave"),
+}
+"""Name to its arguments and what it does."""
+
+_NARROW = 60
+"""Columns below which what a command does stands under it."""
+
+
+async def carry_out(chat: Chat, line: str) -> bool:
+    """Carry a command out.
+
+    Args:
+        chat: The conversation.
+        line: The line, its first word one of `COMMANDS`.
+
+    Returns:
+        Whether the conversation goes on.
+
+    Raises:
+        UsageError: The command can't be carried out.
+    """
+    name, *rest = line.split(maxsplit=1)
+    if name not in COMMANDS:
+        near = get_close_matches(name, COMMANDS, 1)
+        raise UsageError(f"there is no command {name}", hint=f"Did you mean {near[0]}?" if near else "See /help.")
+    if name == "/quit":
+        return False
+    await _ACTIONS[name](chat, "".join(rest).strip())
+    return True
+
+
+def _tell(lines: Iterable[str]) -> None:
+    for line in lines:
+        warn(visible(line))
+
+
+async def _help(_chat: Chat, _: str) -> None:
+    columns = terminal_columns() or 1000
+    usages = {name: f"{name} {args}".rstrip() for name, (args, _) in COMMANDS.items()}
+    widest = max(map(len, usages.values())) + 2 if columns >= _NARROW else 4
+    for name, (_, said) in COMMANDS.items():
+        first, *more = wrap_words(said, max(columns - widest, 20))
+        if columns < _NARROW:
+            _tell([usages[name], *(f"    {piece}" for piece in (first, *more))])
+        else:
+            _tell([f"{usages[name]:<{widest}}{first}", *(f"{'':<{widest}}{piece}" for piece in more)])
+    _tell(["@FILE in what you say attaches a file; Alt-Enter or \\ at the end of a line begins another line"])
+
+
+async def _tools(chat: Chat, rest: str) -> None:
+    from llm_do.ui.reports.tool_list import lines, tools_data
+
+    entry = chat.options.entry or chat.project.entry.name
+    agent = rest or (entry if chat.project.registry.agent(entry) is not None else None)
+    _tell(lines(tools_data(chat.project, agent)))
+
+
+async def _agents(chat: Chat, _: str) -> None:
+    for spec in chat.project.registry.agents():
+        _tell([f"{spec.name}: {spec.description or 'no description'}"])
+
+
+async def _model(chat: Chat, rest: str) -> None:
+    runtime = chat.session.runtime
+    if rest:
+        from llm_do.cli.arguments.named_models import named_models
+
+        named = named_models([rest], chat.project)
+        if named.everyone is not None:
+            runtime.config = replace(runtime.config, model=named.everyone, models={})
+        else:
+            runtime.config = replace(runtime.config, models={**runtime.config.models, **named.agents})
+    model = runtime.config.model
+    said = model if isinstance(model, str) else ", ".join(map(str, model)) if isinstance(model, list | tuple) else model
+    _tell([f"model: {said or 'what each agent names'}"])
+    _tell(f"model of {agent}: {name}" for agent, name in runtime.config.models.items())
+
+
+async def _thread(chat: Chat, rest: str) -> None:
+    if rest:
+        count = await chat.memory.switch(rest)
+        _tell([f"thread {rest}: {count} messages"])
+    else:
+        _tell([f"thread {chat.memory.thread}" if chat.memory.thread else "nothing is kept of this conversation"])
+
+
+async def _state(chat: Chat, _: str) -> None:
+    _tell(json.dumps(await chat.memory.state(), indent=2, ensure_ascii=False).split("\n"))
+
+
+async def _approvals(chat: Chat, rest: str) -> None:
+    from llm_do.runtime.approval import saved_approvals as answers
+
+    runtime = chat.session.runtime
+    stored = answers.load(chat.project.root).stored
+    if rest:
+        word, _, number = rest.partition(" ")
+        if word != "revoke" or not number.isdecimal() or not 0 < int(number) <= len(stored):
+            raise UsageError("that revokes nothing", hint="/approvals lists the numbers; write /approvals revoke N.")
+        answers.revoke(chat.project.root, [stored[int(number) - 1]])
+        runtime.answers = answers.load(chat.project.root)
+        runtime.remembered.clear()
+        runtime.remembered_rules.clear()
+        _tell(["revoked, and with it what was allowed for this session"])
+        return
+    _tell(f"{number} {answer.text}  ({answer.place})" for number, answer in enumerate(stored, 1))
+    _tell(f"this session: {rule.text}" for rule in runtime.remembered_rules)
+    if runtime.remembered:
+        count = len(runtime.remembered)
+        _tell([f"this session: {count} single call{'s' if count > 1 else ''}, exactly as answered"])
+    if not (stored or runtime.remembered or runtime.remembered_rules):
+        _tell(["nothing was allowed for this session or for good"])
+
+
+async def _undo(chat: Chat, _: str) -> None:
+    if not chat.said or not await chat.memory.undo():
+        raise UsageError("there is no turn to take back")
+    _tell([f"taken back: {chat.said.pop().text}"])
+
+
+async def _retry(chat: Chat, _: str) -> None:
+    if not chat.said or not await chat.memory.undo():
+        raise UsageError("there is no turn to say again")
+    await chat.turn(chat.said.pop())
+
+
+async def _save(chat: Chat, rest: str) -> None:
+    if not rest:
+        raise UsageError("/save needs a file", hint="Write /save FILE.")
+    from llm_do.messages import to_messages
+    from llm_do.runtime.record.results import messages_data
+
+    messages = await chat.memory.messages()
+    path = user_path(rest)
+    if path.suffix == ".json":
+        text = json.dumps(messages_data(messages), indent=2, ensure_ascii=False) + "\n"
+    else:
+        parts = [(message.role, message.content) for message in to_messages(messages)]
+        text = "".join(f"## {who}\n\n{said}\n\n" for who, said in parts if said)
+    _write(path, text)
+    _tell([f"{path}: {len(messages)} messages"])
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise UsageError(f"{path} exists, and nothing was written", hint="Name another file.") from error
+    except (OSError, ValueError) as error:
+        said = error.strerror if isinstance(error, OSError) else error
+        raise UsageError(f"{path} can't be written: {said}", hint="Name another file.") from error
+
+
+_ACTIONS: dict[str, Callable[[Chat, str], Awaitable[None]]] = {
+    "/help": _help,
+    "/tools": _tools,
+    "/agents": _agents,
+    "/model": _model,
+    "/thread": _thread,
+    "/state": _state,
+    "/approvals": _approvals,
+    "/undo": _undo,
+    "/retry": _retry,
+    "/save": _save,
+}

@@ -1,0 +1,142 @@
+"""What a chat remembers from turn to turn: a thread of the project's store, or the last result if nothing is kept."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import TYPE_CHECKING, Any
+
+from llm_do.errors import UsageError
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage
+
+    from llm_do.cli.arguments.run_options import RunOptions
+    from llm_do.project.project import Project
+    from llm_do.runtime.record.results import ExecutionContext, RunResult
+    from llm_do.threads.store.protocol import ThreadStore
+
+__all__ = ["Memory"]
+
+
+class Memory:
+    """The conversation so far.
+
+    Args:
+        project: The project.
+        options: The command line: a thread, a user, and whether anything is kept.
+    """
+
+    def __init__(self, project: Project, options: RunOptions) -> None:
+        self._project = project
+        self._user = options.user
+        self._wanted = options.thread
+        self._keeps = project.record and not options.no_record
+        self.thread: str | None = None
+        self._context: ExecutionContext | None = None
+        self._marks: list[int | ExecutionContext | None] = []
+
+    async def open(self, *, last: bool) -> str:
+        """Begin or continue.
+
+        Args:
+            last: Continue the thread that was used last.
+
+        Returns:
+            What a person is told of it.
+
+        Raises:
+            UsageError: There is none.
+        """
+        if not self._keeps:
+            if last:
+                raise UsageError("nothing was recorded to continue", hint="Leave out --no-record.")
+            return "nothing is kept of this conversation"
+        if last:
+            known = await self._store().threads(self._user, limit=1)
+            if not known:
+                raise UsageError("there is no conversation to continue", hint="Begin one: llm-do chat.")
+            self._wanted = known[0].id
+        self.thread = self._wanted or f"chat-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
+        length = await self._length() if self._wanted else 0
+        return f"thread {self.thread}" + (f", {length} messages" if length else "")
+
+    async def switch(self, thread: str) -> int:
+        """Go on with another thread.
+
+        Returns:
+            How many messages it has.
+
+        Raises:
+            UsageError: Nothing is kept.
+        """
+        if not self._keeps:
+            raise UsageError("this conversation has no thread", hint="Leave out --no-record.")
+        self.thread = thread
+        self._marks.clear()
+        return await self._length()
+
+    async def mark(self) -> None:
+        """Remember where the next turn begins, for `undo`."""
+        self._marks.append(self._context if self.thread is None else await self._length())
+
+    def options(self) -> dict[str, Any]:
+        """What a turn is started with."""
+        if self.thread is not None:
+            return {"thread_id": self.thread, "user_id": self._user}
+        return {"execution_context": self._context}
+
+    def keep(self, result: RunResult) -> None:
+        """Take in how a turn ended, well or not: its history is one that can be continued."""
+        if self.thread is None and result.execution_context.messages:
+            self._context = result.execution_context
+
+    async def undo(self) -> bool:
+        """Take the last turn back.
+
+        Returns:
+            Whether there was one.
+        """
+        if not self._marks:
+            return False
+        mark = self._marks.pop()
+        if self.thread is None:
+            self._context = mark if not isinstance(mark, int) else None
+        elif isinstance(mark, int):
+            from llm_do.threads.managers.pydantic_conversations import Conversations
+
+            record = await self._store().thread(self.thread, self._user)
+            if record is not None and record.length > mark:
+                conversations = Conversations(self._store(), self._user)
+                await conversations.branch(self.thread, at=mark, expected_revision=record.revision)
+        return True
+
+    async def messages(self) -> list[ModelMessage]:
+        """The conversation as it is now, in order."""
+        if self.thread is None:
+            return list(self._context.messages) if self._context is not None else []
+        record = await self._store().thread(self.thread, self._user)
+        kept = await self._store().history(record.head) if record is not None else []
+        return [each.message for each in kept]
+
+    async def state(self) -> dict[str, Any]:
+        """What the thread and the toolkits hold, as JSON data."""
+        data: dict[str, Any] = {"thread": self.thread}
+        record = await self._store().thread(self.thread, self._user) if self.thread is not None else None
+        if record is not None:
+            data |= {"messages": record.length, "state": record.state, "toolkits": dict(record.toolkits)}
+        elif self._context is not None:
+            data |= {key: value for key, value in self._context.to_dict().items() if key != "messages"}
+            data["messages"] = len(self._context.messages)
+        return data
+
+    async def _length(self) -> int:
+        record = await self._store().thread(self.thread, self._user) if self.thread is not None else None
+        return record.length if record is not None else 0
+
+    def _store(self) -> ThreadStore:
+        from llm_do.threads.opened_stores import open_store
+
+        # Kept, since a store that nobody holds is closed.
+        self._opened = open_store(self._project)
+        return self._opened

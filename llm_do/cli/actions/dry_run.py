@@ -1,0 +1,136 @@
+"""`llm-do run --dry-run`: what would run, with which input and which models. No model is asked, no tool is called."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from llm_do.cli.arguments.run_input import entry_model
+from llm_do.cli.process.streams import Results, warn
+from llm_do.errors import InputError, ModelUnavailableError, UsageError
+from llm_do.models import local_at_hand
+from llm_do.models.providers.factories import registered_prefixes
+from llm_do.models.providers.model_names import check_name, choose, parse_override
+from llm_do.project.agent_spec import AgentSpec
+from llm_do.project.flow_spec import callers_by_name
+from llm_do.project.inputs import describe_input, to_input
+from llm_do.text.sanitizer import visible
+from llm_do.ui.reports.error_text import error_text
+
+if TYPE_CHECKING:
+    from llm_do.cli.arguments.run_options import RunOptions
+    from llm_do.project.project import Project
+
+__all__ = ["show"]
+
+
+def show(project: Project, options: RunOptions, value: object, results: Results, *, needed: bool = True) -> int:
+    """Print what would run.
+
+    Args:
+        project: The project.
+        options: The command line.
+        value: The input; None is the default.
+        results: Where it is printed: as lines, or as one JSON object.
+        needed: Whether the input has to be there already.
+
+    Returns:
+        0; 7 when the entry is an agent whose model can't be had.
+
+    Raises:
+        InputError: The input doesn't fit.
+    """
+    name = options.entry or project.entry.name
+    kind = project.entry.kind if options.entry is None else _kind(project, name)
+    agents = [item for item in callers_by_name(project.registry).values() if isinstance(item, AgentSpec)]
+    data: dict[str, Any] = {
+        "project": str(project.manifest or project.root),
+        "entry": {"kind": kind, "name": name},
+        "input": _input(project, options, value, name) if needed or value is not None else None,
+        "agents": {spec.name: _agent(project, options, spec) for spec in agents},
+    }
+    if options.output == "text":
+        results.write("".join(f"{line}\n" for line in _lines(data)))
+    else:
+        results.write(json.dumps(data, ensure_ascii=False) + "\n")
+    problem = data["agents"][name]["problem"] if kind == "agent" else None
+    if problem is not None:
+        warn(error_text(problem_error := ModelUnavailableError(problem)))
+        return problem_error.exit_code
+    return 0
+
+
+def _kind(project: Project, name: str) -> str:
+    found = project.registry.get(name)
+    if found is None or found.kind not in ("agent", "tool", "flow"):
+        near = project.registry.nearest(name)
+        raise UsageError(
+            f"the project has nothing to run that is called {name!r}", hint=f"Did you mean {near!r}?" if near else None
+        )
+    return found.kind
+
+
+def _input(project: Project, options: RunOptions, value: object, name: str) -> Any:
+    model = entry_model(project, options.entry)
+    if value is None and options.entry is None:
+        value = project.entry.args
+    if model is None:
+        return value or {}
+    if value is None and any(info.is_required() for info in model.model_fields.values()):
+        raise InputError(f"{name} needs an input", hint=f"It takes {describe_input(model)}.")
+    return to_input(model, {} if value is None else value).model_dump(mode="json", fallback=str)
+
+
+def _agent(project: Project, options: RunOptions, spec: AgentSpec) -> dict[str, Any]:
+    models, origin, problem = [str(spec.model)], "agent", None
+    if spec.model is None or isinstance(spec.model, str | list | tuple):
+        models, origin, problem = _models(project, options, spec)
+    return {
+        "models": models,
+        "origin": origin,
+        "problem": problem,
+        "tools": [_name(item) for item in spec.tools],
+        "toolsets": [_name(item) for item in spec.toolsets],
+    }
+
+
+def _models(project: Project, options: RunOptions, spec: AgentSpec) -> tuple[list[str], str | None, str | None]:
+    declared, default = spec.model, project.model
+    names = (str, list, tuple)
+    try:
+        choice = choose(
+            spec.name,
+            declared if isinstance(declared, names) else None,
+            environ=os.environ,
+            override=parse_override(options.models),
+            manifest=default if isinstance(default, names) else None,
+            compatible=spec.compatible_models,
+            local_at_hand=local_at_hand,
+            file=spec.place.file if spec.place else None,
+            root=project.root,
+        )
+        for name in choice.names:
+            check_name(name, agent=spec.name, registered=registered_prefixes())
+    except ModelUnavailableError as error:
+        return [], None, f"{error.message}" + (f": {error.hint}" if error.hint else "")
+    return list(choice.names), choice.origin, None
+
+
+def _name(item: object) -> str:
+    if isinstance(item, str):
+        return item
+    return str(getattr(item, "name", None) or getattr(item, "__name__", None) or type(item).__name__)
+
+
+def _lines(data: dict[str, Any]) -> list[str]:
+    lines = [
+        f"project: {data['project']}",
+        f"entry: {data['entry']['kind']} {data['entry']['name']}",
+        f"input: {json.dumps(data['input'], ensure_ascii=False)}",
+    ]
+    for name, agent in data["agents"].items():
+        said = f"{', '.join(agent['models'])} ({agent['origin']})" if agent["models"] else "none"
+        lines.append(f"agent {name}: model {said}")
+        lines += [f"  {key}: {', '.join(agent[key])}" for key in ("tools", "toolsets") if agent[key]]
+    return [visible(line) for line in lines]

@@ -1,0 +1,171 @@
+"""A command that failed: the paragraph on stderr, the JSON object on stdout where one was asked for, the exit code."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from llm_do.cli.process.streams import Results, warn
+from llm_do.errors import EXIT_CODES, LinkError, LlmDoError, Status
+from llm_do.ui.reports.error_text import error_text
+
+if TYPE_CHECKING:
+    from llm_do.runtime.record.events import Event
+    from llm_do.runtime.record.results import ErrorRecord
+
+__all__ = ["asked_output", "event_record", "failed_result", "last_words", "line", "report", "tell", "told"]
+
+
+def asked_output(args: Sequence[str]) -> str:
+    """The value of `--output` in arguments that can't be parsed, `text` where there is none.
+
+    Example:
+        >>> asked_output(["run", "--output", "json", "--nonsense"])
+        'json'
+    """
+    found = "text"
+    for index, word in enumerate(args):
+        if word == "--":
+            break
+        if word == "--output" and index + 1 < len(args):
+            found = args[index + 1]
+        elif word.startswith("--output="):
+            found = word.partition("=")[2]
+    return found if args and args[0] in ("run", "chat") else "text"
+
+
+def status_of(error: BaseException) -> Status:
+    """The status of a command that ended with this error before a run had a result."""
+    if isinstance(error, LlmDoError):
+        return error.status
+    return "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+
+
+def failed_result(error: BaseException) -> dict[str, Any]:
+    """The object that `--output json` prints when there was no run: as for a run, with what is wrong in `errors`.
+
+    Args:
+        error: What ended the command; a `LinkError` gives one entry for each of its errors.
+
+    Returns:
+        JSON data.
+    """
+    from llm_do.runtime.record.results import RunResult
+
+    errors = [] if isinstance(error, KeyboardInterrupt) else _records(error)
+    return RunResult(status_of(error), None, "", errors=errors).to_dict()
+
+
+def event_record(error: BaseException, heard: Sequence[Event] = ()) -> dict[str, Any]:
+    """The record that `--output events` prints when there was no run, or one that couldn't come to its end.
+
+    Args:
+        error: What ended the command.
+        heard: The first and the last event of the run that went on; none where nothing has run.
+
+    Returns:
+        The event as JSON data, and all that is wrong in `errors`.
+    """
+    from llm_do.runtime.record.events import RunFailedEvent
+
+    records = [record.to_dict() for record in _records(error)]
+    first = heard[0] if heard else None
+    event = RunFailedEvent(
+        seq=heard[-1].seq + 1 if heard else 0,
+        time=time.time(),
+        run_id=first.run_id if first else "",
+        call_id=first.call_id if first else "",
+        parent_call_id=None,
+        agent_name=first.agent_name if first else "",
+        path=first.path if first else "",
+        depth=0,
+        status=status_of(error),
+        error=records[0],
+    )
+    return {**event.to_dict(), "errors": records}
+
+
+def report(error: BaseException, output: str, results: Results, *, debug: bool = False) -> int:
+    """Tell of an error that ends the command, the way the output format wants it.
+
+    Args:
+        error: The error.
+        output: `text`, `json` or `events`.
+        results: Where results go.
+        debug: Show the traceback.
+
+    Returns:
+        The exit code.
+    """
+    code = tell(error, debug=debug)
+    results.write_last(line(error, output))
+    return code
+
+
+def tell(error: BaseException, *, debug: bool = False) -> int:
+    """Tell of an error on stderr.
+
+    Args:
+        error: The error. Of an interruption nothing is said, and diagnostics have been shown.
+        debug: Show the traceback.
+
+    Returns:
+        The exit code.
+    """
+    if not isinstance(error, KeyboardInterrupt):
+        if debug:
+            import traceback
+
+            warn("".join(traceback.format_exception(error)))
+        if not isinstance(error, LinkError) or not error.diagnostics:
+            warn(error_text(error))
+    return error.exit_code if isinstance(error, LlmDoError) else EXIT_CODES[status_of(error)]
+
+
+def line(error: BaseException, output: str) -> str:
+    """What stdout gets of an error: a line of JSON, or nothing where none was asked for."""
+    if output == "json":
+        return json.dumps(failed_result(error), ensure_ascii=False) + "\n"
+    if output == "events":
+        return json.dumps(event_record(error), ensure_ascii=False) + "\n"
+    return ""
+
+
+def _records(error: BaseException) -> list[ErrorRecord]:
+    from llm_do.runtime.record.results import ErrorRecord
+
+    if isinstance(error, LinkError):
+        found = [item for item in error.diagnostics if item.severity == "error"]
+        if found:
+            return [
+                ErrorRecord("LinkError", f"{item.code}: {item.message}", None, item.file, item.line) for item in found
+            ]
+    if isinstance(error, KeyboardInterrupt):
+        return [ErrorRecord("RunInterruptedError", "the run was interrupted")]
+    return [ErrorRecord.of(error)]
+
+
+def told(error: BaseException) -> BaseException:
+    """An error that has a class of ours, or one that says that llm-do itself is at fault."""
+    if isinstance(error, LlmDoError):
+        return error
+    wrong = LlmDoError(f"llm-do itself failed with {type(error).__name__}: {error}", hint="--debug shows the traceback")
+    wrong.__cause__ = error
+    return wrong
+
+
+def last_words(output: str, results: Results, heard: Sequence[Event] = ()) -> None:
+    """What a process that is about to be killed still owes its reader.
+
+    Args:
+        output: `text`, `json` or `events`.
+        results: Where results go.
+        heard: The first and the last event of the run, as far as it has come.
+    """
+    if output == "events" and heard:
+        if heard[-1].type not in ("run_finished", "run_failed"):
+            results.write_last(json.dumps(event_record(KeyboardInterrupt(), heard), ensure_ascii=False) + "\n")
+    elif output != "text":
+        report(KeyboardInterrupt(), output, results)

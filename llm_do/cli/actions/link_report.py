@@ -1,0 +1,63 @@
+"""A link report on stderr, and its paths as they are seen from the current folder.
+
+What a report looks like is `llm_do.ui.reports.diagnostic_text`'s business.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from llm_do.cli.process.streams import warn
+from llm_do.ui.reports.diagnostic_text import render_text
+from llm_do.ui.terminal.screen import terminal_columns, wants_color
+
+if TYPE_CHECKING:
+    from llm_do.diagnostics.diagnostic import Diagnostic
+    from llm_do.linker.linker import LinkReport
+    from llm_do.linker.subprocess_check import Checked
+
+__all__ = ["from_here", "read_source", "show"]
+
+
+def show(report: LinkReport | Checked, *, no_color: bool = False) -> None:
+    """Show all that was found on stderr."""
+    text = render_text(
+        from_here(report.diagnostics, report.root),
+        read_source,
+        color=wants_color(os.environ, no_color=no_color),
+        width=terminal_columns(),
+    )
+    if text:
+        warn(text)
+
+
+def from_here(diagnostics: Iterable[Diagnostic], root: Path) -> tuple[Diagnostic, ...]:
+    """Diagnostics with paths that a terminal can open and GitHub can find: relative to the current folder.
+
+    Args:
+        diagnostics: What was found; its paths are relative to `root`.
+        root: The project's folder, absolute.
+
+    Returns:
+        The same; paths of files that are not below the current folder are absolute.
+    """
+    try:
+        start = root.relative_to(Path.cwd())
+    except (OSError, ValueError):  # the current folder is gone, or elsewhere
+        start = root
+    return tuple(
+        replace(item, place=replace(item.place, file=(start / item.file).as_posix())) if item.file else item
+        for item in diagnostics
+    )
+
+
+def read_source(file: str) -> str | None:
+    """The text of a file by a path that `from_here` made, None when it can't be read."""
+    try:
+        return Path(file).read_text(encoding="utf-8", errors="replace")
+    except (OSError, ValueError):
+        return None

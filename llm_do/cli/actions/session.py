@@ -1,0 +1,270 @@
+"""One run in this process: its event loop, its signals, what of it goes to stdout and stderr while it goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import logging
+import os
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from llm_do.cli.process.streams import Capture, Results, warn, write_stderr, write_whole
+from llm_do.errors import StoreError
+from llm_do.models.providers.model_names import parse_override
+from llm_do.runtime.approval.broker import RunApprovalPolicy
+from llm_do.runtime.record.events import Event, Subscription
+from llm_do.runtime.record.results import output_text, to_json_data
+from llm_do.runtime.runtime import Runtime
+from llm_do.runtime.session.runtime_config import RuntimeConfig
+from llm_do.text.sanitizer import visible
+from llm_do.ui.approval.asker import Asker
+from llm_do.ui.live.display import Display
+from llm_do.ui.terminal.screen import can_animate, draws_lines, in_ci, wants_color
+from llm_do.ui.terminal.size import terminal_size
+from llm_do.ui.terminal.terminal import find_terminal
+
+if TYPE_CHECKING:
+    from llm_do.cli.arguments.run_options import RunOptions
+    from llm_do.cli.process.signals import Interrupts
+    from llm_do.project.project import Project
+    from llm_do.runtime.record.results import RunResult
+
+__all__ = ["Session"]
+
+T = TypeVar("T")
+
+TICK = 0.1
+"""Seconds between two looks at the clock for the live tree."""
+
+CLOSING = 0.5
+"""Seconds that connections and left-over tasks have to close after a run."""
+
+
+class Session:
+    """A run and all that is around it.
+
+    Args:
+        project: The project.
+        options: The command line.
+        results: Where events go, when they are what was asked for.
+        interrupts: Told how to end the run.
+
+    Raises:
+        UsageError: An option's value makes no sense.
+    """
+
+    def __init__(self, project: Project, options: RunOptions, results: Results, interrupts: Interrupts) -> None:
+        self._options = options
+        self._results = results
+        self._interrupts = interrupts
+        self.heard: tuple[Event, ...] = ()
+        verbosity = options.verbosity
+        if verbosity == 0 and options.approve_all and in_ci(os.environ):
+            verbosity = 1
+        self.animated = verbosity >= 0 and can_animate(os.environ)
+        self.color = self.animated and wants_color(os.environ, no_color=options.no_color)
+        self._live = self.animated and verbosity == 0
+        self._verbosity = verbosity
+        # Its own way to the terminal: while the tree is drawn, stderr is caught and shown above it.
+        self._screen = os.dup(2) if self._live else 2
+        self.display = Display(
+            partial(write_whole, self._screen) if self._live else write_stderr,
+            verbosity,
+            animate=self._live,
+            color=self.color,
+            lines=draws_lines(os.environ),
+            size=partial(terminal_size, self._screen),
+        )
+        self._terminal = find_terminal(os.environ, self._screen)
+        self.asker = Asker(self._terminal, self.display, color=self.color) if self._terminal is not None else None
+        self._lost: StoreError | None = None
+        self._noticed: set[str] = set()
+        self.runtime = Runtime(project, config=self._config(project))
+        logging.basicConfig(level=logging.ERROR if verbosity < 0 else logging.WARNING, handlers=[_Log(options.debug)])
+
+    def _config(self, project: Project) -> RuntimeConfig:
+        options = self._options
+        override = parse_override(options.models)
+        budget = (
+            replace(project.settings.budget, cost_usd=options.budget_usd) if options.budget_usd is not None else None
+        )
+        config = RuntimeConfig.of(
+            project,
+            approvals=self._approvals(project),
+            model=override.everyone,
+            models=override.agents,
+            allow=options.allow,
+            deny=options.deny,
+            max_depth=options.max_depth,
+            budget=budget,
+            run_timeout=options.timeout,
+            ask_user=self.asker.ask_user if self.asker is not None else None,
+            notice=self._notice,
+            record=project.record and not options.no_record,
+        )
+        return replace(config, max_steps=options.max_steps)
+
+    def _approvals(self, project: Project) -> RunApprovalPolicy:
+        if self._options.approve_all:
+            return RunApprovalPolicy("approve_all")
+        if self._options.reject_all:
+            return RunApprovalPolicy("reject_all")
+        if project.settings.approval_mode != "prompt":
+            return RunApprovalPolicy(project.settings.approval_mode)
+        return RunApprovalPolicy("prompt", self.asker)
+
+    def _notice(self, text: str) -> None:
+        if self._verbosity >= 0 and text not in self._noticed:
+            self._noticed.add(text)
+            self.display.line(visible(" ".join(text.split())))
+
+    def run(self, value: object) -> RunResult:
+        """Carry one run out, and end.
+
+        Args:
+            value: The input; None is the entry's default.
+
+        Returns:
+            Its result, however it ended.
+
+        Raises:
+            InputError: The input doesn't fit; nothing has run.
+            StoreError: Events could not be written, which ended it.
+        """
+        return self.serve(partial(self.execute, value))
+
+    def serve(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run a coroutine to its end in an event loop of its own, then close what runs have opened.
+
+        Args:
+            work: Makes the coroutine.
+        """
+        # What is there now stays to the end, so that the collector needn't walk it; it was off while importing.
+        gc.freeze()
+        gc.set_threshold(100_000, 20, 20)
+        gc.enable()
+        loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
+
+        async def whole() -> T:
+            try:
+                return await work()
+            finally:
+                await _briefly(self.runtime.aclose())
+                await _end_others()
+
+        return loop.run_until_complete(whole())
+
+    async def execute(self, value: object, **options: Any) -> RunResult:
+        """Carry out one run, shown as it goes on.
+
+        Args:
+            value: The input.
+            options: As for `Runtime.execute`, where they differ from the command line's.
+
+        Raises:
+            InputError: The input doesn't fit; nothing has run.
+            StoreError: Events could not be written, which ended it.
+        """
+        loop = asyncio.get_running_loop()
+        text = self._verbosity >= 2 or self._live or self._options.output == "events"
+        subscription = Subscription(self._on_event, text=text)
+        ticking = asyncio.ensure_future(self._tick()) if self._live else None
+        caught = Capture(lambda said: _soon(loop, self.display.foreign, said)) if self._live else None
+        self._interrupts.stop = self.runtime.interrupt
+        given: dict[str, Any] = {
+            "entry": self._options.entry,
+            "thread_id": self._options.thread,
+            "user_id": self._options.user,
+        }
+        output: str | None = None
+        if self._terminal is not None and self._live:
+            self._interrupts.restore = self._terminal.unmute
+            self._terminal.mute()
+        try:
+            result = await self.runtime.execute(value, subscription=subscription, **{**given, **options})
+            output = output_text(result.output) if result.error is None else None
+            if self._lost is not None:
+                raise self._lost
+            return result
+        finally:
+            if ticking is not None:
+                ticking.cancel()
+            if caught is not None:
+                caught.close()
+                await asyncio.sleep(0)
+            if self._terminal is not None:
+                self._terminal.unmute()
+            self.display.end(output=output)
+
+    def _on_event(self, event: Event) -> None:
+        if event.type == "run_started" and self._interrupts.signum is not None:
+            # The signal came when there was nothing to interrupt yet.
+            asyncio.get_running_loop().call_soon(self.runtime.interrupt)
+        self.display.on_event(event)
+        if self._options.output == "events" and not self._results.closed:
+            self.heard = (event,) if event.type == "run_started" else (*self.heard[:1], event)
+            try:
+                self._results.write(json.dumps(to_json_data(event.to_dict()), ensure_ascii=False) + "\n")
+            except StoreError as error:
+                self._lost = error
+            if self._results.closed:
+                # Once this call is over: the run's task may be just beginning.
+                asyncio.get_running_loop().call_soon(self.runtime.interrupt)
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(TICK)
+            self.display.tick()
+
+
+def _soon(loop: asyncio.AbstractEventLoop, show: Callable[[str], None], text: str) -> None:
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(show, text)
+
+
+async def _briefly(closing: Coroutine[Any, Any, None]) -> None:
+    with suppress(Exception):
+        async with asyncio.timeout(CLOSING):
+            await closing
+
+
+async def _end_others() -> None:
+    """Cancel what the project's code has left running; the process is about to end."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    if others:
+        await asyncio.wait(others, timeout=CLOSING)
+
+
+class _Log(logging.Handler):
+    """Log records as lines: what libraries report on stderr is told like everything else.
+
+    Args:
+        debug: Show their tracebacks.
+    """
+
+    def __init__(self, debug: bool) -> None:
+        super().__init__()
+        self._debug = debug
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one record."""
+        try:
+            text = record.getMessage()
+        except (TypeError, ValueError):
+            text = str(record.msg)
+        error = record.exc_info[1] if record.exc_info else None
+        if error is not None:
+            text += f": {type(error).__name__}: {error}"
+        warn(visible(f"{record.levelname.lower()}: {record.name}: {' '.join(text.split())}"))
+        if self._debug and error is not None:
+            import traceback
+
+            warn("".join(traceback.format_exception(error)))

@@ -1,0 +1,1 @@
+"""What a command line says, as values: options, input, target, models, settings."""

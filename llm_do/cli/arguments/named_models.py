@@ -1,0 +1,70 @@
+"""Models that a command line or a chat names: what can be known of such a name at once is said at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+from llm_do.cli.process.streams import warn
+from llm_do.errors import UsageError
+from llm_do.models.providers.factories import registered_prefixes
+from llm_do.models.providers.model_names import ModelOverride, check_name, name_fault, parse_override
+from llm_do.project.flow_spec import every_agent
+
+if TYPE_CHECKING:
+    from llm_do.project.project import Project
+
+__all__ = ["check_setting", "named_models"]
+
+
+def named_models(values: Sequence[str], project: Project) -> ModelOverride:
+    """Read the values of `--model` or `/model`, and see that each could be a model's name.
+
+    Args:
+        values: `MODEL` for every agent, `NAME=MODEL` for one.
+        project: The project, linked; its Python files have registered what they register. An agent that it doesn't
+            have is warned of, since agents may be made while it runs.
+
+    Returns:
+        What they say.
+
+    Raises:
+        ModelUnavailableError: A name is none that a model could have.
+    """
+    override = parse_override(values)
+    names = [override.everyone] if isinstance(override.everyone, str) else []
+    for name in (*names, *override.agents.values()):
+        check_name(name, registered=registered_prefixes())
+    agents = {spec.name for spec, _ in every_agent(project.registry)} if override.agents else set[str]()
+    for agent in override.agents:
+        if agent not in agents:
+            from llm_do.text.words import nearest
+            from llm_do.ui.reports.error_text import paragraph
+
+            hint = nearest(agent, sorted(agents))
+            said = f"a model is named for {agent!r}, and the project has no such agent"
+            warn(paragraph(said, hint=hint, label="warning"))
+    return override
+
+
+def check_setting(value: object) -> None:
+    """See that a thread's `model` could be a model's name, as far as that is known without linking the project.
+
+    Args:
+        value: What is to be set: a name, or several. A prefix that a Python file of the project may register is
+            warned of only.
+
+    Raises:
+        UsageError: A name is none that a model could have.
+    """
+    from llm_do.ui.reports.error_text import paragraph
+
+    names = cast("list[object]", value) if isinstance(value, list) else [value]
+    for name in names:
+        fault = name_fault(name) if isinstance(name, str) else None
+        if fault is None:
+            continue
+        if not fault.may_come:
+            raise UsageError(f"the model {name!r} {fault.problem}", hint=fault.hint)
+        said = f"the model {name!r} {fault.problem}, unless a Python file of the project registers it"
+        warn(paragraph(said, hint=fault.hint, label="warning"))

@@ -1,0 +1,300 @@
+"""The input of a run, from the command line, stdin, or nowhere. Whether it fits is the input model's business."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Union, cast, get_args, get_origin
+
+from pydantic import BaseModel, PrivateAttr, TypeAdapter
+
+from llm_do._frozen import frozen
+from llm_do.cli.arguments.target import user_path
+from llm_do.cli.process import stdin
+from llm_do.errors import InputError, UsageError
+from llm_do.project.inputs import Attachment, PromptContent, PromptInput, describe_input, input_names, to_input
+from llm_do.ui.terminal.typed_values import json_or_text
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+    from llm_do.cli.arguments.run_options import RunOptions
+    from llm_do.project.project import Project
+
+__all__ = ["entry_model", "gather", "need_text", "said_first", "with_files"]
+
+READ_LIMIT = 20 * 1024 * 1024 + 1
+"""Bytes of an attachment that are read here: one more than the runtime lets through, so that it can say so."""
+
+
+class _PromptWithData(PromptInput):
+    """A prompt with attachments that were read already, since a model may not read where they are."""
+
+    _data: dict[str, bytes] = PrivateAttr(default_factory=dict[str, bytes])
+
+    def prompt_messages(self) -> list[PromptContent]:
+        return [self.input, *(Attachment(path, self._data.get(path)) for path in self.attachments)]
+
+    @classmethod
+    def of(cls, value: PromptInput, data: Mapping[str, bytes]) -> _PromptWithData:
+        made = cls(input=value.input, attachments=value.attachments)
+        made._data = dict(data)
+        return made
+
+
+@frozen
+class _Attached:
+    """Attachments by the names that the input has for them, and the bytes of those outside of the project."""
+
+    names: list[str]
+    data: dict[str, bytes]
+
+
+def entry_model(project: Project, entry: str | None) -> type[BaseModel] | None:
+    """What the entry takes.
+
+    Args:
+        project: The project.
+        entry: Another callable of it, None for its entry.
+
+    Returns:
+        The input model; None for a callable whose arguments are checked when it is called.
+    """
+    if entry is None:
+        return project.entry.input_model or PromptInput
+    spec = project.registry.agent(entry)
+    return (spec.input_model or PromptInput) if spec is not None else None
+
+
+def gather(project: Project, options: RunOptions, prompt: str | None, notice: Callable[[str], None]) -> object:
+    """Find the input: prompt or `--input-json` and `--field`, else stdin, else none, which is the entry's default.
+
+    Args:
+        project: The project.
+        options: The command line.
+        prompt: The prompt among its arguments.
+        notice: Told what a person should know while they wait.
+
+    Returns:
+        What `Runtime.execute` takes; None for the default.
+
+    Raises:
+        UsageError: Input is given that the project refuses, or twice.
+        InputError: It can't be read, or doesn't fit.
+    """
+    model = entry_model(project, options.entry)
+    value = _given(options, prompt, model)
+    if value is not None:
+        _refuse(project, "a prompt or an input")
+    elif stdin.is_data() and "-" not in options.attach:
+        value = stdin.read_text(notice)
+        if value is not None:
+            _refuse(project, "stdin")
+    if not options.attach:
+        return value
+    _refuse(project, "an attachment")
+    if value is None:
+        value = project.entry.args if options.entry is None else None
+    return _with_attachments(value, model, _read_attachments(options.attach, project.root, notice))
+
+
+def said_first(project: Project, options: RunOptions, prompt: str | None) -> object:
+    """What is said first in a chat by its arguments; what comes on stdin is said next.
+
+    Args:
+        project: The project.
+        options: The command line.
+        prompt: The prompt among its arguments.
+
+    Returns:
+        Text or an object; None where they say nothing.
+
+    Raises:
+        UsageError: It is given twice, or stdin is attached.
+        InputError: It can't be read.
+    """
+    if "-" in options.attach:
+        raise UsageError("a chat reads stdin for what is said, and --attach - names it", hint="Attach a file.")
+    return _given(options, prompt, entry_model(project, options.entry))
+
+
+def need_text(project: Project, entry: str | None) -> None:
+    """See that what a person says in a chat can be the entry's input: one that takes other fields never would run.
+
+    Args:
+        project: The project.
+        entry: Another callable of it, None for its entry.
+
+    Raises:
+        UsageError: It takes fields, and none of them is `input`.
+    """
+    model = entry_model(project, entry)
+    if model is None or model.model_config.get("extra") in ("allow", "ignore"):
+        return
+    if "input" not in input_names(model):
+        raise UsageError(
+            f"a chat says text, and the entry takes {describe_input(model)}",
+            hint="Name an agent with --entry, or give fields to `llm-do run` with --field.",
+        )
+
+
+def with_files(project: Project, entry: str | None, said: object, attach: Sequence[str] = ()) -> object:
+    """What a person says in a chat, with files: words `@FILE` attach some too, where the entry takes attachments.
+
+    Args:
+        project: The project.
+        entry: Another callable of it, None for its entry.
+        said: What they said: text, or an object.
+        attach: Files that go with it.
+
+    Raises:
+        InputError: A file can't be read, or the entry takes none.
+    """
+    model = entry_model(project, entry)
+    files = list(attach)
+    if isinstance(said, str) and model is not None and "attachments" in model.model_fields:
+        files += [word[1:] for word in said.split() if word.startswith("@") and os.path.isfile(user_path(word[1:]))]
+    return _with_attachments(said, model, _read_attachments(files, project.root, lambda _: None)) if files else said
+
+
+def _refuse(project: Project, what: str) -> None:
+    if not project.allow_cli_input:
+        raise UsageError(
+            f"the project takes no input from the command line, and {what} was given",
+            hint="Run it without, or set `allow_cli_input` in project.json.",
+        )
+
+
+def _given(options: RunOptions, prompt: str | None, model: type[BaseModel] | None) -> object:
+    """The input that the arguments hold, None when they hold none."""
+    if prompt is not None and options.input_json is not None:
+        raise UsageError("both a prompt and --input-json were given", hint="Keep one of them.")
+    value: object = prompt
+    if options.input_json is not None:
+        value = _from_json(options.input_json)
+    if not options.fields:
+        return value
+    if isinstance(value, str):
+        value = {"input": value}
+    if not isinstance(value, dict | None):
+        raise UsageError("--field adds to an object, and --input-json holds none", hint="Keep one of them.")
+    given = cast("dict[str, Any]", value or {})
+    return {**given, **dict(_field(text, model) for text in options.fields)}
+
+
+def _from_json(text: str) -> object:
+    try:
+        value: object = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique)
+    except RecursionError as error:
+        raise InputError("--input-json is nested too deeply") from error
+    except ValueError as error:
+        raise InputError(
+            f"--input-json is no JSON: {error}", hint="""Quote it, as in '{"input": "text"}'."""
+        ) from error
+    if not isinstance(value, str | dict):
+        raise InputError(f"--input-json must hold an object or a string, not {json.dumps(value)[:40]}")
+    return cast("object", value)
+
+
+def _no_constant(name: str) -> object:
+    raise ValueError(f"{name} is no JSON value")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise ValueError(f"the key {key!r} is there twice")
+            seen.add(key)
+    return found
+
+
+def _field(text: str, model: type[BaseModel] | None) -> tuple[str, Any]:
+    """One `NAME=VALUE`: text for a field of text, else JSON where it reads as JSON and the field takes it so."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise UsageError(f"--field {text!r} is not NAME=VALUE", hint="Write --field NAME=VALUE.")
+    info = None
+    if model is not None:
+        names = input_names(model)
+        info = names.get(name)
+        if info is None and model.model_config.get("extra") != "allow":
+            near = get_close_matches(name, names, 1)
+            hint = f"Did you mean {near[0]!r}?" if near else f"It takes {describe_input(model)}."
+            raise InputError(f"the entry's input has no field {name!r}", hint=hint)
+    if info is not None and _takes_text(info.annotation):
+        return name, value
+    data = json_or_text(value)
+    if info is not None and not isinstance(data, str) and not _fits(info, data) and _fits(info, value):
+        return name, value  # such as 123 for a path, or for one of several texts
+    return name, data
+
+
+def _fits(info: FieldInfo, value: object) -> bool:
+    """Whether a field takes a value, as far as its type says."""
+    kind: Any = cast("Any", Annotated)[info.annotation, info]
+    try:
+        TypeAdapter(kind).validate_python(value)
+    except Exception:  # noqa: BLE001 - a type may be the project's own, and raise anything
+        return False
+    return True
+
+
+def _takes_text(annotation: object) -> bool:
+    return annotation is str or (get_origin(annotation) in (Union, UnionType) and str in get_args(annotation))
+
+
+def _read_attachments(files: Sequence[str], root: Path, notice: Callable[[str], None]) -> _Attached:
+    found = _Attached([], {})
+    for file in files:
+        if file == "-":
+            if file in found.data:
+                raise UsageError("stdin can be attached once", hint="Keep one --attach -.")
+            found.names.append(file)
+            found.data[file] = stdin.read_bytes(notice, limit=READ_LIMIT)
+            continue
+        path = user_path(file)
+        whole = Path(os.path.realpath(path))
+        if whole.is_relative_to(root) and os.path.isfile(whole):
+            found.names.append(whole.relative_to(root).as_posix())
+            continue
+        name = str(path.absolute())
+        try:
+            with path.open("rb") as stream:
+                found.data[name] = stream.read(READ_LIMIT)
+        except OSError as error:
+            raise InputError(f"can't attach {file!r}: {error.strerror or error}") from error
+        found.names.append(name)
+    return found
+
+
+def _with_attachments(value: object, model: type[BaseModel] | None, attached: _Attached) -> object:
+    if model is None or "attachments" not in model.model_fields:
+        raise InputError(
+            "the entry takes no attachments", hint=f"It takes {describe_input(model)}." if model is not None else None
+        )
+    if value is None:
+        raise InputError("attachments need an input to go with", hint=f"It takes {describe_input(model)}.")
+    data: dict[str, Any] = {"input": value} if isinstance(value, str) else dict(cast("Mapping[str, Any]", value))
+    given = data.get("attachments", [])
+    if not isinstance(given, list | tuple):
+        raise InputError(
+            f"the input's attachments are {json.dumps(given, default=str)[:40]}, and --attach adds to a list",
+            hint="Write them as a list, or name every file with --attach.",
+        )
+    made = to_input(model, {**data, "attachments": [*cast("Sequence[Any]", given), *attached.names]})
+    if not attached.data:
+        return made
+    if type(made) is not PromptInput:
+        raise InputError(
+            f"can't attach {next(iter(attached.data))!r}: the entry has an input model of its own, "
+            "and takes files of the project only",
+            hint="Put the file in the project's folder.",
+        )
+    return _PromptWithData.of(made, attached.data)

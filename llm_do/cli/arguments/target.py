@@ -1,0 +1,133 @@
+"""Which project a command line means, and whether its first argument is a project at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from llm_do._frozen import frozen
+from llm_do.errors import UsageError
+from llm_do.linker.sources.project_root import Located, find_project, locate
+
+__all__ = ["Target", "here_or_at", "resolve", "user_path"]
+
+_SUFFIXES = (".agent", ".json")
+
+
+@frozen
+class Target:
+    """What is to run, and the prompt among the arguments.
+
+    Args:
+        path: The project, as the linker takes it.
+        prompt: The prompt, if one was given.
+    """
+
+    path: Path
+    prompt: str | None = None
+
+
+def here_or_at(project: str | None, option: str | None = None) -> Path:
+    """The project a command is about: the one named, else the one of the current folder.
+
+    Args:
+        project: A path as it was given, None for the current folder's project.
+        option: What `--project` names, for a command that takes the project as an argument too.
+
+    Returns:
+        A path that the linker takes.
+
+    Raises:
+        UsageError: There is no project, or it is named twice.
+    """
+    if project is not None and option is not None:
+        raise _twice()
+    project = option if option is not None else project
+    return _path_of(locate(user_path(project)) if project is not None else _current())
+
+
+def resolve(project: str | None, prompt: str | None, option: str | None = None) -> Target:
+    """Tell a project from a prompt.
+
+    In a project's folder a first argument that names no file or folder is the prompt, unless it looks like a path: a
+    mistyped path must not become a prompt that costs money.
+
+    Args:
+        project: The first argument.
+        prompt: The second.
+        option: What `--project` names; then the first argument is the prompt.
+
+    Returns:
+        The project's path and the prompt.
+
+    Raises:
+        UsageError: There is no such project, or it is named twice.
+    """
+    if option is not None:
+        if prompt is not None or (project is not None and os.path.lexists(project)):
+            raise _twice()
+        project, prompt = option, project
+        if prompt is None or prompt.strip():
+            return Target(here_or_at(project), prompt)
+    if prompt is not None and not prompt.strip():
+        raise UsageError("the prompt is empty", hint="Leave it out to run with the default input.")
+    if project is None:
+        return Target(here_or_at(None), prompt)
+    if not project.strip():
+        raise UsageError("the first argument is empty", hint="Give a project, a prompt, or nothing.")
+    if _is_path(project):
+        return Target(_named(project, prompt), prompt)
+    if prompt is not None:
+        raise UsageError(
+            f"no project at {project!r}: there is no such file or folder",
+            hint="With two arguments the first is the project; quote a prompt of several words.",
+        )
+    try:
+        return Target(_path_of(_current()), project)
+    except UsageError as error:
+        raise UsageError(
+            f"{project!r} is no project, and can't be the prompt: {error.message}", hint=error.hint
+        ) from error
+
+
+def _twice() -> UsageError:
+    said = "the project is named twice, with --project and as an argument"
+    return UsageError(said, hint="Keep one of them.")
+
+
+def _named(project: str, prompt: str | None) -> Path:
+    try:
+        return here_or_at(project)
+    except UsageError as error:
+        hint = error.hint or ""
+        if prompt is None:
+            hint += f' If it is a prompt, write: llm-do run . "{project}"'
+        raise UsageError(error.message, hint=hint) from error
+
+
+def _is_path(text: str) -> bool:
+    return "/" in text or os.sep in text or text.endswith(_SUFFIXES) or os.path.lexists(text)
+
+
+def user_path(text: str) -> Path:
+    """A path as a person writes it: `~` is a home, unless nobody has that name.
+
+    Example:
+        >>> user_path("~nobody-of-that-name/notes").as_posix()
+        '~nobody-of-that-name/notes'
+    """
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        return Path(text)
+
+
+def _current() -> Located:
+    try:
+        return find_project(Path.cwd())
+    except OSError as error:
+        raise UsageError(f"the current folder can't be read: {error.strerror or error}") from error
+
+
+def _path_of(found: Located) -> Path:
+    return found.manifest or found.agent_file or found.root

@@ -1,0 +1,57 @@
+"""A thread's settings as a person writes them: `KEY=VALUE`, with dotted keys. Whether they fit, the thread says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from llm_do.errors import UsageError
+from llm_do.threads.managers.state_manager import config_key
+from llm_do.ui.terminal.typed_values import json_or_text
+
+__all__ = ["changes"]
+
+
+def changes(values: Sequence[str], now: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that are to be changed.
+
+    Args:
+        values: `KEY=VALUE` each; a value is JSON or text, and an empty one takes the setting away. A key below another
+            one, such as `model_settings.temperature`, leaves its neighbours alone.
+        now: The settings so far.
+
+    Returns:
+        Whole settings by their names; None for what is taken away.
+
+    Raises:
+        UsageError: One is no setting, or below something that is no object.
+
+    Example:
+        >>> changes(["history_limit=20", "model_settings.top_p=0.5"], {"model_settings": {"seed": 1}})
+        {'history_limit': 20, 'model_settings': {'seed': 1, 'top_p': 0.5}}
+    """
+    found: dict[str, Any] = {}
+    for text in values:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise UsageError(f"{text!r} is no setting", hint="Write KEY=VALUE, such as history_limit=20.")
+        name, *path = config_key(key).split(".")
+        data = json_or_text(value) if value else None
+        found[name] = _changed(found.get(name, now.get(name)), path, data, key) if path else data
+    return found
+
+
+def _changed(old: object, path: Sequence[str], value: Any, key: str) -> dict[str, Any]:
+    """A copy of an object with another value at a path; None takes it away."""
+    if not isinstance(old, Mapping | None):
+        raise UsageError(f"{key} can't be set: {path[0]!r} would be below {json.dumps(old)[:40]}, which is no object")
+    name, *rest = path
+    new = dict(cast("Mapping[str, Any]", old or {}))
+    if rest:
+        new[name] = _changed(new.get(name), rest, value, key)
+    elif value is None:
+        new.pop(name, None)
+    else:
+        new[name] = value
+    return new

@@ -1,0 +1,1 @@
+"""One thin module a command: its options and its help, imported when that command runs."""

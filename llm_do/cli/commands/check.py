@@ -1,0 +1,94 @@
+"""`llm-do check`: links a project and shows everything that was found. It calls no model and imports no provider."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from llm_do.cli.arguments import parameters as p
+from llm_do.cli.arguments.plain_commands import LeanCommand
+
+if TYPE_CHECKING:
+    from llm_do.diagnostics.diagnostic import Diagnostic
+
+__all__ = ["app"]
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command(cls=LeanCommand)
+def check(
+    project: p.Project = None,
+    named: p.OfProject = None,
+    form: Annotated[
+        Literal["text", "json", "github"],
+        typer.Option("--format", help="For people, for programs, or as annotations of a GitHub workflow."),
+    ] = "text",
+    strict: Annotated[bool, typer.Option("--strict", help="Warnings make the exit code 3 too.")] = False,
+    seconds: p.ImportSeconds = p.IMPORT_SECONDS,
+    _debug: p.Debug = False,
+    no_color: p.NoColor = False,
+) -> int:
+    """Link a project and show all that is wrong with it; exit code 0 when nothing is, 3 on errors.
+
+    \b
+    Examples:
+      llm-do check
+      llm-do check examples/receipts --strict
+      llm-do check --format github
+    """
+    from llm_do.cli.actions.link_report import from_here, read_source
+    from llm_do.cli.arguments.target import here_or_at
+    from llm_do.cli.process.streams import claim_stdout, warn, without_plugins
+
+    results = claim_stdout()
+    without_plugins()
+    path = here_or_at(project, named)
+    from llm_do.linker.sources.project_files import title_of
+    from llm_do.linker.sources.project_root import locate
+    from llm_do.linker.subprocess_check import check_apart
+    from llm_do.text.escapes import visible
+    from llm_do.ui.reports.diagnostic_text import render_github, render_json, render_text, summary
+    from llm_do.ui.terminal.screen import wants_color
+
+    report = check_apart(path, seconds=seconds)
+    answers, faults = _answers(report.root)
+    report = replace(report, diagnostics=(*report.diagnostics, *faults))
+    if form == "json":
+        results.write(render_json(report.diagnostics))
+    elif form == "github":
+        results.write(render_github(from_here(report.diagnostics, report.root)))
+    else:
+        color = results.is_terminal and wants_color(os.environ, no_color=no_color)
+        shown = from_here(report.diagnostics, report.root)
+        text = render_text(shown, read_source, color=color, width=results.columns)
+        results.write_lines(text.removesuffix("\n").split("\n") if text else ())
+        shown_title = title_of(locate(path))
+        if shown_title is not None:
+            warn(visible(shown_title))
+        warn(summary(report.diagnostics))
+        for line in answers:
+            warn(line)
+    return 3 if report.failed or (strict and report.diagnostics) else 0
+
+
+def _answers(root: Path) -> tuple[list[str], list[Diagnostic]]:
+    """What a person has allowed for good in this project, as lines, and what of it can't be read."""
+    if not os.path.lexists(root / ".llm-do" / "approvals.json"):
+        return [], []
+    from llm_do.diagnostics.codes import diagnostic
+    from llm_do.diagnostics.diagnostic import Place
+    from llm_do.runtime.approval import saved_approvals as answers
+    from llm_do.text.sanitizer import visible
+
+    found = answers.load(root)
+    lines = [visible(f"allowed for good: {item.text} ({item.place})") for item in found.stored]
+    faults: list[Diagnostic] = []
+    for fault in found.faults:
+        where = Place(answers.FILE, fault.line or 1)
+        faults.append(diagnostic("LD601", fault.message, where, hint="correct it, or `llm-do approvals revoke --all`"))
+    return lines, faults

@@ -1,0 +1,61 @@
+"""`llm-do doctor`: what this machine, this terminal and this project have and lack, and what to do about it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from llm_do.cli.arguments import parameters as p
+from llm_do.cli.arguments.plain_commands import LeanCommand
+
+__all__ = ["app"]
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command(cls=LeanCommand)
+def doctor(
+    project: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="PROJECT",
+            help="Folder, manifest or .agent file; by default the project of the current folder, if there is one.",
+            show_default=False,
+        ),
+    ] = None,
+    named: p.OfProject = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+    _debug: p.Debug = False,
+) -> int:
+    """Look at what this machine has and lacks: Python, extras, keys, models, sandbox, terminal, the project's store.
+
+    Whether a key is set is shown, never the key. The exit code is 1 when something keeps llm-do from working.
+    """
+    import json
+
+    from llm_do.cli.process.streams import claim_stdout
+    from llm_do.ui.reports.checkup import checkup, lines
+
+    results = claim_stdout()
+    root = _root(project, named)
+    found = checkup(root)
+    if as_json:
+        data = {"checks": [item.to_dict() for item in found], "ok": all(item.status != "bad" for item in found)}
+        results.write(json.dumps(data, indent=2) + "\n")
+    else:
+        results.write_lines(lines(found, results.columns))
+    return 1 if any(item.status == "bad" for item in found) else 0
+
+
+def _root(project: str | None, named: str | None):
+    from llm_do.cli.arguments.target import here_or_at
+    from llm_do.errors import UsageError
+    from llm_do.linker.sources.project_root import locate
+
+    try:
+        return locate(here_or_at(project, named)).root
+    except UsageError:
+        if project is not None or named is not None:
+            raise
+        return None

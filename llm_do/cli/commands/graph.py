@@ -1,0 +1,81 @@
+"""`llm-do graph`: who calls whom, with which tools and rights. It calls no model and runs nothing but Python files."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Literal
+
+import typer
+
+from llm_do.cli.arguments import parameters as p
+from llm_do.cli.arguments.plain_commands import LeanCommand
+
+_FORMS: dict[str, Literal["text", "mermaid", "dot"]] = {"tree": "text", "mermaid": "mermaid", "dot": "dot"}
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command(cls=LeanCommand)
+def graph(
+    project: p.Project = None,
+    named: p.OfProject = None,
+    form: Annotated[
+        Literal["tree", "mermaid", "dot", "json"],
+        typer.Option("--format", help="For a terminal, for Markdown, for Graphviz, or for programs."),
+    ] = "tree",
+    rights: Annotated[
+        bool, typer.Option("--permissions", help="The effective rights of each agent, along every call path.")
+    ] = False,
+    states: Annotated[
+        str | None,
+        typer.Option(
+            "--states",
+            metavar="AGENT",
+            help="The state machines of an agent: its toolkits' and its own.",
+            show_default=False,
+        ),
+    ] = None,
+    seconds: p.ImportSeconds = p.IMPORT_SECONDS,
+    _debug: p.Debug = False,
+    no_color: p.NoColor = False,
+) -> int:
+    """Show agents, tools and approvals as a tree or a graph.
+
+    \b
+    Examples:
+      llm-do graph --permissions
+      llm-do graph --format mermaid > graph.mmd
+    """
+    from llm_do.cli.actions.link_report import show
+    from llm_do.cli.arguments.target import here_or_at
+    from llm_do.cli.process.streams import claim_stdout, without_plugins
+
+    results = claim_stdout()
+    without_plugins()
+    path = here_or_at(project, named)
+    from llm_do.linker.subprocess_check import check_apart
+    from llm_do.ui.reports import project_graph as drawing
+    from llm_do.ui.terminal.screen import wants_color
+
+    if states is not None:
+        task, options = "llm_do.toolkits.diagrams:machines_data", {"agent": states}
+    else:
+        task, options = "llm_do.ui.reports.project_graph:graph_data", {}
+    found = check_apart(path, task, options, seconds=seconds)
+    if found.data is None or rights:
+        show(found, no_color=no_color)
+    if found.data is None:
+        return 3
+    if states is not None:
+        from llm_do.toolkits.diagrams import draw_data
+
+        results.write(drawing.as_json(found.data) if form == "json" else draw_data(found.data, _FORMS[form]))
+        return 0
+    if form == "tree":
+        color = results.is_terminal and wants_color(os.environ, no_color=no_color)
+        text = (drawing.permissions if rights else drawing.tree)(found.data, color=color)
+        results.write_lines(text.splitlines())
+    else:
+        draw = {"json": drawing.as_json, "mermaid": drawing.mermaid, "dot": drawing.dot}[form]
+        results.write(draw(found.data))
+    return 0

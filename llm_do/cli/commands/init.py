@@ -1,0 +1,134 @@
+"""`llm-do init`: writes a small project that runs, with its test and what an editor needs. It never overwrites."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from llm_do.cli.arguments import parameters as p
+from llm_do.cli.arguments.plain_commands import LeanCommand
+
+__all__ = ["app"]
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command(cls=LeanCommand)
+def init(
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="Where to write it; made if it isn't there.")] = ".",
+    template: Annotated[
+        Literal["agent", "function", "toolkit", "flow"] | None,
+        typer.Option(
+            "--template", help="An agent, Python code that calls agents, a toolkit, or a flow.", show_default=False
+        ),
+    ] = None,
+    _debug: p.Debug = False,
+) -> int:
+    """Write a small project that runs: an agent, a tool, a test, and the schema for editors. It never overwrites.
+
+    \b
+    Examples:
+      llm-do init hello && llm-do run hello
+      llm-do init rooms --template toolkit
+    """
+    import json
+
+    from llm_do.cli.arguments.target import user_path
+    from llm_do.cli.process.streams import claim_stdout, warn, without_plugins
+
+    results = claim_stdout()
+    without_plugins()
+    from llm_do.cli.actions.project_templates import TEMPLATES
+    from llm_do.formats.editor_schema import project_schema
+
+    root = user_path(folder)
+    name = json.dumps(root.resolve().name or "project", ensure_ascii=False)
+    files = dict(TEMPLATES[template or _asked()].files)
+    files["project.json"] = files["project.json"].replace("NAME", name)
+    files[".schema/project.schema.json"] = json.dumps(project_schema(), indent=2) + "\n"
+    write(root, files, results.write)
+    warn(_next_steps(folder))
+    return 0
+
+
+def _asked() -> str:
+    """The kind of project that a person chooses at a terminal; elsewhere the first one."""
+    import os
+    import sys
+
+    from llm_do.cli.actions.project_templates import TEMPLATES
+    from llm_do.cli.process.streams import warn, write_stderr
+    from llm_do.ui.terminal.screen import can_animate
+
+    names = list(TEMPLATES)
+    if not (os.isatty(0) and can_animate(os.environ)):
+        return names[0]
+    for number, name in enumerate(names, 1):
+        warn(f"  {number} {name}: {TEMPLATES[name].about}")
+    while True:
+        write_stderr(f"which one? [{names[0]}] ")
+        line = sys.stdin.readline()
+        said = line.strip().lower()
+        if not said:
+            return names[0]
+        if said.isdecimal() and 0 < int(said) <= len(names):
+            return names[int(said) - 1]
+        if said in names:
+            return said
+
+
+def write(root: Path, files: dict[str, str], said: Callable[[str], object]) -> None:
+    """Write files where none is yet; when one is there, nothing is written.
+
+    Args:
+        root: The folder.
+        files: Path below it to text.
+        said: Told the path of each file.
+
+    Raises:
+        UsageError: A file is there already, or the folder can't be written to.
+    """
+    import os
+
+    from llm_do.errors import UsageError
+
+    there = [file for file in files if os.path.lexists(root / file)]
+    if there:
+        raise UsageError(
+            f"{root} has {', '.join(there)} already, and nothing was written",
+            hint="Name another folder: llm-do init DIR.",
+        )
+    try:
+        for file, text in files.items():
+            path = root / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("x", encoding="utf-8", newline="\n") as stream:
+                stream.write(text)
+            said(f"{path}\n")
+    except OSError as error:
+        raise UsageError(f"{error.filename or root} can't be written: {error.strerror or error}") from error
+
+
+def _next_steps(folder: str) -> str:
+    import shlex
+
+    from llm_do.models.catalog import available
+
+    where = "" if folder == "." else f" {shlex.quote(folder)}"
+    script = shlex.quote(f"script:{'' if folder == '.' else folder.rstrip('/') + '/'}tests/answers.yaml")
+    usable = {info.name: info for info in available()}
+    if usable["local"].usable:
+        model = "with the local model, offline, or with the provider whose key is set:"
+    else:
+        model = "with a model (`llm-do models` lists them; `llm-do models pull` gets a local one):"
+    return (
+        f"\nIt runs {model}\n"
+        f"  llm-do run{where}\n"
+        "with answers that are written down, as its test does:\n"
+        f"  llm-do run{where} --model {script}\n"
+        "and in turns:\n"
+        f"  llm-do chat{where}\n"
+    )

@@ -1,0 +1,35 @@
+"""`llm-do run`: its help. What it does is elsewhere.
+
+It is in `llm_do.cli.actions.run_action`, imported when the options are complete.
+"""
+
+from __future__ import annotations
+
+import typer
+
+from llm_do.cli.arguments.plain_commands import LeanCommand
+from llm_do.cli.arguments.run_options import RunOptions, with_run_options
+
+__all__ = ["app"]
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command(cls=LeanCommand)
+@with_run_options(prompt="The input, as text.", alone="the prompt")
+def run(options: RunOptions) -> int:
+    """Run a project: its entry, with the input given here, on stdin, or in the manifest.
+
+    The result goes to stdout, everything else to stderr. A tool call that needs approval is asked about on a terminal;
+    without one it is denied, and the exit code is 4.
+
+    \b
+    Examples:
+      llm-do run examples/greeter "Good morning"
+      llm-do run report.agent < notes.txt
+      llm-do run . --field city=Oslo --output json
+      llm-do run . "Clean up" --allow 'delete_file(tmp/**)' --budget-usd 0.50
+    """
+    from llm_do.cli.actions.run_action import start
+
+    return start(options)

@@ -1,0 +1,42 @@
+"""`llm-do schema`: the JSON Schemas with which an editor completes and checks project files."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from llm_do.cli.arguments import parameters as p
+from llm_do.cli.arguments.plain_commands import LeanCommand
+
+__all__ = ["app"]
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command(cls=LeanCommand)
+def schema(
+    kind: Annotated[
+        Literal["agent", "project"],
+        typer.Argument(metavar="agent|project", help="The frontmatter of .agent files, or project.json."),
+    ],
+    _debug: p.Debug = False,
+) -> int:
+    """Print the JSON Schema of project files, for editors.
+
+    \b
+    Examples:
+      llm-do schema agent > agent.schema.json
+      llm-do schema project > project.schema.json
+    """
+    import json
+
+    from llm_do.cli.process.streams import claim_stdout, without_plugins
+
+    results = claim_stdout()
+    without_plugins()
+    from llm_do.formats.editor_schema import agent_schema, project_schema
+
+    made = agent_schema() if kind == "agent" else project_schema()
+    results.write(json.dumps(made, indent=2, ensure_ascii=False) + "\n")
+    return 0

@@ -1,0 +1,66 @@
+"""`llm-do tools`: what the models of a project's agents see, with schemas."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from llm_do.cli.arguments import parameters as p
+from llm_do.cli.arguments.plain_commands import LeanCommand
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command(cls=LeanCommand)
+def tools(
+    agent: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="AGENT", help="One agent; by default all of them.", show_default=False, autocompletion=p.agents_here
+        ),
+    ] = None,
+    project: p.OfProject = None,
+    form: Annotated[
+        Literal["text", "json"], typer.Option("--format", help="For people, or for programs with whole schemas.")
+    ] = "text",
+    seconds: p.ImportSeconds = p.IMPORT_SECONDS,
+    _debug: p.Debug = False,
+    no_color: p.NoColor = False,
+) -> int:
+    """List the tools that an agent's model sees.
+
+    \b
+    Examples:
+      llm-do tools
+      llm-do tools analyst --format json
+    """
+    import json
+    import os
+
+    from llm_do.cli.actions.link_report import show
+    from llm_do.cli.arguments.target import here_or_at
+    from llm_do.cli.process.streams import claim_stdout, without_plugins
+
+    results = claim_stdout()
+    without_plugins()
+    from llm_do.errors import UsageError
+    from llm_do.linker.subprocess_check import check_apart
+    from llm_do.ui.reports.tool_list import lines
+
+    try:
+        found = check_apart(
+            here_or_at(project), "llm_do.ui.reports.tool_list:tools_data", {"agent": agent}, seconds=seconds
+        )
+    except UsageError as error:
+        if agent is None or not (os.sep in agent or os.path.lexists(agent)):
+            raise
+        raise UsageError(error.message, hint=f"For the project at {agent}, write --project {agent}.") from error
+    if found.data is None:
+        show(found, no_color=no_color)
+        return 3
+    if form == "json":
+        results.write(json.dumps(found.data, indent=2) + "\n")
+    else:
+        results.write_lines(lines(found.data, width=results.columns))
+    return 0

@@ -1,0 +1,1 @@
+"""The process itself: its streams, signals, standard input and stack."""

@@ -1,0 +1,281 @@
+"""The process's own streams: UTF-8 everywhere, results alone on stdout, an end that loses nothing and is quick.
+
+What is written to them is worded elsewhere.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import select
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import NoReturn, TextIO, cast
+
+from llm_do.errors import StoreError
+from llm_do.ui.terminal.screen import terminal_columns
+
+__all__ = [
+    "PIPE_CLOSED",
+    "Capture",
+    "Results",
+    "claim_stdout",
+    "ensure_open",
+    "ensure_utf8",
+    "leave",
+    "warn",
+    "without_plugins",
+    "write_stderr",
+    "write_whole",
+]
+
+PIPE_CLOSED = 141
+"""The exit code of a run that nobody listens to any more: 128 and the number of SIGPIPE."""
+
+
+def ensure_open() -> None:
+    """Give every standard stream that is closed the null device, and Python a stream for each that it can't use.
+
+    Otherwise the next file that anything opens would become stdin, stdout or stderr. To be called again once a
+    project's code was imported.
+    """
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        if not _is_usable(getattr(sys, name, None)):
+            stream = open(number, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+            setattr(sys, name, stream)
+
+
+def _is_usable(stream: object) -> bool:
+    """Whether something that stands for a standard stream takes text; a project's code may have put anything there."""
+    try:
+        cast("TextIO", stream).write("")
+        cast("TextIO", stream).flush()
+    except OSError:
+        return True  # one that nobody reads
+    except Exception:  # noqa: BLE001 (closed, detached, or no stream at all)
+        return False
+    return True
+
+
+_own: list[TextIO] = []
+"""The stderr that the process began with: a project's code may put another in its place."""
+
+
+def ensure_utf8() -> None:
+    """Make UTF-8 the encoding of files' names, arguments and streams, whatever the locale says.
+
+    A locale of ASCII has mangled the arguments already when Python code gets to run, so that the interpreter is started
+    once more, in its UTF-8 mode.
+    """
+    if sys.getfilesystemencoding().lower().replace("-", "") != "utf8" and not sys.flags.utf8_mode:
+        with suppress(OSError):
+            os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(encoding="utf-8", errors="backslashreplace")
+    _own[:] = [sys.stderr]
+
+
+class Results:
+    """Where results go: the stdout that the process was given.
+
+    Args:
+        number: Its file descriptor.
+        closed: Whether writing came to an end, because the reader went away.
+    """
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self._ended = False
+        self.closed = False
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether a person sees them as they come."""
+        return os.isatty(self._number)
+
+    @property
+    def columns(self) -> int | None:
+        """How wide that person's terminal is; None where there is none."""
+        return terminal_columns(self._number)
+
+    def write(self, text: str) -> None:
+        """Write all of a text at once; a reader who went away ends it quietly, and `closed` says so.
+
+        Args:
+            text: The text. A lone surrogate is written as its escape.
+
+        Raises:
+            StoreError: It can't be written, such as on a full disk.
+        """
+        data = memoryview(text.encode("utf-8", "backslashreplace"))
+        try:
+            while data and not self.closed:
+                data = data[os.write(self._number, data) :]
+        except BrokenPipeError:
+            self.closed = True
+        except OSError as error:
+            self.closed = True
+            raise StoreError(
+                f"the result can't be written to stdout: {error.strerror or error}", hint="Send it somewhere else."
+            ) from error
+
+    def write_last(self, text: str) -> None:
+        """Write what ends the output, unless something has: a process that is killed meanwhile says nothing more.
+
+        Args:
+            text: The text.
+
+        Raises:
+            StoreError: It can't be written.
+        """
+        if not self._ended:
+            self._ended = True
+            self.write(text)
+
+    def write_lines(self, lines: Iterable[str]) -> None:
+        """Write lines for a person; a terminal gets none that it would have to break inside a word.
+
+        Args:
+            lines: Lines without their ends, made harmless already.
+
+        Raises:
+            StoreError: They can't be written.
+        """
+        text = "".join(f"{line}\n" for line in lines)
+        columns = self.columns
+        if columns is not None and any(len(line) > columns for line in text.split("\n")):
+            from llm_do.ui.terminal.folding import fold
+
+            text = fold(text, columns)
+        self.write(text)
+
+
+def claim_stdout() -> Results:
+    """Keep stdout for results: whatever else prints there, C code and child processes included, goes to stderr.
+
+    Returns:
+        Where results go.
+    """
+    kept = os.dup(1)
+    with suppress(OSError, ValueError, AttributeError):
+        sys.stdout.flush()
+    os.dup2(2, 1)
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(line_buffering=True)
+    return Results(kept)
+
+
+class Capture:
+    """Takes what is printed to stdout and stderr while somebody else draws on the terminal, line by line.
+
+    Args:
+        sink: Called with whole lines, in a thread of its own.
+    """
+
+    def __init__(self, sink: Callable[[str], None]) -> None:
+        self._sink = sink
+        self._left: list[bytes] = []
+        self._kept = (os.dup(1), os.dup(2))
+        reads, writes = os.pipe()
+        self._stop, self._wake = os.pipe()
+        for number in (1, 2):
+            os.dup2(writes, number)
+        os.close(writes)
+        self._reads = reads
+        self._thread = threading.Thread(target=self._read, name="llm-do-output", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Give both back, once what is there has been handed on."""
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError, AttributeError):
+                stream.flush()
+        for number, kept in zip((1, 2), self._kept, strict=True):
+            os.dup2(kept, number)
+            os.close(kept)
+        os.close(self._wake)
+        self._thread.join(timeout=1)
+
+    def _read(self) -> None:
+        while True:
+            ready, _, _ = select.select([self._reads, self._stop], [], [])
+            if self._reads in ready:
+                part = os.read(self._reads, 1 << 16)
+                self._hand_on(part)
+                if part:
+                    continue
+            break
+        if self._left:
+            self._hand_on(b"\n")
+        os.close(self._reads)
+        os.close(self._stop)
+
+    def _hand_on(self, part: bytes) -> None:
+        whole, newline, rest = part.rpartition(b"\n")
+        if newline:
+            self._sink(b"".join([*self._left, whole, newline]).decode("utf-8", "backslashreplace"))
+            self._left.clear()
+        if rest:
+            self._left.append(rest)
+
+
+def without_plugins() -> None:
+    """Let pydantic not look through every installed package for plugins, in a command that only reads files."""
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
+
+
+def warn(text: str) -> None:
+    """Write lines to stderr; a terminal gets no line that it would have to break inside a word."""
+    columns = terminal_columns()
+    if columns is not None and any(len(line) > columns for line in text.splitlines()):
+        from llm_do.ui.terminal.folding import fold
+
+        text = fold(text, columns)
+    write_stderr(text if text.endswith("\n") else text + "\n")
+
+
+def write_whole(number: int, text: str) -> None:
+    """Write all of a text to a terminal; if it has gone away, that is no reason to end."""
+    data = memoryview(text.encode("utf-8", "backslashreplace"))
+    with suppress(OSError):
+        while data:
+            data = data[os.write(number, data) :]
+
+
+def write_stderr(text: str) -> None:
+    """Write text to stderr as it is; if nobody can read it, that is no reason to end."""
+    stream = _own[0] if _own else sys.stderr
+    try:
+        stream.write(text)
+        stream.flush()
+    except OSError:
+        return
+    except ValueError:  # somebody has closed it
+        write_whole(2, text)
+
+
+def leave(code: int) -> NoReturn:
+    """End the process without taking the interpreter apart, which would take a quarter of a short run.
+
+    What libraries and the project's code registered with `atexit` still runs, and streams are flushed. Threads that
+    hang are left behind.
+
+    Args:
+        code: The exit code.
+    """
+    with suppress(BaseException):
+        atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage] - there is no public way to run them early
+    for name in ("stdout", "stderr"):
+        with suppress(Exception):  # a project's code may have put anything there
+            getattr(sys, name).flush()
+    os._exit(code)

@@ -1,0 +1,53 @@
+"""Running several things at once and taking their outcomes in declared order. Knows nothing of flows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from llm_do.concurrency.event_loops import end_tasks
+from llm_do.errors import RunError
+
+__all__ = ["side_by_side"]
+
+Work = Callable[[], Awaitable[Any]]
+
+
+async def side_by_side(works: Sequence[Work], *, ends: Callable[[BaseException], bool]) -> list[Any]:
+    """Run all at once; no order of completion shows in what comes out.
+
+    Args:
+        works: What to run.
+        ends: Whether a failure of one ends all; else it stands in its place.
+
+    Returns:
+        What each returned, or the exception it raised, in the order of `works`.
+
+    Raises:
+        BaseException: What the first one to end them all raised; the others have been cancelled and have ended.
+
+    Example:
+        >>> async def give(value): return value
+        >>> asyncio.run(side_by_side([lambda: give(1), lambda: give(2)], ends=lambda error: True))
+        [1, 2]
+    """
+    tasks = [asyncio.ensure_future(work()) for work in works]
+    try:
+        pending = set(tasks)
+        while pending:
+            done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+            for task in tasks:
+                error = failure_of(task) if task in done else None
+                if error is not None and ends(error):
+                    raise error
+    finally:
+        await end_tasks(*tasks)
+    return [failure_of(task) or task.result() for task in tasks]
+
+
+def failure_of(task: asyncio.Task[Any]) -> BaseException | None:
+    """Why a finished task failed; one that was cancelled by itself has failed too."""
+    if task.cancelled():
+        return RunError("a member was cancelled", hint="What it waited for was cancelled inside it.")
+    return task.exception()

@@ -1,0 +1,51 @@
+"""What a subscriber raises stays with it: one rule for run events, an application's own events, and the journal."""
+
+from __future__ import annotations
+
+import logging
+from types import TracebackType
+
+__all__ = ["Undisturbed"]
+
+
+class Undisturbed:
+    """Around the call of a subscriber: what it raises is logged, `sys.exit()` included, and reaches nobody.
+
+    What isn't the subscriber's goes on: Ctrl-C, the end of a generator, and the cancellation of whoever tells it.
+
+    Args:
+        log: Where it is logged.
+        message: What is logged, with `%s` for what it heard of.
+        heard: What it heard of.
+
+    Example:
+        >>> log = logging.getLogger("example")
+        >>> log.disabled = True
+        >>> with Undisturbed(log, "failed on %s", "started"):
+        ...     raise SystemExit(3)
+    """
+
+    __slots__ = ("_heard", "_log", "_message")
+
+    def __init__(self, log: logging.Logger, message: str, heard: str) -> None:
+        self._log = log
+        self._message = message
+        self._heard = heard
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        if error is None or isinstance(error, KeyboardInterrupt | GeneratorExit):
+            return False
+        if not isinstance(error, Exception):
+            from asyncio import CancelledError
+
+            from llm_do.concurrency.event_loops import being_cancelled
+
+            if isinstance(error, CancelledError) and being_cancelled():
+                return False
+        self._log.error(self._message, self._heard, exc_info=error)
+        return True

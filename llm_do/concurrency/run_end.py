@@ -1,0 +1,48 @@
+"""What ends a run from inside a project's code, and telling it from that code's own failures.
+
+A `KeyboardInterrupt` that passed an event loop's task would take the loop down, and the run's record with it; a
+`CancelledError` may be that of something which the code has waited for, nobody having cancelled the run. So every place
+that calls a project's code and catches what it raises asks `let_through` first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from llm_do.concurrency.event_loops import being_cancelled
+from llm_do.errors import RunInterruptedError, error_text
+
+__all__ = ["RunEnds", "let_through"]
+
+
+class RunEnds(BaseException):
+    """Carries what ends the whole run to its root, through code that catches every `Exception`."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error_text(error))
+        self.error = error
+
+
+def let_through(error: BaseException) -> None:
+    """Raise what isn't the failure of the code that raised it; to be called while it is handled.
+
+    Args:
+        error: What a project's code has raised.
+
+    Raises:
+        RunEnds: The run ends with it: it is one itself, or a `KeyboardInterrupt`, which ends it as interrupted.
+        asyncio.CancelledError: This task is being cancelled.
+        GeneratorExit: What waits for this code is being closed.
+
+    Example:
+        >>> let_through(ValueError("the code's own"))
+    """
+    if isinstance(error, KeyboardInterrupt):
+        told = RunInterruptedError(
+            f"the run was interrupted: its code raised {error_text(error)}",
+            hint="Code ends a call by raising an `Exception`. --debug shows the traceback.",
+        )
+        told.__cause__ = error
+        raise RunEnds(told) from error
+    if isinstance(error, RunEnds | GeneratorExit) or (isinstance(error, asyncio.CancelledError) and being_cancelled()):
+        raise error

@@ -1,0 +1,17 @@
+"""How a file is named in diagnostics."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+__all__ = ["label_of"]
+
+
+def label_of(root: Path, path: Path) -> str:
+    """How a file is named in diagnostics: relative to the root, with what isn't UTF-8 escaped."""
+    text = str(path)
+    prefix = f"{root}{os.sep}"
+    text = text[len(prefix) :] if text.startswith(prefix) else text
+    text = text.replace(os.sep, "/")
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,42 @@
+"""Agents as they are inside a flow: names in their `handoffs` stand for the agents that code has given the flow."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from weakref import WeakKeyDictionary
+
+from llm_do.project.agent_spec import AgentSpec
+from llm_do.project.flow_spec import FlowSpec
+
+__all__ = ["bound"]
+
+_bound: WeakKeyDictionary[FlowSpec, dict[AgentSpec, AgentSpec]] = WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+def bound(flow: FlowSpec, spec: AgentSpec) -> AgentSpec:
+    """An agent as it is inside a flow: the same declaration for all runs, so that it is built once.
+
+    Args:
+        flow: The flow.
+        spec: The agent as declared.
+
+    Returns:
+        The declaration itself where nothing changes.
+    """
+    targets: list[object] = [flow.members.get(item) if isinstance(item, str) else item for item in spec.handoffs]
+    if not any(isinstance(target, AgentSpec) and target is not item for target, item in _pairs(targets, spec)):
+        return spec
+    with _lock:
+        known = _bound.setdefault(flow, {})
+        if spec not in known:
+            handoffs = tuple(
+                target if isinstance(target, AgentSpec) else item for target, item in _pairs(targets, spec)
+            )
+            known[spec] = replace(spec, handoffs=handoffs)
+        return known[spec]
+
+
+def _pairs(targets: list[object], spec: AgentSpec) -> list[tuple[object, str | AgentSpec]]:
+    return list(zip(targets, spec.handoffs, strict=True))

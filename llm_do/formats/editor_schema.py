@@ -1,0 +1,74 @@
+"""JSON Schemas of the manifest and of an agent's frontmatter, with which an editor completes and checks them."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from llm_do.formats.agent_file import AgentFile
+from llm_do.formats.manifest import ManifestFile
+
+__all__ = ["agent_schema", "project_schema"]
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def agent_schema() -> dict[str, Any]:
+    """The JSON Schema of an `.agent` file's frontmatter.
+
+    Returns:
+        A new dict, with a description on every key.
+
+    Example:
+        >>> agent_schema()["required"]
+        ['name']
+    """
+    schema = AgentFile.model_json_schema()
+    schema["not"] = {
+        "anyOf": [{"required": ["model", "compatible_models"]}, {"required": ["output", "output_model_ref"]}]
+    }
+    return _finished(schema)
+
+
+def project_schema() -> dict[str, Any]:
+    """The JSON Schema of `project.json`.
+
+    Returns:
+        A new dict, with a description on every key.
+
+    Example:
+        >>> project_schema()["required"]
+        ['version', 'entry']
+    """
+    schema = ManifestFile.model_json_schema()
+    schema["required"] = ["version", "entry"]
+    entry = schema["$defs"]["EntryFile"]
+    entry["oneOf"] = [{"required": [kind]} for kind in ("agent", "function", "flow")]
+    return _finished(schema)
+
+
+def _finished(schema: dict[str, Any]) -> dict[str, Any]:
+    _tidy(schema)
+    for holder in (schema, *schema["$defs"].values()):
+        for part in holder.get("properties", {}).values():
+            if "$ref" in part:  # said at the key too: pydantic leaves it out where both would say the same
+                part.setdefault("description", schema["$defs"][part["$ref"].rpartition("/")[2]]["description"])
+    return {"$schema": _DIALECT, **schema}
+
+
+def _tidy(part: object, names: bool = False) -> None:
+    """Take out titles and null defaults that say nothing; `names` is for mappings whose keys are names."""
+    if isinstance(part, list):
+        for item in cast("list[object]", part):
+            _tidy(item)
+        return
+    if not isinstance(part, dict):
+        return
+    schema = cast("dict[str, object]", part)
+    if not names:
+        if not str(schema.get("title", "")).startswith("llm-do"):
+            schema.pop("title", None)
+        if schema.get("default", ...) is None:
+            del schema["default"]
+    for key, value in schema.items():
+        if names or key not in ("default", "const", "enum", "examples"):
+            _tidy(value, names=not names and key in ("properties", "$defs"))

@@ -1,0 +1,286 @@
+"""`project.json`: its models, and reading one.
+
+What its names and paths refer to is looked up by the linker, not here.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import ConfigDict, Discriminator, Field, Tag
+
+from llm_do.diagnostics.codes import diagnostic
+from llm_do.diagnostics.diagnostic import Diagnostic
+from llm_do.formats.shared_parts import FlowFile, ThreadsFile
+from llm_do.formats.syntax.json_nodes import parse_json
+from llm_do.formats.syntax.source import Loc, Node, show_loc
+from llm_do.formats.toolset_config import ToolsetConfig, server_faults
+from llm_do.formats.validation.fields import (
+    ClassRef,
+    Effect,
+    FunctionRef,
+    HooksFile,
+    Models,
+    ModelSettings,
+    Name,
+    Opt,
+    Path,
+    Strict,
+    Text,
+    model_setting_names,
+    text_or_object,
+)
+from llm_do.formats.validation.validator import Parsed, exclude, misspelled, parsed, validate
+from llm_do.text.words import close_to
+
+__all__ = [
+    "ApprovalsFile",
+    "BudgetFile",
+    "EntryFile",
+    "ManifestFile",
+    "OverridesFile",
+    "RuleFile",
+    "RuntimeFile",
+    "parse_manifest",
+]
+
+_Seconds: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+_Count: TypeAlias = Annotated[int, Field(ge=0)]
+
+
+class EntryFile(Strict):
+    """What runs first: exactly one of an agent, a function and a flow."""
+
+    agent: Opt[Name] = Field(default=None, description="Name of the agent that runs first.")
+    function: Opt[FunctionRef] = Field(default=None, description="The Python function that runs first.")
+    flow: Opt[Name] = Field(default=None, description="Name of the flow that runs first.")
+    args: Opt[dict[str, Any]] = Field(default=None, description="The input when none is given.")
+    input_model_ref: Opt[ClassRef] = Field(
+        default=None, description="What a function takes: a subclass of `AgentArgs`."
+    )
+
+
+class BudgetFile(Strict):
+    """What a whole run may use, nested and parallel calls included."""
+
+    requests: Opt[_Count] = Field(default=None, description="Model requests.")
+    tool_calls: Opt[_Count] = Field(default=None, description="Tool calls that run.")
+    input_tokens: Opt[_Count] = Field(default=None, description="Tokens sent.")
+    output_tokens: Opt[_Count] = Field(default=None, description="Tokens received.")
+    total_tokens: Opt[_Count] = Field(default=None, description="Tokens sent and received.")
+    cost_usd: Opt[Annotated[float, Field(ge=0, allow_inf_nan=False)]] = Field(default=None, description="US dollars.")
+    descendants: Opt[_Count] = Field(default=None, description="Nested calls.")
+
+
+class OverridesFile(Strict):
+    """The approval settings of calls to one agent; what is left out is the project's."""
+
+    calls_require_approval: Opt[bool] = Field(default=None, description="Whether a call to this agent is asked about.")
+    attachments_require_approval: Opt[bool] = Field(
+        default=None, description="Whether attaching files to such a call is."
+    )
+
+
+class RuntimeFile(Strict):
+    """Limits and modes."""
+
+    approval_mode: Literal["prompt", "approve_all", "reject_all"] = Field(
+        default="prompt", description="Who answers what is asked: a person, or always yes, or always no."
+    )
+    max_depth: int = Field(default=5, ge=1, description="How deep calls may nest; the entry is at 1.")
+    max_steps: int = Field(default=10, ge=1, description="Model requests in one agent run.")
+    loop_threshold: int = Field(
+        default=3, ge=0, description="The same tool calls this often in a row end a run; 0 is off."
+    )
+    max_retries: int = Field(
+        default=3, ge=0, description="Retries of a model request that failed for a passing reason."
+    )
+    on_tool_error: Literal["return", "raise"] = Field(
+        default="return", description="Give a tool's error to the model, or end the run with it."
+    )
+    tool_timeout: Opt[_Seconds] = Field(default=None, description="Seconds a tool call may take.")
+    run_timeout: Opt[_Seconds] = Field(default=None, description="Seconds a whole run may take.")
+    max_concurrency: int = Field(default=50, ge=1, description="Model requests in flight.")
+    max_result_bytes: int = Field(default=65_536, ge=1, description="Bytes of a tool's result that a model is sent.")
+    auth_mode: Text = Field(default="oauth_off", description="Accepted for older projects; only `oauth_off`.")
+    budget: BudgetFile = Field(default_factory=BudgetFile.model_construct, description="What a whole run may use.")
+    return_permission_errors: bool = Field(default=True, description="Tell the model of a denial; false ends the run.")
+    agent_calls_require_approval: bool = Field(
+        default=False, description="Whether calling an agent or a flow, or handing over, is asked about."
+    )
+    agent_attachments_require_approval: bool = Field(
+        default=False, description="Whether attaching files to a call of an agent is asked about."
+    )
+    agent_approval_overrides: dict[Name, OverridesFile] = Field(
+        default_factory=dict[Name, OverridesFile], description="Agent to its own approval settings."
+    )
+
+
+class RuleFile(Strict):
+    """A rule that proves itself."""
+
+    rule: Text = Field(description="The pattern: `tool`, `tool(PATTERN)` or `tool(name=PATTERN)`.")
+    why: Opt[str] = Field(default=None, description="Why the rule is there, for people.")
+    allows: list[Text] = Field(default_factory=list[Text], description="Calls that the pattern must match.")
+    refuses: list[Text] = Field(default_factory=list[Text], description="Calls that it must not match.")
+
+
+_Rule: TypeAlias = Annotated[
+    Annotated[Text, Tag("<text>")] | Annotated[RuleFile, Tag("<object>")],
+    Discriminator(
+        text_or_object,
+        custom_error_type="text_or_object",
+        custom_error_message="must be a pattern, or an object with a `rule`",
+    ),
+]
+
+
+class ApprovalsFile(Strict):
+    """Rules of what a model may do unasked, on a question, or not at all."""
+
+    default: Opt[Effect] = Field(
+        default=None, description="What holds where no rule and no tool says anything; by kind of tool if left out."
+    )
+    deny: list[_Rule] = Field(default_factory=list[_Rule], description="Calls that are refused, whatever else is said.")
+    ask: list[_Rule] = Field(default_factory=list[_Rule], description="Calls that a person is asked about.")
+    allow: list[_Rule] = Field(default_factory=list[_Rule], description="Calls that run unasked.")
+    policy: Opt[FunctionRef] = Field(default=None, description="A Python function that has a say about every call.")
+
+
+class ManifestFile(Strict):
+    """An llm-do project."""
+
+    model_config = ConfigDict(populate_by_name=False, title="llm-do project")
+
+    schema_: Opt[str] = Field(default=None, alias="$schema", description="Lets an editor complete the file; ignored.")
+    version: int = Field(description="Version of the format: 1.", json_schema_extra={"const": 1})
+    name: Opt[str] = Field(default=None, description="The project's name, for people.")
+    description: Opt[str] = Field(default=None, description="What the project does, for people.")
+    entry: Opt[EntryFile] = Field(default=None, description="What runs first.")
+    allow_cli_input: bool = Field(default=True, description="Whether the command line may give input.")
+    agent_files: list[Path] = Field(
+        default_factory=list[Path], description="Paths or globs of .agent files, relative to the manifest."
+    )
+    python_files: list[Path] = Field(
+        default_factory=list[Path], description="Paths or globs of Python files, relative to the manifest."
+    )
+    model: Opt[Models] = Field(default=None, description="The default model, or models that are tried in order.")
+    model_settings: ModelSettings = Field(
+        default_factory=ModelSettings, description="Default settings; an agent's own go before."
+    )
+    runtime: RuntimeFile = Field(default_factory=RuntimeFile.model_construct, description="Limits and modes.")
+    approvals: ApprovalsFile = Field(default_factory=ApprovalsFile.model_construct, description="Rules for tool calls.")
+    toolsets: dict[Name, ToolsetConfig] = Field(
+        default_factory=dict[Name, ToolsetConfig], description="Name to the configuration of a toolset."
+    )
+    flows: dict[Name, FlowFile] = Field(default_factory=dict[Name, FlowFile], description="Name to a flow.")
+    hooks: HooksFile = Field(
+        default_factory=HooksFile.model_construct, description="Hook point to functions, for every agent."
+    )
+    context_providers: list[FunctionRef] = Field(
+        default_factory=list[FunctionRef], description="Functions whose text is added to instructions at run time."
+    )
+    record: bool = Field(default=True, description="Whether prompts and results are kept on disk.")
+    threads: Opt[ThreadsFile] = Field(default=None, description="Where threads are kept, and their defaults.")
+    generated_agents_dir: Path | None = Field(
+        default=None, description="Folder in which `agent_create` writes agents; without it none can be made."
+    )
+
+
+def parse_manifest(text: str, file: str) -> Parsed[ManifestFile]:
+    """Read a manifest.
+
+    Args:
+        text: The text of a `project.json`.
+        file: How diagnostics name it.
+
+    Returns:
+        The manifest, its nodes, and all that is wrong with it.
+
+    Example:
+        >>> text = '{"version": 1, "entry": {"agent": "main"}, "agent_files": ["main.agent"], "modle": "x"}'
+        >>> parsed = parse_manifest(text, "project.json")
+        >>> parsed.value.entry.agent
+        'main'
+        >>> print(parsed.diagnostics[0].message, "|", parsed.diagnostics[0].hint)
+        unknown key `modle` | did you mean `model`?
+    """
+    result = parse_json(text, file)
+    value, found = validate(ManifestFile, result, salvage={"version": 1})
+    if result.node is not None and result.node.kind == "mapping":
+        found += _rules(result.node)
+    return parsed(value, result.node, found)
+
+
+def _rules(node: Node) -> list[Diagnostic]:
+    """What a manifest must be besides its shape."""
+    version = node.entries.get("version")
+    found: list[Diagnostic] = []
+    if version is not None and type(version.scalar) is int and version.scalar != 1:
+        message = f"the format version is {version.text[:40]}, and this version of llm-do reads version 1"
+        found.append(diagnostic("LD132", message, version.place, "write 1, or use the llm-do the file was written for"))
+    mode = node.at(("runtime", "auth_mode"))
+    if mode is not None and isinstance(mode.scalar, str) and mode.scalar not in ("", "oauth_off"):
+        message = "logging in to a provider's subscription is not supported"
+        found.append(diagnostic("LD131", message, mode.place, "use an API key, and `oauth_off` or no `auth_mode`"))
+    found += _entry_rules(node)
+    found += _file_rules(node)
+    found += misspelled(node, ("model_settings",), model_setting_names())
+    for name, config in node.entries["toolsets"].entries.items() if "toolsets" in node.entries else ():
+        found += _server_rules(node, ("toolsets", name), config)
+    return found
+
+
+def _entry_rules(node: Node) -> list[Diagnostic]:
+    entry = node.entries.get("entry")
+    if entry is None:
+        place = node.source.place(node.start, node.start + 1)
+        return [diagnostic("LD121", "the key `entry` is missing", place, 'add `"entry": {"agent": NAME}`')]
+    if entry.kind != "mapping":
+        return []
+    kinds = [kind for kind in entry.entries if kind in ("agent", "function", "flow")]
+    found: list[Diagnostic] = []
+    if not kinds:
+        message = "`entry` names nothing to run"
+        hint = 'give it one of "agent", "function" and "flow"'
+        near = any(close_to(key, ("agent", "function", "flow")) for key in entry.entries)
+        if not near:
+            found.append(diagnostic("LD127", message, node.key_place(("entry",)), hint))
+    if len(kinds) > 1:
+        message = f"`entry` names both {' and '.join(f'`{kind}`' for kind in kinds)}"
+        found.append(diagnostic("LD127", message, node.key_place(("entry", kinds[1])), "keep one of them"))
+    if "input_model_ref" in entry.entries and kinds and "function" not in kinds:
+        message = f"`entry.input_model_ref` is for a function, and the entry is `{kinds[0]}`"
+        place = node.key_place(("entry", "input_model_ref"))
+        found.append(diagnostic("LD128", message, place, "an agent declares its own `input_model_ref`"))
+    return found
+
+
+def _file_rules(node: Node) -> list[Diagnostic]:
+    lists = [node.entries[key] for key in ("agent_files", "python_files") if key in node.entries]
+    if any(files.kind != "sequence" or files.items for files in lists):
+        return []
+    if any(close_to(key, ("agent_files", "python_files"), cutoff=0.8) for key in node.entries if key not in _KEYS):
+        return []
+    place = lists[0].place if lists else node.source.place(node.start, node.start + 1)
+    hint = 'add `"agent_files": ["*.agent"]`'
+    return [diagnostic("LD129", "the manifest lists no files: `agent_files` and `python_files` are empty", place, hint)]
+
+
+def _server_rules(root: Node, loc: Loc, config: Node) -> list[Diagnostic]:
+    kind = config.entries.get("type")
+    if kind is None or kind.scalar != "mcp":
+        return []
+    if "command" not in config.entries and "url" not in config.entries:
+        message = f"the server `{loc[-1]}` has neither `command` nor `url`"
+        return [diagnostic("LD121", message, root.key_place(loc), "add one of them")]
+    both = exclude(root, "command", "url", "a server has one of them", loc)
+    faults = () if both else server_faults({key: inner.data() for key, inner in config.entries.items()}).items()
+    idle = [
+        diagnostic("LD128", f"`{show_loc((*loc, key))}` {why}", config.key_place((key,)), "take it out")
+        for key, why in faults
+    ]
+    return both + idle
+
+
+_KEYS = frozenset(info.alias or name for name, info in ManifestFile.model_fields.items())

@@ -1,0 +1,286 @@
+"""Flow expressions, `a >> (b | c) >> d`: the small tree they stand for, reading one, writing one.
+
+What the names stand for is the linker's business, what running a tree means that of `llm_do.flows`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import field
+from typing import TypeAlias
+
+from llm_do._frozen import frozen
+from llm_do.formats.syntax.source import Node
+
+__all__ = [
+    "FlowSyntaxError",
+    "FlowTree",
+    "Parallel",
+    "Reference",
+    "Serial",
+    "names_in",
+    "offset_in_json",
+    "parse_flow",
+    "series_of",
+    "show_flow",
+]
+
+MAX_NESTING = 50
+"""Deepest nesting of parentheses."""
+
+
+@frozen
+class Reference:
+    """A step by its name. Where it stands in the expression doesn't count when trees are compared.
+
+    Args:
+        name: Name of an agent, a function or a flow.
+        start: Offset of its first character.
+    """
+
+    name: str
+    start: int = field(default=0, compare=False)
+
+
+@frozen
+class Serial:
+    """Steps one after the other: the output of each is the input of the next."""
+
+    steps: tuple[FlowTree, ...]
+
+
+@frozen
+class Parallel:
+    """Members side by side: each gets the same input, their outputs are joined in this order."""
+
+    members: tuple[FlowTree, ...]
+
+
+FlowTree: TypeAlias = Reference | Serial | Parallel
+"""A flow's steps."""
+
+
+class FlowSyntaxError(ValueError):
+    """An expression that can't be read.
+
+    Args:
+        message: What is wrong, without a full stop.
+        start: Offset of the first character that is at fault.
+        end: Offset just behind the last one.
+        hint: What to do about it.
+    """
+
+    def __init__(self, message: str, start: int, end: int, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.start = start
+        self.end = end
+        self.hint = hint
+
+
+def parse_flow(text: str) -> FlowTree:
+    """Read an expression.
+
+    Args:
+        text: Names joined by `>>` (then) and `|` (beside), with parentheses where both meet.
+
+    Returns:
+        Its tree.
+
+    Raises:
+        FlowSyntaxError: It can't be read; the error says where.
+
+    Example:
+        >>> show_flow(parse_flow("a>>(b|c)>>d"))
+        'a >> (b | c) >> d'
+        >>> try: parse_flow("a >> ")
+        ... except FlowSyntaxError as error: print(error.message, error.start)
+        a name is missing after `>>` 5
+    """
+    reader = _Reader(text, _tokens(text))
+    tree = reader.expression(0)
+    left = reader.peek()
+    if left.kind == ")":
+        raise FlowSyntaxError("this `)` closes nothing", left.start, left.end, "remove it, or open it before")
+    if left.kind != "end":
+        raise _no_operator(left)
+    return tree
+
+
+def show_flow(tree: FlowTree) -> str:
+    """Write a tree as an expression; what `parse_flow` reads back.
+
+    Example:
+        >>> show_flow(Serial((Reference("a"), Parallel((Reference("b"), Reference("c"))))))
+        'a >> (b | c)'
+    """
+    if isinstance(tree, Reference):
+        return tree.name
+    parts, sign = (tree.steps, " >> ") if isinstance(tree, Serial) else (tree.members, " | ")
+    return sign.join(show_flow(part) if isinstance(part, Reference) else f"({show_flow(part)})" for part in parts)
+
+
+def names_in(tree: FlowTree) -> Iterator[Reference]:
+    """Every step of a tree, in the order in which they are written."""
+    if isinstance(tree, Reference):
+        yield tree
+        return
+    for part in tree.steps if isinstance(tree, Serial) else tree.members:
+        yield from names_in(part)
+
+
+def series_of(names: Sequence[str]) -> FlowTree:
+    """The tree of a list of names: one after the other.
+
+    Example:
+        >>> show_flow(series_of(["a", "b"]))
+        'a >> b'
+    """
+    steps = tuple(Reference(name) for name in names)
+    return steps[0] if len(steps) == 1 else Serial(steps)
+
+
+def offset_in_json(node: Node, offset: int) -> int:
+    """The offset in a JSON file of a character of a string in it, escapes taken into account.
+
+    Args:
+        node: The string.
+        offset: Offset of a character in its value; its length means just behind the last one.
+
+    Returns:
+        The offset in `node.source.text`.
+
+    Example:
+        >>> from llm_do.formats.syntax.json_nodes import parse_json
+        >>> node = parse_json(r'{"flow": "a \\u003e> b"}', "project.json").node.at(("flow",))
+        >>> [offset_in_json(node, index) for index in (0, 2, 3)]
+        [10, 12, 18]
+    """
+    text, at = node.source.text, node.start + 1
+    if "\\" not in node.text:
+        return min(at + offset, node.end - 1)
+    for _ in range(offset):
+        found = _CHARACTER.match(text, at)
+        if found is None or found.end() >= node.end:
+            break
+        at = found.end()
+    return at
+
+
+_CHARACTER = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|.", re.DOTALL
+)
+_TOKEN = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_-]*)|(?P<sign>>>|[|()])")
+_WORD = re.compile(r"[^\s>|()]+|.", re.DOTALL)
+_LONGEST_NAME = 64
+
+
+@frozen
+class _Token:
+    kind: str
+    text: str
+    start: int
+
+    @property
+    def end(self) -> int:
+        return self.start + max(len(self.text), 1)
+
+
+def _tokens(text: str) -> list[_Token]:
+    tokens: list[_Token] = []
+    at = 0
+    while at < len(text):
+        if text[at].isspace():
+            at += 1
+            continue
+        found = _TOKEN.match(text, at)
+        if found is None:
+            raise _no_token(text, at)
+        kind = "name" if found.lastgroup == "name" else found.group()
+        if kind == "name" and len(found.group()) > _LONGEST_NAME:
+            raise FlowSyntaxError(f"a name has at most {_LONGEST_NAME} characters", at, found.end())
+        tokens.append(_Token(kind, found.group(), at))
+        at = found.end()
+    tokens.append(_Token("end", "", len(text.rstrip()) if text.strip() else 0))
+    return tokens
+
+
+def _no_token(text: str, at: int) -> FlowSyntaxError:
+    if text[at] == ">":
+        return FlowSyntaxError("`>` is not an operator", at, at + 1, "write `>>`")
+    found = _WORD.match(text, at)
+    word = found.group() if found is not None else text[at]
+    hint = "write `>>` between steps and `|` between members of a group" if len(word) == 1 else None
+    return FlowSyntaxError(f"`{word}` is no name and no operator", at, at + len(word), hint)
+
+
+def _no_operator(token: _Token) -> FlowSyntaxError:
+    message = f"an operator is missing before `{token.text}`"
+    return FlowSyntaxError(message, token.start, token.end, "write `>>` for a next step, or `|` for one beside")
+
+
+class _Reader:
+    """Reads tokens from left to right."""
+
+    def __init__(self, text: str, tokens: list[_Token]) -> None:
+        self.text = text
+        self.tokens = tokens
+        self.at = 0
+
+    def peek(self) -> _Token:
+        return self.tokens[self.at]
+
+    def take(self) -> _Token:
+        token = self.tokens[self.at]
+        self.at += 1
+        return token
+
+    def expression(self, depth: int) -> FlowTree:
+        """Parts joined by one operator; two different ones need parentheses."""
+        parts = [self.part(depth)]
+        sign = self.peek()
+        while self.peek().kind in (">>", "|"):
+            operator = self.take()
+            if operator.kind != sign.kind:
+                raise FlowSyntaxError(
+                    f"`{sign.kind}` and `{operator.kind}` meet without parentheses",
+                    operator.start,
+                    operator.end,
+                    "say which belongs together: `a >> (b | c)` or `(a >> b) | c`",
+                )
+            parts.append(self.part(depth))
+        if len(parts) == 1:
+            return parts[0]
+        return Serial(tuple(parts)) if sign.kind == ">>" else Parallel(tuple(parts))
+
+    def part(self, depth: int) -> FlowTree:
+        token = self.peek()
+        if token.kind == "name":
+            self.take()
+            return Reference(token.text, token.start)
+        if token.kind != "(":
+            raise self._missing(token)
+        self.take()
+        if depth >= MAX_NESTING:
+            raise FlowSyntaxError(f"parentheses are nested deeper than {MAX_NESTING}", token.start, token.end)
+        closing = self.peek()
+        if closing.kind == ")":
+            raise FlowSyntaxError("the group is empty", token.start, closing.end, "name its members, or remove it")
+        inner = self.expression(depth + 1)
+        closing = self.peek()
+        if closing.kind == "end":
+            raise FlowSyntaxError("this `(` is never closed", token.start, token.end, "add a `)`")
+        if closing.kind != ")":
+            raise _no_operator(closing)
+        self.take()
+        return inner
+
+    def _missing(self, token: _Token) -> FlowSyntaxError:
+        if not self.text.strip():
+            return FlowSyntaxError("the expression is empty", 0, max(len(self.text), 1), "name at least one step")
+        if self.at == 0:
+            return FlowSyntaxError(f"a name is missing before `{token.text}`", token.start, token.end)
+        before = self.tokens[self.at - 1]
+        start = len(self.text) if token.kind == "end" else token.start
+        return FlowSyntaxError(f"a name is missing after `{before.text}`", start, max(token.end, start + 1))

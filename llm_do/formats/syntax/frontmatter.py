@@ -1,0 +1,121 @@
+"""Splitting an `.agent` file into frontmatter and body, without reading either.
+
+A file whose frontmatter is not quite one is an error that says so: an agent never disappears silently.
+"""
+
+from __future__ import annotations
+
+import re
+
+from llm_do._frozen import frozen
+from llm_do.diagnostics.codes import diagnostic
+from llm_do.diagnostics.diagnostic import Diagnostic, Place
+from llm_do.formats.syntax.source import Source, text_fault
+
+__all__ = ["Frontmatter", "split"]
+
+_NEARLY = r"[ \t\ufeff]*[-\u2010-\u2015]{2,}[ \t]*(?=[\r\n]|\Z)"
+_NEARLY_CLOSE = r"(?<=[\r\n])[ \t]*(?:-{3,}|[\u2010-\u2015]+|\.\.\.)[ \t]*(?=[\r\n]|\Z)"
+_BLANK = " \t\r\n"
+
+
+@frozen
+class Frontmatter:
+    """The two parts of an `.agent` file.
+
+    Args:
+        start: Offset of the frontmatter, behind the first line.
+        end: Offset of the line that closes it.
+        body: The instructions: blank lines around them dropped, line ends as LF, otherwise as written.
+        body_start: Offset of the body in the text; -1 when it is empty.
+    """
+
+    start: int
+    end: int
+    body: str
+    body_start: int
+
+
+def split(source: Source) -> Frontmatter | Diagnostic:
+    """Split the text of an `.agent` file.
+
+    Args:
+        source: The text, LF or CRLF or both.
+
+    Returns:
+        Where the frontmatter is, and the body; or why there is none.
+
+    Example:
+        >>> parts = split(Source("a.agent", "---\\nname: a\\n---\\n\\nHello.\\n---\\nMore.\\n"))
+        >>> parts.body
+        'Hello.\\n---\\nMore.'
+    """
+    text = source.text
+    fault = text_fault(source)
+    if fault is not None:
+        return fault
+    if text[:3] != "---" or text[3:4] not in ("\n", "\r"):
+        return _no_opening(source)
+    start = 5 if text[3:5] == "\r\n" else 4
+    close = _closing(text, start)
+    if close < 0:
+        return _no_close(source, start)
+    body, body_start = _body(text, close + 3)
+    return Frontmatter(start, close, body, body_start)
+
+
+def _closing(text: str, start: int) -> int:
+    """Offset of the first line from `start` on that is exactly ---, -1 when there is none."""
+    at = text.find("---", start)
+    while at >= 0:
+        if text[at - 1] in "\r\n" and text[at + 3 : at + 4] in ("", "\r", "\n"):
+            return at
+        at = text.find("---", at + 1)
+    return -1
+
+
+def _body(text: str, begin: int) -> tuple[str, int]:
+    """The body behind `begin` without blank lines around it, and where it starts."""
+    first = len(text) - len(text[begin:].lstrip(_BLANK))
+    if first == len(text):
+        return "", -1
+    start = max(text.rfind("\n", begin, first), text.rfind("\r", begin, first)) + 1
+    last = len(text.rstrip(_BLANK))
+    ends = [at for at in (text.find("\r", last), text.find("\n", last)) if at >= 0]
+    body = text[start : min(ends, default=len(text))]
+    return (body.replace("\r\n", "\n").replace("\r", "\n") if "\r" in body else body), start
+
+
+def _no_opening(source: Source) -> Diagnostic:
+    text = source.text
+    at = len(text) - len(text.lstrip(_BLANK))
+    at = max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
+    nearly = re.compile(_NEARLY).match(text, at)
+    hint = "the first line must be exactly ---"
+    if not text.strip():
+        return diagnostic("LD107", "the file is empty", Place(source.file), hint)
+    if nearly is None:
+        message = "the file has no frontmatter: its first line is not ---"
+        return diagnostic("LD107", message, Place(source.file), "start it with ---, `name: ...` and another ---")
+    place = source.place(nearly.start(), nearly.end())
+    if nearly.group() == "---":
+        message = "there are blank lines in front of the frontmatter" if at else "the frontmatter has no line end"
+    elif nearly.group().strip(" \t\ufeff") == "---":
+        message = "the line that opens the frontmatter has blanks around its ---"
+    else:
+        message = f"the frontmatter is opened by `{nearly.group().strip()[:40]}`, not by ---"
+    return diagnostic("LD107", message, place, hint)
+
+
+def _no_close(source: Source, start: int) -> Diagnostic:
+    nearly = re.compile(_NEARLY_CLOSE).search(source.text, start - 1)
+    message = "the frontmatter is never closed"
+    if nearly is None:
+        return diagnostic("LD108", message, source.place(0, 3), "put a line that is exactly --- behind it")
+    line, _ = source.position(nearly.start())
+    return diagnostic(
+        "LD108",
+        f"{message}: line {line} is `{nearly.group()[:40]}`, not ---".replace("\t", "\\t"),
+        source.place(nearly.start(), nearly.end()),
+        "the line must be exactly ---, without blanks",
+    )

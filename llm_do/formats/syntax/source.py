@@ -1,0 +1,361 @@
+"""Text with places: reading a file, and the tree of nodes that YAML and JSON both become.
+
+A `Node` knows where it stands; plain data is had from it. What the data means is
+`llm_do.formats.validation.validator`'s business, and how text becomes nodes that of `llm_do.formats.syntax.yaml_nodes`
+and `llm_do.formats.syntax.json_nodes`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from llm_do._frozen import frozen
+from llm_do.diagnostics.codes import diagnostic
+from llm_do.diagnostics.diagnostic import Diagnostic, Place
+
+__all__ = [
+    "MAX_DEPTH",
+    "Loc",
+    "Node",
+    "NodeResult",
+    "Plain",
+    "ReadResult",
+    "Scalar",
+    "Source",
+    "Trap",
+    "decode",
+    "lines_of",
+    "read_text",
+    "show_loc",
+    "text_fault",
+]
+
+MAX_BYTES = 4 * 1024 * 1024
+"""Longest file that is read: far above any real one, small enough to answer at once."""
+
+MAX_DEPTH = 100
+"""Deepest nesting of lists and mappings."""
+
+_BREAK = re.compile(r"\r\n|\r|\n")
+_SURROGATE = "[\ud800-\udfff]"
+
+Loc: TypeAlias = "tuple[str | int, ...]"
+"""The way from the root to a value: keys and indexes."""
+
+Scalar: TypeAlias = "str | int | float | bool | Trap | None"
+
+Plain: TypeAlias = "Scalar | list[Plain] | dict[str, Plain]"
+"""Data without places. A `Trap` stands where YAML's versions disagree about a value."""
+
+
+@frozen
+class Trap:
+    """An unquoted YAML scalar that is text to one reader and something else to another, such as `no`.
+
+    Args:
+        text: The scalar as written.
+        meaning: What the other reader takes it for, such as "false".
+    """
+
+    text: str
+    meaning: str
+
+
+class Source:
+    """The text of one file, and the way from an offset in it to a line and a column.
+
+    Args:
+        file: How the file is named in diagnostics.
+        text: Its text, without a byte-order mark; line ends as they are.
+
+    Example:
+        >>> Source("a.txt", "one\\r\\ntwo").place(5, 8)
+        Place(file='a.txt', line=2, column=1, end_line=2, end_column=4)
+    """
+
+    __slots__ = ("_starts", "file", "text")
+
+    def __init__(self, file: str, text: str) -> None:
+        self.file = file
+        self.text = text
+        self._starts: list[int] | None = None
+
+    def _lines(self) -> list[int]:
+        if self._starts is None:
+            self._starts = [0, *(found.end() for found in _BREAK.finditer(self.text))]
+        return self._starts
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Line and column, both from 1, of a character offset."""
+        starts = self._lines()
+        line = bisect_right(starts, offset)
+        return line, offset - starts[line - 1] + 1
+
+    def line_start(self, line: int) -> int:
+        """Offset of the first character of a line, counted from 1."""
+        return self._lines()[line - 1]
+
+    def line(self, line: int) -> str:
+        """The text of a line, counted from 1, without its end."""
+        return _BREAK.split(self.text[self.line_start(line) :], maxsplit=1)[0]
+
+    def place(self, start: int, end: int | None = None) -> Place:
+        """The place of the characters from `start` up to `end`; of one point when `end` is None."""
+        line, column = self.position(start)
+        if end is None or end < start:
+            return Place(self.file, line, column)
+        end_line, end_column = self.position(end)
+        return Place(self.file, line, column, end_line, end_column)
+
+
+_NO_ENTRIES: dict[str, Node] = {}
+_NO_KEYS: dict[str, tuple[int, int]] = {}
+
+
+class Node:
+    """One value and where it stands. Not changed after it was built, and shared where a YAML alias repeats it.
+
+    A plain class, as thousands are built while linking and a frozen dataclass makes each three times as dear.
+
+    Args:
+        source: The text it stands in.
+        start: Offset of its first character.
+        end: Offset just behind its last.
+        kind: Mapping, sequence or scalar.
+        scalar: A scalar's value; None otherwise.
+        entries: A mapping's values.
+        keys: Where each key of a mapping stands, as a pair of offsets.
+        items: A sequence's values.
+        plain: Whether it is a YAML scalar written without quotes.
+
+    Example:
+        >>> from llm_do.formats.syntax.json_nodes import parse_json
+        >>> node = parse_json('{"entry": {"agent": "main"}}', "project.json").node
+        >>> node.at(("entry", "agent")).place.column
+        21
+        >>> node.key_place(("entry",)).column
+        2
+        >>> node.data()
+        {'entry': {'agent': 'main'}}
+    """
+
+    __slots__ = ("end", "entries", "items", "keys", "kind", "plain", "scalar", "source", "start")
+
+    def __init__(
+        self,
+        source: Source,
+        start: int,
+        end: int,
+        kind: Literal["mapping", "sequence", "scalar"],
+        scalar: Scalar = None,
+        plain: bool = False,
+        entries: dict[str, Node] = _NO_ENTRIES,
+        keys: dict[str, tuple[int, int]] = _NO_KEYS,
+        items: Sequence[Node] = (),
+    ) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.kind = kind
+        self.scalar = scalar
+        self.plain = plain
+        self.entries = entries
+        self.keys = keys
+        self.items = items
+
+    @property
+    def text(self) -> str:
+        """The value as written."""
+        return self.source.text[self.start : self.end]
+
+    @property
+    def place(self) -> Place:
+        """Where the value stands."""
+        return self.source.place(self.start, self.end)
+
+    def at(self, loc: Loc) -> Node | None:
+        """The node at a path below this one, None when there is none."""
+        node = self
+        for part in loc:
+            if isinstance(part, str):
+                found = node.entries.get(part)
+            else:
+                found = node.items[part] if 0 <= part < len(node.items) else None
+            if found is None:
+                return None
+            node = found
+        return node
+
+    def place_of(self, loc: Loc) -> Place:
+        """The place of the value at a path; of the nearest value around it when there is none."""
+        while True:
+            node = self.at(loc)
+            if node is not None:
+                return node.place
+            loc = loc[:-1]
+
+    def key_place(self, loc: Loc) -> Place:
+        """The place of the key that a path ends with; of the value when it ends with an index."""
+        if loc and isinstance(loc[-1], str):
+            parent = self.at(loc[:-1])
+            span = parent.keys.get(loc[-1]) if parent is not None else None
+            if span is not None:
+                return self.source.place(*span)
+        return self.place_of(loc)
+
+    def data(self) -> Plain:
+        """The value as plain data: new dicts and lists every time."""
+        if self.kind == "scalar":
+            return self.scalar
+        if self.kind == "mapping":
+            return {key: node.data() for key, node in self.entries.items()}
+        return [node.data() for node in self.items]
+
+    def walk(self, loc: Loc = ()) -> Iterator[tuple[Loc, Node]]:
+        """Every node from this one downwards, parents first, each with its path."""
+        yield loc, self
+        for key, node in self.entries.items():
+            yield from node.walk((*loc, key))
+        for index, node in enumerate(self.items):
+            yield from node.walk((*loc, index))
+
+
+@frozen
+class NodeResult:
+    """What became of a text: its tree, and what is wrong with it.
+
+    Args:
+        node: The root, None when the text can't be read as its format. Present beside diagnostics where reading
+            could go on, as after a duplicate key.
+        diagnostics: All that was found.
+        traps: Whether any scalar in the tree is a `Trap`.
+    """
+
+    node: Node | None
+    diagnostics: tuple[Diagnostic, ...] = ()
+    traps: bool = False
+
+
+@frozen
+class ReadResult:
+    """A file's text, or what is wrong with it.
+
+    Args:
+        text: The text without a byte-order mark, None when it can't be had.
+        diagnostics: Why not.
+    """
+
+    text: str | None
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+def read_text(path: Path, file: str | None = None) -> ReadResult:
+    """Read a file as UTF-8, whatever the locale says.
+
+    Args:
+        path: The file.
+        file: How diagnostics name it; None takes the path.
+
+    Returns:
+        The text (a byte-order mark removed, line ends as they are), or a diagnostic.
+    """
+    file = path.as_posix() if file is None else file
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            kind = "a folder" if os.path.isdir(path) else "not a regular file"
+            return ReadResult(None, (diagnostic("LD101", f"the file can't be read: it is {kind}", Place(file)),))
+        with path.open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        return ReadResult(None, (diagnostic("LD101", f"the file can't be read: {reason}", Place(file)),))
+    return decode(data, file)
+
+
+def decode(data: bytes, file: str) -> ReadResult:
+    """Decode a file's bytes as UTF-8.
+
+    Args:
+        data: The bytes.
+        file: How diagnostics name the file.
+
+    Returns:
+        The text without a byte-order mark, or a diagnostic at the first byte that isn't UTF-8.
+
+    Example:
+        >>> decode(b"caf\\xe9", "a.agent").diagnostics[0].message
+        'the file is not UTF-8: byte 0xe9 at offset 3'
+    """
+    if len(data) > MAX_BYTES:
+        return ReadResult(None, (_too_long(file),))
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8").removeprefix("\ufeff")
+        place = Source(file, before + "?").place(len(before), len(before) + 1)
+        message = f"the file is not UTF-8: byte 0x{data[error.start]:02x} at offset {error.start}"
+        hint = "save the file as UTF-8"
+        if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            hint = "it looks like UTF-16; save the file as UTF-8"
+        return ReadResult(None, (diagnostic("LD102", message, place, hint),))
+    return ReadResult(text.removeprefix("\ufeff"))
+
+
+def _too_long(file: str) -> Diagnostic:
+    return diagnostic("LD104", f"the file is longer than {MAX_BYTES // 1024 // 1024} MiB", Place(file))
+
+
+def text_fault(
+    source: Source, forbidden: re.Pattern[str] | None = None, start: int = 0, end: int | None = None
+) -> Diagnostic | None:
+    """Find what keeps a text from being read at all: its length, or a character.
+
+    Args:
+        source: The text.
+        forbidden: Matches the first character that its format doesn't allow; None refuses lone surrogates only,
+            which no UTF-8 file can hold.
+        start: Offset of the part that is looked at.
+        end: Offset just behind it, None for the text's end.
+
+    Returns:
+        A diagnostic at that character, or that the text is too long, or None.
+    """
+    if len(source.text) > MAX_BYTES:
+        return _too_long(source.file)
+    if forbidden is None and source.text.isascii():
+        return None
+    found = (forbidden or re.compile(_SURROGATE)).search(source.text, start, len(source.text) if end is None else end)
+    if found is None:
+        return None
+    place = source.place(found.start(), found.end())
+    message = f"the character U+{ord(found.group()):04X} is not allowed here"
+    return diagnostic("LD103", message, place, "remove it, or write it as an escape in a quoted string")
+
+
+def lines_of(text: str) -> list[str]:
+    """Split text at LF, CRLF and CR, and at nothing else.
+
+    Example:
+        >>> lines_of("a\\r\\nb\\x0bc\\n")
+        ['a', 'b\\x0bc', '']
+    """
+    return _BREAK.split(text)
+
+
+def show_loc(loc: Sequence[str | int]) -> str:
+    """Write a path as people do.
+
+    Example:
+        >>> show_loc(("toolsets", 0, "docs", "root"))
+        'toolsets[0].docs.root'
+    """
+    shown = ""
+    for part in loc:
+        shown += f"[{part}]" if isinstance(part, int) else (f".{part}" if shown else part)
+    return shown

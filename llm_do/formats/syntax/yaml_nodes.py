@@ -1,0 +1,381 @@
+"""YAML to nodes, strictly: no duplicate keys, no tags, no merges, bounded aliases, and none of YAML 1.1's surprises.
+
+A scalar without quotes means what JSON would make of it; where YAML's versions disagree it becomes a `Trap`, so that
+the schema can say what to write instead.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import yaml
+
+try:
+    from yaml import CSafeLoader as _Loader
+except ImportError:  # PyYAML without libyaml: slower, the same events
+    from yaml import SafeLoader as _Loader
+
+from llm_do.diagnostics.codes import diagnostic
+from llm_do.diagnostics.diagnostic import Diagnostic
+from llm_do.formats.syntax.source import MAX_DEPTH, Node, NodeResult, Scalar, Source, Trap, text_fault
+
+__all__ = ["parse_yaml", "plain_scalar"]
+
+MAX_NODES = 50_000
+"""Most values of one document, with every alias counted as all that it stands for."""
+
+MAX_ALIASES = 100
+
+# Patterns that most files never need stay text: compiling them would cost every start more than all of its parsing.
+_FORBIDDEN_ASCII = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_FORBIDDEN = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufeff\ufffe\uffff]"
+_WORDS: dict[str, Scalar] = {
+    "": None,
+    "~": None,
+    "null": None,
+    "true": True,
+    "false": False,
+    **{word: Trap(word, "null") for word in ("Null", "NULL")},
+    **{word: Trap(word, "true") for word in ("True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON")},
+    **{word: Trap(word, "false") for word in ("False", "FALSE", "no", "No", "NO", "off", "Off", "OFF")},
+    **{word: Trap(word, "not a number") for word in (".nan", ".NaN", ".NAN")},
+    **{sign + word: Trap(sign + word, "infinity") for sign in ("", "+", "-") for word in (".inf", ".Inf", ".INF")},
+}
+_INTEGER = r"[-+]?(?:0|[1-9][0-9]*)"
+_FLOAT = r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
+_TRAPS: tuple[tuple[str, str], ...] = (
+    (r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt \t].*)?", "a date"),
+    (r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?", "a number to the base of 60"),
+    (r"[-+]?0x[0-9a-fA-F_]+", "a hexadecimal number"),
+    (r"[-+]?0b[01_]+", "a binary number"),
+    (r"[-+]?0o?[0-7_]+", "an octal number"),
+    (r"[-+]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)(?:[eE][-+]?[0-9]+)?", "a number"),
+)
+_PROPERTIES = r"(?:[&!][^\s]*\s+)+"
+_ENTRY = r"\s*(?:- +)?(?P<key>[^\s:#'\"\[\]{}][^:#'\"\[\]{}]*):[ \t]+(?P<value>\S.*)"
+
+
+def plain_scalar(text: str) -> Scalar:
+    """Say what a YAML scalar written without quotes means.
+
+    Args:
+        text: The scalar.
+
+    Returns:
+        Its value; text for what looks like nothing else; a `Trap` where YAML's versions disagree.
+
+    Raises:
+        ValueError: A number too large to be held.
+
+    Example:
+        >>> plain_scalar("true"), plain_scalar("1.5"), plain_scalar("gpt-5")
+        (True, 1.5, 'gpt-5')
+        >>> plain_scalar("no")
+        Trap(text='no', meaning='false')
+    """
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] not in "0123456789+-.":
+        return text
+    if re.fullmatch(_INTEGER, text):
+        return int(text)
+    if re.fullmatch(_FLOAT, text):
+        value = float(text)
+        if value in (float("inf"), float("-inf")):
+            raise ValueError(text)
+        return value
+    for pattern, meaning in _TRAPS:
+        if re.fullmatch(pattern, text):
+            return Trap(text, meaning)
+    return text
+
+
+def parse_yaml(source: Source, start: int = 0, end: int | None = None) -> NodeResult:
+    """Read one YAML document.
+
+    Args:
+        source: The text of the file.
+        start: Offset of the document in it.
+        end: Offset just behind it, None for the file's end.
+
+    Returns:
+        The tree, and all that is wrong; an empty document is an empty mapping.
+
+    Example:
+        >>> result = parse_yaml(Source("a.agent", "name: no\\nname: yes\\n"))
+        >>> [(item.code, item.line, item.column) for item in result.diagnostics]
+        [('LD110', 2, 1)]
+    """
+    text = source.text[start:end]
+    forbidden = _FORBIDDEN_ASCII if text.isascii() else re.compile(_FORBIDDEN)
+    fault = text_fault(source, forbidden, start, end)
+    if fault is not None:
+        return NodeResult(None, (fault,))
+    composer = _Composer(source, text, start)
+    try:
+        node = composer.document()
+    except _Stop as stop:
+        node = None
+        composer.diagnostics.append(stop.diagnostic)
+    except yaml.YAMLError as error:
+        node = None
+        composer.diagnostics.append(_syntax(error, source, start))
+    except (ValueError, OverflowError) as error:  # an escape that names no character, in PyYAML's own scanner
+        node = None
+        composer.diagnostics.append(diagnostic("LD106", f"the YAML can't be read: {error}", source.place(start)))
+    return NodeResult(node, tuple(composer.diagnostics), composer.traps)
+
+
+class _Stop(Exception):  # noqa: N818 (not an error: the way out of a document that can't be read on)
+    def __init__(self, found: Diagnostic) -> None:
+        super().__init__(found.message)
+        self.diagnostic = found
+
+
+_ALIAS: type[object] = yaml.AliasEvent
+_SCALAR: type[object] = yaml.ScalarEvent
+_MAPPING_START: type[object] = yaml.MappingStartEvent
+_MAPPING_END: type[object] = yaml.MappingEndEvent
+_SEQUENCE_END: type[object] = yaml.SequenceEndEvent
+_STREAM_END: type[object] = yaml.StreamEndEvent
+
+
+class _Mark(Protocol):
+    index: int
+
+
+class _Event(Protocol):
+    """What PyYAML, which has no types for it, gives for each part of a document."""
+
+    start_mark: _Mark
+    end_mark: _Mark
+    anchor: str | None
+    tag: str | None
+    value: str
+    style: str | None
+
+
+class _Composer:
+    """Builds nodes from the parser's events, one document."""
+
+    def __init__(self, source: Source, text: str, base: int) -> None:
+        self.source = source
+        self.base = base
+        loader: Any = _Loader(text)
+        self.next: Callable[[], _Event] = loader.get_event
+        self.diagnostics: list[Diagnostic] = []
+        self.anchors: dict[str, tuple[Node, int] | None] = {}
+        self.count = 0
+        self.aliases = 0
+        self.traps = False
+
+    def document(self) -> Node:
+        self.next()  # the stream's start
+        event = self.next()
+        if type(event) is _STREAM_END:
+            return Node(self.source, self.base, self.base, "mapping")
+        node = self.node(self.next(), 0)
+        self.next()  # the document's end
+        event = self.next()
+        if type(event) is not _STREAM_END:
+            self.report("LD106", "a second YAML document starts here", event, "keep one document")
+        return node
+
+    def report(self, code: str, message: str, event: _Event, hint: str | None = None) -> None:
+        place = self.source.place(self.base + event.start_mark.index, self.base + event.end_mark.index)
+        self.diagnostics.append(diagnostic(code, message, place, hint))
+
+    def stop(self, code: str, message: str, event: _Event) -> _Stop:
+        place = self.source.place(self.base + event.start_mark.index, self.base + event.end_mark.index)
+        return _Stop(diagnostic(code, message, place))
+
+    def node(self, event: _Event, depth: int) -> Node:
+        kind = type(event)
+        if kind is _ALIAS:
+            return self.alias(event, depth)
+        before = self.count
+        self.count += 1
+        if self.count > MAX_NODES:
+            raise self.stop("LD104", f"the document has more than {MAX_NODES:,} values", event)
+        if depth >= MAX_DEPTH and kind is not _SCALAR:
+            raise self.stop("LD104", f"lists and mappings nest deeper than {MAX_DEPTH}", event)
+        start = event.start_mark.index
+        if event.anchor is not None or event.tag is not None:
+            start = self.properties(event)
+        if kind is _SCALAR:
+            node = self.scalar(event, start)
+        elif kind is _MAPPING_START:
+            node = self.mapping(start, depth)
+        else:
+            node = self.sequence(start, depth)
+        if event.anchor is not None:
+            self.anchors[event.anchor] = node, self.count - before
+        return node
+
+    def properties(self, event: _Event) -> int:
+        """Note an anchor, refuse a tag; where the value behind them starts."""
+        start: int = event.start_mark.index
+        if event.tag is not None:
+            shown = _short(event.tag.replace("tag:yaml.org,2002:", "!!"))
+            self.report("LD111", f"the YAML tag `{shown}` is not part of the format", event, "leave it out")
+        if event.anchor is not None:
+            self.anchors[event.anchor] = None
+        if not event.start_mark.index < event.end_mark.index:
+            return start
+        found = re.match(_PROPERTIES, self.source.text[self.base + start : self.base + event.end_mark.index])
+        return start + found.end() if found is not None else start
+
+    def scalar(self, event: _Event, start: int) -> Node:
+        value: Scalar = event.value
+        plain = not event.style
+        end = event.end_mark.index
+        if plain:
+            try:
+                value = plain_scalar(event.value)
+            except ValueError:
+                self.report("LD116", "the number is too large to be held", event)
+            if type(value) is Trap:
+                self.traps = True
+        elif event.style == '"' and any("\ud800" <= char <= "\udfff" for char in event.value):
+            self.report("LD103", "a lone surrogate is not a character", event)
+            value = ""
+        return Node(self.source, self.base + start, self.base + end, "scalar", value, plain)
+
+    def sequence(self, start: int, depth: int) -> Node:
+        items: list[Node] = []
+        event = self.next()
+        while type(event) is not _SEQUENCE_END:
+            items.append(self.node(event, depth + 1))
+            event = self.next()
+        end = self.base + event.end_mark.index
+        if event.end_mark.index == event.start_mark.index and items:  # written as a block: it ends with its last item
+            end = items[-1].end
+        return Node(self.source, self.base + start, end, "sequence", items=items)
+
+    def mapping(self, start: int, depth: int) -> Node:
+        entries: dict[str, Node] = {}
+        keys: dict[str, tuple[int, int]] = {}
+        node: Node | None = None
+        event = self.next()
+        while type(event) is not _MAPPING_END:
+            key = self.key(event, depth)
+            node = self.node(self.next(), depth + 1)
+            if key is not None:
+                if key in keys:
+                    self.duplicate(key, keys[key], event)
+                else:
+                    entries[key] = node
+                    keys[key] = self.base + event.start_mark.index, self.base + event.end_mark.index
+            event = self.next()
+        end = self.base + event.end_mark.index
+        if event.end_mark.index == event.start_mark.index and node is not None:
+            end = node.end
+        return Node(self.source, self.base + start, end, "mapping", entries=entries, keys=keys)
+
+    def key(self, event: _Event, depth: int) -> str | None:
+        """A key's text, None for one that can't be a key."""
+        if type(event) is not _SCALAR:
+            self.report("LD114", "a key must be text", event)
+            if type(event) is not _ALIAS:
+                self.node(event, depth + 1)
+            return None
+        if event.anchor is not None or event.tag is not None:
+            self.properties(event)
+            self.anchors.pop(event.anchor or "", None)
+        text: str = event.value
+        if event.style:
+            if any("\ud800" <= char <= "\udfff" for char in text):
+                self.report("LD103", "a lone surrogate is not a character", event)
+                return None
+            return text
+        if text == "<<":
+            self.report(
+                "LD112", "the merge key `<<` is not part of the format", event, "write out the keys it would bring"
+            )
+            return None
+        try:
+            value = plain_scalar(text)
+        except ValueError:
+            value = 0
+        if not isinstance(value, str):
+            meaning = value.meaning if isinstance(value, Trap) else _meaning(value)
+            self.report("LD114", f"YAML takes the key `{_short(text)}` for {meaning}", event, f'quote it: "{text}"')
+        return text
+
+    def duplicate(self, key: str, first: tuple[int, int], event: _Event) -> None:
+        place = self.source.place(*first)
+        message = f"the key `{_short(key)}` is there already, at line {place.line}, column {place.column}"
+        self.report("LD110", message, event, "keep one of the two")
+
+    def alias(self, event: _Event, depth: int) -> Node:
+        name = event.anchor or ""
+        if name not in self.anchors:
+            raise self.stop("LD113", f"nothing before it has the anchor `&{_short(name)}`", event)
+        found = self.anchors[name]
+        if found is None:
+            raise self.stop("LD113", f"the alias `*{_short(name)}` stands inside of what it refers to", event)
+        node, size = found
+        self.count += size
+        self.aliases += 1
+        if self.aliases > MAX_ALIASES:
+            raise self.stop("LD113", f"there are more than {MAX_ALIASES} aliases", event)
+        if self.count > MAX_NODES:
+            raise self.stop("LD113", f"aliases multiply to more than {MAX_NODES:,} values", event)
+        if depth + _height(node) > MAX_DEPTH:
+            raise self.stop("LD113", f"aliases nest deeper than {MAX_DEPTH}", event)
+        return node
+
+
+def _height(root: Node) -> int:
+    """How deep a tree is; shared parts are looked at once for each depth at most."""
+    height = -1
+    level = {id(root): root}
+    while level:
+        height += 1
+        below = [child for node in level.values() for child in (*node.entries.values(), *node.items)]
+        level = {id(node): node for node in below}
+    return height
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _meaning(value: Scalar) -> str:
+    if value is None:
+        return "nothing (null)"
+    return f"the truth value {str(value).lower()}" if isinstance(value, bool) else "a number"
+
+
+def _syntax(error: yaml.YAMLError, source: Source, base: int) -> Diagnostic:
+    """Turn the parser's complaint into a diagnostic."""
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    problem = getattr(error, "problem", None) or "it can't be read"
+    context = getattr(error, "context", None)
+    offset = base + (mark.index if mark is not None else 0)
+    message = f"not YAML: {problem}" + (f" {context}" if context else "")
+    line, _ = source.position(offset)
+    place = source.place(offset)
+    return diagnostic("LD106", message, place, _syntax_hint(problem, source, offset, line))
+
+
+def _syntax_hint(problem: str, source: Source, offset: int, line: int) -> str | None:
+    start = source.line_start(line)
+    text = source.line(line)
+    if source.text[offset : offset + 1] == "\t":
+        return "indent with spaces, not with tabs"
+    found = re.match(_ENTRY, text)
+    if "mapping values" in problem or "cannot start any token" in problem or "expected" in problem:
+        if found is not None and offset > start + found.start("value") - 1 and found["value"][0] not in "|>'\"[{&*!":
+            return f"quote the value: {found['key'].strip()}: {json.dumps(found['value'].rstrip(), ensure_ascii=False)}"
+        before = source.text[start:offset]
+        if "expected key" in problem and before and not before.strip():
+            return "the line is indented less than the one above it: begin it in the same column"
+        if "mapping values" in problem and re.fullmatch(r" +[\w-]+", before):
+            return "the line is indented more than the key above it: begin it in the same column"
+        if "mapping values" in problem:
+            return "a value that holds `: ` has to be quoted"
+    return None

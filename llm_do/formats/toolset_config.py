@@ -1,0 +1,151 @@
+"""What the manifest's `toolsets` configures, and how an agent's `toolsets` lists them.
+
+What the options do is the toolsets' business; here is only their shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import ConfigDict, Discriminator, Field, Tag
+
+from llm_do.formats.validation.fields import Glob, Opt, Path, Strict, Text, text_or_object
+
+__all__ = [
+    "CONFIG_MODELS",
+    "FilesystemConfig",
+    "McpConfig",
+    "ShellConfig",
+    "ToolsetConfig",
+    "ToolsetList",
+    "ToolsetUse",
+    "server_faults",
+]
+
+_PREFIX = r"^[A-Za-z0-9_-]{0,63}$"
+
+
+class FilesystemConfig(Strict):
+    """Files below one folder."""
+
+    type: Literal["filesystem"] = Field(description="Files below one folder.")
+    root: Path = Field(default=".", description="The folder, relative to the manifest.")
+    read_only: bool = Field(default=False, description="Offer only tools that read.")
+    ignore: list[Glob] = Field(
+        default_factory=list[Glob], description="Globs of paths that are not listed or searched."
+    )
+    allow_protected: list[Glob] = Field(
+        default_factory=list[Glob],
+        description="Globs of paths that would be blocked (.git, .env, keys) and shall not be.",
+    )
+
+
+class ShellConfig(Strict):
+    """Commands, run without a shell."""
+
+    type: Literal["shell"] = Field(description="Commands, run without a shell.")
+    allow: list[Text] = Field(default_factory=list[Text], description="Commands that run unasked, such as `git log *`.")
+    cwd: Path = Field(default=".", description="Where commands run, relative to the manifest.")
+    env: list[Text] = Field(default_factory=list[Text], description="Environment variables that commands may see.")
+
+
+class McpConfig(Strict):
+    """An MCP server: a command or a URL."""
+
+    type: Literal["mcp"] = Field(description="An MCP server.")
+    command: Opt[Annotated[list[Text], Field(min_length=1)]] = Field(
+        default=None, description="The program and its arguments, for a server on this machine."
+    )
+    url: Opt[Text] = Field(default=None, description="The address of a server that speaks streamable HTTP.")
+    env: dict[str, str] = Field(
+        default_factory=dict[str, str], description="Environment of the program; ${NAME} is filled in from ours."
+    )
+    headers: dict[str, str] = Field(
+        default_factory=dict[str, str], description="HTTP headers; ${NAME} is filled in from the environment."
+    )
+    include: list[Text] = Field(
+        default_factory=list[Text], description="Globs of the tools to offer; empty offers all."
+    )
+    exclude: list[Text] = Field(default_factory=list[Text], description="Globs of the tools to leave out.")
+    prefix: Opt[Annotated[str, Field(pattern=_PREFIX)]] = Field(
+        default=None, description="Put before tool names; the server's name by default, empty for none."
+    )
+    timeout: float = Field(default=20, gt=0, allow_inf_nan=False, description="Seconds to wait for the server.")
+    required: bool = Field(default=True, description="Whether a run ends when the server doesn't start.")
+    scope: Literal["session", "call"] = Field(
+        default="session", description="Whether a server runs as long as the session, or as one call of an agent."
+    )
+
+
+def server_faults(options: Mapping[str, object]) -> dict[str, str]:
+    """Options of an MCP server that mean nothing beside the others: name to what is wrong with it.
+
+    Args:
+        options: Its options; what is empty counts as not given.
+
+    Example:
+        >>> server_faults({"url": "https://example.org/mcp", "env": {"TOKEN": "x"}})
+        {'env': 'does nothing beside `url`: it is the environment of a program that `command` starts'}
+        >>> server_faults({"command": ["server"], "env": {"TOKEN": "x"}})
+        {}
+    """
+    command, url = bool(options.get("command")), bool(options.get("url"))
+    if command and url:
+        return {"url": "excludes `command`: a server has one of them"}
+    faults: dict[str, str] = {}
+    if url and options.get("env"):
+        faults["env"] = "does nothing beside `url`: it is the environment of a program that `command` starts"
+    if command and options.get("headers"):
+        faults["headers"] = "does nothing beside `command`: it is sent to a server that has a `url`"
+    return faults
+
+
+CONFIG_MODELS: Mapping[str, type[Strict]] = {"filesystem": FilesystemConfig, "shell": ShellConfig, "mcp": McpConfig}
+"""The `type` of a configured toolset to its model."""
+
+ToolsetConfig: TypeAlias = Annotated[FilesystemConfig | ShellConfig | McpConfig, Discriminator("type")]
+
+
+class ToolsetUse(Strict):
+    """How an agent uses a toolset: a prefix, a choice of its tools, and options of the toolset's own."""
+
+    model_config = ConfigDict(extra="allow")
+
+    prefix: Opt[Annotated[str, Field(pattern=_PREFIX)]] = Field(
+        default=None, description="Put before each tool's name with an underscore."
+    )
+    include: list[Text] = Field(
+        default_factory=list[Text], description="Globs of the tools to offer; empty offers all."
+    )
+    exclude: list[Text] = Field(default_factory=list[Text], description="Globs of the tools to leave out.")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What was given besides."""
+        return dict(self.model_extra or {})
+
+
+_Item: TypeAlias = Annotated[
+    Annotated[Text, Tag("<text>")]
+    | Annotated[dict[Text, ToolsetUse], Field(min_length=1, max_length=1), Tag("<object>")],
+    Discriminator(
+        text_or_object,
+        custom_error_type="text_or_object",
+        custom_error_message="must be a name, or one name with its options",
+    ),
+]
+
+
+def _list_or_object(value: object) -> str | None:
+    return "<list>" if isinstance(value, list) else "<object>" if isinstance(value, dict) else None
+
+
+ToolsetList: TypeAlias = Annotated[
+    Annotated[list[_Item], Tag("<list>")] | Annotated[dict[Text, ToolsetUse], Tag("<object>")],
+    Discriminator(
+        _list_or_object,
+        custom_error_type="list_or_object",
+        custom_error_message="must be a list of names, or an object of names with options",
+    ),
+]

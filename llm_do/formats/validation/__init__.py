@@ -1,0 +1,1 @@
+"""From nodes to values: strict models, and what pydantic found, explained."""

@@ -1,0 +1,111 @@
+"""Checking the JSON Schema that an agent's `output` holds, at its places in the file.
+
+jsonschema is imported when there is a schema to check, and not before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import unquote
+
+from llm_do.diagnostics.codes import diagnostic
+from llm_do.diagnostics.diagnostic import Diagnostic
+from llm_do.formats.syntax.source import Loc, Node, Trap, show_loc
+
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
+
+__all__ = ["check_output"]
+
+_MOST = 20
+
+
+def check_output(root: Node, loc: Loc) -> list[Diagnostic]:
+    """Check a JSON Schema against its metaschema, and its references.
+
+    Args:
+        root: The tree.
+        loc: Path of the schema in it.
+
+    Returns:
+        A diagnostic at the place of each fault.
+
+    Example:
+        >>> from llm_do.formats.syntax.json_nodes import parse_json
+        >>> node = parse_json('{"output": {"type": "objekt"}}', "a.json").node
+        >>> check_output(node, ("output",))[0].column
+        21
+    """
+    node = root.at(loc)
+    if node is None or node.kind != "mapping":
+        return []
+    if any(isinstance(below.scalar, Trap) for _, below in node.walk()):
+        return []  # said already, and what it means isn't known
+    schema = cast("dict[str, object]", node.data())
+    found = [*_against_metaschema(node, schema, loc), *_references(node, schema, loc)]
+    return found[:_MOST]
+
+
+def _against_metaschema(node: Node, schema: dict[str, object], loc: Loc) -> Iterable[Diagnostic]:
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import validator_for
+
+    named = schema.get("$schema")
+    cls: Any = validator_for(schema, default=Draft202012Validator) if isinstance(named, str) else Draft202012Validator
+    checker = cls(cls.META_SCHEMA, format_checker=cls.FORMAT_CHECKER)
+    errors = cast("Iterable[ValidationError]", checker.iter_errors(schema))
+    for error in _leaves(errors):
+        path = tuple(error.absolute_path)
+        message = f"`{show_loc((*loc, *path))}` is not valid in a JSON Schema: {_reason(error)}"
+        yield diagnostic("LD130", message, node.place_of(path))
+
+
+def _leaves(errors: Iterable[ValidationError]) -> list[ValidationError]:
+    """One error for each place: the first that is said of it."""
+    first: dict[tuple[str | int, ...], ValidationError] = {}
+    for error in errors:
+        first.setdefault(tuple(error.absolute_path), error)
+    return list(first.values())
+
+
+def _reason(error: ValidationError) -> str:
+    if error.validator == "anyOf" and error.context:
+        names = next((item for item in error.context if item.validator == "enum"), None)
+        if names is not None:
+            return f"it must be one of {', '.join(map(str, cast('list[object]', names.validator_value)))}"
+    text = error.message.splitlines()[0]
+    return text if len(text) <= 160 else text[:157] + "..."
+
+
+def _references(node: Node, schema: dict[str, object], loc: Loc) -> Iterable[Diagnostic]:
+    anchors = {below.scalar for path, below in node.walk() if path and path[-1] in ("$anchor", "$dynamicAnchor")}
+    for path, below in node.walk():
+        reference = below.scalar
+        if not path or path[-1] not in ("$ref", "$dynamicRef") or not isinstance(reference, str) or _is_data(path):
+            continue
+        if not reference.startswith("#"):
+            message = f"`{show_loc((*loc, *path))}` refers to something outside of the schema"
+            yield diagnostic("LD130", message, below.place, "move it into `$defs`, and refer to `#/$defs/NAME`")
+        elif reference[1:] not in anchors and not _pointer(schema, reference[1:]):
+            message = f"`{show_loc((*loc, *path))}` refers to `{reference[:60]}`, which isn't there"
+            yield diagnostic("LD130", message, below.place)
+
+
+def _is_data(path: Loc) -> bool:
+    """Whether a path leads into values, or is a property that happens to be called `$ref`."""
+    names = path[:-1]
+    return any(name in ("const", "default", "enum", "examples") for name in names) or names[-1:] == ("properties",)
+
+
+def _pointer(schema: object, pointer: str) -> bool:
+    here = schema
+    for part in unquote(pointer).split("/")[1:]:
+        name = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(here, Mapping) and name in here:
+            here = cast("Mapping[str, object]", here)[name]
+        elif isinstance(here, list) and name.isdigit() and int(name) < len(cast("list[object]", here)):
+            here = cast("list[object]", here)[int(name)]
+        else:
+            return False
+    return pointer == "" or pointer.startswith("/")

@@ -1,0 +1,200 @@
+"""Strict validation of a node tree: pydantic models in, a value and diagnostics in plain words out.
+
+The models themselves are in `llm_do.formats.manifest`, `llm_do.formats.agent_file` and their parts; the words for
+single faults in `llm_do.formats.validation.explanations`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Generic, TypeVar, cast
+
+from pydantic import BaseModel, ValidationError
+
+from llm_do._frozen import frozen
+from llm_do.diagnostics.codes import diagnostic
+from llm_do.diagnostics.diagnostic import Diagnostic
+from llm_do.formats.syntax.source import Loc, Node, NodeResult, Trap, show_loc
+from llm_do.formats.validation.explanations import Fault, describe, free_trap, unknown_key
+from llm_do.text.words import close_to
+
+__all__ = ["Parsed", "exclude", "misspelled", "parsed", "validate"]
+
+T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
+
+_ATTEMPTS = 8
+
+
+@frozen
+class Parsed(Generic[T]):
+    """What became of one file.
+
+    Args:
+        value: What it declares, None when nothing can be made of it. Where single parts are at fault it is there
+            without them, so that the rest can be checked too; so look at `ok`, not only at this.
+        node: The tree of the manifest or of the frontmatter, for places of what `value` refers to.
+        diagnostics: All that is wrong with it, sorted by place.
+        body: An agent's instructions, line ends as LF.
+        body_start: Offset of the body in the file's text, -1 when there is none.
+    """
+
+    value: T | None
+    node: Node | None
+    diagnostics: tuple[Diagnostic, ...] = ()
+    body: str = ""
+    body_start: int = -1
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is a value and nothing is wrong with it."""
+        return self.value is not None and not any(item.severity == "error" for item in self.diagnostics)
+
+
+def validate(
+    model: type[M], result: NodeResult, salvage: Mapping[str, object] | None = None
+) -> tuple[M | None, list[Diagnostic]]:
+    """Validate a tree, and save what can be saved of a faulty one.
+
+    Args:
+        model: What the tree has to fit.
+        result: The tree, and what was said of it while reading.
+        salvage: Values for required keys at the root that are missing or wrong, so that the rest can be had.
+
+    Returns:
+        The value, None when the root itself is at fault, and the diagnostics, those of reading included.
+    """
+    node = result.node
+    found = list(result.diagnostics)
+    if node is None:
+        return None, found
+    data = node.data()
+    if not result.traps:
+        try:
+            return model.model_validate(data), found
+        except ValidationError as error:
+            first = error
+    else:
+        first = None
+    faults = _faults(model, node, data, first)
+    taken = {(item.line, item.column) for item in found}
+    found += [item for fault in faults if ((item := fault.diagnostic).line, item.column) not in taken]
+    if node.kind != "mapping":
+        return None, found
+    return _salvage(model, cast("dict[str, object]", data), faults, salvage or {}), found
+
+
+def _faults(model: type[M], node: Node, data: object, error: ValidationError | None) -> list[Fault]:
+    if error is None:
+        try:
+            model.model_validate(data)
+        except ValidationError as caught:
+            error = caught
+    faults = describe(model, node, error) if error is not None else []
+    known = {fault.loc for fault in faults if fault.diagnostic.code != "LD121"}
+    for loc, part in node.walk():
+        if isinstance(part.scalar, Trap) and not any(loc[:depth] in known for depth in range(len(loc) + 1)):
+            faults.append(free_trap(loc, part, part.scalar))
+    return faults
+
+
+def _salvage(
+    model: type[M], data: dict[str, object], faults: Sequence[Fault], defaults: Mapping[str, object]
+) -> M | None:
+    """Take out what is at fault until the rest is valid; nothing of this is reported, as it only follows."""
+    _prune(data, (fault.loc for fault in faults))
+    for key, value in defaults.items():
+        data.setdefault(key, value)
+    for _ in range(_ATTEMPTS):
+        try:
+            return model.model_validate(data)
+        except ValidationError as error:
+            locs = {fault["loc"][:-1] if fault["type"] == "missing" else fault["loc"] for fault in error.errors()}
+        if () in locs:
+            return None
+        _prune(data, locs)
+    return None
+
+
+def _prune(data: object, locs: Iterable[Sequence[str | int]]) -> None:
+    """Remove the values at some paths, each once: what is inside before what is around it, the last of a list first."""
+    paths = {_path(data, loc) for loc in locs} - {()}
+    for *above, last in sorted(paths, key=lambda path: (len(path), [_index(part) for part in path]), reverse=True):
+        holder: Any = data
+        for part in above:
+            holder = holder[part]
+        del holder[last]
+
+
+def _path(data: object, loc: Sequence[str | int]) -> Loc:
+    """The path that leads to a value; parts that only name a choice of a union are left out."""
+    path: list[str | int] = []
+    here: Any = data
+    for part in loc:
+        if _has(here, part):
+            path.append(part)
+            here = here[part]
+    return tuple(path)
+
+
+def _has(holder: object, part: str | int) -> bool:
+    if isinstance(holder, dict):
+        return part in cast("dict[str | int, object]", holder)
+    return isinstance(holder, list) and part in range(len(cast("list[object]", holder)))
+
+
+def _index(part: str | int) -> int:
+    return part if isinstance(part, int) else -1
+
+
+def misspelled(root: Node, loc: Loc, known: Sequence[str]) -> list[Diagnostic]:
+    """Report keys of an open mapping that are almost one of its known keys.
+
+    Args:
+        root: The tree.
+        loc: Path of the mapping; nothing need be there.
+        known: The keys that have a meaning.
+
+    Returns:
+        A diagnostic for each such key.
+    """
+    holder = root.at(loc)
+    if holder is None:
+        return []
+    others = [key for key in known if key not in holder.entries]
+    return [
+        unknown_key(root, (*loc, key), others)
+        for key in holder.entries
+        if key not in known and close_to(key, others, cutoff=0.8)
+    ]
+
+
+def exclude(node: Node, first: str, second: str, hint: str, loc: Loc = ()) -> list[Diagnostic]:
+    """Say that two keys exclude each other, at the one that stands later.
+
+    Args:
+        node: The root.
+        first: One key.
+        second: The other.
+        hint: What to do about it.
+        loc: The mapping both are keys of.
+
+    Returns:
+        One diagnostic, or none.
+    """
+    holder = node.at(loc)
+    if holder is None or first not in holder.entries or second not in holder.entries:
+        return []
+    later = max(first, second, key=lambda key: holder.keys[key])
+    earlier = second if later == first else first
+    message = f"`{show_loc((*loc, later))}` excludes `{earlier}`, and both are given"
+    return [diagnostic("LD128", message, holder.key_place((later,)), hint)]
+
+
+def parsed(
+    value: T | None, node: Node | None, found: Iterable[Diagnostic], body: str = "", start: int = -1
+) -> Parsed[T]:
+    """Put a result together, its diagnostics sorted by place and each said once."""
+    unique = dict.fromkeys(found)
+    ordered = sorted(unique, key=lambda item: (item.place.line, item.place.column, item.code, item.message))
+    return Parsed(value, node, tuple(ordered), body, start)

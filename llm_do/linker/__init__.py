@@ -1,0 +1,1 @@
+"""From files to a `Project`, or everything that is wrong with them."""

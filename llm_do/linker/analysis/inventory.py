@@ -1,0 +1,317 @@
+"""Which tools an agent's model would see, as far as that is known without running anything.
+
+What is wrong with them is `llm_do.linker.checks.tool_checks`' business. Factories, MCP servers and toolsets with code
+of their own show their tools at run time only; an inventory says which those are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, cast
+
+from llm_do._frozen import frozen
+from llm_do.linker.python.exports import shown_name
+from llm_do.linker.python.python_files import run_user_code
+from llm_do.policy.values import Effect, ToolKind
+from llm_do.project.agent_spec import AgentSpec, ToolsetRef
+from llm_do.project.builtin_toolsets import BuiltinToolset, builtin, tools_known
+from llm_do.project.flow_spec import FlowSpec
+from llm_do.project.inputs import PromptInput
+from llm_do.project.registry import Registered
+from llm_do.project.tool_schemas import MadeTool, approval_said, kept, make_schema, properties_of, static_approval
+from llm_do.project.toolset_wrappers import ShownTool, shown_tools
+from llm_do.tools import approval_fault
+
+if TYPE_CHECKING:
+    from pydantic_ai import Tool as PydanticTool
+
+__all__ = ["AgentTools", "Inventory", "KnownTool", "Miss", "Origin"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Origin:
+    """The line of an agent's `tools` or `toolsets` that a tool comes from.
+
+    Args:
+        name: The name that is listed.
+        ref: How a toolset is listed; None for a tool.
+        index: Which line of the list it is, from 0.
+    """
+
+    name: str
+    ref: ToolsetRef | None
+    index: int
+
+    def __str__(self) -> str:
+        return f"the toolset `{self.name}`" if self.ref is not None else f"the tool `{self.name}`"
+
+
+@frozen
+class KnownTool:
+    """One tool as an agent's model sees it.
+
+    Args:
+        name: Its name on the wire, prefix included.
+        tool: Its own name.
+        kind: What stands behind it.
+        origin: The line it comes from.
+        toolset: Name of its toolset, None for a function.
+        arguments: The names of its arguments, None when they aren't known.
+        primary: Those that a rule's `tool(PATTERN)` matches.
+        approval: What is said of it for all arguments.
+        verdict: What its toolset says of ordinary arguments, None when it says nothing or isn't known.
+        asks_itself: Its toolset has a say that depends on the arguments.
+        conditional: Whether its model is shown it is decided at run time.
+        fault: What is wrong with what is said of it as its approval.
+        schema: The JSON Schema of its arguments, where it is at hand.
+        description: What its model reads, where it is at hand.
+    """
+
+    name: str
+    tool: str
+    kind: ToolKind
+    origin: Origin
+    toolset: str | None = None
+    arguments: tuple[str, ...] | None = None
+    primary: str | tuple[str, ...] | None = None
+    approval: Effect | None = None
+    verdict: Effect | None = None
+    asks_itself: bool = False
+    conditional: bool = False
+    fault: str | None = None
+    schema: Mapping[str, Any] | None = field(default=None, repr=False)
+    description: str | None = field(default=None, repr=False)
+
+
+@frozen
+class Miss:
+    """A glob that matches no tool of the toolset it chooses from.
+
+    Args:
+        origin: The line it stands in.
+        key: `include` or `exclude`.
+        index: Which of that list's globs it is.
+        glob: The glob.
+        known: The names of the toolset's tools.
+    """
+
+    origin: Origin
+    key: str
+    index: int
+    glob: str
+    known: Sequence[str]
+
+
+@frozen
+class AgentTools:
+    """The tools of one agent.
+
+    Args:
+        tools: Those that are known, in listed order; names may stand twice.
+        open: The toolsets whose tools show at run time only.
+        misses: Globs of `include` and `exclude` that match no tool.
+    """
+
+    tools: Sequence[KnownTool]
+    open: Sequence[Origin] = ()
+    misses: Sequence[Miss] = ()
+
+
+class Inventory:
+    """Lists agents' tools; each schema is made once.
+
+    Args:
+        names: Every name of the project.
+    """
+
+    def __init__(self, names: Mapping[str, Registered]) -> None:
+        self._names = names
+        self._made: dict[tuple[int, str | None], MadeTool | Exception] = {}
+
+    def made(self, item: Any, name: str | None = None) -> MadeTool | Exception:
+        """The tool of a function or a tool object, or why none can be made of it.
+
+        Args:
+            item: The function or object.
+            name: The name it is registered under; None takes its own.
+        """
+        key = (id(item), name)
+        if key not in self._made:
+            try:
+                with run_user_code():
+                    self._made[key] = make_schema(item, name)
+            except Exception as error:  # noqa: BLE001 - making a schema runs the project's code
+                self._made[key] = error
+        return self._made[key]
+
+    def of(self, spec: AgentSpec) -> AgentTools:
+        """The tools of an agent; names that nothing has are passed over.
+
+        Args:
+            spec: The agent.
+        """
+        tools: list[KnownTool] = []
+        open_: list[Origin] = []
+        misses: list[Miss] = []
+        for index, item in enumerate(spec.tools):
+            tools.extend(self._function(item, index))
+        for index, item in enumerate(spec.toolsets):
+            found = self._toolset(item, index)
+            if isinstance(found, Origin):
+                open_.append(found)
+            elif found:
+                tools.extend(_select(found, misses))
+        return AgentTools(tools, open_, misses)
+
+    def _function(self, item: Any, index: int) -> Iterator[KnownTool]:
+        if isinstance(item, str):
+            found = self._names.get(item)
+            if found is None or found.kind != "tool":
+                return
+            name, value = item, found.value
+        else:
+            name, value = shown_name(item), item
+        made = self.made(value, name if isinstance(item, str) else None)
+        origin = Origin(name, None, index)
+        if isinstance(made, Exception):
+            yield KnownTool(name, name, "function", origin)
+        else:
+            yield _of_tool(made.tool, made.tool.name, None, origin, made.options.approval, made.options.primary)
+
+    def _toolset(self, item: Any, index: int) -> Origin | list[KnownTool]:
+        if isinstance(item, AgentSpec):
+            return [_of_agent(item, ToolsetRef(item.name), index)]
+        if isinstance(item, FlowSpec):
+            return [_of_flow(ToolsetRef(item.name), index)]
+        if not isinstance(item, str | ToolsetRef):
+            name = str(getattr(item, "id", None) or getattr(item, "__name__", None) or type(item).__name__)
+            return self._instance(item, Origin(name, ToolsetRef(name), index))
+        ref = ToolsetRef(item) if isinstance(item, str) else item
+        origin = Origin(ref.name, ref, index)
+        if ref.value is not None:
+            return self._instance(ref.value, origin)
+        found = self._names.get(ref.name)
+        if found is None:
+            shipped = builtin(ref.name)
+            return _of_builtin(shipped, origin) if shipped is not None else []
+        if found.kind == "agent":
+            spec: AgentSpec = found.value
+            return [_of_agent(spec, ref, index)]
+        if found.kind != "toolset":
+            return [] if found.kind == "tool" else [_of_flow(ref, index)]
+        if isinstance(found.value, BuiltinToolset):
+            return _of_builtin(found.value, origin)
+        return self._instance(found.value, origin)
+
+    def _instance(self, toolset: Any, origin: Origin) -> Origin | list[KnownTool]:
+        tools = shown_tools(toolset)
+        return origin if tools is None else [_of_shown(shown, origin) for shown in tools]
+
+
+def _select(tools: list[KnownTool], misses: list[Miss]) -> list[KnownTool]:
+    """The tools of one line that its globs keep."""
+    origin = tools[0].origin
+    ref = cast("ToolsetRef", origin.ref)
+    if not ref.include and not ref.exclude:
+        return tools
+    own = [tool.tool for tool in tools]
+    for key, globs in (("include", ref.include), ("exclude", ref.exclude)):
+        misses += [
+            Miss(origin, key, index, glob, own)
+            for index, glob in enumerate(globs)
+            if not any(fnmatchcase(name, glob) for name in own)
+        ]
+    return [tool for tool in tools if kept(tool.tool, ref.include, ref.exclude)]
+
+
+def _wire(ref: ToolsetRef, name: str) -> str:
+    return f"{ref.prefix}_{name}" if ref.prefix else name
+
+
+def _of_shown(shown: ShownTool, origin: Origin) -> KnownTool:
+    """A tool of a toolset, by what is shown of it outside all wrappers."""
+    ref, definition = cast("ToolsetRef", origin.ref), shown.definition
+    approval = static_approval(shown.levels, definition)
+    # PydanticAI's `approval_required`: it may ask about any arguments, whatever the tool says of itself.
+    insists = any(callable(getattr(toolset, "approval_required_func", None)) for toolset, _ in shown.levels)
+    known = _of_tool(
+        shown.tool,
+        _wire(ref, definition.name),
+        ref.name,
+        origin,
+        None if insists and approval == "allow" else approval,
+        (definition.metadata or {}).get("primary"),
+        asks_itself=insists or any(callable(getattr(toolset, "needs_approval", None)) for toolset, _ in shown.levels),
+    )
+    known = replace(
+        known,
+        tool=definition.name,
+        conditional=shown.conditional,
+        verdict="ask" if insists else None,
+        fault=approval_fault(approval_said(definition)),
+    )
+    return replace(known, arguments=None, schema=None, description=None) if shown.prepared else known
+
+
+def _of_tool(
+    tool: PydanticTool[Any],
+    name: str,
+    toolset: str | None,
+    origin: Origin,
+    approval: Effect | None,
+    primary: str | tuple[str, ...] | None,
+    *,
+    asks_itself: bool = False,
+) -> KnownTool:
+    schema = tool.tool_def.parameters_json_schema
+    # Traits of a toolset of ours say more than its metadata; they are the runtime's, read here as data only.
+    traits: Any = (tool.metadata or {}).get("llm_do")
+    primary = primary or getattr(traits, "primary", None)
+    asks_itself = asks_itself or getattr(traits, "verdict", None) is not None
+    properties = properties_of(schema)
+    return KnownTool(
+        name,
+        tool.name,
+        "function" if toolset is None else "toolset",
+        origin,
+        toolset,
+        tuple(properties) if properties is not None else () if schema.get("additionalProperties") is False else None,
+        primary,
+        approval,
+        asks_itself=asks_itself,
+        schema=schema,
+        description=tool.tool_def.description,
+    )
+
+
+def _of_agent(spec: AgentSpec, ref: ToolsetRef, index: int) -> KnownTool:
+    fields = tuple((spec.input_model or PromptInput).model_fields)
+    origin = Origin(spec.name, ref, index)
+    return KnownTool(_wire(ref, spec.name), spec.name, "agent", origin, arguments=fields, description=spec.description)
+
+
+def _of_flow(ref: ToolsetRef, index: int) -> KnownTool:
+    return KnownTool(_wire(ref, ref.name), ref.name, "flow", Origin(ref.name, ref, index))
+
+
+def _of_builtin(toolset: BuiltinToolset, origin: Origin) -> Origin | list[KnownTool]:
+    ref = cast("ToolsetRef", origin.ref)
+    tools = tools_known(toolset, ref.options)
+    if tools is None:
+        return origin
+    return [
+        KnownTool(
+            _wire(ref, tool.name),
+            tool.name,
+            "toolset",
+            origin,
+            ref.name,
+            tool.arguments,
+            tool.primary,
+            verdict=tool.verdict,
+            asks_itself=True,
+        )
+        for tool in tools
+    ]

@@ -1,0 +1,189 @@
+"""Effective rights: what each agent may have done, along every way that leads to it, by the function that decides.
+
+Nothing is called: a call without arguments stands for an ordinary one, and rules that speak of arguments are listed
+beside what it comes to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from llm_do._frozen import frozen
+from llm_do.linker.analysis.inventory import AgentTools, KnownTool
+from llm_do.policy.decision import decide
+from llm_do.policy.rules import Policy, Rule
+from llm_do.policy.values import CALLS, Decision, Effect, ToolCallInfo, Verdict
+
+if TYPE_CHECKING:
+    from llm_do.project.project import RuntimeSettings
+
+__all__ = ["Detour", "Right", "agents_called", "call_paths", "detours", "right_of"]
+
+MOST_PATHS = 500
+"""Ways that are looked at; a project with more has them all alike."""
+
+
+@frozen
+class Right:
+    """What holds for one tool of one agent at one call path.
+
+    Args:
+        tool: The tool.
+        decision: What an ordinary call comes to.
+        rules: Rules that decide otherwise for some arguments.
+        depends: Its toolset has a say that depends on the arguments.
+    """
+
+    tool: KnownTool
+    decision: Decision
+    rules: Sequence[Rule] = ()
+    depends: bool = False
+
+    @property
+    def effect(self) -> Effect:
+        """What an ordinary call comes to."""
+        return self.decision.effect
+
+
+@frozen
+class Detour:
+    """A right that an agent lacks and has through another one.
+
+    Args:
+        path: The call path, such as `main/writer`.
+        tool: The tool's name.
+        own: What the rules say of the first agent's own call.
+    """
+
+    path: str
+    tool: str
+    own: Decision
+
+
+def right_of(
+    tool: KnownTool, path: str, policy: Policy, settings: RuntimeSettings, *, agent: str | None = None
+) -> Right:
+    """Decide about an ordinary call of a tool.
+
+    Args:
+        tool: The tool.
+        path: Call path of the agent whose model calls it.
+        policy: The project's rules.
+        settings: The project's settings; they may ask for calls of agents.
+        agent: The agent's name; None takes the path's last part.
+    """
+    own = agent or path.rpartition("/")[2]
+    info = ToolCallInfo(
+        tool.name,
+        {},
+        agent=own,
+        path=path,
+        depth=path.count("/") + 1,
+        toolset=tool.toolset,
+        tool=tool.tool,
+        kind=tool.kind,
+        primary=tool.primary,
+    )
+    override = settings.agent_approval_overrides.get(tool.tool)
+    asked = settings.agent_calls_require_approval
+    if override is not None and override.calls_require_approval is not None:
+        asked = override.calls_require_approval
+    decision = decide(
+        info,
+        policy,
+        metadata=tool.approval,
+        toolset=Verdict(tool.verdict) if tool.verdict is not None else None,
+        calls_require_approval=tool.kind in CALLS and asked,
+    )
+    rules = [
+        rule
+        for rule in policy.rules
+        if (rule.pattern.primary is not None or rule.pattern.named) and _applies(rule, tool, own, path)
+    ]
+    return Right(tool, decision, rules, tool.asks_itself and decision.source in ("toolset", "default"))
+
+
+def _applies(rule: Rule, tool: KnownTool, agent: str, path: str) -> bool:
+    pattern = rule.pattern
+    if pattern.agent is not None and not pattern.agent.matches(agent):
+        return False
+    if pattern.agent_path is not None and not pattern.agent_path.matches(path.split("/"), restrictive=True):
+        return False
+    return pattern.names_tool(tool.name) or (rule.effect != "allow" and pattern.names_tool(tool.tool))
+
+
+def agents_called(tools: AgentTools) -> Iterator[KnownTool]:
+    """The tools of an agent that are agents, or flows of them."""
+    return (tool for tool in tools.tools if tool.kind in ("agent", "flow"))
+
+
+def call_paths(entry: str, tools: Mapping[str, AgentTools], deepest: int) -> Iterator[tuple[str, ...]]:
+    """Every way from an agent to those it reaches, none with an agent twice, the shortest first.
+
+    Args:
+        entry: Where ways begin.
+        tools: Agent to its tools; a flow's are its members.
+        deepest: The most agents in a way.
+
+    Yields:
+        The names along a way, the entry first; at most `MOST_PATHS`.
+    """
+    waiting: list[tuple[str, ...]] = [(entry,)]
+    count = 0
+    while waiting and count < MOST_PATHS:
+        path = waiting.pop(0)
+        count += 1
+        yield path
+        if len(path) >= deepest or path[-1] not in tools:
+            continue
+        waiting.extend(
+            (*path, tool.tool)
+            for tool in agents_called(tools[path[-1]])
+            if tool.tool not in path and tool.tool in tools
+        )
+
+
+def detours(entry: str, tools: Mapping[str, AgentTools], policy: Policy, settings: RuntimeSettings) -> Iterator[Detour]:
+    """Find tools that rules keep from an agent, and that it has unasked through an agent it may call unasked.
+
+    Args:
+        entry: The agent that runs first.
+        tools: Agent to its tools.
+        policy: The rules.
+        settings: The project's settings.
+
+    Yields:
+        One for each pair of agents and tool, at the shortest way.
+    """
+    scoped = [rule for rule in policy.rules if rule.pattern.agent is not None or rule.pattern.agent_path is not None]
+    if not scoped:
+        return
+    told: set[tuple[str, str, str]] = set()
+    for path in call_paths(entry, tools, settings.max_depth):
+        if len(path) < 2:
+            continue
+        for start in range(len(path) - 1):
+            if not _open_way(path, start, tools, policy, settings):
+                continue
+            for tool in tools[path[-1]].tools:
+                key = (path[start], path[-1], tool.name)
+                if tool.kind in ("agent", "flow") or key in told:
+                    continue
+                own = right_of(tool, "/".join(path[: start + 1]), policy, settings).decision
+                if own.source not in ("deny", "ask"):
+                    continue
+                if right_of(tool, "/".join(path), policy, settings).effect == "allow":
+                    told.add(key)
+                    yield Detour("/".join(path), tool.name, own)
+
+
+def _open_way(
+    path: Sequence[str], start: int, tools: Mapping[str, AgentTools], policy: Policy, settings: RuntimeSettings
+) -> bool:
+    """Whether every call along a way is allowed unasked."""
+    for index in range(start, len(path) - 1):
+        step = next((tool for tool in agents_called(tools[path[index]]) if tool.tool == path[index + 1]), None)
+        if step is None or right_of(step, "/".join(path[: index + 1]), policy, settings).effect != "allow":
+            return False
+    return True

@@ -1,0 +1,67 @@
+"""The process that `llm_do.linker.subprocess_check` starts: links, writes what it found into a file, and goes.
+
+A watchdog that needs nothing of Python ends it when one file takes too long, and writes where it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import json
+import os
+import sys
+import traceback
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NoReturn, TextIO
+
+from llm_do.errors import LlmDoError
+from llm_do.linker.linker import check
+from llm_do.linker.python.python_files import Watch
+from llm_do.linker.subprocess_check import diagnostic_of, run_task
+
+__all__ = ["main"]
+
+
+def main(given: Mapping[str, Any]) -> NoReturn:
+    """Link and write the answer.
+
+    Args:
+        given: `project`, `folder` (where to write), `task` and its `options`, `seconds` and the `refused` files.
+    """
+    folder, own, leave = Path(given["folder"]), os.getpid(), os._exit
+    trace = Path(folder, "trace").open("w", encoding="utf-8")  # noqa: SIM115 (open until the end, whatever the end is)
+    faulthandler.enable(trace)
+    seconds: float = given["seconds"]
+
+    def exit_seen(code: int) -> NoReturn:
+        faulthandler.dump_traceback(trace, all_threads=False)
+        leave(code)
+
+    import_module("pydantic_ai.toolsets")  # every project with Python files needs it; its time is not the files'
+    os._exit = exit_seen
+    sys.argv[1:] = []
+    refused = {file: diagnostic_of(found) for file, found in given["refused"].items()}
+    watch = Watch(refused, lambda label: _begin(folder, label, seconds, trace))
+    try:
+        report = check(Path(given["project"]), watch=watch)
+        data = run_task(report, given["task"], given["options"])
+        answer = {"diagnostics": [item.to_dict() for item in report.diagnostics], "data": data}
+    except LlmDoError as error:
+        answer = {"error": error.message, "hint": error.hint}
+    except Exception:  # noqa: BLE001 (told by the process that asked, which is the one a person started)
+        answer = {"fault": traceback.format_exc()}
+    faulthandler.cancel_dump_traceback_later()
+    if os.getpid() == own:  # a file may have forked, and both come here
+        partial = folder / "partial"
+        partial.write_text(json.dumps(answer), encoding="utf-8")
+        partial.replace(folder / "answer")
+    with contextlib.suppress(Exception):  # a file may have closed it, or put something of its own there
+        sys.stdout.flush()
+    leave(0)
+
+
+def _begin(folder: Path, label: str, seconds: float, trace: TextIO) -> None:
+    Path(folder, "file").write_text(label, encoding="utf-8", errors="backslashreplace")
+    faulthandler.dump_traceback_later(seconds, exit=True, file=trace)

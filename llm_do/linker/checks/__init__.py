@@ -1,0 +1,1 @@
+"""What can be wrong with a project whose names are known: one module a subject."""

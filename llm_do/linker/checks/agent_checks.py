@@ -1,0 +1,205 @@
+"""What is checked once every name is known: what agents list, models, templates, and the hook for later checks.
+
+`CHECKS` is run on the finished project, last, when nothing else was wrong; other rooms' checks are added there.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from llm_do.diagnostics.diagnostic import Diagnostic, Place
+from llm_do.formats.syntax.source import Loc, Node
+from llm_do.linker.analysis.names import Names
+from llm_do.linker.checks.machine_checks import check_machines
+from llm_do.linker.checks.parameter_checks import check_parameters
+from llm_do.linker.sources.conversion import AgentSource
+from llm_do.linker.sources.file_lists import is_inside
+from llm_do.policy.secrets import is_secret
+from llm_do.project.agent_spec import AgentSpec, ToolsetRef
+from llm_do.project.builtin_toolsets import BuiltinToolset, builtin, option_faults
+from llm_do.project.inputs import PromptInput
+from llm_do.text.words import nearest
+
+if TYPE_CHECKING:
+    from llm_do.project.project import Project
+
+__all__ = ["CHECKS", "Check", "check_agent", "check_environment", "check_model", "check_template"]
+
+Check = Callable[["Project"], list[Diagnostic]]
+
+CHECKS: list[Check] = [check_machines, check_parameters]
+"""Checks of the finished project, in the order they run; each returns what it found."""
+
+_MODEL = re.compile(r"[^\s:]+(:[^\s:].*)?")
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_FIELD = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
+_USES = ("prefix", "include", "exclude")
+
+
+def check_agent(spec: AgentSpec, names: Names, place: Place, source: AgentSource | None) -> None:
+    """Look up every name that an agent lists, and see that toolsets take the options they are given.
+
+    Args:
+        spec: The agent.
+        names: Every name of the project.
+        place: Where the agent is declared.
+        source: Its file, None for an agent declared in Python.
+    """
+    for index, tool in enumerate(spec.tools):
+        if isinstance(tool, str):
+            where = source.place(("tools", index)) if source is not None else place
+            names.look_up(tool, ("tool",), "a tool", where)
+    uses = source.value.toolset_uses() if source is not None and source.value is not None else []
+    for index, item in enumerate(spec.toolsets):
+        ref = ToolsetRef(item) if isinstance(item, str) else item
+        if isinstance(ref, ToolsetRef) and ref.value is None:
+            names.look_up(ref.name, ("toolset", "agent", "flow"), "a toolset", ref.place or place)
+            if ref.options:
+                line = partial(_option_place, source, uses[index][2]) if source is not None and uses else None
+                told = source.diagnostics if source is not None else ()
+                _check_options(ref, names, line or (lambda *_: place), told)
+    for index, handoff in enumerate(spec.handoffs):
+        if isinstance(handoff, str):
+            where = source.place(("handoffs", index)) if source is not None else place
+            names.look_up(handoff, ("agent",), "an agent", where)
+    _check_models(spec, names, place, source)
+
+
+def check_model(model: str, names: Names, place: Place) -> None:
+    """See that a model's name is one, its provider known, and its price if dollars are limited.
+
+    Whether the model exists shows when it is used.
+
+    Args:
+        model: The name.
+        names: Takes the diagnostics. While a Python file can't be imported, no provider is unknown.
+        place: Where it stands.
+    """
+    if not _MODEL.fullmatch(model) or model != model.strip() or not model.isprintable():
+        hint = "write provider:name, such as openai:gpt-5-mini"
+        names.fault("LD701", f"{model!r} is not a model's name", place, hint)
+        return
+    from llm_do.models.providers.factories import registered_prefixes
+    from llm_do.models.providers.model_names import name_fault
+
+    registered = registered_prefixes()
+    fault = name_fault(model, registered)
+    if fault is None:
+        if names.dollars and model.partition(":")[0] not in registered:
+            _check_price(model, names, place)
+        return
+    if fault.may_come and (names.broken.python or names.broken.anything):
+        return
+    names.fault("LD705" if fault.may_come else "LD704", f"the model `{model}` {fault.problem}", place, fault.hint)
+
+
+def _check_price(model: str, names: Names, place: Place) -> None:
+    """A model without a known price is refused when it runs; what a registered one has cost, its responses may say."""
+    from llm_do.models.providers.known_prices import price_known
+
+    if not price_known(model):
+        message = f"no price is known for the model `{model}`, so the budget `cost_usd` can't be kept with it"
+        names.fault("LD706", message, place, "limit tokens or requests instead, or name a model whose price is known")
+
+
+def check_template(source: AgentSource, spec: AgentSpec, names: Names) -> None:
+    """See that the fields an agent's template names are fields of its input."""
+    if source.node is None or source.body_start < 0:
+        return
+    known = list((spec.input_model or PromptInput).model_fields)
+    text = source.node.source.text
+    for found in _FIELD.finditer(text, source.body_start):
+        field = found.group(1)
+        if field not in known:
+            place = source.node.source.place(found.start(1), found.end(1))
+            hint = nearest(field, known) or f"its input has {', '.join(known) or 'no fields'}"
+            names.fault("LD214", f"the template names `{field}`, which the input doesn't have", place, hint)
+
+
+def check_environment(configs: Mapping[str, Mapping[str, Any]], node: Node, names: Names) -> None:
+    """See that the variables which toolsets' `env` and `headers` refer to are set, and what shells let commands have.
+
+    Args:
+        configs: NAME to configuration.
+        node: The manifest's nodes.
+        names: Takes the diagnostics.
+    """
+    for toolset, config in configs.items():
+        if config.get("type") == "shell":
+            _check_shell(config, names, partial(_config_place, node, toolset))
+        for key in ("env", "headers"):
+            if not isinstance(config.get(key), dict):
+                continue
+            for inner, value in cast("dict[str, str]", config[key]).items():
+                for variable in _VARIABLE.findall(value):
+                    if variable not in os.environ:
+                        place = node.place_of(("toolsets", toolset, key, inner))
+                        message = f"the environment variable {variable} is not set"
+                        names.fault("LD702", message, place, "set it before llm-do starts")
+
+
+def _check_shell(config: Mapping[str, Any], names: Names, place_of: Callable[..., Place]) -> None:
+    """See that a shell shows commands no secret, and runs them in the project."""
+    given = config.get("env")
+    for index, name in enumerate(cast("list[object]", given) if isinstance(given, list) else ()):
+        if isinstance(name, str) and is_secret(name):
+            message = f"commands would see the variable `{name}`, which looks like a secret"
+            hint = "take it out of `env`; secrets never reach a command"
+            names.fault("LD703", message, place_of("env", index), hint)
+    cwd = config.get("cwd")
+    if isinstance(cwd, str) and "\0" not in cwd and names.root is not None and not is_inside(names.root, cwd):
+        message = f"commands would run in `{cwd}`, which is outside the project"
+        names.fault("LD207", message, place_of("cwd"), "name a folder of the project: commands run nowhere else")
+
+
+def _config_place(node: Node, toolset: str, *inner: str | int) -> Place:
+    return node.place_of(("toolsets", toolset, *inner))
+
+
+def _check_options(ref: ToolsetRef, names: Names, place_of: Callable[..., Place], told: Sequence[Diagnostic]) -> None:
+    """Only configured built-ins take options; a misspelled `prefix` may have been told when the file was read."""
+    found = names.taken.get(ref.name)
+    shipped = builtin(ref.name) if found is None else None
+    if found is None and shipped is None:
+        return
+    toolset = shipped if found is None else found.value
+    config = option_faults(toolset, ref.options) if isinstance(toolset, BuiltinToolset) else None
+    known = (*_USES, *(config.known if config is not None else ()))
+    what = f"the {found.kind}" if found is not None else "the built-in"
+    for option in ref.options:
+        if any(item.code == "LD120" and f"`{option}`" in item.message for item in told):
+            continue
+        if option not in known:
+            hint = nearest(option, known) or f"it takes {', '.join(known[:-1])} and {known[-1]}"
+            names.fault("LD404", f"{what} `{ref.name}` takes no `{option}`", place_of(option), hint)
+        elif config is not None and option in config.wrong:
+            names.fault("LD404", f"{what} `{ref.name}`: `{option}` {config.wrong[option]}", place_of(option))
+    if isinstance(toolset, BuiltinToolset) and toolset.config.get("type") == "shell":
+        _check_shell(ref.options, names, place_of)
+
+
+def _option_place(source: AgentSource, loc: Loc, *inner: str | int) -> Place:
+    """Where an option of a toolset's line stands, or something in its value."""
+    return source.place((*loc, *inner)) if len(inner) > 1 else source.key_place((*loc, *inner))
+
+
+def _check_models(spec: AgentSpec, names: Names, place: Place, source: AgentSource | None) -> None:
+    for loc, model in _models_named(spec):
+        check_model(model, names, source.place(loc) if source is not None else place)
+
+
+def _models_named(spec: AgentSpec) -> Iterator[tuple[Loc, str]]:
+    """The models that an agent names, each with its way through the file."""
+    if isinstance(spec.model, str):
+        yield ("model",), spec.model
+    elif isinstance(spec.model, tuple | list):
+        for index, model in enumerate(cast("tuple[object, ...]", spec.model)):
+            if isinstance(model, str):
+                yield ("model", index), model
+    summary = (spec.compaction or {}).get("summary_model")
+    if isinstance(summary, str):
+        yield ("compaction", "summary_model"), summary

@@ -1,0 +1,169 @@
+"""What can be wrong with a flow: names, doubles, circles, members that nothing reaches, tools that clash.
+
+Checks say where in a flow something is wrong; whoever knows the file turns that into a place. Syntax is
+`llm_do.formats.syntax.flow_expression`'s business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from llm_do._frozen import frozen
+from llm_do.formats.syntax.flow_expression import Reference, names_in
+from llm_do.project.agent_spec import AgentSpec
+from llm_do.project.flow_spec import FlowSpec, handoff_names, member_of
+from llm_do.project.registry import Registered
+
+__all__ = ["FlowFault", "Spot", "delegate_name", "flow_faults", "own_faults", "spots_of", "transfer_tool_names"]
+
+
+@frozen
+class Spot:
+    """Where in a flow.
+
+    Args:
+        key: The part as the manifest has it, such as `flow`, `agents` or `lead`; empty for the whole.
+        index: Which member of a list; -1 for none.
+        start: Offset in the expression; -1 for none.
+        end: Offset just behind it.
+    """
+
+    key: str = ""
+    index: int = -1
+    start: int = -1
+    end: int = -1
+
+
+@frozen
+class FlowFault:
+    """One thing that is wrong: a code of `llm_do.diagnostics.codes`, in words, and where."""
+
+    code: str
+    message: str
+    spot: Spot
+    hint: str | None = None
+
+
+def delegate_name(worker: str) -> str:
+    """The name of the tool with which a lead gives a worker a task.
+
+    Example:
+        >>> delegate_name("reporter")
+        'delegate_to_reporter'
+    """
+    return f"delegate_to_{worker}"
+
+
+def transfer_tool_names(spec: AgentSpec) -> tuple[str, ...]:
+    """The names of the tools with which an agent hands over."""
+    return tuple(f"transfer_to_{name}" for name in dict.fromkeys(handoff_names(spec)))
+
+
+def own_faults(flow: FlowSpec) -> Iterator[FlowFault]:
+    """What is wrong with a flow whatever its names stand for: doubles, and nothing to run.
+
+    Args:
+        flow: The flow.
+    """
+    if flow.tree is None and not flow.agents:
+        yield FlowFault("LD504", f"the flow `{flow.name}` has no members", Spot(), "give it a `flow` or `agents`")
+    written: set[str] = set()
+    for step in names_in(flow.tree) if flow.tree is not None else ():
+        if step.name in written:
+            hint = "to run it again, give the second one a name: a flow of its own with this one member"
+            yield FlowFault("LD502", f"`{step.name}` is a step of the flow twice", _step(step), hint)
+        written.add(step.name)
+    seen: set[str] = set()
+    for index, name in enumerate(flow.agents):
+        if name in seen:
+            yield FlowFault("LD502", f"`{name}` is listed twice", _listed(flow, index), "remove one of the two")
+        elif flow.tree is not None and name not in written:
+            message = f"the flow lists `{name}`, but its expression never names it"
+            yield FlowFault("LD505", message, _listed(flow, index), "name it in `flow`, or remove it")
+        seen.add(name)
+
+
+def flow_faults(flow: FlowSpec, registry: Mapping[str, Registered]) -> Iterator[FlowFault]:
+    """What is wrong with a flow among all names of a project; names that nothing has are passed over.
+
+    Args:
+        flow: The flow.
+        registry: Every name of the project.
+    """
+    for name, spot in spots_of(flow):
+        found = member_of(flow, name, registry)
+        if found is not None and found.kind == "flow":
+            route = _way_back(found.value, flow, registry, set())
+            if route is not None:
+                shown = " -> ".join([flow.name, *(item.name for item in route)])
+                yield FlowFault("LD503", f"the flow runs itself: {shown}", spot, "take one of them out")
+    if flow.mode == "handoff":
+        yield from _handoff_faults(flow, registry)
+
+
+def spots_of(flow: FlowSpec) -> Iterator[tuple[str, Spot]]:
+    """Every name that a flow refers to, where it stands; a listed name that the expression has too is told there."""
+    written: set[str] = set()
+    for step in names_in(flow.tree) if flow.tree is not None else ():
+        written.add(step.name)
+        yield step.name, _step(step)
+    for index, name in enumerate(flow.agents):
+        if name not in written:
+            yield name, _listed(flow, index)
+
+
+def _handoff_faults(flow: FlowSpec, registry: Mapping[str, Registered]) -> Iterator[FlowFault]:
+    """Handoffs that lead out of the flow, and agents that none leads to."""
+    targets: dict[str, tuple[str, ...]] = {}
+    for index, name in enumerate(flow.agents):
+        found = member_of(flow, name, registry)
+        if found is None or found.kind != "agent":
+            continue
+        targets[name] = handoff_names(found.value)
+        for outside in (target for target in targets[name] if target not in flow.agents):
+            message = f"`{name}` hands over to `{outside}`, which is not in the flow"
+            yield FlowFault("LD506", message, _listed(flow, index), f"add `{outside}` to the flow's agents")
+    reached: set[str] = set()
+    waiting = list(flow.agents[:1])
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            waiting.extend(targets.get(name, ()))
+    for index, name in enumerate(flow.agents):
+        if name in targets and name not in reached:
+            message = f"no agent of the flow hands over to `{name}`"
+            yield FlowFault("LD505", message, _listed(flow, index), "list it in another one's `handoffs`, or remove it")
+
+
+def _way_back(
+    inner: FlowSpec, start: FlowSpec, registry: Mapping[str, Registered], seen: set[FlowSpec]
+) -> tuple[FlowSpec, ...] | None:
+    """The flows on the way from one back to where it started, None when there is no way; each is looked at once."""
+    if inner is start:
+        return (inner,)
+    if inner in seen:
+        return None
+    seen.add(inner)
+    for name in inner.names():
+        found = member_of(inner, name, registry)
+        if found is not None and found.kind == "flow":
+            rest = _way_back(found.value, start, registry, seen)
+            if rest is not None:
+                return (inner, *rest)
+    return None
+
+
+def _step(step: Reference) -> Spot:
+    return Spot("flow", start=step.start, end=step.start + len(step.name))
+
+
+_PLAN = ("planner", "executor", "synthesiser")
+
+
+def _listed(flow: FlowSpec, index: int) -> Spot:
+    if flow.mode == "plan" and index < len(_PLAN):
+        return Spot(_PLAN[index])
+    if flow.mode == "team":
+        return Spot("lead") if index == 0 else Spot("workers", index - 1)
+    return Spot("agents", index)

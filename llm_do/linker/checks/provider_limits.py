@@ -1,0 +1,152 @@
+"""What providers are known to refuse in tools, so that a request that can't succeed is told of before it is paid for.
+
+Each entry is a refusal that a provider's service really answers with. What PydanticAI mends on the way (references it
+inlines, keywords it drops) isn't here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, cast
+
+from llm_do._frozen import frozen
+from llm_do.project.tool_schemas import properties_of
+
+__all__ = ["MOST_TOOLS", "Refusal", "families", "refusals"]
+
+MOST_TOOLS = 128
+"""Tools that OpenAI's services take in one request."""
+
+_DESCRIPTION = 1024
+_PROPERTY = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
+_FAMILIES: Mapping[str, tuple[str, ...]] = {
+    "OpenAI": ("openai", "openai-chat", "openai-responses", "azure"),
+    "Anthropic": ("anthropic",),
+    "Google": ("google", "google-gla", "google-vertex", "google-cloud", "gemini"),
+}
+_NEVER = ("test", "script", "local")
+
+
+@frozen
+class Refusal:
+    """Something that providers refuse.
+
+    Args:
+        what: What it is, as the end of a sentence whose subject is the tool.
+        by: Who refuses it.
+        hint: What to do about it.
+    """
+
+    what: str
+    by: tuple[str, ...]
+    hint: str
+
+
+def families(models: Iterable[str]) -> frozenset[str] | None:
+    """The providers that models belong to; None when any may be meant.
+
+    Args:
+        models: The names an agent pins, and the project's default.
+
+    Example:
+        >>> sorted(families(["openai:gpt-5", "anthropic:claude-sonnet-4-5"])), families(["corp:small"])
+        (['Anthropic', 'OpenAI'], None)
+    """
+    found: set[str] = set()
+    for model in models:
+        prefix = model.partition(":")[0].lower()
+        family = next((name for name, prefixes in _FAMILIES.items() if prefix in prefixes), None)
+        if family is not None:
+            found.add(family)
+        elif prefix not in _NEVER:
+            return None
+    return frozenset(found) if found else None
+
+
+def refusals(schema: Mapping[str, Any], description: str | None) -> Iterator[Refusal]:
+    """Find what providers refuse in one tool.
+
+    Args:
+        schema: The JSON Schema of its arguments.
+        description: Its description.
+
+    Yields:
+        What it is, and who refuses it.
+
+    Example:
+        >>> [found.by for found in refusals({"type": "object", "anyOf": []}, None)]
+        [('Anthropic', 'OpenAI')]
+    """
+    roots = [key for key in ("anyOf", "oneOf", "allOf") if key in schema]
+    if roots:
+        what = f"has `{roots[0]}` at the root of its parameters"
+        yield Refusal(what, ("Anthropic", "OpenAI"), "put the choice into a parameter of its own")
+    for name in properties_of(schema) or {}:
+        if not _PROPERTY.fullmatch(name):
+            what = f"has a parameter `{name}`, whose name is not 1 to 64 of letters, digits, _, . and -"
+            yield Refusal(what, ("Anthropic",), "rename it")
+    cycle = _recursive(schema)
+    if cycle is not None:
+        what = f"has parameters that contain themselves (`{cycle}`)"
+        yield Refusal(what, ("Google",), "flatten them, such as a list of items that name their parent")
+    bare = _array_without_items(schema)
+    if bare is not None:
+        what = f"has the array `{bare}` without `items`"
+        yield Refusal(what, ("OpenAI",), "say what it holds: `list[str]` instead of a tuple, or `items`")
+    if description is not None and len(description) > _DESCRIPTION:
+        what = f"has a description of {len(description):,} characters, more than {_DESCRIPTION:,}"
+        yield Refusal(what, ("OpenAI",), "shorten its docstring, and say the rest in the agent's instructions")
+
+
+def _recursive(schema: Mapping[str, Any]) -> str | None:
+    """The name of a definition that refers to itself, directly or through others."""
+    definitions: object = schema.get("$defs")
+    if not isinstance(definitions, dict):
+        return None
+    names = cast("dict[str, object]", definitions)
+    uses = {name: {ref for ref in _references(part) if ref in names} for name, part in names.items()}
+    for name in names:
+        seen: set[str] = set()
+        waiting = list(uses[name])
+        while waiting:
+            other = waiting.pop()
+            if other == name:
+                return name
+            if other not in seen:
+                seen.add(other)
+                waiting.extend(uses[other])
+    return None
+
+
+def _references(part: object) -> Iterator[str]:
+    for key, value in _walk(part):
+        if key == "$ref" and isinstance(value, str):
+            yield value.rpartition("/")[2]
+
+
+def _array_without_items(schema: Mapping[str, Any]) -> str | None:
+    for key, value in _walk(schema):
+        if isinstance(value, dict):
+            part = cast("dict[str, object]", value)
+            if part.get("type") == "array" and "items" not in part and not _mended(part):
+                return key
+    return None
+
+
+def _mended(array: Mapping[str, object]) -> bool:
+    """Whether PydanticAI writes a tuple as an array on the way: one that has a single part."""
+    parts: object = array.get("prefixItems")
+    return isinstance(parts, list) and len(cast("list[object]", parts)) == 1
+
+
+def _walk(part: object, key: str = "") -> Iterator[tuple[str, object]]:
+    """Every value of a schema with the key it stands under; values that are data are left out."""
+    yield key, part
+    if isinstance(part, dict):
+        for name, value in cast("dict[str, object]", part).items():
+            if name not in ("default", "const", "enum", "examples"):
+                yield from _walk(value, name)
+    elif isinstance(part, list):
+        for value in cast("list[object]", part):
+            yield from _walk(value, key)

@@ -1,0 +1,271 @@
+"""The manifest's `approvals` at link time: rules become a `Policy`, and what is wrong with them diagnostics.
+
+What rules mean is `llm_do.policy`'s business; here they meet the project's agents and tools.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from llm_do.diagnostics.diagnostic import Place
+from llm_do.formats.toolset_config import ShellConfig
+from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool
+from llm_do.linker.analysis.names import Names
+from llm_do.linker.analysis.permissions import detours
+from llm_do.linker.sources.conversion import runtime_settings
+from llm_do.policy.pattern import PatternError, parse_pattern
+from llm_do.policy.proofs import broad, proofs
+from llm_do.policy.rules import Policy, Rule, RuleFault, build_policy
+from llm_do.project.flow_spec import every_agent
+from llm_do.text.words import nearest
+
+if TYPE_CHECKING:
+    from llm_do.formats.syntax.source import Node
+    from llm_do.linker.sources.project_files import ProjectFiles
+    from llm_do.project.project import EntrySpec, Project
+
+__all__ = ["Subjects", "check_detours", "check_rules", "check_shells", "idle", "link_policy"]
+
+_GIVEN = ("transfer_to_", "delegate_to_")
+"""How the tools that handoffs and teams give to agents begin."""
+
+_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_SURROGATES = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
+
+
+@dataclass(slots=True)
+class Subjects:
+    """What rules may speak of.
+
+    Args:
+        tools: Agent to the tools its model sees.
+        open: Agents some of whose tools show at run time only.
+    """
+
+    tools: dict[str, Sequence[KnownTool]] = field(default_factory=dict[str, "Sequence[KnownTool]"])
+    open: set[str] = field(default_factory=set[str])
+
+
+def link_policy(files: ProjectFiles, names: Names) -> Policy:
+    """Read a project's rules.
+
+    Args:
+        files: Its files; `approvals` stands in the manifest.
+        names: Takes what is wrong with the rules by themselves.
+
+    Returns:
+        The policy of all rules that can be read.
+    """
+    if files.manifest is None or files.node is None:
+        return Policy()
+    node = files.node
+
+    def place_of(path: tuple[str | int, ...]) -> str:
+        place = node.place_of(path)
+        return f"{place.file}:{place.line}"
+
+    data = files.manifest.approvals.model_dump(exclude_unset=True)
+    policy, faults = build_policy(data, place_of)
+    for fault in faults:
+        names.fault("LD601", fault.message, _place(node, fault), fault.hint)
+    for rule in policy.rules:
+        for fault in proofs(rule):
+            names.fault("LD602", fault.message, _place(node, fault), fault.hint)
+        if broad(rule):
+            message = f"the rule {rule.text} allows more than it seems to"
+            hint = "name the tool, and what it may be called with, such as `shell(git log *)`"
+            names.fault("LD603", message, _rule_place(node, rule), hint)
+    return policy
+
+
+def check_shells(files: ProjectFiles, names: Names) -> None:
+    """See that the commands which configured shells allow unasked are patterns, and none allows more than it seems to.
+
+    Args:
+        files: The project's files; `toolsets` stands in the manifest.
+        names: Takes the diagnostics.
+    """
+    if files.manifest is None or files.node is None:
+        return
+    for toolset, config in files.manifest.toolsets.items():
+        for index, text in enumerate(config.allow if isinstance(config, ShellConfig) else ()):
+            path = ("toolsets", toolset, "allow", index)
+            policy, faults = build_policy({"allow": [f"shell({text})"]})
+            for fault in faults:
+                column = max(1, min((fault.column or 7) - len("shell("), len(text)))
+                place = _place(files.node, RuleFault(fault.message, path, column))
+                names.fault("LD601", f"the command {text} can't be read: {_cause(fault)}", place, fault.hint)
+            if any(broad(rule) for rule in policy.rules):
+                message = f"the command {text} allows more than it seems to"
+                names.fault("LD603", message, files.node.place_of(path), "name the program and its subcommand")
+
+
+def _cause(fault: RuleFault) -> str:
+    """What is wrong, without the rule's text in front."""
+    return fault.message.rpartition("can't be read: ")[2]
+
+
+def check_rules(policy: Policy, subjects: Subjects, files: ProjectFiles, names: Names) -> None:
+    """See that every rule can match a call that some agent of the project can make.
+
+    Args:
+        policy: The rules.
+        subjects: The project's agents and their tools.
+        files: Where the rules stand.
+        names: Takes the diagnostics.
+    """
+    if files.node is None:
+        return
+    for rule in policy.rules:
+        place = _rule_place(files.node, rule)
+        agents = _agents(rule, subjects)
+        if not agents:
+            shown = rule.text.partition(":")[0].rpartition("/")[2]
+            message = f"the rule {rule.text} can't match: no agent is called `{shown}`"
+            names.fault("LD604", message, place, nearest(shown, list(subjects.tools)))
+            continue
+        every = [tool for agent in agents for tool in subjects.tools[agent]]
+        spoken = [tool for tool in every if _speaks_of(rule, tool)]
+        if not spoken:
+            if not any(agent in subjects.open for agent in agents) and not _may_come(rule, names):
+                _nothing(rule, every, names, place, agents, subjects)
+            continue
+        _check_arguments(rule, spoken, names, place, some=any(agent in subjects.open for agent in agents))
+
+
+def idle(text: str, project: Project) -> str | None:
+    """What is wrong with a pattern of the command line that no call can match: a mistyped name would go unnoticed.
+
+    Args:
+        text: The pattern.
+        project: The project, linked.
+
+    Returns:
+        A sentence; None for a pattern that may match, and where tools show at run time only.
+    """
+    try:
+        rule = Rule("deny", parse_pattern(text), text)
+    except PatternError:
+        return None
+    inventory = Inventory(project.registry)
+    every = [inventory.of(spec) for spec, _ in every_agent(project.registry)]
+    tools = [tool for own in every for tool in own.tools]
+    literal = rule.pattern.tool.literal
+    if literal is None or literal.startswith(_GIVEN) or any(own.open for own in every):
+        return None
+    spoken = [tool for tool in tools if _speaks_of(rule, tool)]
+    if spoken:
+        return _unknown_argument(text, rule, spoken)
+    hint = nearest(literal, sorted({tool.name for tool in tools}))
+    return f"{text} can't match: no agent has such a tool" + (f"; {hint}" if hint else "")
+
+
+def check_detours(
+    entry: EntrySpec | None, tools: Mapping[str, AgentTools], policy: Policy, files: ProjectFiles, names: Names
+) -> None:
+    """Warn of tools that rules keep from an agent, and that it has unasked through another one.
+
+    Args:
+        entry: What runs first.
+        tools: Agent to its tools.
+        policy: The rules.
+        files: Where the rules stand.
+        names: Takes the diagnostics.
+    """
+    if files.manifest is None or entry is None or entry.kind != "agent":
+        return
+    for found in detours(entry.name, tools, policy, runtime_settings(files.manifest.runtime)):
+        rule = next((rule for rule in policy.rules if rule.text == found.own.rule), None)
+        place = files.place(*rule.path) if rule is not None else files.place("approvals")
+        message = f"the rule {found.own.rule} keeps `{found.tool}` from an agent that has it unasked as {found.path}"
+        names.fault("LD607", message, place, "ask for the call of that agent, or for the tool at that path too")
+
+
+def _unknown_argument(text: str, rule: Rule, spoken: Sequence[KnownTool]) -> str | None:
+    """What to say of a pattern that speaks of an argument which none of its tools has."""
+    if any(tool.arguments is None for tool in spoken):
+        return None
+    known = list(dict.fromkeys(argument for tool in spoken for argument in tool.arguments or ()))
+    for name, _ in rule.pattern.named:
+        if name not in known:
+            hint = nearest(name, known) or f"its arguments are {', '.join(known) or 'none'}"
+            return f"{text} can't match: `{name}` is no argument of `{spoken[0].name}`; {hint}"
+    return None
+
+
+def _nothing(
+    rule: Rule, every: Sequence[KnownTool], names: Names, place: Place, agents: Sequence[str], subjects: Subjects
+) -> None:
+    one = len(agents) == 1 and len(subjects.tools) > 1
+    whose = f"the agent `{agents[0]}` has no such tool" if one else "no agent has such a tool"
+    literal = rule.pattern.tool.literal
+    hint = nearest(literal, sorted({tool.name for tool in every})) if literal else None
+    names.fault("LD604", f"the rule {rule.text} can't match: {whose}", place, hint)
+
+
+def _check_arguments(rule: Rule, spoken: Sequence[KnownTool], names: Names, place: Place, *, some: bool) -> None:
+    pattern = rule.pattern
+    if pattern.primary is not None:
+        if all(tool.primary is None for tool in spoken) and not some:
+            tool = spoken[0]
+            known = ", ".join(tool.arguments or ()) or "none"
+            first = tool.arguments[0] if tool.arguments else "name"
+            hint = f"write `{tool.name}({first}=...)`; its arguments are {known}"
+            if tool.kind == "function":
+                hint += ', or declare one with `@tool(primary="...")`'
+            message = (
+                f"the rule {rule.text} doesn't say which argument it is about, and `{tool.name}` has no primary one"
+            )
+            names.fault("LD605", message, place, hint)
+        return
+    for name, _ in pattern.named:
+        known = [argument for tool in spoken for argument in tool.arguments or ()]
+        if name not in known and not some and all(tool.arguments is not None for tool in spoken):
+            message = f"the rule {rule.text} speaks of `{name}`, which is no argument of `{spoken[0].name}`"
+            hint = nearest(name, known) or f"its arguments are {', '.join(dict.fromkeys(known)) or 'none'}"
+            names.fault("LD606", message, place, hint)
+
+
+def _agents(rule: Rule, subjects: Subjects) -> list[str]:
+    pattern = rule.pattern
+    if pattern.agent is not None:
+        return [name for name in subjects.tools if pattern.agent.matches(name)]
+    last = pattern.agent_path.segments[-1] if pattern.agent_path is not None and pattern.agent_path.segments else None
+    return [name for name in subjects.tools if last is None or last.matches(name)]
+
+
+def _speaks_of(rule: Rule, tool: KnownTool) -> bool:
+    """Whether a rule's tool part matches; one that denies or asks also knows a tool by its own name."""
+    return rule.pattern.names_tool(tool.name) or (rule.effect != "allow" and rule.pattern.names_tool(tool.tool))
+
+
+def _may_come(rule: Rule, names: Names) -> bool:
+    """Whether a file that couldn't be read may have had the tool."""
+    literal = rule.pattern.tool.literal
+    return bool(names.broken.names or names.broken.python) and (literal is None or names.broken.may_have(literal))
+
+
+def _rule_place(node: Node, rule: Rule) -> Place:
+    holder = node.at(rule.path)
+    return node.place_of((*rule.path, "rule") if holder is not None and holder.kind == "mapping" else rule.path)
+
+
+def _place(node: Node, fault: RuleFault) -> Place:
+    """Where a fault is: at a character of the rule where that is known, else the whole text."""
+    found = node.at(fault.path)
+    if found is None or fault.column is None:
+        return node.place_of(fault.path)
+    offset = min(found.start + 1 + _written(found.text[1:-1], fault.column - 1), found.end - 1)
+    return found.source.place(offset, offset + 1)
+
+
+def _written(text: str, count: int) -> int:
+    """How many characters of a JSON string's text make its first `count`."""
+    at = 0
+    for _ in range(count):
+        found = _SURROGATES.match(text, at) or _ESCAPE.match(text, at)
+        at = found.end() if found is not None else at + 1
+    return at

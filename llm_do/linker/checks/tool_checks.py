@@ -1,0 +1,228 @@
+"""What is wrong with tools: with one by itself, with those of one agent together, and what a provider would refuse.
+
+Which tools there are is `llm_do.linker.analysis.inventory`'s business.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, cast
+
+from llm_do.diagnostics.diagnostic import Place
+from llm_do.errors import LlmDoError
+from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool, Origin
+from llm_do.linker.analysis.names import Names
+from llm_do.linker.checks.provider_limits import MOST_TOOLS, families, refusals
+from llm_do.linker.python.exports import shown_name
+from llm_do.project.agent_spec import AgentSpec
+from llm_do.project.registry import NAME_PATTERN, Registered
+from llm_do.project.tool_schemas import MadeTool, approval_said, properties_of
+from llm_do.text.words import nearest
+from llm_do.tools import approval_fault
+
+__all__ = ["check_functions", "check_limits", "check_together", "given_tools", "reason"]
+
+PlaceOf: TypeAlias = "Callable[..., Place]"
+"""From a line of an agent's lists, and a path inside of it, to where that stands."""
+
+_NAME = re.compile(NAME_PATTERN)
+_SHOWN = 3
+
+
+def reason(error: Exception, public: Callable[[str], str] = str) -> str:
+    """The first sentence of an error, without what pydantic advises its own users.
+
+    Args:
+        error: The error.
+        public: Writes the internal names of modules in a text as their author knows them.
+
+    Example:
+        >>> reason(ValueError("Unknown type.\\n\\nFor further information visit https://example.org"))
+        'unknown type'
+    """
+    text = str(error).strip().partition("\n\n")[0]
+    text = " ".join(line.strip() for line in text.splitlines() if "For further information" not in line)
+    text = public(re.sub(r" ?Set `arbitrary_types_allowed=True`.*", "", text).rstrip(" ."))
+    return f"{text[:1].lower() if text[1:2].islower() else text[:1]}{text[1:240]}" or type(error).__name__
+
+
+def given_tools(agents: Iterable[tuple[AgentSpec, Place | None]], known: Iterable[Registered]) -> list[Registered]:
+    """The functions and tool objects that code gives to agents, each once, as they are named in messages.
+
+    Args:
+        agents: Every agent with its place.
+        known: What is looked at already.
+    """
+    told = {id(item.value) for item in known}
+    found: list[Registered] = []
+    for spec, place in agents:
+        for item in spec.tools:
+            if not isinstance(item, str) and id(item) not in told:
+                told.add(id(item))
+                found.append(Registered(shown_name(item), "tool", item, place))
+    return found
+
+
+def check_functions(
+    inventory: Inventory,
+    items: Iterable[Registered],
+    given: Iterable[Registered],
+    names: Names,
+    public: Callable[[str], str],
+) -> None:
+    """See that a tool can be made of functions and tool objects, and that what they declare is there.
+
+    Args:
+        inventory: Makes the tools.
+        items: The functions and objects.
+        given: Those that have only the names they give themselves.
+        names: Takes the diagnostics.
+        public: Writes the internal names of modules in a text as their author knows them.
+    """
+    for item in items:
+        _check_function(inventory.made(item.value, item.name), item, names, public)
+    for item in given:
+        _check_function(inventory.made(item.value), item, names, public)
+
+
+def _check_function(made: MadeTool | Exception, item: Registered, names: Names, public: Callable[[str], str]) -> None:
+    place = item.place or Place("")
+    unknown = approval_fault(approval_said(item.value))
+    if unknown is not None:
+        _unknown_approval(f"`{item.name}`", unknown, names, place)
+        return
+    if isinstance(made, Exception):
+        hint = "give every parameter a type that JSON can hold, such as str, int, list[str] or a pydantic model"
+        if "CallContext" in str(made):
+            hint = (
+                "a tool's first parameter may be `ctx: RunContext[CallContext]`; "
+                "a function that is called by name, such as a step of a flow, is `(input, ctx: CallContext)`"
+            )
+        if isinstance(made, LlmDoError) and made.hint is not None:
+            hint = made.hint[:1].lower() + made.hint[1:].rstrip(".")
+        names.fault("LD405", f"no tool can be made of `{item.name}`: {reason(made, public)}", place, hint)
+        return
+    schema = made.tool.tool_def.parameters_json_schema
+    fault = _schema_fault(schema) if made.unchecked else None
+    if fault is not None:
+        names.fault("LD405", f"the parameters of `{item.name}` are not a JSON Schema: {fault}", place)
+        return
+    primary, known = made.options.primary, list(properties_of(schema) or {})
+    if primary is not None and primary not in known:
+        listed = ", ".join(known) or "none"
+        message = f"`{item.name}` declares `{primary}` as its primary argument and has no such parameter"
+        names.fault("LD409", message, place, f"its parameters are: {listed}")
+
+
+def _unknown_approval(tool: str, fault: str, names: Names, place: Place) -> None:
+    names.fault("LD416", f"{tool} can't be judged: its {fault}", place, "write one of the three, or leave it out")
+
+
+def _schema_fault(schema: Mapping[str, Any]) -> str | None:
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+
+    if schema.get("type") != "object":
+        return 'the root must have "type": "object"'
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        return " ".join(error.message.split())[:160]
+    return None
+
+
+def check_together(tools: AgentTools, names: Names, place_of: PlaceOf) -> None:
+    """See that an agent's model can tell its tools apart, and that every choice of tools chooses some.
+
+    Args:
+        tools: The agent's tools.
+        names: Takes the diagnostics.
+        place_of: Where a line of the agent's lists stands, or what is at a path inside of it.
+    """
+    shown: dict[str, KnownTool] = {}
+    misnamed: dict[Origin, list[str]] = {}
+    clashes: dict[tuple[Origin, Origin], list[str]] = {}
+    for tool in tools.tools:
+        if tool.fault is not None:
+            home = names.taken.get(tool.origin.name)
+            place = home.place if home is not None and home.place is not None else place_of(tool.origin)
+            _unknown_approval(f"`{tool.tool}` of {tool.origin}", tool.fault, names, place)
+        first = shown.setdefault(tool.name, tool)
+        if first is not tool and (first.conditional or tool.conditional):
+            continue
+        if first is not tool:
+            clashes.setdefault((first.origin, tool.origin), []).append(tool.name)
+        elif not _NAME.match(tool.name):
+            misnamed.setdefault(tool.origin, []).append(tool.name)
+    for origin, wrong in misnamed.items():
+        more = f", and {len(wrong) - 1} more of {origin}" if len(wrong) > 1 else ""
+        hint = "at most 64 letters, digits, _ and -, the first no digit"
+        names.fault("LD403", f"`{wrong[0]}` can't be the name of a tool{more}", place_of(origin), hint)
+    for (first, second), both in clashes.items():
+        _clash(first, second, both, names, place_of)
+    seen: dict[tuple[str, str | None], Origin] = {}
+    for origin in tools.open:
+        if origin.ref is None or origin.ref.include or origin.ref.exclude:
+            continue
+        first = seen.setdefault((origin.name, origin.ref.prefix), origin)
+        if first is not origin:
+            _clash(first, origin, (), names, place_of)
+    for miss in tools.misses:
+        message = f"`{miss.key}: {miss.glob}` matches no tool of {miss.origin}"
+        place = place_of(miss.origin, miss.key, miss.index)
+        hint = nearest(miss.glob, miss.known) or f"its tools are {', '.join(miss.known)}"
+        names.fault("LD408", message, place, hint)
+
+
+def _clash(first: Origin, second: Origin, both: Sequence[str], names: Names, place_of: PlaceOf) -> None:
+    place, other = place_of(second), place_of(first)
+    prefixes = [origin.ref.prefix or None if origin.ref is not None else None for origin in (first, second)]
+    if first.name == second.name and prefixes[0] == prefixes[1]:
+        message = f"the agent lists `{second.name}` twice; the first is at {other}"
+        names.fault("LD402", message, place, "remove one, or give it a prefix")
+        return
+    shown = ", ".join(f"`{name}`" for name in both[:_SHOWN])
+    if len(both) > _SHOWN:
+        shown += f" and {len(both) - _SHOWN} more"
+    message = f"{first}, at {other}, and {second} both give the agent {shown}"
+    named = second if second.ref is not None else first
+    hint = f"give one a prefix: `{named.name}: {{prefix: {named.name}}}`" if named.ref is not None else "remove one"
+    names.fault("LD402", message, place, hint)
+
+
+def check_limits(
+    agents: Iterable[tuple[AgentSpec, AgentTools, Place]],
+    default: object,
+    names: Names,
+) -> None:
+    """Warn of what the providers of the agents' models refuse; of any, where no model is pinned.
+
+    Args:
+        agents: Every agent, its tools, and its place.
+        default: The project's default model.
+        names: Every name, for the places of tools; takes the diagnostics.
+    """
+    told: set[tuple[str, str]] = set()
+    for spec, tools, place in agents:
+        providers = families(_names(spec.model or default))
+        count = sum(not tool.conditional for tool in tools.tools)
+        if count > MOST_TOOLS and (providers is None or "OpenAI" in providers):
+            message = f"the agent `{spec.name}` has {count} tools, and OpenAI takes {MOST_TOOLS}"
+            names.fault("LD407", message, place, "leave some out, or move them to an agent of their own")
+        for tool in tools.tools:
+            if tool.schema is None or tool.schema.get("type", "object") != "object":
+                continue
+            for found in refusals(tool.schema, tool.description):
+                by = [name for name in found.by if providers is None or name in providers]
+                if by and (tool.tool, found.what) not in told:
+                    told.add((tool.tool, found.what))
+                    home = names.taken.get(tool.origin.name)
+                    where = home.place if home is not None and home.place is not None else place
+                    message = f"the tool `{tool.tool}` {found.what}, which {' and '.join(by)} will refuse"
+                    names.fault("LD406", message, where, found.hint)
+
+
+def _names(model: object) -> list[str]:
+    many = cast("Sequence[object]", model) if isinstance(model, list | tuple) else [model]
+    return [name for name in many if isinstance(name, str)]

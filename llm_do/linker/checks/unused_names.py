@@ -1,0 +1,148 @@
+"""What a linked project has and never uses: warnings.
+
+What Python code may call is judged by the names it mentions, so that a name in a string counts as used; where code
+calls a name that it computes, everything may be used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from llm_do.diagnostics.codes import diagnostic
+from llm_do.diagnostics.diagnostic import Diagnostic, Place
+from llm_do.linker.python.exports import Export
+from llm_do.linker.python.positions import Facts
+from llm_do.linker.python.python_files import LoadedFile, PythonFiles
+from llm_do.project.agent_spec import AgentSpec, ToolsetRef
+from llm_do.project.flow_spec import FlowSpec, every_caller
+from llm_do.project.registry import Registered
+
+__all__ = ["find_unused", "names_listed"]
+
+
+def names_listed(spec: AgentSpec) -> list[str]:
+    """Every name that an agent lists as a tool, a toolset or a hand-over."""
+    names = [tool for tool in spec.tools if isinstance(tool, str)]
+    for item in (*spec.toolsets, *spec.handoffs):
+        if isinstance(item, str):
+            names.append(item)
+        elif isinstance(item, ToolsetRef | AgentSpec | FlowSpec):
+            names.append(item.name)
+    return names
+
+
+def _names_used(caller: AgentSpec | FlowSpec) -> list[str]:
+    """Every name that an agent lists or a flow runs, and those of the agents and flows that code has given it."""
+    kind = "flow" if isinstance(caller, FlowSpec) else "agent"
+    names: list[str] = []
+    for item, _ in every_caller({caller.name: Registered(caller.name, kind, caller)}):
+        names += item.names() if isinstance(item, FlowSpec) else names_listed(item)
+    return names
+
+
+def _reachable(start: Iterable[str], callers: Mapping[str, AgentSpec | FlowSpec]) -> set[str]:
+    """The agents and flows that can be reached from some names, through what agents list and flows run."""
+    seen: set[str] = set()
+    waiting = list(start)
+    while waiting:
+        name = waiting.pop()
+        if name in callers and name not in seen:
+            seen.add(name)
+            waiting.extend(_names_used(callers[name]))
+    return seen
+
+
+def find_unused(
+    entry: str | None,
+    registered: Mapping[str, Registered],
+    python: PythonFiles,
+    exports: Iterable[Export],
+    used_files: set[str],
+    configured: Mapping[str, Place],
+) -> list[Diagnostic]:
+    """Warn of agents and flows that can't be reached, Python files that do nothing, and toolsets that nobody lists.
+
+    Args:
+        entry: Name of the entry agent or flow, None for a function.
+        registered: Every name.
+        python: The project's Python files.
+        exports: What they export.
+        used_files: Labels of the files that references lead to.
+        configured: The manifest's toolsets, each with its place.
+    """
+    agents: dict[str, AgentSpec] = {name: item.value for name, item in registered.items() if item.kind == "agent"}
+    anything = any(facts.calls_anything for facts in python.facts.values())
+    mentioned = set[str]().union(*(facts.strings for facts in python.facts.values()))
+    flows: dict[str, FlowSpec] = {name: item.value for name, item in registered.items() if item.kind == "flow"}
+    callers: Mapping[str, AgentSpec | FlowSpec] = {**agents, **flows}
+    listed = {name for caller in callers.values() for name in _names_used(caller)} | ({entry} if entry else set[str]())
+    found: list[Diagnostic] = []
+    if not anything:
+        start = [*([entry] if entry else []), *(callers.keys() & mentioned)]
+        found += [_unreached(registered[name]) for name in _tops(start, callers)]
+    found += _unused_files(python, exports, used_files, listed, anything)
+    found += [
+        diagnostic("LD803", f"no agent lists the toolset `{name}`", place, "list it in an agent's `toolsets`")
+        for name, place in configured.items()
+        if name not in listed and name not in mentioned and not anything
+    ]
+    return found
+
+
+def _tops(start: Iterable[str], callers: Mapping[str, AgentSpec | FlowSpec]) -> list[str]:
+    """The agents and flows that nothing reaches; of a flow's members, and what they reach, only the flow."""
+    reached = _reachable(start, callers)
+    lost = [name for name, caller in callers.items() if isinstance(caller, FlowSpec) and name not in reached]
+    below = {name: _reachable([name], callers) for name in lost}
+    inner = {inner for name in lost for inner in below[name] if inner != name}
+    found: list[str] = []
+    for name in sorted(lost, key=inner.__contains__):  # those inside of others only where they are in a circle
+        if name not in reached:
+            found.append(name)
+            reached |= below[name]
+    return [*found, *(name for name in callers if name not in reached)]
+
+
+def _unreached(item: Registered) -> Diagnostic:
+    message = f"nothing reaches the {item.kind} `{item.name}`"
+    hint = f"list it in {'another' if item.kind == 'agent' else 'an'} agent's `toolsets`, or remove it"
+    return diagnostic("LD801", message, item.place or Place(""), hint)
+
+
+def _unused_files(
+    python: PythonFiles, exports: Iterable[Export], used: set[str], listed: set[str], anything: bool
+) -> list[Diagnostic]:
+    by_file: dict[str, list[Export]] = {}
+    for export in exports:
+        by_file.setdefault(export.label, []).append(export)
+    found: list[Diagnostic] = []
+    for file in python.files:
+        mine = by_file.get(file.label, [])
+        if file.label in used or _is_imported(file, python) or (anything and mine) or file.facts.acts:
+            continue
+        elsewhere = _strings(python.facts, file.label)
+        if any(item.kind == "agent" or item.name in listed or item.name in elsewhere for item in mine):
+            continue
+        message = (
+            f"nothing uses what {file.label} exports" if mine else f"{file.label} exports nothing that llm-do knows"
+        )
+        found.append(
+            diagnostic("LD802", message, Place(file.label), "remove it from python_files, or export something")
+        )
+    return found
+
+
+def _is_imported(file: LoadedFile, python: PythonFiles) -> bool:
+    """Whether an import in another file may mean this one, or it makes a package of a folder with other files."""
+    parts = file.name.split(".")
+    names = {".".join(parts[count:]) for count in range(len(parts))}
+    if any(not names.isdisjoint(facts.modules) for label, facts in python.facts.items() if label != file.label):
+        return True
+    folder, _, name = file.label.rpartition("/")
+    return name == "__init__.py" and any(
+        other is not file and other.label.startswith(f"{folder}/") for other in python.files
+    )
+
+
+def _strings(facts: Mapping[str, Facts], label: str) -> set[str]:
+    return set[str]().union(*(item.strings for other, item in facts.items() if other != label))

@@ -1,0 +1,131 @@
+"""The entry: what the manifest names, or what is implied without one, and whether its default input fits it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from llm_do.diagnostics.diagnostic import Place
+from llm_do.errors import InputError
+from llm_do.linker.analysis.names import Names
+from llm_do.linker.python.python_files import run_user_code
+from llm_do.linker.python.references import References
+from llm_do.linker.sources.conversion import AgentSource
+from llm_do.linker.sources.project_files import ProjectFiles
+from llm_do.linker.sources.project_root import MANIFEST
+from llm_do.project.agent_spec import AgentSpec
+from llm_do.project.inputs import PromptInput, to_input
+from llm_do.project.project import EntrySpec
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from llm_do.formats.manifest import EntryFile
+
+__all__ = ["find_entry"]
+
+
+def find_entry(
+    files: ProjectFiles, names: Names, owners: Mapping[str, AgentSource], references: References
+) -> EntrySpec | None:
+    """Find what runs first.
+
+    Args:
+        files: The project's files.
+        names: Every name; takes the diagnostics.
+        owners: Agent to the file it is declared in.
+        references: Resolves the entry function and its input model.
+
+    Returns:
+        The entry, None when something is wrong with it or was wrong before.
+    """
+    if files.manifest is None:
+        return _implied(files, names, owners)
+    declared = files.manifest.entry
+    if declared is None:
+        return None
+    if declared.function is not None:
+        return _function(declared, declared.function, files, names, references)
+    if declared.flow is not None:
+        return _flow(declared, declared.flow, files, names)
+    return _agent(declared, declared.agent, files, names, owners) if declared.agent is not None else None
+
+
+def _flow(declared: EntryFile, name: str, files: ProjectFiles, names: Names) -> EntrySpec | None:
+    place = files.place("entry", "flow")
+    found = names.look_up(name, ("flow",), "a flow", place)
+    if found is None:
+        return None
+    model = found.value.input_model(names.taken)
+    _check_args(declared.args, model, files, names)
+    return EntrySpec("flow", name, input_model=model, args=declared.args, place=place)
+
+
+def _function(
+    declared: EntryFile, reference: str, files: ProjectFiles, names: Names, references: References
+) -> EntrySpec | None:
+    place = files.place("entry", "function")
+    function = references.function(reference, place, 2, "(input, ctx)")
+    model = None
+    if declared.input_model_ref is not None:
+        model = references.input_model(declared.input_model_ref, files.place("entry", "input_model_ref"))
+    if model is not None or declared.input_model_ref is None:
+        _check_args(declared.args, model, files, names)
+    if function is None:
+        return None
+    return EntrySpec("function", reference.rpartition(":")[2], function, model, declared.args, place)
+
+
+def _agent(
+    declared: EntryFile, name: str, files: ProjectFiles, names: Names, owners: Mapping[str, AgentSource]
+) -> EntrySpec | None:
+    place = files.place("entry", "agent")
+    found = names.look_up(name, ("agent",), "an agent", place)
+    if found is None:
+        return None
+    spec: AgentSpec = found.value
+    source = owners.get(name)
+    unknown = source is not None and source.value is not None and source.value.input_model_ref is not None
+    if spec.input_model is not None or not unknown:
+        _check_args(declared.args, spec.input_model, files, names)
+    return EntrySpec("agent", name, input_model=spec.input_model, args=declared.args, place=place)
+
+
+def _check_args(
+    args: Mapping[str, Any] | None, model: type[BaseModel] | None, files: ProjectFiles, names: Names
+) -> None:
+    if args is None:
+        return
+    place = files.place("entry", "args")
+    try:
+        with run_user_code():
+            to_input(model or PromptInput, args)
+    except InputError as error:
+        names.fault("LD213", f"the default {error.message}", place, error.hint)
+    except Exception as error:  # noqa: BLE001 - a project's validators may raise anything
+        names.fault("LD213", f"validating the default input raised {type(error).__name__}", place)
+
+
+def _implied(files: ProjectFiles, names: Names, owners: Mapping[str, AgentSource]) -> EntrySpec | None:
+    agents = [item.name for item in names.taken.values() if item.kind == "agent"]
+    named = files.located.agent_file
+    if named is not None:
+        agents = [name for name in agents if _is_of(owners.get(name), named)]
+    elif "main" in agents:
+        agents = ["main"]
+    if names.refused or any(source.failed for source in files.agents):
+        return None
+    if len(agents) == 1:
+        found = names.taken[agents[0]]
+        return EntrySpec("agent", found.name, input_model=found.value.input_model, place=found.place)
+    place = Place(files.agents[0].label if files.agents else MANIFEST)
+    hint = "call one of them main, name one .agent file as the project, or write a project.json with an entry"
+    listed = ", ".join(sorted(agents))
+    message = f"no agent is called main, and there are several: {listed}" if agents else "there is no agent to run"
+    names.fault("LD205", message, place, hint)
+    return None
+
+
+def _is_of(source: AgentSource | None, file: Path) -> bool:
+    return source is not None and source.path == file

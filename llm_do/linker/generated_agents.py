@@ -1,0 +1,75 @@
+"""Linking one agent late: the text of an `.agent` file against a project's names, with the project's own checks.
+
+Where the text comes from, and what such an agent may have, is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from llm_do.diagnostics.diagnostic import Diagnostic, Place
+from llm_do.errors import LinkError
+from llm_do.linker.analysis.inventory import Inventory, Origin
+from llm_do.linker.analysis.names import Names
+from llm_do.linker.checks.agent_checks import check_agent, check_template
+from llm_do.linker.checks.tool_checks import check_together
+from llm_do.linker.python.python_files import PythonFiles
+from llm_do.linker.python.references import References
+from llm_do.linker.sources.conversion import AgentSource, agent_spec
+from llm_do.project.agent_spec import AgentSpec
+from llm_do.project.registry import Registry
+
+__all__ = ["link_agent"]
+
+
+def link_agent(text: str, path: Path, root: Path, registry: Registry) -> AgentSpec:
+    """Link the text of an `.agent` file.
+
+    Args:
+        text: The text.
+        path: The file it stands in, or will; below `root`.
+        root: The project's folder.
+        registry: Every name that it may refer to.
+
+    Returns:
+        The agent.
+
+    Raises:
+        LinkError: Something is wrong with it; the error carries every diagnostic.
+
+    Example:
+        >>> text = "---\\nname: greeter\\n---\\nGreet the person.\\n"
+        >>> link_agent(text, Path("made/greeter.agent"), Path("."), Registry()).name
+        'greeter'
+    """
+    from llm_do.formats.agent_file import parse_agent
+
+    label = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
+    parsed = parse_agent(text, label)
+    source = AgentSource(path, label, parsed.value, parsed.node, parsed.body, parsed.body_start, parsed.diagnostics)
+    found = list(parsed.diagnostics)
+    if parsed.value is None or source.failed:
+        raise _error(found)
+    names = Names(taken=dict(registry), root=root)
+    references = References(root, PythonFiles(), [])
+    spec = agent_spec(source, parsed.value, references)
+    place = spec.place or Place(label)
+    check_agent(spec, names, place, source)
+    if spec.template:
+        check_template(source, spec, names)
+    check_together(Inventory(names.taken).of(spec), names, partial(_everywhere, place))
+    found += [*names.faults, *references.faults]
+    if any(item.severity == "error" for item in found):
+        raise _error(found)
+    return spec
+
+
+def _everywhere(place: Place, _: Origin) -> Place:
+    return place
+
+
+def _error(found: list[Diagnostic]) -> LinkError:
+    errors = [item for item in found if item.severity == "error"]
+    said = "; ".join(f"{item.message}" + (f" ({item.hint})" if item.hint else "") for item in errors[:5])
+    return LinkError(said, found)

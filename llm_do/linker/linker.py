@@ -1,0 +1,397 @@
+"""The linker: project files in, one frozen `Project` or everything that is wrong out.
+
+It goes manifest and files, Python, names, references, checks, and never stops at the first fault. No model is called,
+no provider imported, no network touched. Each step's work is in a module of its own; here is the order.
+"""
+
+from __future__ import annotations
+
+import gc
+import re
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from types import FunctionType
+
+from llm_do._frozen import frozen
+from llm_do.diagnostics.diagnostic import Diagnostic, Place
+from llm_do.errors import LinkError
+from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool, Origin
+from llm_do.linker.analysis.names import Broken, Names
+from llm_do.linker.checks.agent_checks import CHECKS, check_agent, check_environment, check_model, check_template
+from llm_do.linker.checks.rule_checks import Subjects, check_detours, check_rules, check_shells, link_policy
+from llm_do.linker.checks.tool_checks import check_functions, check_limits, check_together, given_tools
+from llm_do.linker.checks.unused_names import find_unused, names_listed
+from llm_do.linker.entry import find_entry
+from llm_do.linker.flow_linker import check_flows, check_given_tools, register_flows
+from llm_do.linker.python.exports import Export, is_toolset, read_exports
+from llm_do.linker.python.python_files import Modules, PythonFiles, Watch, load_python_files
+from llm_do.linker.python.references import References
+from llm_do.linker.sources.conversion import (
+    AgentSource,
+    agent_spec,
+    hook_functions,
+    provider_functions,
+    runtime_settings,
+    threads_spec,
+)
+from llm_do.linker.sources.file_lists import stay_inside
+from llm_do.linker.sources.project_files import ProjectFiles, read_project
+from llm_do.linker.sources.project_root import locate
+from llm_do.policy.rules import Policy
+from llm_do.project.agent_spec import AgentSpec
+from llm_do.project.builtin_toolsets import CONFIGURABLE, BuiltinToolset
+from llm_do.project.flow_spec import FlowSpec, every_agent, every_caller
+from llm_do.project.functions import takes_context
+from llm_do.project.project import EntrySpec, Project
+from llm_do.project.registry import Registry
+
+__all__ = ["LinkReport", "check", "link"]
+
+
+@frozen
+class LinkReport:
+    """What linking found.
+
+    Args:
+        project: The project, None when there are errors.
+        diagnostics: Everything that was found, sorted by place.
+        root: The project's folder, which the diagnostics' paths are relative to.
+    """
+
+    project: Project | None
+    diagnostics: tuple[Diagnostic, ...]
+    root: Path
+
+
+def link(path: Path) -> Project:
+    """Link the project at `path`.
+
+    Args:
+        path: A folder, a manifest, or one `.agent` file.
+
+    Returns:
+        The project; its `warnings` say what was found that doesn't stop it.
+
+    Raises:
+        UsageError: There is no project at `path`.
+        LinkError: It doesn't link; the error carries every diagnostic.
+    """
+    report = check(path)
+    if report.project is not None:
+        return report.project
+    errors = [item for item in report.diagnostics if item.severity == "error"]
+    first = f"{errors[0].place}: {errors[0].message}"
+    message = first if len(errors) == 1 else f"the project has {len(errors)} errors, the first at {first}"
+    raise LinkError(message, report.diagnostics, hint=errors[0].hint)
+
+
+def check(path: Path, *, watch: Watch | None = None) -> LinkReport:
+    """Link the project at `path` and report, whatever is wrong with it.
+
+    Args:
+        path: A folder, a manifest, or one `.agent` file.
+        watch: Told of each Python file before it is imported.
+
+    Returns:
+        The project, if it has no errors, and everything that was found.
+
+    Raises:
+        UsageError: There is no project at `path`.
+    """
+    located = locate(path)
+    with _uncollected():
+        files = read_project(located)
+        found = list(files.diagnostics)
+        project = None
+        if files.readable:
+            linked = _Linked(files, load_python_files(files.root, files.python, watch))
+            project = _finish(linked, found)
+            if project is None and linked.python.space is not None:
+                linked.python.space.forget()
+    return LinkReport(project, _sorted(found), files.root)
+
+
+@contextmanager
+def _uncollected() -> Generator[None]:
+    """Keep the garbage collector out: linking makes much, drops little, and would be slower the more there is."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+@dataclass(slots=True)
+class _Linked:
+    """What is known while names are being resolved."""
+
+    files: ProjectFiles
+    python: PythonFiles
+    names: Names = field(init=False)
+    references: References = field(init=False)
+    inventory: Inventory = field(init=False)
+    owners: dict[str, AgentSource] = field(default_factory=dict[str, AgentSource])
+    exports: list[Export] = field(default_factory=list[Export])
+    tools: dict[str, AgentTools] = field(default_factory=dict[str, AgentTools])
+
+    def __post_init__(self) -> None:
+        manifest = self.files.manifest
+        dollars = manifest is not None and manifest.runtime.budget.cost_usd is not None
+        self.names = Names(_broken(self.files, self.python), root=self.files.root, dollars=dollars)
+        patterns = manifest.python_files if manifest is not None else []
+        self.references = References(self.files.root, self.python, self.files.python_labels, patterns)
+        self.inventory = Inventory(self.names.taken)
+
+    @property
+    def subjects(self) -> Subjects:
+        """What rules may speak of; an agent with a fault of its own may have any tool."""
+        known: dict[str, Sequence[KnownTool]] = {name: found.tools for name, found in self.tools.items()}
+        open_ = {name for name, found in self.tools.items() if found.open}
+        for spec, _ in every_agent(self.names.taken) if self.names.refused else ():
+            if self.names.refused.intersection(names_listed(spec)):
+                open_.add(spec.name)
+        faults = [*self.files.diagnostics, *self.names.faults, *self.references.faults]
+        faulty = {item.place.file for item in faults if item.severity == "error"}
+        for source in self.files.agents:
+            if source.label in faulty:
+                open_.update(source.names)
+                known |= {name: () for name in source.names if name not in known}
+        return Subjects(known, open_)
+
+
+def _finish(linked: _Linked, found: list[Diagnostic]) -> Project | None:
+    """The steps after reading; what is wrong goes to `found`."""
+    _register_agents(linked)
+    _register_exports(linked)
+    _register_toolsets(linked)
+    register_flows(linked.files, linked.names, linked.references)
+    check_flows(linked.files, linked.names)
+    _check_functions(linked)
+    _check_agents(linked)
+    _check_manifest(linked)
+    policy = link_policy(linked.files, linked.names)
+    check_shells(linked.files, linked.names)
+    check_rules(policy, linked.subjects, linked.files, linked.names)
+    entry = find_entry(linked.files, linked.names, linked.owners, linked.references)
+    check_detours(entry, linked.tools, policy, linked.files, linked.names)
+    project = _assemble(linked, entry, policy)
+    found += [*linked.python.diagnostics, *linked.names.faults, *linked.references.faults]
+    if project is None or _has_errors(found):
+        return None
+    found += _unused(linked, project.entry)
+    for run in CHECKS:
+        found += run(project)
+    return None if _has_errors(found) else replace(project, warnings=_sorted(found))
+
+
+def _broken(files: ProjectFiles, python: PythonFiles) -> Broken:
+    names = {name for source in files.agents if source.failed for name in source.names}
+    failed = [path for path, label in zip(files.python, files.python_labels, strict=True) if label in python.failed]
+    names |= {path.stem for path in failed}
+    words = {word for path in failed for word in re.findall(r"[\w-]+", _text_of(path))}
+    return Broken(names, words, python=bool(failed), anything=files.lists_unread)
+
+
+def _text_of(path: Path) -> str:
+    """What stands in a file that could not be imported, which may be because it can't be read."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _register_agents(linked: _Linked) -> None:
+    for source in linked.files.agents:
+        if source.value is None:
+            continue
+        spec = agent_spec(source, source.value, linked.references)
+        if linked.names.register(spec.name, "agent", spec, spec.place or Place(source.label)):
+            linked.owners[spec.name] = source
+
+
+def _register_exports(linked: _Linked) -> None:
+    manifest = linked.files.manifest
+    reference = manifest.entry.function if manifest is not None and manifest.entry is not None else None
+    entry = linked.references.entry_of(reference) if reference is not None else None
+    linked.exports, faults, refused = read_exports(linked.python.files, entry)
+    linked.names.faults += faults
+    linked.names.refused |= refused
+    for file in linked.python.files:
+        functions = (name for name, value in file.namespace.items() if isinstance(value, FunctionType))
+        linked.names.functions |= dict.fromkeys(functions, file.label)
+        toolsets = (name for name, value in file.namespace.items() if is_toolset(value))
+        linked.names.toolsets |= dict.fromkeys(toolsets, file.label)
+    for export in linked.exports:
+        linked.names.register(export.name, export.kind, export.value, export.place)
+
+
+def _register_toolsets(linked: _Linked) -> None:
+    if linked.files.manifest is None:
+        return
+    for name, config in linked.files.manifest.toolsets.items():
+        place = linked.files.key_place("toolsets", name)
+        value = BuiltinToolset(name, CONFIGURABLE[config.type], config.model_dump())
+        linked.names.register(name, "toolset", value, place)
+
+
+def _check_functions(linked: _Linked) -> None:
+    """A function that merely stands in `__all__` may be no tool at all, as long as no agent lists it."""
+    taken = linked.names.taken
+    exported = {
+        export.name
+        for export in linked.exports
+        if export.kind == "tool"
+        and not takes_context(export.value)
+        and "TOOLS" in (getattr(linked.python.by_label(export.label), "namespace", None) or ())
+    }
+    listed = {name for spec, _ in every_agent(taken) for name in names_listed(spec)}
+    space = linked.python.space
+    items = [item for item in taken.values() if item.kind == "tool" and item.name in exported | listed]
+    given = given_tools(every_agent(taken), items)
+    check_functions(linked.inventory, items, given, linked.names, space.public if space is not None else str)
+
+
+def _check_agents(linked: _Linked) -> None:
+    limits: list[tuple[AgentSpec, AgentTools, Place]] = []
+    callers = every_caller(linked.names.taken)
+    flows = [flow for flow, _ in callers if isinstance(flow, FlowSpec)]
+    for spec, at in callers:
+        if not isinstance(spec, AgentSpec):
+            continue
+        registered = linked.names.taken.get(spec.name)
+        source = linked.owners.get(spec.name) if registered is not None and registered.value is spec else None
+        place = at or Place("")
+        check_agent(spec, linked.names, place, source)
+        tools = linked.inventory.of(spec)
+        linked.tools.setdefault(spec.name, tools)
+        check_together(tools, linked.names, partial(_line, source, place))
+        check_given_tools(spec, tools, flows, linked.names, place)
+        limits.append((spec, tools, place))
+        if spec.template and source is not None:
+            check_template(source, spec, linked.names)
+    manifest = linked.files.manifest
+    check_limits(limits, manifest.model if manifest is not None else None, linked.names)
+
+
+def _line(source: AgentSource | None, place: Place, origin: Origin, *inner: str | int) -> Place:
+    """Where a line of an agent's lists stands, or something in it."""
+    if source is None or source.value is None:
+        return origin.ref.place or place if origin.ref is not None else place
+    if origin.ref is None:
+        return source.place(("tools", origin.index))
+    if inner:
+        return source.place((*source.value.toolset_uses()[origin.index][2], *inner))
+    return origin.ref.place or place
+
+
+def _check_manifest(linked: _Linked) -> None:
+    files, names = linked.files, linked.names
+    if files.manifest is None or files.node is None:
+        return
+    for name in files.manifest.runtime.agent_approval_overrides:
+        place = files.key_place("runtime", "agent_approval_overrides", name)
+        names.look_up(name, ("agent",), "an agent", place)
+    threads = files.manifest.threads
+    for loc, models in (("model",), files.manifest.model), (("threads", "model"), threads and threads.model):
+        if isinstance(models, str):
+            check_model(models, names, files.place(*loc))
+        elif models is not None:
+            for index, model in enumerate(models):
+                check_model(model, names, files.place(*loc, index))
+    configs = {name: config.model_dump() for name, config in files.manifest.toolsets.items()}
+    check_environment(configs, files.node, names)
+
+
+def _assemble(linked: _Linked, entry: EntrySpec | None, policy: Policy) -> Project | None:
+    files, manifest = linked.files, linked.files.manifest
+    if manifest is None:
+        return _without_manifest(linked, entry) if entry is not None else None
+    directory = function = None
+    providers = provider_functions(
+        manifest.context_providers, linked.references, lambda index: files.place("context_providers", index)
+    )
+    if manifest.threads is not None and manifest.threads.store not in ("sqlite", "memory"):
+        message = f"`threads.store`: stores of the kind `{manifest.threads.store}` are not in this version"
+        linked.names.fault("LD190", message, files.place("threads", "store"), "take `sqlite` or `memory`")
+    hooks = hook_functions(manifest.hooks, linked.references, lambda point, index: files.place("hooks", point, index))
+    if manifest.generated_agents_dir is not None:
+        place = files.place("generated_agents_dir")
+        directory, fault = stay_inside(files.root, manifest.generated_agents_dir, place)
+        linked.names.faults += [fault] if fault is not None else []
+    if manifest.approvals.policy is not None:
+        place = files.place("approvals", "policy")
+        function = linked.references.function(manifest.approvals.policy, place, 1, "(call)")
+    if entry is None:
+        return None
+    return Project(
+        root=files.root,
+        entry=entry,
+        registry=Registry(linked.names.taken),
+        manifest=files.located.manifest,
+        name=manifest.name,
+        description=manifest.description,
+        model=manifest.model,
+        model_settings=dict(manifest.model_settings),
+        settings=runtime_settings(manifest.runtime),
+        allow_cli_input=manifest.allow_cli_input,
+        policy=policy,
+        policy_function=function,
+        hooks=hooks,
+        context_providers=providers,
+        threads=threads_spec(manifest.threads),
+        toolset_configs={name: config.model_dump() for name, config in manifest.toolsets.items()},
+        files=[path for path in (files.located.manifest, *_paths(files)) if path is not None],
+        python_files=files.python,
+        record=manifest.record,
+        generated_agents_dir=directory,
+        modules=_modules(linked),
+    )
+
+
+def _without_manifest(linked: _Linked, entry: EntrySpec) -> Project:
+    files = linked.files
+    return Project(
+        files.root,
+        entry,
+        Registry(linked.names.taken),
+        files=_paths(files),
+        python_files=files.python,
+        modules=_modules(linked),
+    )
+
+
+def _paths(files: ProjectFiles) -> list[Path]:
+    return [*(source.path for source in files.agents), *files.python]
+
+
+def _modules(linked: _Linked) -> Modules | None:
+    return Modules(linked.python.space) if linked.python.space is not None else None
+
+
+def _unused(linked: _Linked, entry: EntrySpec) -> tuple[Diagnostic, ...]:
+    """Warnings of unused things; they are dropped with the project when there are errors, which may be why."""
+    manifest = linked.files.manifest
+    toolsets = manifest.toolsets if manifest is not None else ()
+    return tuple(
+        find_unused(
+            entry.name if entry.kind != "function" else None,
+            linked.names.taken,
+            linked.python,
+            linked.exports,
+            linked.references.used,
+            {name: linked.files.key_place("toolsets", name) for name in toolsets},
+        )
+    )
+
+
+def _has_errors(found: Sequence[Diagnostic]) -> bool:
+    return any(item.severity == "error" for item in found)
+
+
+def _sorted(found: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
+    return tuple(sorted(dict.fromkeys(found), key=lambda item: (item.place, item.code, item.message)))

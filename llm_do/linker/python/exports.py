@@ -1,0 +1,371 @@
+"""What a project's Python files export: tools, toolsets and agents, each with its name and place.
+
+Importing them is `llm_do.linker.python.python_files`' business; whether the names are free that of the linker. Classes
+of other packages are looked up among the modules that are loaded: what wasn't imported has no instances.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from llm_do._frozen import frozen
+from llm_do.diagnostics.codes import diagnostic
+from llm_do.diagnostics.diagnostic import Diagnostic, Place
+from llm_do.linker.python.python_files import LoadedFile, run_user_code
+from llm_do.project.agent_spec import AgentSpec
+from llm_do.project.flow_spec import FlowSpec
+from llm_do.project.registry import NAME_PATTERN, Kind
+from llm_do.text.words import article
+from llm_do.tools import options_of
+
+__all__ = ["Export", "accepts", "accepts_keywords", "is_toolset", "read_exports", "shown_name", "tool_name"]
+
+_NAME = re.compile(NAME_PATTERN)
+_VARIABLES: Mapping[str, tuple[Kind, str]] = {
+    "TOOLSETS": ("toolset", "a toolset or a factory `(ctx) -> toolset`"),
+    "AGENTS": ("agent", "an AgentSpec"),
+    "TOOLS": ("tool", "a function or a tool object"),
+    "FLOWS": ("flow", "a flow, such as a Swarm"),
+}
+
+
+@frozen
+class Export:
+    """One exported object.
+
+    Args:
+        name: The name it is registered under.
+        kind: Tool, toolset or agent.
+        value: The object.
+        place: Where it stands in the list or dict, or where its name is bound.
+        label: The file that exports it.
+    """
+
+    name: str
+    kind: Kind
+    value: Any
+    place: Place
+    label: str
+
+
+@dataclass(slots=True)
+class _Collector:
+    entry: tuple[str, str] | None = None
+    found: list[Export] = field(default_factory=list[Export])
+    faults: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    taken: set[tuple[int, str]] = field(default_factory=set[tuple[int, str]])
+    objects: set[int] = field(default_factory=set[int])
+    refused: set[str] = field(default_factory=set[str])
+    withheld: set[int] = field(default_factory=set[int])
+
+    def add(self, name: str, kind: Kind, value: object, place: Place, label: str) -> None:
+        if (id(value), name) in self.taken:
+            return
+        if not _NAME.match(name) or name.endswith("\n"):
+            self.fault(
+                "LD209",
+                f"{name!r} can't be the name of {article(kind)}",
+                place,
+                "use a letter or _, then up to 63 letters, digits, _ and -",
+            )
+            return
+        self.taken.add((id(value), name))
+        self.objects.add(id(value))
+        self.found.append(Export(name, kind, value, place, label))
+
+    def refuse(self, *names: str | None) -> None:
+        """Note names that were meant to be exported."""
+        self.refused.update(name for name in names if name is not None)
+
+    def fault(self, code: str, message: str, place: Place, hint: str | None = None) -> None:
+        self.faults.append(diagnostic(code, message, place, hint))
+
+
+@frozen
+class _Member:
+    """A member of an exported list or dict; `key` is its key in a dict."""
+
+    variable: str
+    key: str | None
+    value: object
+    place: Place
+
+
+def read_exports(
+    files: Sequence[LoadedFile], entry: tuple[str, str] | None = None
+) -> tuple[list[Export], list[Diagnostic], set[str]]:
+    """Read what imported files export.
+
+    Args:
+        files: The files, in listed order.
+        entry: Label and name of the entry function, which `__all__` doesn't make a tool.
+
+    Returns:
+        The exports, the same object under the same name once; what is wrong with the rest; and the rest's names.
+    """
+    collector = _Collector(entry)
+    for step in (_read_lists, _read_all, _note_withheld, _read_module_level):
+        for file in files:
+            try:
+                with run_user_code():
+                    step(file, collector)
+            except Exception as error:  # noqa: BLE001 - a project's objects may raise when they are looked at
+                message = f"reading the exports raised {type(error).__name__}"
+                collector.fault("LD305", message, Place(file.label), "export plain functions and toolset objects")
+    return collector.found, collector.faults, collector.refused - {export.name for export in collector.found}
+
+
+def tool_name(value: object) -> str | None:
+    """The name a tool gives itself: a tool object's, the one in its `@tool` options, or the function's.
+
+    Example:
+        >>> def add(a: int, b: int) -> int: ...
+        >>> tool_name(add)
+        'add'
+    """
+    said = getattr(value, "name", None) if _is_tool_object(value) else options_of(value).name
+    for name in (said, getattr(value, "__name__", None)):
+        if isinstance(name, str) and name and name != "<lambda>":
+            return name
+    return None
+
+
+def shown_name(value: object) -> str:
+    """What messages call a tool: by its name, else by what it is."""
+    return tool_name(value) or str(getattr(value, "__name__", type(value).__name__))
+
+
+def _read_lists(file: LoadedFile, collector: _Collector) -> None:
+    for variable, (kind, what) in _VARIABLES.items():
+        for member in _members(file, variable, collector):
+            reason = _REFUSALS[kind](member.value)
+            if reason is not None:
+                collector.refuse(member.key, tool_name(member.value))
+                shown = f"[{member.key!r}]" if member.key is not None else ""
+                collector.fault(
+                    "LD305",
+                    f"{variable}{shown} holds {_describe(member.value)}, which is not {what}",
+                    member.place,
+                    reason or None,
+                )
+                continue
+            _add_member(file, member, kind, collector)
+
+
+def _add_member(file: LoadedFile, member: _Member, kind: Kind, collector: _Collector) -> None:
+    own = member.value.name if isinstance(member.value, AgentSpec | FlowSpec) else None
+    if own is not None and member.key is not None and member.key != own:
+        message = f"the {kind} is called {own!r}, but its key in {member.variable} is {member.key!r}"
+        collector.fault("LD308", message, member.place, f"use {own!r} as the key")
+        collector.refuse(own, member.key)
+        return
+    name = member.key if member.key is not None else own or _list_name(file, kind, member.value)
+    if name is None:
+        collector.fault(
+            "LD306",
+            f"a member of {member.variable} has no name: {_describe(member.value)}",
+            member.place,
+            f"make {member.variable} a dict of names, or bind the member to a module-level name",
+        )
+        return
+    collector.add(name, kind, member.value, member.place, file.label)
+
+
+def _list_name(file: LoadedFile, kind: Kind, value: object) -> str | None:
+    name = tool_name(value) if kind == "tool" else _toolset_name(value)
+    if name is not None:
+        return name
+    return next((key for key, bound in file.namespace.items() if bound is value), None)
+
+
+def _toolset_name(value: object) -> str | None:
+    attributes = ("name", "id") if is_toolset(value) else ("__name__",)
+    for attribute in attributes:
+        name = getattr(value, attribute, None)
+        if isinstance(name, str) and name and name != "<lambda>":
+            return name
+    return None
+
+
+def _read_all(file: LoadedFile, collector: _Collector) -> None:
+    if "TOOLS" in file.namespace or "__all__" not in file.namespace:
+        return
+    names = file.namespace["__all__"]
+    if not isinstance(names, list | tuple):
+        collector.fault("LD304", f"__all__ is {_describe(names)}, not a list of names", file.place("__all__"))
+        return
+    for index, name in enumerate(cast("Sequence[object]", names)):
+        place = file.place("__all__", index)
+        if not isinstance(name, str) or name not in file.namespace:
+            shown = repr(name) if isinstance(name, str) else _describe(name)
+            collector.fault("LD307", f"__all__ has {shown}, which {file.label} doesn't define", place)
+            continue
+        value = file.namespace[name]
+        if not inspect.isroutine(value) or (file.label, name) == collector.entry or id(value) in collector.objects:
+            continue
+        collector.add(options_of(value).name or name, "tool", value, place, file.label)
+
+
+def _note_withheld(file: LoadedFile, collector: _Collector) -> None:
+    """Note the toolsets that a file makes for itself: beside `TOOLSETS`, or under private names only."""
+    own = {name: id(value) for name, value in file.namespace.items() if is_toolset(value)}
+    public = {made for name, made in own.items() if "TOOLSETS" not in file.namespace and not name.startswith("_")}
+    collector.withheld.update(
+        made for name, made in own.items() if made not in public and name not in file.facts.imported
+    )
+
+
+def _read_module_level(file: LoadedFile, collector: _Collector) -> None:
+    if "TOOLSETS" in file.namespace:
+        return
+    for variable, value in file.namespace.items():
+        if not is_toolset(value) or variable.startswith("_"):
+            continue
+        if id(value) not in collector.objects | collector.withheld:
+            collector.add(_toolset_name(value) or variable, "toolset", value, file.place(variable), file.label)
+
+
+def _members(file: LoadedFile, variable: str, collector: _Collector) -> Iterator[_Member]:
+    if variable not in file.namespace:
+        return
+    container = file.namespace[variable]
+    if isinstance(container, Mapping):
+        for key, value in cast("Mapping[object, object]", container).items():
+            if isinstance(key, str):
+                yield _Member(variable, key, value, file.place(variable, key))
+            else:
+                message = f"{variable} has a key that is not a name: {_describe(key)}"
+                collector.fault("LD209", message, file.place(variable), "use a string that is a valid name")
+    elif isinstance(container, list | tuple):
+        for index, value in enumerate(cast("Sequence[object]", container)):
+            yield _Member(variable, None, value, file.place(variable, index))
+    else:
+        collector.refuse(tool_name(container))
+        collector.fault(
+            "LD304",
+            f"{variable} is {_describe(container)}, not a dict or a list",
+            file.place(variable),
+            f"write {variable} = [...] or {variable} = {{...}}",
+        )
+
+
+def _refuse_tool(value: object) -> str | None:
+    """None when it is a tool, else what to do about it."""
+    if inspect.isclass(value):
+        return "export an instance of the class" if _is_subclass(value, "llm_do.tools", "Tool") else ""
+    if is_toolset(value):
+        return "export it in TOOLSETS"
+    if isinstance(value, AgentSpec):
+        return "export it in AGENTS"
+    if _is_tool_object(value):
+        return None
+    if callable(value):  # a `partial` and its like have no name, and no schema can be made of them
+        return None if hasattr(value, "__name__") else "write a function that calls it"
+    return ""
+
+
+def _refuse_toolset(value: object) -> str | None:
+    if inspect.isclass(value):
+        return f"export an instance, such as {value.__name__}(), or a function that returns one"
+    if is_toolset(value):
+        return None
+    if isinstance(value, AgentSpec):
+        return "export it in AGENTS"
+    if _is_tool_object(value):
+        return "export it in TOOLS"
+    if not callable(value):
+        return ""
+    return None if accepts(value, 1) else "let the factory take one argument, the RunContext"
+
+
+def _refuse_flow(value: object) -> str | None:
+    if isinstance(value, FlowSpec):
+        return None
+    if inspect.isclass(value):
+        return "export an instance of the class"
+    return 'write Swarm([...], name="name")'
+
+
+def _refuse_agent(value: object) -> str | None:
+    if isinstance(value, AgentSpec):
+        return None
+    return 'write AgentSpec("name", instructions=...)'
+
+
+_REFUSALS = {"tool": _refuse_tool, "toolset": _refuse_toolset, "agent": _refuse_agent, "flow": _refuse_flow}
+
+
+def accepts(function: object, count: int) -> bool:
+    """Whether a callable can be called with `count` positional arguments; yes when its signature can't be read.
+
+    Example:
+        >>> accepts(lambda a, b=1: a, 2), accepts(lambda a: a, 2)
+        (True, False)
+    """
+    if not callable(function):
+        return False
+    try:
+        inspect.signature(function).bind(*([None] * count))
+    except TypeError:
+        return False
+    except ValueError:
+        return True
+    return True
+
+
+def accepts_keywords(function: object, names: Sequence[str]) -> bool:
+    """Whether a callable can be called with these keywords; yes when its signature can't be read.
+
+    Example:
+        >>> accepts_keywords(lambda **data: None, ["agent"]), accepts_keywords(lambda agent: None, ["agent", "error"])
+        (True, False)
+    """
+    if not callable(function):
+        return False
+    try:
+        inspect.signature(function).bind(**dict.fromkeys(names))
+    except TypeError:
+        return False
+    except ValueError:
+        return True
+    return True
+
+
+def is_toolset(value: object) -> bool:
+    """Whether an object is a toolset; what was never imported has no instances."""
+    return _is_instance(value, "pydantic_ai.toolsets", "AbstractToolset")
+
+
+def _is_tool_object(value: object) -> bool:
+    return _is_instance(value, "llm_do.tools", "Tool") or _is_instance(value, "pydantic_ai", "Tool")
+
+
+def _is_instance(value: object, module: str, name: str) -> bool:
+    known = _loaded(module, name)
+    return known is not None and isinstance(value, known)
+
+
+def _is_subclass(value: type, module: str, name: str) -> bool:
+    known = _loaded(module, name)
+    return known is not None and issubclass(value, known)
+
+
+def _loaded(module: str, name: str) -> type | None:
+    loaded = sys.modules.get(module)
+    known: object = vars(loaded).get(name) if loaded is not None else None
+    if known is None and loaded is not None:
+        known = getattr(loaded, name, None)
+    return known if isinstance(known, type) else None
+
+
+def _describe(value: object) -> str:
+    if inspect.isclass(value):
+        return f"the class {value.__name__}"
+    if isinstance(value, str | int | float | bool | None):
+        return repr(value) if len(repr(value)) <= 40 else article(type(value).__name__)
+    return article(type(value).__name__)

@@ -1,0 +1,313 @@
+"""A project's Python files: each imported once, and one diagnostic for each that can't be.
+
+How imports between them are resolved lives in `llm_do.linker.python.namespace`; what they export is read in
+`llm_do.linker.python.exports`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import linecache
+import os
+import sys
+import threading
+import traceback
+import warnings
+import weakref
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from llm_do._frozen import frozen
+from llm_do.diagnostics.codes import diagnostic
+from llm_do.diagnostics.diagnostic import Diagnostic, Place
+from llm_do.diagnostics.labels import label_of
+from llm_do.linker.python.namespace import ModuleSpace
+from llm_do.linker.python.positions import Facts
+
+__all__ = ["LoadedFile", "Modules", "PythonFiles", "Watch", "load_python_files", "run_user_code"]
+
+
+@frozen
+class LoadedFile:
+    """One imported file.
+
+    Args:
+        path: The file, absolute.
+        label: The file relative to the project's root, as diagnostics name it.
+        name: Its dotted name as the project's author knows it, such as `tools.math`.
+        module_name: Its internal name in `sys.modules`.
+        namespace: What its names are bound to.
+        facts: Where they are bound.
+    """
+
+    path: Path
+    label: str
+    name: str
+    module_name: str
+    namespace: Mapping[str, Any]
+    facts: Facts
+
+    def place(self, variable: str, member: int | str | None = None) -> Place:
+        """Where a module-level name, or a member of a module-level list or dict, stands; else the file's start."""
+        span = self.facts.members.get((variable, member)) if member is not None else None
+        span = span or self.facts.names.get(variable)
+        if span is None:
+            return Place(self.label)
+        return Place(self.label, span.line, span.column, span.end_line, span.end_column)
+
+
+@frozen
+class Watch:
+    """What a process that links apart wants of the import.
+
+    Args:
+        refused: Files (absolute) that are not to be imported again, each with what was found when they were.
+        begin: Told the label of each file before it is imported, and an empty text when all are.
+    """
+
+    refused: Mapping[str, Diagnostic]
+    begin: Callable[[str], None]
+
+
+class _RefusedError(ImportError):
+    """Stands for the import of a file that must not be tried again."""
+
+    def __init__(self, found: Diagnostic) -> None:
+        super().__init__(found.message)
+        self.diagnostic = found
+
+
+class Modules:
+    """Keeps a project's modules importable for as long as something holds it.
+
+    Args:
+        space: The modules.
+    """
+
+    __slots__ = ("__weakref__", "public")
+
+    def __init__(self, space: ModuleSpace) -> None:
+        self.public = space.public
+        """Writes the internal names of modules in a text as their author knows them."""
+        weakref.finalize(self, space.forget).atexit = False
+
+
+@dataclass(slots=True)
+class PythonFiles:
+    """The files of one project after importing them.
+
+    Args:
+        space: The namespace they live in; None when there are no files.
+        files: The files that could be imported, in listed order.
+        diagnostics: What is wrong with the others.
+        failed: The labels of the others.
+        facts: Label to what is known of every file that was parsed, siblings that aren't listed included.
+    """
+
+    space: ModuleSpace | None = None
+    files: list[LoadedFile] = field(default_factory=list[LoadedFile])
+    diagnostics: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    failed: set[str] = field(default_factory=set[str])
+    facts: dict[str, Facts] = field(default_factory=dict[str, Facts])
+
+    def by_label(self, label: str) -> LoadedFile | None:
+        """The imported file of that label."""
+        return next((file for file in self.files if file.label == label), None)
+
+
+def load_python_files(root: Path, paths: Sequence[Path], watch: Watch | None = None) -> PythonFiles:
+    """Import a project's Python files, each once, in a namespace that only they share.
+
+    Args:
+        root: The project's folder, absolute and with its links resolved.
+        paths: The listed files, absolute and below `root`.
+        watch: Told of each file, and says which to leave alone.
+
+    Returns:
+        What was imported and what is wrong with the rest. Nothing is left on `sys.path`, and nothing in
+        `sys.modules` under a name that other code could import.
+    """
+    if not paths:
+        return PythonFiles()
+    space = ModuleSpace(root, paths)
+    result = PythonFiles(space)
+    for file, found in watch.refused.items() if watch is not None else ():
+        space.failures[file] = _RefusedError(found)
+    with _tidy(root, paths):
+        for path in paths:
+            if watch is not None:
+                watch.begin(label_of(root, path))
+            _load(space, path, result, alone=watch is not None)
+        _try_again(space, paths, result, alone=watch is not None)
+    if watch is not None:
+        watch.begin("")
+    result.facts = {label_of(root, Path(file)): facts for file, facts in space.facts.items()}
+    space.settle()
+    return result
+
+
+def _load(space: ModuleSpace, path: Path, result: PythonFiles, *, alone: bool) -> None:
+    label = label_of(space.root, path)
+    name = space.module_name(path)
+    try:
+        with run_user_code():
+            module = importlib.import_module(name)
+            namespace = dict(vars(module))
+    except BaseException as error:
+        # A module may raise anything, `SystemExit` too. An interruption is a person's only where they can reach it.
+        if isinstance(error, KeyboardInterrupt) and not alone:
+            raise
+        result.failed.add(label)
+        found = explain(error, space, label)
+        if found not in result.diagnostics:
+            result.diagnostics.append(found)
+        return
+    facts = space.facts.get(str(path), Facts())
+    result.files.append(LoadedFile(path, label, space.public(name), name, namespace, facts))
+
+
+def _try_again(space: ModuleSpace, paths: Sequence[Path], result: PythonFiles, *, alone: bool) -> None:
+    """Import files that import each other in the other order, in which it may work."""
+    failed = [
+        file
+        for file, error in space.failures.items()
+        if isinstance(error, ImportError | AttributeError) and "partially initialized module" in str(error)
+    ]
+    if not failed:
+        return
+    labels = {label_of(space.root, Path(file)) for file in failed}
+    for file in failed:
+        del space.failures[file]
+    result.failed -= labels
+    result.diagnostics = [item for item in result.diagnostics if item.file not in labels]
+    for path in reversed([path for path in paths if str(path) in failed]):
+        _load(space, path, result, alone=alone)
+    result.files.sort(key=lambda file: file.path)
+
+
+def explain(error: BaseException, space: ModuleSpace, label: str) -> Diagnostic:
+    """Say why a file can't be imported, at the place in the project's own code that is nearest to the fault.
+
+    Args:
+        error: What the import raised.
+        space: The project's modules.
+        label: The file that was imported.
+    """
+    if isinstance(error, _RefusedError):
+        return error.diagnostic
+    if isinstance(error, SyntaxError) and _inside(space, error.filename):
+        line, column = max(error.lineno or 1, 1), max(error.offset or 1, 1)
+        end_line, end_column = error.end_lineno or 0, error.end_offset or 0
+        if (end_line, end_column) <= (line, column):
+            end_line = end_column = 0
+        place = Place(_label(space, str(error.filename)), line, column, end_line, end_column)
+        return diagnostic("LD301", f"the file is not valid Python: {error.msg}", place)
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _inside(space, frame.filename)]
+    place = Place(label)
+    if frames:
+        frame = frames[-1]
+        place = Place(_label(space, frame.filename), frame.lineno or 1, *_columns(frame))
+    what = _what(error, space)
+    if isinstance(error, SystemExit):
+        return diagnostic("LD302", f"the import ended the program: {what}", place, _EXIT_HINT)
+    hint = None
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        hint = f"install what provides {error.name!r} beside llm-do, or correct the name"
+    return diagnostic("LD302", f"the import raised {what}", place, hint)
+
+
+_EXIT_HINT = "keep what runs a program under `if __name__ == '__main__':`"
+
+
+def _what(error: BaseException, space: ModuleSpace) -> str:
+    try:
+        text = " ".join(space.public(str(error)).replace(f"{space.root}{os.sep}", "").split())
+    except Exception:  # noqa: BLE001 - an exception's own text may raise
+        text = ""
+    name = type(error).__name__
+    return f"{name}: {text[:300]}" if text else name
+
+
+def _columns(frame: traceback.FrameSummary) -> tuple[int, int, int]:
+    """Column, end line and end column of a frame, in characters; only when it is one line that can be read."""
+    number, start, end = frame.lineno or 1, frame.colno, frame.end_colno
+    line = linecache.getline(frame.filename, number).encode()
+    if not line or start is None or end is None or frame.end_lineno != frame.lineno:
+        return 1, 0, 0
+    column, end_column = (len(line[:offset].decode(errors="replace")) + 1 for offset in (start, end))
+    return column, number, end_column
+
+
+def _inside(space: ModuleSpace, filename: str | None) -> bool:
+    return filename is not None and (filename in space.facts or filename in space.failures)
+
+
+def _label(space: ModuleSpace, filename: str) -> str:
+    return label_of(space.root, Path(filename))
+
+
+@contextmanager
+def run_user_code() -> Generator[None]:
+    """Let a warning of a project's code be a warning, also where warnings are made errors.
+
+    The filters are the process's: whoever comes first changes them, and whoever goes last puts them back.
+    """
+    global _running
+    with _lock:
+        if not _running:
+            _changed.enter_context(_no_warning_raises())
+        _running += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _running -= 1
+            if not _running:
+                _changed.close()
+
+
+_lock = threading.Lock()
+_running = 0
+_changed = ExitStack()
+
+
+@contextmanager
+def _no_warning_raises() -> Generator[None]:
+    with warnings.catch_warnings():
+        filters = list(warnings.filters)
+        if any(action == "error" for action, *_ in filters):
+            warnings.resetwarnings()
+            for action, message, category, module, line in filters:
+                kept = "default" if action == "error" else action
+                warnings.filterwarnings(kept, _pattern(message), category, _pattern(module), line, append=True)  # pyright: ignore[reportArgumentType]
+        yield
+
+
+def _pattern(value: Any) -> str:
+    return value if isinstance(value, str) else value.pattern if value is not None else ""
+
+
+@contextmanager
+def _tidy(root: Path, paths: Sequence[Path]) -> Generator[None]:
+    """Take back what the files themselves do to the search path, and the modules that came of it."""
+    before, modules = list(sys.path), set(sys.modules)
+    folders = {str(root), *(str(path.parent) for path in paths)}
+    try:
+        yield
+    finally:
+        added = [entry for entry in sys.path if entry not in before and os.path.realpath(entry) in folders]
+        sys.path[:] = [entry for entry in sys.path if entry not in added]
+        for name in set(sys.modules) - modules:
+            file = getattr(sys.modules.get(name), "__file__", None)
+            if isinstance(file, str) and _bare_sibling(name, file, folders):
+                sys.modules.pop(name, None)
+
+
+def _bare_sibling(name: str, file: str, folders: set[str]) -> bool:
+    relative = name.replace(".", os.sep)
+    endings = (f"{os.sep}{relative}.py", f"{os.sep}{relative}{os.sep}__init__.py")
+    real = os.path.realpath(file)
+    return any(real == f"{folder}{ending}" for folder in folders for ending in endings)

@@ -1,0 +1,236 @@
+"""References from files to Python code: `path.py:name` and `module.Class`, and whether what they lead to is fit.
+
+They lead into the listed Python files and nowhere else.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any, cast
+
+from llm_do.diagnostics.codes import diagnostic
+from llm_do.diagnostics.diagnostic import Diagnostic, Place
+from llm_do.linker.python.exports import accepts, accepts_keywords
+from llm_do.linker.python.python_files import LoadedFile, PythonFiles, run_user_code
+from llm_do.project.inputs import AgentArgs
+from llm_do.text.words import nearest
+
+__all__ = ["References"]
+
+
+@dataclass(slots=True)
+class References:
+    """Resolves references, keeping what is wrong with them and which files they led to.
+
+    Args:
+        root: The project's folder.
+        python: Its imported files.
+        listed: Labels of all listed Python files.
+        patterns: What the manifest lists; a reference to a listed file that isn't there is told once, there.
+        faults: What was wrong so far.
+        used: Labels of the files that references led to.
+    """
+
+    root: Path
+    python: PythonFiles
+    listed: list[str]
+    patterns: list[str] = field(default_factory=list[str])
+    faults: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    used: set[str] = field(default_factory=set[str])
+
+    def function(self, reference: str, place: Place, arguments: int, shape: str) -> Callable[..., Any] | None:
+        """The function of `path.py:name` when it can be called with `arguments` arguments.
+
+        Args:
+            reference: The reference.
+            place: Where it stands.
+            arguments: How many positional arguments it is called with.
+            shape: How those are written, for messages, such as `(input, ctx)`.
+        """
+        found = self._find(reference, place)
+        if found is None:
+            return None
+        value = found[0]
+        if not callable(value) or inspect.isclass(value):
+            self._fault("LD212", f"`{reference}` is not a function", place)
+            return None
+        if not accepts(value, arguments):
+            self._fault("LD212", f"`{reference}` can't be called with {shape}", place, f"define it with {shape}")
+            return None
+        return value
+
+    def hook(self, reference: str, place: Place, keywords: Sequence[str]) -> Callable[..., Any] | None:
+        """The function of `path.py:name` when it can be called with these keywords.
+
+        Args:
+            reference: The reference.
+            place: Where it stands.
+            keywords: The keywords it is called with.
+        """
+        found = self._find(reference, place)
+        if found is None:
+            return None
+        value, shape = found[0], f"({', '.join(f'{name}=' for name in keywords)})"
+        if not callable(value) or inspect.isclass(value):
+            self._fault("LD212", f"`{reference}` is not a function", place)
+            return None
+        if not accepts_keywords(value, keywords):
+            self._fault(
+                "LD212",
+                f"`{reference}` can't be called with {shape}",
+                place,
+                f"define it with ({', '.join(keywords)}) or `**data`",
+            )
+            return None
+        return value
+
+    def input_model(self, reference: str, place: Place) -> type[AgentArgs] | None:
+        """The subclass of `AgentArgs` that a reference leads to."""
+        found = self._find(reference, place)
+        if found is None:
+            return None
+        value = found[0]
+        if isinstance(value, type) and issubclass(value, AgentArgs):
+            return value if self._has_schema(reference, value, place) else None
+        self._fault(
+            "LD212",
+            f"`{reference}` is not a subclass of AgentArgs",
+            place,
+            "derive the class from llm_do.AgentArgs" if isinstance(value, type) else None,
+        )
+        return None
+
+    def _has_schema(self, reference: str, model: type[AgentArgs], place: Place) -> bool:
+        """Whether there is a JSON Schema of an input model, which its callers' models need."""
+        try:
+            with run_user_code():
+                model.model_json_schema()
+        except Exception as error:  # noqa: BLE001 - building a schema runs the project's code
+            self._fault("LD212", f"`{reference}` has no JSON Schema: {self._reason(error)}", place)
+            return False
+        return True
+
+    def output_model(self, reference: str, place: Place) -> object | None:
+        """The type that a reference leads to, when pydantic can validate it."""
+        from pydantic import TypeAdapter
+
+        found = self._find(reference, place)
+        if found is None:
+            return None
+        value = found[0]
+        if inspect.isroutine(value) or not _is_typelike(value):
+            self._fault("LD212", f"`{reference}` is not a class", place)
+            return None
+        try:
+            with run_user_code():
+                TypeAdapter[Any](cast("type[Any]", value))
+        except Exception as error:  # noqa: BLE001 - building a schema runs the project's code
+            self._fault("LD212", f"`{reference}` can't be an output: {self._reason(error)}", place)
+            return None
+        return value
+
+    def entry_of(self, reference: str) -> tuple[str, str] | None:
+        """Label and name that a `path.py:name` reference means, None when its file isn't listed."""
+        path, _, name = reference.partition(":")
+        label = self._label(path)
+        return (label, name) if label is not None else None
+
+    def _find(self, reference: str, place: Place) -> tuple[object] | None:
+        path, colon, name = reference.partition(":")
+        if colon:
+            label = self._label(path)
+            if label is None:
+                self._unlisted_path(path, place)
+                return None
+        else:
+            module, _, name = reference.rpartition(".")
+            label = self._module(module, place)
+            if label is None:
+                return None
+        self.used.add(label)
+        if label in self.python.failed:
+            return None
+        file = self.python.by_label(label)
+        if file is None:
+            return None
+        return self._attribute(file, name, place)
+
+    def _attribute(self, file: LoadedFile, name: str, place: Place) -> tuple[object] | None:
+        if name in file.namespace:
+            return (file.namespace[name],)
+        known = [key for key in file.namespace if not key.startswith("__")]
+        self._fault("LD211", f"{file.label} has no `{name}`", place, nearest(name, known))
+        return None
+
+    def _label(self, path: str) -> str | None:
+        label = _normal(path)
+        return label if label in self.listed else None
+
+    def _module(self, module: str, place: Place) -> str | None:
+        """The file of a dotted module name: from the root, else the only one that ends so."""
+        relative = module.replace(".", "/")
+        endings = (f"{relative}.py", f"{relative}/__init__.py")
+        for ending in endings:
+            if ending in self.listed:
+                return ending
+        close = [label for label in self.listed if label.endswith(tuple(f"/{ending}" for ending in endings))]
+        if len(close) == 1:
+            return close[0]
+        if close:
+            self._fault(
+                "LD210",
+                f"module `{module}` may be {_either(close)}",
+                place,
+                f"name the file, such as `{close[0]}:...`",
+            )
+            return None
+        for ending in endings:
+            if self._is_missing(ending) or os.path.isfile(self.root / ending):
+                self._unlisted_path(ending, place)
+                return None
+        names = [label.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for label in self.listed]
+        hint = nearest(module, names) or "references lead into the files listed in python_files only"
+        self._fault("LD210", f"module `{module}` is not one of the project's Python files", place, hint)
+        return None
+
+    def _reason(self, error: Exception) -> str:
+        """The first sentence of an error, without internal names of modules."""
+        text = " ".join(str(error).split()).partition(" For further information")[0]
+        text = text.partition(". ")[0] or type(error).__name__
+        return self.python.space.public(text) if self.python.space is not None else text
+
+    def _is_missing(self, path: str) -> bool:
+        return _normal(path) in {_normal(pattern) for pattern in self.patterns}
+
+    def _unlisted_path(self, path: str, place: Place) -> None:
+        if self._is_missing(path):
+            return
+        exists = os.path.isfile(self.root / path)
+        hint = "add it to python_files" if exists else nearest(path, self.listed)
+        self._fault("LD210", f"`{path}` is not one of the project's Python files", place, hint)
+
+    def _fault(self, code: str, message: str, place: Place, hint: str | None = None) -> None:
+        self.faults.append(diagnostic(code, message, place, hint))
+
+
+def _normal(path: str) -> str:
+    parts: list[str] = []
+    for part in PurePosixPath(path.replace("\\", "/")).parts:
+        if part == ".." and parts:
+            parts.pop()
+        elif part != ".":
+            parts.append(part)
+    return "/".join(parts)
+
+
+def _is_typelike(value: object) -> bool:
+    """A class, or what `typing` makes of classes (unions, `Annotated`, `Literal`)."""
+    return isinstance(value, type) or hasattr(value, "__origin__") or hasattr(value, "__args__")
+
+
+def _either(labels: Iterable[str]) -> str:
+    return " or ".join(f"`{label}`" for label in labels)

@@ -1,0 +1,1 @@
+"""A project's files: finding the root, listing, reading, and converting them to declarations."""

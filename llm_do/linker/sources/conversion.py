@@ -1,0 +1,230 @@
+"""From parsed files to the values that the runtime reads: `AgentSpec`, `EntrySpec`, `RuntimeSettings`.
+
+Names in them are looked up in `llm_do.linker.checks.agent_checks`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from llm_do._frozen import frozen
+from llm_do.diagnostics.diagnostic import Diagnostic, Place
+from llm_do.formats.syntax.source import Loc, Node
+from llm_do.linker.python.references import References
+from llm_do.project.agent_spec import AgentSpec, ServerSideTool, ToolsetRef
+from llm_do.project.gates import Gate
+from llm_do.project.project import Budget, Overrides, RuntimeSettings
+from llm_do.project.thread_config import ThreadConfig, ThreadsSpec
+
+if TYPE_CHECKING:
+    from llm_do.formats.agent_file import AgentFile
+    from llm_do.formats.manifest import RuntimeFile
+    from llm_do.formats.shared_parts import StateGate, ThreadsFile
+    from llm_do.formats.validation.fields import HooksFile
+
+__all__ = [
+    "HOOK_KEYWORDS",
+    "AgentSource",
+    "agent_spec",
+    "hook_functions",
+    "provider_functions",
+    "runtime_settings",
+    "threads_spec",
+]
+
+
+@frozen
+class AgentSource:
+    """One `.agent` file after parsing.
+
+    Args:
+        path: The file, absolute.
+        label: The file as diagnostics name it.
+        value: What it declares, None when nothing can be made of it.
+        node: Its frontmatter's nodes.
+        body: The instructions.
+        body_start: Offset of the body in the file's text, -1 when there is none.
+        diagnostics: What is wrong with it.
+        readable: Its name as far as that can be read, whatever is wrong with the rest.
+    """
+
+    path: Path
+    label: str
+    value: AgentFile | None
+    node: Node | None
+    body: str
+    body_start: int
+    diagnostics: Sequence[Diagnostic]
+    readable: str | None = None
+
+    def place(self, loc: Loc) -> Place:
+        """The place of a value of the frontmatter."""
+        return self.node.place_of(loc) if self.node is not None else Place(self.label)
+
+    def key_place(self, loc: Loc) -> Place:
+        """The place of a key of the frontmatter."""
+        return self.node.key_place(loc) if self.node is not None else Place(self.label)
+
+    @property
+    def failed(self) -> bool:
+        """Whether the file has an error of its own."""
+        return any(item.severity == "error" for item in self.diagnostics)
+
+    @property
+    def names(self) -> set[str]:
+        """Its stem, and its name as far as it can be read."""
+        return {self.path.stem} if self.readable is None else {self.path.stem, self.readable}
+
+
+def agent_spec(source: AgentSource, value: AgentFile, references: References) -> AgentSpec:
+    """Make an agent of its file.
+
+    Args:
+        source: The file.
+        value: What it declares.
+        references: Resolves its references to Python classes.
+    """
+    input_model = output = None
+    if value.input_model_ref is not None:
+        input_model = references.input_model(value.input_model_ref, source.place(("input_model_ref",)))
+    if value.output_model_ref is not None:
+        output = references.output_model(value.output_model_ref, source.place(("output_model_ref",)))
+    return AgentSpec(
+        name=value.name,
+        model=value.model if isinstance(value.model, str | None) else tuple(value.model),
+        instructions=source.body,
+        tools=tuple(value.tools),
+        toolsets=_toolset_refs(source, value),
+        handoffs=tuple(value.handoffs),
+        context_providers=provider_functions(
+            value.context_providers, references, lambda index: source.place(("context_providers", index))
+        ),
+        hooks=hook_functions(value.hooks, references, lambda point, index: source.place(("hooks", point, index))),
+        output_type=output or value.output or str,
+        input_model=input_model,
+        max_steps=value.max_steps,
+        model_settings=dict(value.model_settings) if value.model_settings else None,
+        retries=value.retries,
+        description=value.description,
+        compaction=value.compaction.model_dump(exclude_unset=True) if value.compaction is not None else None,
+        compatible_models=tuple(value.compatible_models or ()),
+        server_side_tools=_server_side_tools(source, value) if value.server_side_tools else (),
+        template=value.template,
+        tool_timeout=value.tool_timeout,
+        loop_threshold=value.loop_threshold,
+        place=source.place(("name",)),
+        states={name: _gate(each, source.key_place(("states", name))) for name, each in value.states.items()},
+        gate=value.gate,
+    )
+
+
+def provider_functions(
+    declared: Sequence[str], references: References, place: Callable[[int], Place]
+) -> tuple[Callable[..., Any], ...]:
+    """The functions of a file's `context_providers`, in declared order.
+
+    Args:
+        declared: The references.
+        references: Resolves them.
+        place: Where each one stands.
+    """
+    found = [references.function(each, place(index), 1, "(ctx)") for index, each in enumerate(declared)]
+    return tuple(each for each in found if each is not None)
+
+
+def threads_spec(file: ThreadsFile | None) -> ThreadsSpec:
+    """The manifest's `threads` as the runtime reads it."""
+    if file is None:
+        return ThreadsSpec()
+    return ThreadsSpec(
+        store=file.store,
+        config=ThreadConfig(
+            model=file.model if isinstance(file.model, str | None) else tuple(file.model),
+            model_settings=dict(file.model_settings),
+            enabled_tools=tuple(file.enabled_tools) if file.enabled_tools is not None else None,
+            history_limit=file.history_limit,
+            system_prompt=file.system_prompt,
+            compaction=file.compaction.model_dump(exclude_unset=True) if file.compaction is not None else None,
+        ),
+    )
+
+
+def hook_functions(
+    declared: HooksFile, references: References, place: Callable[[str, int], Place]
+) -> tuple[tuple[str, Callable[..., Any]], ...]:
+    """Hooks as the runtime calls them, in declared order; what is wrong with one is told by `references`.
+
+    Args:
+        declared: The hooks of a file.
+        references: Resolves them.
+        place: The place of a hook: point and index.
+    """
+    found: list[tuple[str, Callable[..., Any]]] = []
+    for point, keywords in HOOK_KEYWORDS.items():
+        listed: list[str] = getattr(declared, point)
+        for index, reference in enumerate(listed):
+            function = references.hook(reference, place(point, index), keywords)
+            if function is not None:
+                found.append((point, function))
+    return tuple(found)
+
+
+HOOK_KEYWORDS: Mapping[str, tuple[str, ...]] = {
+    "start": ("agent",),
+    "finished": ("agent",),
+    "error": ("agent", "error"),
+    "pre_llm_call": ("agent", "messages"),
+    "post_llm_call": ("agent", "response"),
+    "pre_tool_call": ("agent", "tool_name", "arguments"),
+    "post_tool_call": ("agent", "tool_name", "result"),
+}
+"""The keywords with which the hooks of each point are called."""
+
+
+def runtime_settings(file: RuntimeFile) -> RuntimeSettings:
+    """The manifest's `runtime` as the runtime reads it."""
+    plain: Mapping[str, Any] = {
+        name: getattr(file, name)
+        for name in RuntimeSettings.__dataclass_fields__
+        if name not in ("budget", "agent_approval_overrides")
+    }
+    overrides = {
+        name: Overrides(item.calls_require_approval, item.attachments_require_approval)
+        for name, item in file.agent_approval_overrides.items()
+    }
+    return RuntimeSettings(**plain, budget=Budget(**file.budget.model_dump()), agent_approval_overrides=overrides)
+
+
+def _gate(file: StateGate, place: Place) -> Gate:
+    return Gate(
+        tuple(file.requires), tuple(file.forbids), tuple(file.needs), tuple(file.enables), tuple(file.disables), place
+    )
+
+
+def _toolset_refs(source: AgentSource, value: AgentFile) -> tuple[ToolsetRef, ...]:
+    if not value.toolsets:
+        return ()
+    return tuple(
+        ToolsetRef(
+            name,
+            use.prefix,
+            tuple(use.include),
+            tuple(use.exclude),
+            use.options,
+            source.place(loc) if isinstance(loc[-1], int) else source.key_place(loc),
+        )
+        for name, use, loc in value.toolset_uses()
+    )
+
+
+def _server_side_tools(source: AgentSource, value: AgentFile) -> tuple[ServerSideTool, ...]:
+    return tuple(
+        ServerSideTool(
+            item.tool_type,
+            item.model_dump(exclude={"tool_type"}, exclude_none=True),
+            source.place(("server_side_tools", index)),
+        )
+        for index, item in enumerate(value.server_side_tools)
+    )

@@ -1,0 +1,172 @@
+"""From the manifest's lists of paths and globs to files: sorted, each once, none outside of the project.
+
+Reading the files is done elsewhere.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from llm_do.diagnostics.codes import diagnostic
+from llm_do.diagnostics.diagnostic import Diagnostic, Place
+from llm_do.diagnostics.labels import label_of
+from llm_do.text.words import nearest
+
+__all__ = ["is_inside", "list_files", "stay_inside"]
+
+_MAGIC = re.compile(r"[*?\[]")
+
+
+def list_files(root: Path, patterns: Sequence[tuple[str, Place]]) -> tuple[list[Path], list[Diagnostic]]:
+    """Find the files that a list of paths and globs names.
+
+    `*` stays in one folder, `**` goes through any number of them; hidden names match only where the
+    pattern has the dot.
+
+    Args:
+        root: The project's folder, absolute and with its links resolved.
+        patterns: Paths or globs relative to `root`, each with its place.
+
+    Returns:
+        The files, absolute, sorted, each once however it is spelled; and what is wrong with the list.
+    """
+    found: dict[str, str] = {}
+    faults: list[Diagnostic] = []
+    for pattern, place in patterns:
+        parts = _normal(pattern)
+        if parts is None:
+            faults.append(_leaves(pattern, place))
+            continue
+        literal = str(root.joinpath(*parts))
+        if os.path.lexists(literal) or not any(_MAGIC.search(part) for part in parts):
+            matches, exact = [(literal, False)], True
+        else:
+            matches, exact = list(_walk(str(root), parts)), False
+        if not matches:
+            faults.append(diagnostic("LD206", f"`{pattern}` matches no file", place))
+        for match, plain in matches:
+            fault = None if plain else _fault(root, match, pattern, place, exact)
+            if fault is not None:
+                faults.append(fault)
+                continue
+            real = match if plain else os.path.realpath(match)
+            found[real] = min(match, found.get(real, match))
+    return [Path(file) for file in sorted(found.values())], faults
+
+
+def stay_inside(root: Path, path: str, place: Place) -> tuple[Path | None, Diagnostic | None]:
+    """Make a path of the manifest absolute; a diagnostic when it leaves the project."""
+    parts = _normal(path)
+    whole = root.joinpath(*parts) if parts is not None else None
+    if whole is None or not _below(root, os.path.realpath(whole)):
+        return None, _leaves(path, place)
+    return whole, None
+
+
+def is_inside(root: Path, path: str) -> bool:
+    """Whether a path that is relative to the project's folder stays in it, with every link on its way.
+
+    Args:
+        root: The project's folder.
+        path: The path; it need not exist.
+    """
+    return _below(Path(os.path.realpath(root)), os.path.realpath(root / path))
+
+
+def _normal(pattern: str) -> list[str] | None:
+    """The parts of a relative path without `.` and `..`; None when it is absolute or leaves the folder."""
+    if Path(pattern).is_absolute() or "\0" in pattern:
+        return None
+    parts: list[str] = []
+    for part in pattern.replace(os.sep, "/").split("/"):
+        if part == "..":
+            if not parts:
+                return None
+            parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+    return parts
+
+
+def _walk(folder: str, parts: Sequence[str], direct: bool = True) -> Iterator[tuple[str, bool]]:
+    """Everything but folders below `folder` that matches, and whether it surely is an ordinary file in the project.
+
+    Args:
+        folder: Where to look.
+        parts: What is left of the pattern.
+        direct: Whether no link led to `folder`.
+    """
+    part, rest = parts[0], parts[1:]
+    if part == "**":
+        yield from _walk_deep(folder, rest, direct)
+        return
+    matches = re.compile(fnmatch.translate(part)).match
+    for entry in _entries(folder):
+        if not matches(entry.name) or (entry.name.startswith(".") and not part.startswith(".")):
+            continue
+        if rest and entry.is_dir():
+            yield from _walk(entry.path, rest, direct and not entry.is_symlink())
+        elif not rest and not entry.is_dir():
+            yield entry.path, direct and entry.is_file(follow_symlinks=False)
+
+
+def _walk_deep(folder: str, rest: Sequence[str], direct: bool) -> Iterator[tuple[str, bool]]:
+    """What `rest` matches in a folder and in every folder below it; links to folders aren't followed."""
+    while rest and rest[0] == "**":
+        rest = rest[1:]
+    if rest:
+        yield from _walk(folder, rest, direct)
+    for entry in _entries(folder):
+        if entry.name.startswith("."):
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            yield from _walk_deep(entry.path, rest, direct)
+        elif not rest and not entry.is_dir():
+            yield entry.path, direct and entry.is_file(follow_symlinks=False)
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        return []
+
+
+def _fault(root: Path, match: str, pattern: str, place: Place, exact: bool) -> Diagnostic | None:
+    try:
+        mode = Path(match).stat().st_mode
+    except OSError as error:
+        if isinstance(error, FileNotFoundError | NotADirectoryError) and not Path(match).is_symlink():
+            return diagnostic("LD206", f"there is no file `{pattern}`", place, _similar(match))
+        reason = error.strerror or str(error)
+        return diagnostic("LD101", f"`{label_of(root, Path(match))}` can't be read: {reason}", place)
+    if not _below(root, os.path.realpath(match)):
+        return _leaves(pattern, place, None if exact else match)
+    if stat.S_ISDIR(mode):
+        hint = f"list the files in it, such as `{pattern.rstrip('/')}/*`"
+        return diagnostic("LD208", f"`{pattern}` is a folder", place, hint)
+    if not stat.S_ISREG(mode):
+        return diagnostic("LD208", f"`{label_of(root, Path(match))}` is not an ordinary file", place)
+    return None
+
+
+def _below(root: Path, real: str) -> bool:
+    return real == str(root) or real.startswith(str(root).rstrip(os.sep) + os.sep)
+
+
+def _leaves(pattern: str, place: Place, match: str | None = None) -> Diagnostic:
+    through = f" through the link {Path(match).name}" if match else ""
+    return diagnostic(
+        "LD207", f"`{pattern}` leaves the project{through}", place, "name files below the manifest's folder"
+    )
+
+
+def _similar(path: str) -> str | None:
+    folder, name = os.path.split(path)
+    return nearest(name, [entry.name for entry in _entries(folder)])

@@ -1,0 +1,194 @@
+"""The files of one project, read and parsed: the manifest, or what is implied without one, and the agents.
+
+What names in them stand for comes later, in `llm_do.linker.linker`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from llm_do.diagnostics.codes import diagnostic
+from llm_do.diagnostics.diagnostic import Diagnostic, Place
+from llm_do.diagnostics.labels import label_of
+from llm_do.formats.syntax.source import Node, read_text
+from llm_do.linker.sources.conversion import AgentSource
+from llm_do.linker.sources.file_lists import list_files
+from llm_do.linker.sources.project_root import MANIFEST, Located
+from llm_do.project.project import title
+
+if TYPE_CHECKING:
+    from llm_do.formats.manifest import ManifestFile
+
+__all__ = ["ProjectFiles", "read_project", "title_of"]
+
+_IMPLIED_PYTHON = ("tools.py", "toolsets.py", "schemas.py")
+
+
+@dataclass(slots=True)
+class ProjectFiles:
+    """What a project's files say.
+
+    Args:
+        located: Where the project is.
+        readable: False when there is a manifest of which nothing can be made; then nothing else was read.
+        manifest: What the manifest declares, None for an implied one.
+        node: The manifest's nodes.
+        agents: The `.agent` files.
+        python: The listed Python files.
+        diagnostics: What is wrong so far.
+    """
+
+    located: Located
+    readable: bool = True
+    manifest: ManifestFile | None = None
+    node: Node | None = None
+    agents: list[AgentSource] = field(default_factory=list[AgentSource])
+    python: list[Path] = field(default_factory=list[Path])
+    diagnostics: list[Diagnostic] = field(default_factory=list[Diagnostic])
+
+    @property
+    def root(self) -> Path:
+        """The project's folder."""
+        return self.located.root
+
+    @property
+    def lists_unread(self) -> bool:
+        """Whether the manifest's lists of files are at fault, so that it isn't known what they were to name."""
+        if self.manifest is None or self.node is None:
+            return False
+        lists = [self.node.entries[key].place for key in ("agent_files", "python_files") if key in self.node.entries]
+        own = [item for item in self.diagnostics if item.file == lists[0].file] if lists else []
+        return any(
+            (where.line, where.column) <= (item.line, item.column) < (where.end_line, where.end_column)
+            for item in own
+            for where in lists
+            if item.code.startswith("LD1")
+        ) or any(item.code == "LD129" for item in self.diagnostics)
+
+    @property
+    def python_labels(self) -> list[str]:
+        """The listed Python files as diagnostics name them."""
+        return [label_of(self.root, path) for path in self.python]
+
+    def place(self, *loc: str | int) -> Place:
+        """The place of a value of the manifest."""
+        return self.node.place_of(loc) if self.node is not None else Place(MANIFEST)
+
+    def key_place(self, *loc: str | int) -> Place:
+        """The place of a key of the manifest."""
+        return self.node.key_place(loc) if self.node is not None else Place(MANIFEST)
+
+
+def read_project(located: Located) -> ProjectFiles:
+    """Read and parse a project's manifest and agents, going on after every fault.
+
+    Args:
+        located: Where the project is.
+    """
+    files = ProjectFiles(located)
+    if located.manifest is not None:
+        _read_manifest(located.manifest, files)
+        if not files.readable:
+            return files
+    paths = _list(files)
+    files.agents = [_read_agent(located.root, path) for path in paths]
+    if located.agent_file is not None:
+        files.agents = _reached(files.agents, located.agent_file)
+    for source in files.agents:
+        files.diagnostics += source.diagnostics
+    return files
+
+
+def title_of(located: Located) -> str | None:
+    """A project's name and what it does in one line, as its manifest says without being linked.
+
+    Args:
+        located: Where the project is.
+
+    Returns:
+        The line; None when the manifest says neither, or there is none that can be read.
+    """
+    if located.manifest is None:
+        return None
+    files = ProjectFiles(located)
+    _read_manifest(located.manifest, files)
+    return title(files.manifest.name, files.manifest.description) if files.manifest is not None else None
+
+
+def _read_manifest(path: Path, files: ProjectFiles) -> None:
+    from llm_do.formats.manifest import parse_manifest
+
+    label = label_of(files.root, path)
+    read = read_text(path, label)
+    files.diagnostics += read.diagnostics
+    if read.text is not None:
+        parsed = parse_manifest(read.text, label)
+        files.diagnostics += parsed.diagnostics
+        files.manifest, files.node = parsed.value, parsed.node
+    files.readable = files.manifest is not None
+
+
+def _list(files: ProjectFiles) -> list[Path]:
+    """The listed agents; the Python files go into `files`."""
+    if files.manifest is None:
+        agents, python = _implied(files.located)
+    else:
+        agents = [(name, files.place("agent_files", index)) for index, name in enumerate(files.manifest.agent_files)]
+        python = [(name, files.place("python_files", index)) for index, name in enumerate(files.manifest.python_files)]
+    paths, faults = list_files(files.root, agents)
+    modules, more = list_files(files.root, python)
+    files.diagnostics += [*faults, *more]
+    for path in modules:
+        if path.suffix == ".py":
+            files.python.append(path)
+        else:
+            label = label_of(files.root, path)
+            files.diagnostics.append(diagnostic("LD303", f"{label} is not a Python file", Place(label)))
+    return paths
+
+
+def _implied(located: Located) -> tuple[list[tuple[str, Place]], list[tuple[str, Place]]]:
+    # A folder may hold very many files: only those with a fitting name are looked at.
+    names = sorted(path.name for path in located.root.iterdir() if path.name.endswith(".agent"))
+    named = located.agent_file.name if located.agent_file is not None else None
+    agents = [
+        name for name in names if (not name.startswith(".") or name == named) and not os.path.isdir(located.root / name)
+    ]
+    python = [name for name in _IMPLIED_PYTHON if os.path.lexists(path := located.root / name) and not path.is_dir()]
+    return [(name, Place(name)) for name in agents], [(name, Place(name)) for name in python]
+
+
+def _read_agent(root: Path, path: Path) -> AgentSource:
+    from llm_do.formats.agent_file import parse_agent, readable_name
+
+    label = label_of(root, path)
+    read = read_text(path, label)
+    if read.text is None:
+        return AgentSource(path, label, None, None, "", -1, read.diagnostics)
+    parsed = parse_agent(read.text, label)
+    name = readable_name(parsed.node, read.text)
+    return AgentSource(path, label, parsed.value, parsed.node, parsed.body, parsed.body_start, parsed.diagnostics, name)
+
+
+def _reached(agents: Sequence[AgentSource], file: Path) -> list[AgentSource]:
+    """For a single file: of the agents beside it, those that it leads to. The others' faults aren't its own."""
+    by_name: dict[str, list[AgentSource]] = {}
+    for source in agents:
+        for name in source.names if source.failed or source.value is None else {source.value.name}:
+            by_name.setdefault(name, []).append(source)
+    kept: dict[str, AgentSource] = {}
+    waiting = [source for source in agents if source.path == file]
+    while waiting:
+        source = waiting.pop()
+        if source.label in kept:
+            continue
+        kept[source.label] = source
+        if source.value is not None:
+            listed = [name for name, _, _ in source.value.toolset_uses()]
+            for name in (*listed, *source.value.handoffs):
+                waiting += by_name.get(name, [])
+    return [source for source in agents if source.label in kept]

@@ -1,0 +1,224 @@
+"""Linking in a process of its own, so that a project's Python files can hang, exit or crash without harm.
+
+Only what looks at projects pays for it (`check`, `graph`, `tools`), and only for those that have Python files;
+`Project.load` links where it is called. What happens in that process is in `llm_do.linker.check_worker`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from llm_do._frozen import frozen
+from llm_do.diagnostics.codes import diagnostic
+from llm_do.diagnostics.diagnostic import Diagnostic, Place
+from llm_do.diagnostics.labels import label_of
+from llm_do.errors import UsageError
+from llm_do.linker.linker import LinkReport, check
+from llm_do.linker.sources.project_files import read_project
+from llm_do.linker.sources.project_root import locate
+
+__all__ = ["Checked", "check_apart", "diagnostic_of", "run_task"]
+
+SECONDS = 30.0
+"""How long the import of one file may take."""
+
+_ATTEMPTS = 10
+_GRACE = 5.0
+_START = (
+    "import json,sys;given=json.loads(sys.argv[1]);sys.path[:]=given['path'];"
+    "from llm_do.linker.check_worker import main;main(given)"
+)
+_FRAME = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+) in ', re.MULTILINE)
+_ESCAPED = re.compile(r"\\x([0-9a-f]{2})|\\u([0-9a-f]{4})|\\U([0-9a-f]{8})")
+
+
+@frozen
+class Checked:
+    """What linking found.
+
+    Args:
+        diagnostics: Everything, sorted by place.
+        root: The folder that the diagnostics' paths are relative to.
+        data: What the task made of the project; None when it doesn't link, or there was no task.
+    """
+
+    diagnostics: tuple[Diagnostic, ...]
+    root: Path
+    data: Any = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether there are errors."""
+        return any(item.severity == "error" for item in self.diagnostics)
+
+
+@dataclass(slots=True)
+class _End:
+    """How the process ended without an answer.
+
+    Args:
+        file: The file that was being imported, empty when all were.
+        trace: Where it was, as `faulthandler` writes it.
+        code: Its exit code, None when it had to be killed.
+    """
+
+    file: str
+    trace: str
+    code: int | None
+
+
+def check_apart(
+    path: Path, task: str | None = None, options: Mapping[str, Any] | None = None, *, seconds: float = SECONDS
+) -> Checked:
+    """Link the project at `path` and report, whatever its Python files do.
+
+    Args:
+        path: A folder, a manifest, or one `.agent` file.
+        task: `module:function` of ours, called with the linked project and `options`; its result is JSON data.
+        options: Given to the task, as JSON data.
+        seconds: How long the import of one file may take.
+
+    Returns:
+        What was found, and what the task returned.
+
+    Raises:
+        UsageError: There is no project at `path`; or the task failed with an error of ours.
+        RuntimeError: A fault of ours.
+    """
+    located = locate(path)
+    files = read_project(located)
+    if not files.readable or not files.python:
+        return _here(check(path), task, options or {})
+    refused: dict[str, Diagnostic] = {}
+    for _ in range(_ATTEMPTS):
+        given = {
+            "path": sys.path,
+            "project": str(path.absolute()),
+            "task": task,
+            "options": options or {},
+            "seconds": seconds,
+            "refused": {file: item.to_dict() for file, item in refused.items()},
+        }
+        answer = _ask(given, located.root, seconds * (len(files.python) + 1) + _GRACE)
+        if not isinstance(answer, _End):
+            return answer
+        file, found = _blame(answer, located.root, seconds)
+        if file in refused:
+            break
+        refused[file] = found
+    return Checked((*files.diagnostics, *refused.values()), located.root)
+
+
+def diagnostic_of(data: Mapping[str, Any]) -> Diagnostic:
+    """The diagnostic that `Diagnostic.to_dict` wrote.
+
+    Example:
+        >>> found = diagnostic("LD101", "the file can't be read", Place("a.agent"))
+        >>> diagnostic_of(found.to_dict()) == found
+        True
+    """
+    end = data["end"] or {"line": 0, "column": 0}
+    place = Place(data["file"], data["line"], data["column"], end["line"], end["column"])
+    return Diagnostic(data["code"], data["severity"], data["message"], place, data["hint"])
+
+
+def run_task(report: LinkReport, task: str | None, options: Mapping[str, Any]) -> Any:
+    """Call a task with a linked project."""
+    if task is None or report.project is None:
+        return None
+    module, _, name = task.partition(":")
+    return getattr(import_module(module), name)(report.project, **options)
+
+
+def _here(report: LinkReport, task: str | None, options: Mapping[str, Any]) -> Checked:
+    return Checked(report.diagnostics, report.root, run_task(report, task, options))
+
+
+def _ask(given: Mapping[str, Any], root: Path, limit: float) -> Checked | _End:
+    with tempfile.TemporaryDirectory(prefix="llm-do-") as folder:
+        code = _run(json.dumps({**given, "folder": folder}), limit)
+        answer = _read(Path(folder, "answer"))
+        if answer:
+            return _checked(json.loads(answer), root)
+        return _End(_read(Path(folder, "file")), _read(Path(folder, "trace")), code)
+
+
+def _checked(answer: Mapping[str, Any], root: Path) -> Checked:
+    if "error" in answer:
+        raise UsageError(answer["error"], hint=answer["hint"])
+    if "fault" in answer:
+        raise RuntimeError(f"linking failed in its own process:\n{answer['fault']}")
+    return Checked(tuple(map(diagnostic_of, answer["diagnostics"])), root, answer["data"])
+
+
+def _run(given: str, limit: float) -> int | None:
+    """Run the process; its stdout is our stderr, as results go to stdout and nothing else does."""
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-X", "utf8", "-c", _START, given],
+        stdin=subprocess.DEVNULL,
+        stdout=2,
+        start_new_session=True,
+    )
+    try:
+        return process.wait(limit)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        with suppress(OSError):  # whatever it started goes with it
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _blame(end: _End, root: Path, seconds: float) -> tuple[str, Diagnostic]:
+    """The file to blame, absolute, and what is said of it."""
+    file, line = _nearest_frame(end.trace, root) or (str(root / end.file) if end.file else "", 1)
+    place = Place(label_of(root, Path(file)) if file else "project.json", line)
+    first = end.trace.partition("\n")[0]
+    if first.startswith("Timeout") or end.code is None:
+        message = f"the import was still running after {seconds:g} s"
+        hint = "put what takes long or waits into a function; --import-timeout gives it more time"
+        return file, diagnostic("LD310", message, place, hint)
+    if first.startswith("Fatal Python error: "):
+        how = f"it crashed: {first.removeprefix('Fatal Python error: ').lower()}"
+    elif end.code < 0:
+        how = f"it was killed by {_signal(-end.code)}"
+    else:
+        how = f"it left with exit code {end.code}"
+    return file, diagnostic("LD311", f"the import ended the process: {how}", place, "take out what ends or crashes it")
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _nearest_frame(trace: str, root: Path) -> tuple[str, int] | None:
+    """The project's innermost frame: of the thread that imports, if it is there, else of any."""
+    threads = trace.split("\n\n")
+    for thread in sorted(threads, key=lambda text: "check_worker.py" not in text):
+        for frame in _FRAME.finditer(thread):
+            file = _ESCAPED.sub(lambda found: chr(int(next(filter(None, found.groups())), 16)), frame["file"])
+            if file.startswith(f"{root}{os.sep}") and os.path.isfile(file):
+                return file, int(frame["line"])
+    return None

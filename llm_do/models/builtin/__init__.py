@@ -1,0 +1,1 @@
+"""Models that need no provider: the local one, and scripted answers."""

@@ -1,0 +1,142 @@
+"""What a small model is shown of a conversation, and which of the agent's tools it may still call.
+
+Small models have no template for tools, so calls and results become plain sentences. Pure functions; generating is
+`engine`'s business, deciding the order of steps `local`'s.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    SystemPromptPart,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.tools import ToolDefinition
+
+from llm_do._frozen import frozen
+from llm_do.models.builtin.grammar import bounded_schema, schema_line
+
+__all__ = ["Turns", "arguments_messages", "canonical", "choice_messages", "conversation", "past_calls"]
+
+Turns = list[tuple[str, str]]
+"""Role and text of each message, in order; roles alternate between user and assistant after the system's."""
+
+
+@frozen
+class PastCalls:
+    """The tool calls since the user last spoke.
+
+    Args:
+        rounds: Answers that called tools.
+        calls: Name and arguments of each, the arguments as canonical JSON.
+    """
+
+    rounds: int
+    calls: frozenset[tuple[str, str]]
+
+
+def conversation(
+    messages: Sequence[ModelMessage], parameters: ModelRequestParameters, persona: str | None = None
+) -> Turns:
+    """Write a history as turns of text.
+
+    Args:
+        messages: The history.
+        parameters: Hold the agent's instructions.
+        persona: The sentence the model was trained to see first.
+    """
+    system = [persona] if persona else []
+    system += [part.content for part in parameters.instruction_parts or ()]
+    if not parameters.instruction_parts:
+        last = next((m for m in reversed(messages) if isinstance(m, ModelRequest) and m.instructions), None)
+        system += [last.instructions] if last and last.instructions else []
+    turns: Turns = []
+    for message in messages:
+        for part in message.parts:
+            if isinstance(part, SystemPromptPart):
+                system.append(part.content)
+            elif isinstance(part, UserPromptPart):
+                _add(turns, "user", _user_text(part))
+            elif isinstance(part, ToolReturnPart):
+                _add(turns, "user", f"Result of {part.tool_name}: {part.model_response_str()}")
+            elif isinstance(part, TextPart):
+                _add(turns, "assistant", part.content)
+            elif isinstance(part, ToolCallPart):
+                _add(turns, "assistant", f"I call {part.tool_name}.")
+    return [("system", "\n".join(system)), *turns] if system else turns
+
+
+def past_calls(messages: Sequence[ModelMessage]) -> PastCalls:
+    """Collect the tool calls since the user last spoke."""
+    rounds, calls = 0, set[tuple[str, str]]()
+    for message in reversed(messages):
+        if isinstance(message, ModelResponse):
+            made = [part for part in message.parts if isinstance(part, ToolCallPart)]
+            rounds += bool(made)
+            calls.update((part.tool_name, canonical(part.args_as_dict())) for part in made)
+        elif any(isinstance(part, UserPromptPart) for part in message.parts):
+            break
+    return PastCalls(rounds, frozenset(calls))
+
+
+def canonical(arguments: Any) -> str:
+    """Arguments as JSON that compares equal when they do."""
+    return json.dumps(arguments, sort_keys=True, ensure_ascii=False)
+
+
+def choice_messages(turns: Turns, tools: Sequence[ToolDefinition], final: str | None) -> Turns:
+    """Ask which tool to use.
+
+    Args:
+        turns: The conversation.
+        tools: The tools.
+        final: The word for none of them; None where one must be used.
+    """
+    lines = [f"- {tool.name}: {_first_line(tool.description)}" for tool in tools]
+    if final:
+        lines.append(f"- {final}: answer without a tool")
+    question = "Tools:\n{}\n\nWhich one answers the request? Write its name.".format("\n".join(lines))
+    return _asking(turns, question)
+
+
+def arguments_messages(turns: Turns, tool: ToolDefinition) -> Turns:
+    """Ask for a tool's arguments, as a fresh extraction from what the user and earlier tools said."""
+    said = "\n".join(text for role, text in turns if role == "user")
+    shape = schema_line(bounded_schema(tool.parameters_json_schema))
+    what = _first_line(tool.description)
+    task = f"Extract the arguments of {tool.name}{f' ({what})' if what else ''} from the request as JSON: {shape}"
+    return [*[turn for turn in turns[:1] if turn[0] == "system"], ("user", f"{said}\n\n{task}")]
+
+
+def _asking(turns: Turns, question: str) -> Turns:
+    asked = list(turns)
+    _add(asked, "user", question)
+    return asked
+
+
+def _add(turns: Turns, role: str, text: str) -> None:
+    """Add a message, to the last one if it has the same role: templates want roles to alternate."""
+    if turns and turns[-1][0] == role:
+        turns[-1] = (role, f"{turns[-1][1]}\n\n{text}")
+    else:
+        turns.append((role, text))
+
+
+def _user_text(part: UserPromptPart) -> str:
+    if isinstance(part.content, str):
+        return part.content
+    return "\n".join(item if isinstance(item, str) else f"[{type(item).__name__} left out]" for item in part.content)
+
+
+def _first_line(text: str | None) -> str:
+    return (text or "").strip().partition("\n")[0]

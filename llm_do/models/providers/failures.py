@@ -1,0 +1,158 @@
+"""What a provider's failure means to the caller: which of our errors, in one sentence. Retrying is the runtime's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from pydantic_ai.exceptions import (
+    FallbackExceptionGroup,
+    ModelAPIError,
+    ModelAuthenticationError,
+    ModelConnectionError,
+    ModelContextWindowExceededError,
+    ModelHTTPError,
+    ModelNotFoundError,
+    ModelOverloadedError,
+    ModelQuotaExceededError,
+    ModelRateLimitError,
+    ModelServerError,
+    ModelTimeoutError,
+    RunCancelled,
+)
+from pydantic_ai.exceptions import ModelUnavailableError as ProviderUnavailableError
+
+from llm_do.errors import ModelError, ModelUnavailableError, ProviderError
+from llm_do.models.providers.model_names import PROVIDERS, split_name
+
+__all__ = ["explain_failure", "is_passing"]
+
+LONGEST = 300
+PASSING = (
+    ModelConnectionError,
+    ModelOverloadedError,
+    ModelRateLimitError,
+    ModelServerError,
+    ModelTimeoutError,
+    ProviderUnavailableError,
+    ConnectionError,
+    TimeoutError,
+)
+LASTING = (
+    ModelAuthenticationError,
+    ModelContextWindowExceededError,
+    ModelNotFoundError,
+    ModelQuotaExceededError,
+    RunCancelled,
+)
+BROKEN_OFF = ("TransportError", "APIConnectionError")
+"""What the HTTP clients and the providers' own libraries call a connection that failed, in every version of them."""
+
+
+def is_passing(error: BaseException) -> bool:
+    """Whether a request that failed so may succeed when it is made again.
+
+    Args:
+        error: What the request raised, by PydanticAI's model of a provider or by a project's own.
+
+    Returns:
+        True for rate limits, overload, server errors (HTTP 408, 409, 425, 429, 5xx), timeouts and broken connections;
+        False for bad requests, missing keys, used-up quotas and everything that isn't the provider's.
+    """
+    if isinstance(error, FallbackExceptionGroup):
+        return any(is_passing(member) for member in error.exceptions)
+    if type(error) is ModelAPIError:  # without a category: the answer broke off
+        return True
+    if isinstance(error, LASTING):
+        return False
+    if isinstance(error, ModelHTTPError) and (error.status_code in (408, 409, 425, 429) or error.status_code >= 500):
+        return True
+    # A stream that breaks may raise the HTTP client's own error.
+    return isinstance(error, PASSING) or any(base.__name__ in BROKEN_OFF for base in type(error).__mro__)
+
+
+def explain_failure(
+    error: Exception, model: str | Sequence[str], *, agent: str = "", file: str | None = None
+) -> ModelError:
+    """Say what a failed request means.
+
+    Args:
+        error: What PydanticAI raised: a `ModelAPIError`, or a group of them from models tried in order.
+        model: The model's name, as it was chosen; the names of all that were tried in order.
+        agent: The agent's name.
+        file: The agent's file.
+
+    Returns:
+        `ModelUnavailableError` for an unknown model and a refused key, else `ProviderError`; the caller sets
+        `__cause__` by raising it from `error`.
+    """
+    if isinstance(error, ModelError):
+        return error
+    if isinstance(error, FallbackExceptionGroup):
+        members = [member for member in error.exceptions if isinstance(member, Exception)]
+        told = [explain_failure(member, model, agent=agent, file=file) for member in members]
+        return _provider_error("; ".join(one.message for one in told), told[-1] if told else None, file)
+    model = _name_of(error, [model] if isinstance(model, str) else model)
+    whose = f" for agent {agent!r}" if agent else ""
+    said = _said(error)
+    keys = PROVIDERS[split_name(model)[0]].keys if split_name(model)[0] in PROVIDERS else ()
+    if isinstance(error, ModelNotFoundError):
+        suggested = error.suggested_model_id if isinstance(error, ModelHTTPError) else None
+        return ModelUnavailableError(
+            f"there is no model {model!r}{whose}: {said}",
+            hint=f"did you mean `{suggested}`?" if suggested else "name another model",
+            file=file,
+        )
+    if isinstance(error, ModelAuthenticationError):
+        return ModelUnavailableError(
+            f"the provider of {model!r}{whose} refused the key: {said}",
+            hint=f"check {' or '.join(keys)}" if keys else "check the provider's credentials",
+            file=file,
+        )
+    failed = ProviderError(f"the request to {model!r}{whose} failed: {said}", hint=_hint(error))
+    failed.file = file
+    failed.status_code = error.status_code if isinstance(error, ModelHTTPError) else None
+    return failed
+
+
+def _name_of(error: Exception, names: Sequence[str]) -> str:
+    """The name of the one that failed, where several were tried."""
+    if len(names) == 1:
+        return names[0]
+    own = error.model_name if isinstance(error, ModelAPIError) else ""
+    return next((name for name in names if split_name(name)[1] == own), own or " or ".join(names))
+
+
+def _provider_error(message: str, last: ModelError | None, file: str | None) -> ProviderError:
+    failed = ProviderError(
+        f"every model failed: {message}",
+        hint=last.hint if last else None,
+        status_code=last.status_code if isinstance(last, ProviderError) else None,
+    )
+    failed.file = file
+    return failed
+
+
+def _hint(error: Exception) -> str | None:
+    if isinstance(error, ModelTimeoutError):
+        return "the provider did not answer in time; raise `timeout` in `model_settings`"
+    if isinstance(error, ModelConnectionError):
+        return "check the address, the network and the proxy variables in the environment"
+    if isinstance(error, ModelRateLimitError):
+        return "wait, or raise `max_retries`"
+    return None
+
+
+def _said(error: Exception) -> str:
+    """What the provider said, on one line."""
+    text = ""
+    given: object = error.body if isinstance(error, ModelAPIError) else None
+    if isinstance(given, Mapping):
+        body = cast("Mapping[str, object]", given)
+        inner = body.get("error", body)
+        message = cast("Mapping[str, object]", inner).get("message") if isinstance(inner, Mapping) else inner
+        text = message if isinstance(message, str) else ""
+    status = f"HTTP {error.status_code}" if isinstance(error, ModelHTTPError) else ""
+    text = " ".join((text or ("" if status else str(error))).split())
+    shown = text if len(text) <= LONGEST else text[:LONGEST] + "..."
+    return f"{status}: {shown}" if status and shown else status or shown or type(error).__name__

@@ -1,0 +1,240 @@
+"""Whether a pattern matches a call: narrowly for a rule that allows, widely for one that denies or asks.
+
+How patterns are read lives in `llm_do.policy.pattern`, how commands are compared word by word in
+`llm_do.policy.command_patterns`; what a match means for the call in `llm_do.policy.decision`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
+
+from llm_do._frozen import frozen
+from llm_do.policy.command_patterns import is_pipeline
+from llm_do.policy.globs import path_parts
+from llm_do.policy.pattern import ArgumentPattern, Pattern
+from llm_do.policy.values import Pipeline, ToolCallInfo, real_path
+from llm_do.text.canonical_json import canonical_json
+
+__all__ = ["Seen", "covers", "is_unresolved", "matches", "see"]
+
+
+@frozen
+class Seen:
+    """A call with what every rule needs to know of it, worked out once.
+
+    Args:
+        call: The call.
+        targets: What arguments stand for: a path's segments, a pipeline, or None.
+        others: The segments of the other paths that arguments go by, where links are on their way or only rules that
+            deny or ask look at them.
+        unresolved: Whether an argument should stand for a path or a command and doesn't.
+        stages: How many commands it runs, 1 for a call that isn't of commands.
+    """
+
+    call: ToolCallInfo
+    targets: Mapping[str, list[str] | Pipeline | None]
+    others: Mapping[str, Sequence[list[str]]]
+    unresolved: bool
+    stages: int
+
+
+def see(call: ToolCallInfo | Seen) -> Seen:
+    """Work out what every rule needs to know of a call.
+
+    Args:
+        call: The call; one already seen is returned as it is.
+
+    Returns:
+        The call as rules see it.
+    """
+    if isinstance(call, Seen):
+        return call
+    targets: dict[str, list[str] | Pipeline | None] = {}
+    others: dict[str, Sequence[list[str]]] = {}
+    for name, value in call.resolved.items():
+        path = real_path(value)
+        if path is None:
+            targets[name] = value if is_pipeline(value) else None
+            continue
+        targets[name] = path_parts(path)
+        if isinstance(value, tuple):
+            others[name] = _ways(value[:-1])
+    for name, value in call.noticed.items():
+        others.setdefault(name, _ways(value if isinstance(value, tuple) else (value,)))
+    if "shell" in (call.tool, call.tool_name) and "command" in call.args:
+        targets.setdefault("command", None)
+    pipelines = [value for value in targets.values() if isinstance(value, tuple)]
+    return Seen(call, targets, others, None in targets.values(), len(pipelines[0]) if len(pipelines) == 1 else 1)
+
+
+def _ways(trail: Sequence[object]) -> list[list[str]]:
+    ways = [path_parts(way) for way in trail if isinstance(way, str)]
+    return [parts for parts in ways if parts is not None]
+
+
+def is_unresolved(call: ToolCallInfo | Seen) -> bool:
+    """Whether an argument should stand for a path or a command and doesn't, so that no rule can allow the call.
+
+    Args:
+        call: The call.
+
+    Returns:
+        True for a path outside the root, a command that can't be parsed, and a `shell` whose command
+        nobody parsed.
+    """
+    return see(call).unresolved
+
+
+def covers(pattern: Pattern, call: ToolCallInfo | Seen) -> frozenset[int]:
+    """Which of a call's stages a pattern allows; several patterns may allow a pipeline together.
+
+    Args:
+        pattern: The pattern of a rule that allows.
+        call: The call.
+
+    Returns:
+        Indexes of the stages, counted from 0; empty when it doesn't match.
+    """
+    seen = see(call)
+    call = seen.call
+    if seen.unresolved or not pattern.tool.matches(call.tool_name) or not _agent_matches(pattern, call, fold=False):
+        return frozenset()
+    everything = frozenset(range(seen.stages))
+    if not _speaks_of_all(pattern, call):
+        return frozenset()
+    for name, argument in _arguments(pattern, call):
+        everything &= frozenset() if name is None else _allowed_stages(argument, name, seen)
+        if not everything:
+            break
+    return everything
+
+
+def matches(pattern: Pattern, call: ToolCallInfo | Seen, *, restrictive: bool = False) -> bool:
+    """Whether a pattern matches a call.
+
+    Args:
+        pattern: The pattern.
+        call: The call.
+        restrictive: Match as a rule that denies or asks does: any argument, any stage is enough, the
+            tool's own name counts as well as the one on the wire, and what can't be resolved matches.
+            Otherwise as one that allows: everything that the pattern speaks of must match.
+
+    Returns:
+        True if it does.
+
+    Example:
+        >>> from llm_do.policy.pattern import parse_pattern
+        >>> log = parse_pattern("shell(git log *)")
+        >>> def run(*argv: str) -> ToolCallInfo:
+        ...     return ToolCallInfo("shell", {}, primary="command", resolved={"command": (argv,)})
+        >>> matches(log, run("git", "log", "-3")), matches(log, run("git", "-C", "/", "log"))
+        (True, False)
+    """
+    seen = see(call)
+    call = seen.call
+    if not restrictive:
+        return len(covers(pattern, seen)) == seen.stages
+    if not (pattern.tool.matches(call.tool_name) or (call.tool and pattern.tool.matches(call.tool))):
+        return False
+    if not _agent_matches(pattern, call, fold=True):
+        return False
+    if pattern.primary is None and not pattern.named:
+        return True
+    if pattern.primary is not None and not call.primary:
+        return any(_touched(pattern.primary, name, seen) for name in {**call.args, **call.resolved})
+    if pattern.primary is not None and isinstance(call.primary, str):
+        return _touched(pattern.primary, call.primary, seen)
+    return any(name is not None and _touched(argument, name, seen) for name, argument in _arguments(pattern, call))
+
+
+def _agent_matches(pattern: Pattern, call: ToolCallInfo, *, fold: bool) -> bool:
+    if pattern.agent is not None:
+        if fold:
+            return any(pattern.agent.matches(name) for name in (call.agent, *call.makers))
+        named = pattern.agent.literal is not None
+        return all(pattern.agent.matches(name) for name in (call.agent, *(() if named else call.makers)))
+    if pattern.agent_path is not None:
+        parts, segments = call.path.split("/"), pattern.agent_path.segments
+        if not pattern.agent_path.matches(parts, restrictive=fold):
+            return False
+        if fold or not call.makers or (segments and segments[-1] is not None and segments[-1].literal is not None):
+            return True
+        return pattern.agent_path.matches(parts[: -len(call.makers)])
+    return True
+
+
+def _arguments(pattern: Pattern, call: ToolCallInfo) -> Iterator[tuple[str | None, ArgumentPattern]]:
+    if pattern.primary is not None:
+        primary = call.primary
+        for name in (primary,) if isinstance(primary, str) else primary or (None,):
+            yield name, pattern.primary
+    yield from pattern.named
+
+
+def _speaks_of_all(pattern: Pattern, call: ToolCallInfo) -> bool:
+    """Whether nothing that changes what the pattern's words stand for, such as a directory, goes unmentioned."""
+    if (pattern.primary is None or pattern.primary.plain.is_star) and not pattern.named:
+        return True
+    primary = (call.primary,) if isinstance(call.primary, str) else call.primary or ()
+    named = {name for name, _ in pattern.named}
+    return call.resolved.keys() <= {*primary, *named}
+
+
+def _text_of(value: object) -> str | None:
+    if isinstance(value, str):
+        return value
+    try:
+        return canonical_json(value)
+    except TypeError:
+        return None
+
+
+def _allowed_stages(argument: ArgumentPattern, name: str, seen: Seen) -> frozenset[int]:
+    everything = frozenset(range(seen.stages))
+    if name in seen.targets:
+        target = seen.targets[name]
+        if not isinstance(target, tuple):
+            return everything if target is not None and argument.path.matches(target) else frozenset()
+        allowed = argument.command.allows(target)
+        # With two command lines in one call, stages can't be told apart by number: all of them or none.
+        if len(target) == seen.stages and sum(isinstance(each, tuple) for each in seen.targets.values()) == 1:
+            return allowed
+        return everything if len(allowed) == len(target) else frozenset()
+    args = seen.call.args
+    text = _text_of(args[name]) if name in args else None
+    if text is None or (argument.spans_folders and ".." in re.split(r"[/\\]", text)):
+        return frozenset()
+    return everything if argument.plain.matches(text) else frozenset()
+
+
+def _touched(argument: ArgumentPattern, name: str, seen: Seen) -> bool:
+    if name in seen.targets:
+        target = seen.targets[name]
+        if isinstance(target, tuple):
+            return argument.command.touches(target)
+        if target is None or argument.path.matches(target, restrictive=True):
+            return True
+        ways = seen.others.get(name)
+        return ways is not None and any(argument.path.matches(way, restrictive=True) for way in ways)
+    if name in seen.call.noticed:
+        unknown = seen.call.noticed[name] is None
+        if unknown or any(argument.path.matches(way, restrictive=True) for way in seen.others[name]):
+            return True
+    if name not in seen.call.args:
+        return False
+    texts = map(_text_of, _parts(seen.call.args[name]))
+    return any(text is None or argument.plain.matches(text, fold=True) for text in texts)
+
+
+def _parts(value: object) -> Iterator[object]:
+    """A value and whatever is in it, at any depth."""
+    todo = [value]
+    while todo:
+        part = todo.pop()
+        yield part
+        if isinstance(part, (list, tuple)):
+            todo += cast("Sequence[object]", part)
+        elif isinstance(part, Mapping):
+            todo += cast("Mapping[object, object]", part).values()

@@ -1,0 +1,171 @@
+"""The rule that would allow one call: what a denial proposes, and what a remembered answer stores."""
+
+from __future__ import annotations
+
+import re
+
+from llm_do.policy.command_patterns import is_pipeline
+from llm_do.policy.globs import path_parts
+from llm_do.policy.matcher import is_unresolved, matches
+from llm_do.policy.pattern import PatternError, parse_pattern
+from llm_do.policy.proofs import broad
+from llm_do.policy.rules import Rule
+from llm_do.policy.values import ToolCallInfo, real_path
+from llm_do.text.canonical_json import canonical_json
+
+__all__ = ["allow_hint", "allows_call", "proposals", "quote", "wider_hint"]
+
+_PLAIN = re.compile(r"(?!=|[A-Za-z_][A-Za-z0-9_]*=)[A-Za-z0-9_./@%+:=-]+")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_TOOL = re.compile(r"[A-Za-z0-9_./@%+-]+")
+
+
+def quote(text: str) -> str:
+    """A text as a pattern that matches just this text.
+
+    Args:
+        text: Any text.
+
+    Returns:
+        The text, in quotes where a character of it would mean something.
+
+    Example:
+        >>> quote("notes/todo.md"), quote("a *"), quote("it's")
+        ('notes/todo.md', "'a *'", "'it'\\\\''s'")
+    """
+    if _PLAIN.fullmatch(text):
+        return text
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def allow_hint(call: ToolCallInfo, *, limit: int | None = 500) -> str | None:
+    """The narrowest rule that allows a call.
+
+    It speaks of the primary argument, or of every argument where the tool declares none.
+
+    Args:
+        call: The call.
+        limit: Characters; a longer rule leaves out its longest arguments, so that it allows more
+            than this very call. None never leaves out any.
+
+    Returns:
+        The rule; None when no rule can allow the call, because an argument could not be resolved.
+
+    Example:
+        >>> allow_hint(ToolCallInfo("write_file", {"path": "notes/todo.md", "content": ""}, primary="path"))
+        'write_file(notes/todo.md)'
+    """
+    if is_unresolved(call):
+        return None
+    tool = call.tool_name if _TOOL.fullmatch(call.tool_name) else "'" + call.tool_name.replace("'", "'\\''") + "'"
+    beside = [name for name in call.resolved if name != call.primary] if isinstance(call.primary, str) else []
+    if isinstance(call.primary, str) and not beside:
+        text = _argument(call, call.primary)
+        if text is not None and (limit is None or len(tool) + len(text) + 2 <= limit):
+            return f"{tool}({text})"
+        names: list[str] = [name for name in call.args if name != call.primary] if text is not None else list(call.args)
+    else:
+        names = [call.primary, *beside] if isinstance(call.primary, str) else list(call.primary or call.args)
+    found = {name: _argument(call, name) for name in names if _NAME.fullmatch(name)}
+    parts = [f"{name}={text}" for name, text in found.items() if text is not None]
+    while parts:
+        rule = f"{tool}({', '.join(parts)})"
+        if limit is None or len(rule) <= limit:
+            return rule
+        parts.remove(max(parts, key=len))
+    return tool
+
+
+def proposals(call: ToolCallInfo) -> list[str]:
+    """Rules that would allow a call and others like it, for a person to choose from: the narrowest first.
+
+    Each speaks of the agent that makes the call only, and allows this very call.
+
+    Args:
+        call: The call.
+
+    Returns:
+        At most four rules; none when no rule can allow the call.
+
+    Example:
+        >>> path = {"path": "notes/todo.md"}
+        >>> proposals(ToolCallInfo("write_file", path, primary="path", resolved=path))
+        ['main:write_file(notes/todo.md)', 'main:write_file(notes/**)', 'main:write_file']
+        >>> command = {"command": (("git", "log", "-3"),)}
+        >>> proposals(ToolCallInfo("shell", {"command": "git log -3"}, primary="command", resolved=command))
+        ['main:shell(git log -3)', 'main:shell(git log *)']
+    """
+    hint = allow_hint(call)
+    if hint is None:
+        return []
+    found = [hint]
+    tool = hint.partition("(")[0]
+    value = call.resolved.get(call.primary) if isinstance(call.primary, str) else None
+    path = real_path(value)
+    if path is not None and "/" in path:
+        found.append(f"{tool}({quote(path.rpartition('/')[0])}/**)")
+    elif value is not None and is_pipeline(value):
+        words = _subcommand(value[0])
+        if len(value) == 1 and len(words) > 1:
+            found.append(f"{tool}({' '.join(map(quote, words))} *)")
+    if not is_pipeline(value):
+        found.append(tool)
+    rules = [f"{call.path}:{rule}" for rule in dict.fromkeys(found)]
+    return [rule for rule in rules if allows_call(rule, call) and (rule.endswith(f":{tool}") or not _broad(rule))]
+
+
+def wider_hint(call: ToolCallInfo) -> str | None:
+    """A rule that allows a call and others like it, where that is no more than a reader expects.
+
+    Args:
+        call: The call.
+
+    Returns:
+        The rule: a file's folder, a command with its subcommand, a function with any arguments. None when there is
+        nothing between this very call and too much: any file, any command.
+
+    Example:
+        >>> wider_hint(ToolCallInfo("lend", {"title": "Emma"}))
+        'lend'
+        >>> path = {"path": "todo.md"}
+        >>> wider_hint(ToolCallInfo("write_file", path, kind="toolset", primary="path", resolved=path))
+    """
+    bare = not call.resolved and (call.primary is None or call.kind == "function")
+    for rule in proposals(call)[1:]:
+        text = rule.removeprefix(f"{call.path}:")
+        if ("(" in text or bare) and not _broad(text) and allows_call(text, call):
+            return text
+    return None
+
+
+def allows_call(rule: str, call: ToolCallInfo) -> bool:
+    """Whether a rule can be read and allows a call."""
+    try:
+        return matches(parse_pattern(rule), call)
+    except PatternError:
+        return False
+
+
+def _broad(rule: str) -> bool:
+    return broad(Rule("allow", parse_pattern(rule), rule))
+
+
+def _subcommand(argv: tuple[str, ...]) -> list[str]:
+    """A program and its subcommand: the words in front of the first that is an option or looks like data."""
+    return [argv[0], *(word for word in argv[1:2] if re.fullmatch(r"[a-z][a-z-]*", word))]
+
+
+def _argument(call: ToolCallInfo, name: str) -> str | None:
+    if name in call.resolved:
+        value = call.resolved[name]
+        if (path := real_path(value)) is not None:
+            parts = path_parts(path) or ["."]
+            return quote(parts[0] + "/".join(parts[1:]) if parts[0] == "/" else "/".join(parts))
+        return " | ".join(" ".join(map(quote, argv)) for argv in value) if is_pipeline(value) else None
+    if name not in call.args:
+        return None
+    value = call.args[name]
+    try:
+        return quote(value if isinstance(value, str) else canonical_json(value))
+    except TypeError:
+        return None

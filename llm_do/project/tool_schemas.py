@@ -1,0 +1,274 @@
+"""From functions and tool objects to tools with a schema, and what toolsets are known to hold without running.
+
+The linker shows with it what is wrong with a tool before anything runs; the runtime makes its tools with the same
+functions and adds what it needs (`llm_do.runtime.tools.stamped_tools`). PydanticAI makes the schemas, and is imported
+when one is asked for.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, cast
+
+from llm_do._frozen import frozen
+from llm_do._unsaid import leave_unsaid
+from llm_do.errors import ToolkitError, UsageError
+from llm_do.tools import NamedTool, Tool, ToolOptions, approval_fault, options_of
+
+if TYPE_CHECKING:
+    from pydantic_ai import Tool as PydanticTool
+    from pydantic_ai import ToolDefinition
+    from pydantic_ai.toolsets import AbstractToolset
+
+    from llm_do.policy.values import Effect
+
+__all__ = [
+    "APPROVAL_KEY",
+    "APPROVAL_WORDS",
+    "UNCHECKED",
+    "MadeTool",
+    "approval_config",
+    "approval_said",
+    "fixed_tools",
+    "gated_toolset",
+    "kept",
+    "make_schema",
+    "properties_of",
+    "static_approval",
+    "tool_of",
+    "with_examples",
+]
+
+UNCHECKED = frozenset({"any", "dict[str,any]"})
+"""Titles of validators that check no more than "some JSON": the tool's JSON Schema has to be checked besides."""
+
+APPROVAL_KEY = "__llm_do_approval__"
+"""The attribute of a toolset under which `set_toolset_approval_config` keeps what was said."""
+
+APPROVAL_WORDS = ("pre_approved", "approval_required", "blocked")
+"""What can be said of a tool there, each True or False."""
+
+
+@frozen
+class MadeTool:
+    """A tool with its schema.
+
+    Args:
+        tool: PydanticAI's tool; the receiver's own, who may change it.
+        metadata: What its author put into the metadata.
+        options: What its author said with `@tool`, or by other means.
+        unchecked: Its validator checks nothing, so its JSON Schema has to be.
+    """
+
+    tool: PydanticTool[Any]
+    metadata: Mapping[str, Any]
+    options: ToolOptions
+    unchecked: bool
+
+
+def make_schema(item: Callable[..., Any] | PydanticTool[Any] | Tool | NamedTool, name: str | None = None) -> MadeTool:
+    """Make the PydanticAI tool of a function or a tool object.
+
+    Args:
+        item: A function, a PydanticAI `Tool`, or an object of our own `Tool`.
+        name: The name it is registered under; None takes its own.
+
+    Returns:
+        A new tool, and what its author said of it.
+
+    Raises:
+        UsageError: It is an object of our own `Tool` that has no name and is given none.
+        ValueError: What it says as its approval is no word for one.
+        Exception: No schema can be made of it; what is raised comes from PydanticAI, pydantic or the project's code.
+
+    Example:
+        >>> def add(a: int, b: int) -> int:
+        ...     return a + b
+        >>> sorted(make_schema(add).tool.tool_def.parameters_json_schema["properties"])
+        ['a', 'b']
+    """
+    from pydantic_ai import Tool as PydanticTool
+
+    metadata: dict[str, Any] = {}
+    unchecked = False
+    if isinstance(item, PydanticTool):
+        made: PydanticTool[Any] = copy.copy(cast("PydanticTool[Any]", item))
+        metadata = dict(made.metadata or {})
+        approval: Effect | None = metadata.get("approval")
+        if approval is None and made.requires_approval:
+            approval = "ask"
+        options = ToolOptions(approval=approval, primary=metadata.get("primary"))
+        # The runtime asks inline; PydanticAI must not end the run to defer the call.
+        made.requires_approval = False
+        unchecked = made.function_schema.validator.title in UNCHECKED  # pyright: ignore[reportAttributeAccessIssue]
+    elif isinstance(item, Tool):
+        options = options_of(item)
+        own = cast("object", item.name)
+        if name is None and not (isinstance(own, str) and own):
+            # PydanticAI would call it `execute`.
+            raise UsageError(
+                f"the tool object {type(item).__name__} has no name",
+                hint='Write `name = "..."` in its class, or export it under a key, as in TOOLS = {"name": ...}.',
+            )
+        made = PydanticTool.from_schema(item.execute, name or item.name, item.description, dict(item.parameters))
+        unchecked = True
+    else:
+        options = options_of(item)
+        function = item.function if isinstance(item, NamedTool) else item
+        made = tool_of(function, name=options.name or name, description=options.description)
+        made.description = with_examples(made.description, options.examples)
+    if name is not None:
+        made.name = name
+    return MadeTool(made, metadata, options, unchecked)
+
+
+def tool_of(
+    function: Callable[..., Any], *, name: str | None, description: str | None, takes_ctx: bool | None = None
+) -> PydanticTool[Any]:
+    """The PydanticAI tool of a function.
+
+    Args:
+        function: The function; it may return anything, since models are shown no schema of results.
+        name: The tool's name; None takes the function's.
+        description: Shown to models; None takes the docstring's.
+        takes_ctx: Whether its first parameter is a `RunContext`; None finds out.
+
+    Raises:
+        Exception: No schema can be made of its parameters; what is raised comes from PydanticAI or pydantic.
+    """
+    from pydantic_ai import Tool as PydanticTool
+
+    # PydanticAI warns of what it can make no schema of, such as an iterator that is returned.
+    leave_unsaid("Could not generate return schema for", UserWarning)
+    return PydanticTool(function, takes_ctx=takes_ctx, name=name, description=description)
+
+
+def approval_config(toolset: AbstractToolset[Any]) -> Mapping[str, Mapping[str, Any]]:
+    """What was said with `set_toolset_approval_config`; empty when nothing was."""
+    return getattr(toolset, APPROVAL_KEY, {})
+
+
+def approval_said(item: object) -> object:
+    """What a tool object, or the definition of a tool, says as its approval: a word, nothing, or what is no word.
+
+    Args:
+        item: Anything; of what is no such object nothing is said.
+    """
+    if isinstance(item, Tool):
+        return item.approval
+    metadata: object = getattr(item, "metadata", None)
+    return cast("Mapping[str, object]", metadata).get("approval") if isinstance(metadata, Mapping) else None
+
+
+def static_approval(levels: Sequence[tuple[AbstractToolset[Any], str]], tool_def: ToolDefinition) -> Effect | None:
+    """What is said of a toolset's tool for all arguments: by its metadata, or for it from Python.
+
+    Args:
+        levels: The toolsets it comes through with its name at each, the outermost first; what is said outside holds
+            where both say something, but nothing undoes a `blocked`.
+        tool_def: The tool as the outermost shows it.
+
+    Returns:
+        The effect; None when nothing is said. A word that there isn't denies.
+    """
+    config: dict[str, Any] = {}
+    for owner, name in reversed(levels):
+        said_here = approval_config(owner).get(name, {})
+        config = {**said_here, "blocked": True} if config.get("blocked") else dict(said_here or config)
+    said = approval_said(tool_def)
+    if said == "deny" or approval_fault(said) is not None or config.get("blocked"):
+        return "deny"
+    if config.get("pre_approved"):
+        return "allow"
+    if config.get("approval_required"):
+        return "ask"
+    return cast("Effect | None", said) or ("ask" if tool_def.kind == "unapproved" else None)
+
+
+def with_examples(description: str | None, examples: Sequence[Mapping[str, Any]]) -> str | None:
+    """A tool's description with the calls that its author wants to show the model.
+
+    Example:
+        >>> with_examples("Add.", [{"a": 1, "b": 2}])
+        'Add.\\n\\nExamples:\\n{"a": 1, "b": 2}'
+    """
+    if not examples:
+        return description
+    shown = "\n".join(json.dumps(dict(example), ensure_ascii=False) for example in examples)
+    return f"{description or ''}\n\nExamples:\n{shown}".strip()
+
+
+def fixed_tools(toolset: object) -> list[PydanticTool[Any]] | None:
+    """The tools of a toolset that can't change from step to step, None for one that can.
+
+    Args:
+        toolset: Any toolset, or a factory of one.
+
+    Returns:
+        Its tools, where it is a `FunctionToolset` that overrides nothing of what this shortcut passes by, and none of
+        its tools is prepared anew for each step.
+    """
+    if "pydantic_ai" not in sys.modules:
+        return None
+    toolkit = gated_toolset(toolset)
+    if toolkit is not None:
+        return _toolkit_tools(toolkit)
+    from pydantic_ai.toolsets import FunctionToolset
+
+    if not isinstance(toolset, FunctionToolset):
+        return None
+    kind, owner = FunctionToolset, cast("FunctionToolset[Any]", toolset)
+    if owner.timeout is not None:
+        return None
+    same = ("get_tools", "call_tool", "for_run", "for_run_step", "__aenter__", "__aexit__")
+    if any(getattr(type(owner), name) is not getattr(kind, name) for name in same):
+        return None
+    tools: list[PydanticTool[Any]] = list(owner.tools.values())
+    return None if any(tool.prepare is not None or tool.defer_loading for tool in tools) else tools
+
+
+def gated_toolset(value: object) -> Any:
+    """The value itself where it is a toolkit, else None; what was never imported has no instances."""
+    # Without the class too while another thread imports the module: then nothing is one yet.
+    kind = getattr(sys.modules.get("llm_do.runtime.tools.gated_tools"), "GatedToolset", None)
+    return value if kind is not None and isinstance(value, kind) else None
+
+
+def _toolkit_tools(toolset: Any) -> list[PydanticTool[Any]] | None:
+    """A toolkit's tools; None where it can't be used, which is told elsewhere."""
+    try:
+        return list(toolset.gated.tools(toolset.id or "", toolset.id or "", None))
+    except ToolkitError:
+        return None
+
+
+def properties_of(schema: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The parameters that a tool's JSON Schema names, None where it names none.
+
+    Example:
+        >>> properties_of({"$ref": "#/$defs/Node", "$defs": {"Node": {"properties": {"name": {"type": "string"}}}}})
+        {'name': {'type': 'string'}}
+    """
+    root: Mapping[str, Any] = schema
+    reference: object = root.get("$ref")
+    if "properties" not in root and isinstance(reference, str):
+        definitions = cast("Mapping[str, Mapping[str, Any]]", root.get("$defs") or {})
+        root = definitions.get(reference.rpartition("/")[2], {})
+    found: object = root.get("properties")
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else None
+
+
+def kept(name: str, include: Sequence[str], exclude: Sequence[str]) -> bool:
+    """Whether globs keep a tool: one of `include` matches, where there are any, and none of `exclude`.
+
+    Example:
+        >>> kept("search_issues", ["search_*"], []), kept("search_code", [], ["*_code"])
+        (True, False)
+    """
+    if include and not any(fnmatchcase(name, glob) for glob in include):
+        return False
+    return not any(fnmatchcase(name, glob) for glob in exclude)

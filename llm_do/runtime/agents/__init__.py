@@ -1,0 +1,1 @@
+"""Building PydanticAI agents from declarations, once a project."""

@@ -1,0 +1,395 @@
+"""The one place that builds agents: from a declaration and the registry to a PydanticAI agent, once per project.
+
+A built agent holds no state of a run. Which model it asks is decided at each call.
+"""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+from weakref import WeakKeyDictionary
+
+from pydantic_ai import Agent, ToolDefinition
+from pydantic_ai import Tool as PydanticTool
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
+
+from llm_do.errors import EntryError, LlmDoError, RunError, error_text
+from llm_do.models.pool import CONNECTION_SETTINGS
+from llm_do.project.agent_spec import AgentSpec, ToolsetRef
+from llm_do.project.builtin_toolsets import BuiltinToolset, builtin
+from llm_do.project.flow_spec import FlowSpec
+from llm_do.project.registry import Registered
+from llm_do.project.tool_schemas import fixed_tools, kept
+from llm_do.runtime.agents.agent_parts import instructions_of, output_check, output_type, server_side_tool
+from llm_do.runtime.agents.pipeline import AdoptingPipeline, Pipeline
+from llm_do.runtime.call.flow_tool import flow_tool
+from llm_do.runtime.context.call_context import CallContext
+from llm_do.runtime.context.failure_place import project_place
+from llm_do.runtime.context.hooks import Hooks
+from llm_do.runtime.context.resources import ServerToolset
+from llm_do.runtime.tools.gated_tools import DYNAMIC_MARK, GatedTools, GatedToolset, ToolGate
+from llm_do.runtime.tools.handoffs import transfer_tools
+from llm_do.runtime.tools.stamped_tools import (
+    ListedTools,
+    SelectedToolset,
+    StampedToolset,
+    make_tool,
+    prefixed,
+    stamped_tool,
+)
+from llm_do.runtime.tools.toolbox import FixedTool, Toolbox, check_name, clash, function_tool
+from llm_do.runtime.tools.toolset_factories import made_per_call
+from llm_do.runtime.tools.traits import BuiltinContext, traits_of
+from llm_do.tools import ToolOptions, options_of
+
+if TYPE_CHECKING:
+    from llm_do.project.project import Project
+    from llm_do.project.registry import Registry
+
+__all__ = ["AgentBuilder", "BuiltAgent", "builder_of"]
+
+UNLIMITED = 1_000_000
+"""Retries of a tool call: a failing call never exhausts a budget of the library's, the runtime has its own limits."""
+
+_builders: WeakKeyDictionary[Project, AgentBuilder] = WeakKeyDictionary()
+_builders_lock = threading.Lock()
+
+
+def builder_of(project: Project) -> AgentBuilder:
+    """The builder that all runtimes of a project share, so that agents are built once per project."""
+    with _builders_lock:
+        builder = _builders.get(project)
+        if builder is None:
+            builder = _builders[project] = AgentBuilder(project, project.registry)
+        return builder
+
+
+@dataclass(frozen=True, eq=False)
+class BuiltAgent:
+    """An agent ready to run.
+
+    Args:
+        spec: Its declaration.
+        agent: What PydanticAI runs.
+        hooks: Its hooks.
+        toolsets: Names of its toolsets.
+        settings: Its model settings, the project's included; what says where a model is included.
+        capabilities: What its runs need besides, where somebody else has built the agent.
+        machines: One gate of each state machine that its tools belong to.
+        declared: The gates that the agent declares itself, by the names its model sees.
+        tools: Its tools that are known before a run.
+        conditional: Names of those that a run may hide.
+        open: Names of the toolsets whose tools show at run time only.
+        made_of: What the declaration had when it was built; None where somebody else has built the agent.
+    """
+
+    spec: AgentSpec
+    agent: Agent[Any, Any]
+    hooks: Hooks
+    toolsets: tuple[str, ...]
+    settings: Mapping[str, Any]
+    capabilities: tuple[AbstractCapability[Any], ...] = ()
+    machines: tuple[ToolGate, ...] = ()
+    declared: Mapping[str, ToolGate] = field(default_factory=dict[str, ToolGate])
+    tools: tuple[ToolDefinition, ...] = ()
+    conditional: frozenset[str] = frozenset()
+    open: tuple[str, ...] = ()
+    made_of: tuple[object, ...] | None = None
+
+    def is_current(self) -> bool:
+        """Whether the declaration still has what the agent was built from; a tool may have been added since."""
+        made_of = self.made_of
+        return made_of is None or all(one is other for one, other in zip(made_of, _parts_of(self.spec), strict=True))
+
+
+def _parts_of(spec: AgentSpec) -> tuple[object, ...]:
+    """What an agent is built from; everything else is looked at when it is called."""
+    return (
+        spec.instructions,
+        spec.tools,
+        spec.toolsets,
+        spec.handoffs,
+        spec.hooks,
+        spec.output_type,
+        spec.model_settings,
+        spec.temperature,
+        spec.max_tokens,
+        spec.retries,
+        spec.server_side_tools,
+        spec.template,
+        spec.states,
+        spec.gate,
+    )
+
+
+class AgentBuilder:
+    """Builds the agents of one registry, each at its first use.
+
+    Args:
+        project: The project.
+        registry: The names that agents refer to.
+    """
+
+    def __init__(self, project: Project, registry: Registry) -> None:
+        # Not the project itself: it is the key under which builders are kept, and has to be able to go.
+        self.registry = registry
+        self._settings = project.model_settings
+        self._hooks = project.hooks
+        self._root = project.root
+        self._python_files = project.python_files
+        self._tools: dict[tuple[int, str | None], tuple[Any, PydanticTool[Any]]] = {}
+        self._built: dict[AgentSpec, BuiltAgent] = {}
+        self._builtins: dict[str, AbstractToolset[Any]] = {}
+        self._lock = threading.RLock()
+
+    def built(self, spec: AgentSpec) -> BuiltAgent:
+        """The built agent of a declaration, built anew where the declaration has been given something else since.
+
+        Args:
+            spec: The declaration.
+
+        Raises:
+            EntryError: No agent can be built of it.
+            RunError: It lists a name that doesn't exist, or two tools of one name.
+        """
+        known = self._built.get(spec)
+        if known is None or not known.is_current():
+            with self._lock:
+                known = self._built.get(spec)
+                if known is None or not known.is_current():
+                    known = self._built[spec] = self._whole(spec)
+        return known
+
+    def _whole(self, spec: AgentSpec) -> BuiltAgent:
+        try:
+            return self._build(spec)
+        except LlmDoError:
+            raise
+        except Exception as error:
+            file, line = project_place(error, self._root)
+            raise EntryError(
+                f"agent {spec.name!r} can't be built: {error_text(error)}",
+                hint="Look at what its declaration lists; --debug shows the traceback.",
+                file=file,
+                line=line,
+                agent_path=spec.name,
+            ) from error
+
+    def tool(self, item: Any, name: str | None = None) -> PydanticTool[Any]:
+        """The tool of a function or a tool object, made once.
+
+        Args:
+            item: The function or object.
+            name: The name it is registered under; None takes its own.
+        """
+        key = (id(item), name)
+        with self._lock:
+            if key not in self._tools:
+                self._tools[key] = item, make_tool(item, name)
+            return self._tools[key][1]
+
+    def adopt(self, spec: AgentSpec, agent: Agent[Any, Any]) -> None:
+        """Run an agent that somebody else has built under a declaration; its calls pass the same steps."""
+        self._built[spec] = BuiltAgent(spec, agent, Hooks(), (), {}, (AdoptingPipeline(),))
+
+    def _build(self, spec: AgentSpec) -> BuiltAgent:
+        made_of = _parts_of(spec)
+        toolbox, names, machines, listed = self._toolbox(spec)
+        declared = self._declared(spec, toolbox)
+        machines = {**machines, **{gate.key: gate for gate in declared.values()}}
+        settings = {**self._settings, **(spec.model_settings or {})}
+        if spec.temperature is not None:
+            settings["temperature"] = spec.temperature
+        if spec.max_tokens is not None:
+            settings["max_tokens"] = spec.max_tokens
+        sent: Any = {key: value for key, value in settings.items() if key not in CONNECTION_SETTINGS}
+        capabilities: list[AbstractCapability[Any]] = [
+            Pipeline(toolbox),
+            *map(server_side_tool, spec.server_side_tools),
+        ]
+        agent: Agent[Any, Any] = Agent(
+            None,
+            name=spec.name,
+            deps_type=CallContext,
+            output_type=output_type(spec),
+            instructions=instructions_of(spec),
+            toolsets=[toolbox],
+            model_settings=sent or None,
+            retries={"tools": UNLIMITED, "output": 1 if spec.retries is None else spec.retries},
+            capabilities=capabilities,
+        )
+        if (check := output_check(spec)) is not None:
+            agent.output_validator(check)
+        return BuiltAgent(
+            spec,
+            agent,
+            Hooks((*self._hooks, *spec.hooks), self._root),
+            names,
+            settings,
+            machines=tuple(machines.values()),
+            declared=declared,
+            tools=(*(tool.tool_def for tool in toolbox.fixed.values()), *listed.tools),
+            conditional=frozenset(listed.conditional),
+            open=tuple(listed.open),
+            made_of=made_of,
+        )
+
+    def _tool(self, spec: AgentSpec, item: Any) -> Any:
+        if not isinstance(item, str):
+            return self.tool(item)
+        found = self.registry.get(item)
+        if found is None or found.kind != "tool":
+            raise self._unknown(spec, "tool", item)
+        return self.tool(found.value, item)
+
+    def _declared(self, spec: AgentSpec, toolbox: Toolbox) -> Mapping[str, ToolGate]:
+        """The gates that the agent itself declares, by the names its model sees."""
+        functions: dict[str, ToolOptions] = {}
+        for item in spec.tools:
+            options = options_of(self.registry[item].value if isinstance(item, str) else item)
+            if options.gated:
+                functions[self._tool(spec, item).name] = options
+        dynamic = any(DYNAMIC_MARK in repr(tool.tool_def.parameters_json_schema) for tool in toolbox.fixed.values())
+        if not (spec.states or functions or dynamic):
+            return {}
+        # Known by import path, as all toolkits of ours are.
+        module: Any = importlib.import_module("llm_do.toolkits.machine.agent_machine")
+        return module.declared_gates(spec, toolbox.fixed, functions, complete=not toolbox.live)
+
+    def _toolbox(self, spec: AgentSpec) -> tuple[Toolbox, tuple[str, ...], dict[str, ToolGate], ListedTools]:
+        """All tools of an agent as one toolset, the names of its toolsets, a gate of each of its state machines, and
+        what is known of the tools that are asked for at every step.
+        """
+        functions: FunctionToolset[Any] = FunctionToolset(id="tools")
+        fixed: dict[str, FixedTool] = {}
+        live: list[AbstractToolset[Any]] = []
+        speaking: list[AbstractToolset[Any]] = []
+        names: list[str] = []
+        machines: dict[str, ToolGate] = {}
+        listed = ListedTools()
+
+        def add(tool: FixedTool) -> None:
+            name = tool.tool_def.name
+            if name in fixed:
+                raise clash(spec.name, name, fixed[name].toolset, tool.toolset)
+            check_name(spec.name, name, tool.toolset)
+            fixed[name] = tool
+
+        for item in spec.tools:
+            add(function_tool(self._tool(spec, item), functions))
+        for item in spec.toolsets:
+            ref, toolset = self._toolset(spec, item)
+            names.append(ref.name)
+            if isinstance(toolset, FixedTool):
+                if kept(ref.name, ref.include, ref.exclude):
+                    add(_renamed(toolset, ref.prefix))
+                continue
+            tools = self._gated(spec, ref, toolset, machines) or fixed_tools(toolset)
+            if tools is None:
+                if isinstance(toolset, ServerToolset):
+                    toolset = toolset.under(ref.prefix)
+                    ref = replace(ref, prefix=toolset.prefix)
+                live.append(_selected(StampedToolset(toolset, ref.name), ref))
+                listed.add(toolset, ref)
+                continue
+            speaking.append(toolset)
+            for tool in tools:
+                if kept(tool.name, ref.include, ref.exclude):
+                    add(_renamed(function_tool(stamped_tool(ref.name, toolset, tool), toolset), ref.prefix))
+        for transfer in transfer_tools(spec, self.registry):
+            add(transfer)
+        return Toolbox(spec.name, fixed, live, speaking), tuple(names), machines, listed
+
+    def _gated(
+        self, spec: AgentSpec, ref: ToolsetRef, toolset: AbstractToolset[Any], machines: dict[str, ToolGate]
+    ) -> list[PydanticTool[Any]]:
+        """The tools of a toolkit, empty for other toolsets."""
+        if not isinstance(toolset, GatedToolset):
+            return []
+        key = ref.prefix or ref.name
+        hides = None if spec.gate is None else spec.gate == "hide"
+        gated = cast("GatedToolset[GatedTools]", toolset).gated
+        tools = list(gated.tools(ref.name, key, ref.prefix, hides=hides))
+        if key in machines or key == spec.name:
+            raise RunError(
+                f"agent {spec.name!r} has two state machines called {key!r}",
+                hint="Give one of the toolkits another `prefix:`.",
+                agent_path=spec.name,
+            )
+        for tool in tools:
+            traits = traits_of(tool.metadata)
+            if traits is not None and traits.gate is not None:
+                machines[key] = traits.gate
+        return tools
+
+    def _toolset(self, spec: AgentSpec, item: Any) -> tuple[ToolsetRef, AbstractToolset[Any] | FixedTool]:
+        """One line of an agent's `toolsets`: how its tools are shown, and the toolset or the one tool itself."""
+        if isinstance(item, str):
+            item = ToolsetRef(item)
+        if isinstance(item, ToolsetRef):
+            return item, self._named(spec, item) if item.value is None else _instance(item.name, item.value)
+        if isinstance(item, AgentSpec):
+            return ToolsetRef(item.name), _agent_tool(item)
+        if isinstance(item, FlowSpec):
+            return ToolsetRef(item.name), flow_tool(Registered(item.name, "flow", item), self.registry)
+        name = (
+            getattr(item, "name", None) or getattr(item, "id", None) or getattr(item, "__name__", type(item).__name__)
+        )
+        return ToolsetRef(str(name)), _instance(str(name), item)
+
+    def _named(self, spec: AgentSpec, ref: ToolsetRef) -> AbstractToolset[Any] | FixedTool:
+        found = self.registry.get(ref.name)
+        if found is not None and found.kind == "agent":
+            return _agent_tool(found.value)
+        if found is not None and found.kind == "flow":
+            return flow_tool(found, self.registry)
+        if found is not None and found.kind == "tool":
+            return FunctionToolset([self.tool(found.value, ref.name)])
+        item = found.value if found is not None and found.kind == "toolset" else builtin(ref.name)
+        if item is None:
+            raise self._unknown(spec, "toolset", ref.name)
+        return self._builtin(item, ref) if isinstance(item, BuiltinToolset) else _instance(ref.name, item)
+
+    def _builtin(self, item: BuiltinToolset, ref: ToolsetRef) -> AbstractToolset[Any]:
+        options = {**item.config, **ref.options}
+        key = f"{ref.name} {sorted((name, repr(value)) for name, value in options.items())}"
+        if key not in self._builtins:
+            made = item.load()(BuiltinContext(ref.name, self._root, Path.cwd(), self._python_files, options))
+            self._builtins[key] = _instance(ref.name, made)
+        return self._builtins[key]
+
+    def _unknown(self, spec: AgentSpec, what: str, name: str) -> RunError:
+        near = self.registry.nearest(name)
+        return RunError(
+            f"agent {spec.name!r} lists the {what} {name!r}, which doesn't exist",
+            hint=f"Did you mean {near!r}?" if near else "Register it before the run.",
+            agent_path=spec.name,
+            file=spec.place.file if spec.place else None,
+            line=spec.place.line if spec.place else None,
+        )
+
+
+def _instance(name: str, item: Any) -> AbstractToolset[Any]:
+    """A toolset of any origin: a factory is called once per agent call, an instance is shared."""
+    return cast("AbstractToolset[Any]", item) if isinstance(item, AbstractToolset) else made_per_call(name, item)
+
+
+def _agent_tool(spec: AgentSpec) -> FixedTool:
+    """An agent as a tool; the toolset is known by import path, as all toolsets of ours are."""
+    toolset: Any = importlib.import_module("llm_do.toolsets.agent").AgentToolset(spec)
+    return toolset.fixed
+
+
+def _renamed(tool: FixedTool, prefix: str | None) -> FixedTool:
+    return replace(tool, tool_def=prefixed(tool.tool_def, prefix)) if prefix else tool
+
+
+def _selected(toolset: AbstractToolset[Any], ref: ToolsetRef) -> AbstractToolset[Any]:
+    if ref.include or ref.exclude:
+        toolset = SelectedToolset(toolset, ref.include, ref.exclude)
+    return toolset.prefixed(ref.prefix) if ref.prefix else toolset

@@ -1,0 +1,111 @@
+"""What of an agent's declaration PydanticAI takes as it is: instructions, output, and tools that a provider runs.
+
+Its own tools are put together in `llm_do.runtime.agents.agent_builder`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, cast
+
+from pydantic_ai import ModelRetry, RunContext, StructuredDict
+from pydantic_ai.capabilities import NativeTool
+
+from llm_do.project.agent_spec import AgentSpec, ServerSideTool
+from llm_do.runtime.call.templates import render_template
+from llm_do.runtime.context.call_context import current_call
+from llm_do.runtime.tools.argument_schemas import schema_faults
+
+__all__ = ["instructions_of", "output_check", "output_type", "server_side_tool"]
+
+
+def instructions_of(spec: AgentSpec) -> Any:
+    """The instructions as PydanticAI takes them; a template is filled in per call, from the input and only once.
+
+    Args:
+        spec: The agent.
+    """
+    text = spec.instructions
+    if callable(text):
+        function = text
+
+        async def called(_: RunContext[Any]) -> str:
+            said = _call_instructions(function, spec.name)
+            return await said if inspect.isawaitable(said) else said
+
+        return called
+    if spec.template:
+
+        def filled(_: RunContext[Any]) -> str:
+            return render_template(text, current_call().frame.input)
+
+        return filled
+    return text or None
+
+
+def _call_instructions(function: Callable[..., Any], name: str) -> Any:
+    """Call an instructions function with what it takes: nothing, the agent's name, or the context."""
+    parameters = [
+        parameter
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.default is parameter.empty and parameter.kind in (0, 1)
+    ]
+    if not parameters:
+        return function()
+    first = parameters[0]
+    wants_context = "Context" in str(first.annotation) or first.name in ("ctx", "context")
+    return function(current_call() if wants_context else name)
+
+
+def _output_schema(spec: AgentSpec) -> dict[str, Any] | None:
+    """The output's JSON Schema, where the agent declares one instead of a type."""
+    declared = spec.output_type
+    return cast("dict[str, Any]", declared) if isinstance(declared, dict) else None
+
+
+def output_type(spec: AgentSpec) -> Any:
+    """What an agent answers with, as PydanticAI takes it.
+
+    Args:
+        spec: The agent.
+    """
+    schema = _output_schema(spec)
+    if schema is not None:
+        return StructuredDict(schema, name=str(schema.get("title") or "result"))
+    return spec.output_type
+
+
+def output_check(spec: AgentSpec) -> Callable[[Any], Any] | None:
+    """What checks an output by its JSON Schema, which PydanticAI only shows to the model; None where there is none.
+
+    Args:
+        spec: The agent.
+    """
+    schema = _output_schema(spec)
+    if schema is None:
+        return None
+
+    def check(output: Any) -> Any:
+        if faults := schema_faults(schema, output):
+            raise ModelRetry(f"the output doesn't fit its schema: {'; '.join(faults)}")
+        return output
+
+    return check
+
+
+def server_side_tool(item: ServerSideTool) -> NativeTool[Any]:
+    """The provider-run tool of a declaration.
+
+    Args:
+        item: The declaration.
+    """
+    from pydantic_ai import native_tools
+
+    kinds = {
+        "web_search": native_tools.WebSearchTool,
+        "web_fetch": native_tools.WebFetchTool,
+        "code_execution": native_tools.CodeExecutionTool,
+        "image_generation": native_tools.ImageGenerationTool,
+    }
+    return NativeTool(kinds[item.tool_type](**item.options))

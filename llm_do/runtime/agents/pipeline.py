@@ -1,0 +1,185 @@
+"""The capability every agent of ours has: it leads each tool call through its steps (`runtime.toolcall.tool_call`).
+
+Stateless: what lasts as long as a run lives in the call's `CallFrame`. PydanticAI validates all calls of a
+response, in the model's order, before it runs the first; then each call runs in a task of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_ai import RunContext, ToolDefinition
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.exceptions import ModelRetry
+from pydantic_ai.messages import ModelResponse, ToolCallPart
+from pydantic_ai.models import ModelRequestContext
+from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
+from pydantic_ai.toolsets.abstract import ToolsetTool
+
+from llm_do.errors import LoopError
+from llm_do.runtime.context.call_context import current_call
+from llm_do.runtime.record.emission import open_tool
+from llm_do.runtime.request.model_request import arguments_of
+from llm_do.runtime.toolcall.tool_call import refuse, run_tool_call
+from llm_do.runtime.tools.argument_schemas import check_schema, validation_text
+from llm_do.runtime.tools.stamped_tools import StampedToolset
+from llm_do.runtime.tools.traits import traits_of
+
+__all__ = ["AdoptingPipeline", "Pipeline"]
+
+_ANY_ARGUMENTS: Any = TypeAdapter(dict[str, Any]).validator
+_NOWHERE: FunctionToolset[Any] = FunctionToolset()
+
+
+@dataclass
+class Pipeline(AbstractCapability[Any]):
+    """Leads model responses and tool calls through the runtime.
+
+    Args:
+        toolbox: The agent's tools, where we have built it: they take the place of PydanticAI's own combination, which
+            would be put together anew at every step. None leaves an agent's toolsets as they are.
+    """
+
+    toolbox: AbstractToolset[Any] | None = None
+
+    def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any] | None:
+        """The agent's tools."""
+        return self.toolbox
+
+    async def after_model_request(
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
+    ) -> ModelResponse:
+        """Stop loops, give calls distinct ids, and let unknown names pass the same steps."""
+        call = current_call()
+        outputs = {tool.name for tool in request_context.model_request_parameters.output_tools}
+        calls = [part for part in response.tool_calls if part.tool_name not in outputs]
+        if call.frame.loops.repeats([(part.tool_name, part.args) for part in calls]):
+            threshold = call.frame.loops.threshold
+            raise LoopError(
+                f"agent {call.frame.config.name!r} asked for the same tool calls {threshold} times in a row: "
+                + ", ".join(sorted({part.tool_name for part in calls})),
+                hint="Make the tools' results say what to do next, or change `loop_threshold`.",
+                agent_path=call.path,
+                messages=[*ctx.messages, response],
+            )
+        if not response.tool_calls:
+            return response
+        response = _distinct_ids(response)
+        if call.frame.live is not None and call.run.recording is not None:
+            call.run.recording.step([*ctx.messages, response])
+        call.frame.gating.order.begin()
+        tools = ctx.tool_manager.tools if ctx.tool_manager is not None else None
+        if tools is not None:
+            for part in response.tool_calls:
+                if part.tool_name not in tools and part.tool_name not in outputs:
+                    tools[part.tool_name] = _unknown_tool(part.tool_name)
+        return response
+
+    async def before_tool_validate(
+        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: str | dict[str, Any]
+    ) -> str | dict[str, Any]:
+        """Note that the call was asked for, and give it its place among those of its toolkit."""
+        mine = current_call()
+        open_tool(mine, call.tool_call_id, call.tool_name, arguments_of(args))
+        mine.frame.wanted.pop(call.tool_call_id, None)
+        traits = traits_of(tool_def.metadata)
+        gates = mine.frame.gating.gates(call.tool_name, traits.gate if traits is not None else None)
+        if gates:
+            mine.frame.gating.order.take(call.tool_call_id, [gate.key for gate in gates])
+        return args
+
+    async def on_tool_validate_error(
+        self,
+        ctx: RunContext[Any],
+        *,
+        call: ToolCallPart,
+        tool_def: ToolDefinition,
+        args: str | dict[str, Any],
+        error: ValidationError | ModelRetry,
+    ) -> dict[str, Any]:
+        """Turn invalid arguments into one failed result that says what is wrong."""
+        if _is_unknown(tool_def):
+            return {}
+        _check_enabled(call)
+        raise refuse(current_call(), call, validation_text(call.tool_name, error))
+
+    async def after_tool_validate(
+        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any
+    ) -> dict[str, Any]:
+        """Refuse unknown names, and check by JSON Schema what nothing has checked yet."""
+        if _is_unknown(tool_def):
+            known = sorted(name for name, tool in _tools(ctx).items() if not _is_unknown(tool.tool_def))
+            raise refuse(
+                current_call(), call, f"unknown tool {call.tool_name!r}; available: {', '.join(known) or 'none'}"
+            )
+        _check_enabled(call)
+        traits = traits_of(tool_def.metadata)
+        if traits is None or traits.unchecked:
+            args = arguments_of(args)
+            if fault := check_schema(tool_def.parameters_json_schema, args):
+                raise refuse(current_call(), call, f"invalid arguments for {call.tool_name}: {fault}")
+        return args
+
+    async def wrap_tool_execute(
+        self,
+        ctx: RunContext[Any],
+        *,
+        call: ToolCallPart,
+        tool_def: ToolDefinition,
+        args: dict[str, Any],
+        handler: Callable[[dict[str, Any]], Awaitable[Any]],
+    ) -> Any:
+        """Hooks, approval, the tool itself, hooks, record."""
+        return await run_tool_call(current_call(), call, tool_def, args, handler, ctx)
+
+
+@dataclass
+class AdoptingPipeline(Pipeline):
+    """The same for an agent that somebody else has built: its tools get their traits when its run begins."""
+
+    def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any] | None:
+        """The agent's tools, with traits."""
+        return StampedToolset(toolset, "agent")
+
+
+def _check_enabled(call: ToolCallPart) -> None:
+    """Refuse a call of a tool that isn't enabled on the run's thread."""
+    ctx = current_call()
+    if not ctx.run.thread.config.is_tool_enabled(call.tool_name):
+        raise refuse(ctx, call, f"tool {call.tool_name!r} is not enabled on this thread")
+
+
+def _distinct_ids(response: ModelResponse) -> ModelResponse:
+    """The response with an id of its own for each tool call."""
+    ids = [part.tool_call_id for part in response.tool_calls]
+    if len(set(ids)) == len(ids):
+        return response
+    taken: set[str] = set()
+    parts: list[Any] = []
+    for part in response.parts:
+        if isinstance(part, ToolCallPart):
+            wanted, number = part.tool_call_id, 1
+            while part.tool_call_id in taken or (number > 1 and part.tool_call_id in ids):
+                number += 1
+                part = replace(part, tool_call_id=f"{wanted}-{number}")
+            taken.add(part.tool_call_id)
+        parts.append(part)
+    return replace(response, parts=parts)
+
+
+def _tools(ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+    manager = ctx.tool_manager
+    return (manager.tools if manager is not None else None) or {}
+
+
+def _is_unknown(tool_def: ToolDefinition) -> bool:
+    return bool(tool_def.metadata) and "unknown" in (tool_def.metadata or {})
+
+
+def _unknown_tool(name: str) -> ToolsetTool[Any]:
+    """Stands in for a name that doesn't exist, so that the call passes the same steps as any other."""
+    definition = ToolDefinition(name=name, metadata={"unknown": True})
+    return ToolsetTool(toolset=_NOWHERE, tool_def=definition, max_retries=0, args_validator=_ANY_ARGUMENTS)

@@ -1,0 +1,46 @@
+"""What an agent's model is sent of its tools when a run begins, in OpenAI's format; nothing is run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pydantic_ai.models import ModelRequestParameters
+
+from llm_do.project.agent_spec import AgentSpec
+from llm_do.project.project import EntrySpec, Project
+from llm_do.project.registry import Registered, Registry
+from llm_do.runtime.agents.agent_builder import AgentBuilder
+from llm_do.runtime.toolcall.gatekeeper import Gating, shown
+
+__all__ = ["tool_schemas"]
+
+
+def tool_schemas(spec: AgentSpec) -> list[dict[str, Any]]:
+    """The tools that are known before a run and available at its beginning.
+
+    Args:
+        spec: The agent. Names in it are looked up among the built-ins and itself.
+
+    Returns:
+        One entry a tool. Toolsets that decide at run time what they hold aren't among them.
+
+    Raises:
+        RunError: It lists a name that only a project knows.
+    """
+    registry = Registry({spec.name: Registered(spec.name, "agent", spec)})
+    builder = AgentBuilder(Project(Path.cwd(), EntrySpec("agent", spec.name), registry), registry)
+    built = builder.built(spec)
+    sure = [tool for tool in built.tools if tool.name not in built.conditional]
+    request = shown(Gating(built.declared), ModelRequestParameters(function_tools=sure))
+    return [
+        {
+            "type": "function",
+            "function": {
+                "name": tool.name,
+                "description": tool.description or "",
+                "parameters": tool.parameters_json_schema,
+            },
+        }
+        for tool in request.function_tools
+    ]

@@ -1,0 +1,77 @@
+"""What a tool's traits say of one call. They are somebody else's code: where it fails, nothing is allowed by it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from llm_do.concurrency.run_end import let_through
+from llm_do.concurrency.worker_threads import in_worker
+from llm_do.errors import error_text
+from llm_do.policy.values import Resolved, ToolCallInfo, Verdict
+from llm_do.runtime.tools.traits import ToolTraits
+
+__all__ = ["judged", "noticed", "resolved", "stricter", "told"]
+
+TELLING_SECONDS = 10.0
+"""How long a toolset may take for a text; other questions wait meanwhile."""
+
+
+def resolved(traits: ToolTraits, data: Mapping[str, Any]) -> Mapping[str, Resolved]:
+    """What the arguments stand for; arguments that can't be resolved are None, which no rule allows."""
+    return _looked_up(traits.resolve, data)
+
+
+def noticed(traits: ToolTraits, data: Mapping[str, Any]) -> Mapping[str, Resolved]:
+    """What more of them stand for, for rules that deny or ask; None matches each of these."""
+    return _looked_up(traits.notice, data)
+
+
+def _looked_up(
+    function: Callable[[Mapping[str, Any]], Mapping[str, Resolved]] | None, data: Mapping[str, Any]
+) -> Mapping[str, Resolved]:
+    if function is None:
+        return {}
+    try:
+        return function(data)
+    except BaseException as error:  # noqa: BLE001 (a toolset that fails must not widen what is allowed)
+        let_through(error)
+        return dict.fromkeys(data)
+
+
+def judged(traits: ToolTraits, info: ToolCallInfo) -> Verdict | None:
+    """The toolset's verdict, None where it has none; one that fails is a denial."""
+    if traits.verdict is None:
+        return None
+    try:
+        return traits.verdict(info)
+    except BaseException as error:  # noqa: BLE001 (what fails must fail closed)
+        let_through(error)
+        return Verdict("deny", f"its toolset failed to judge the call, {error_text(error)}")
+
+
+def stricter(own: Verdict | None, wanted: Verdict | None) -> Verdict | None:
+    """A toolset's own verdict and what is insisted on besides, as one."""
+    if own is None or wanted is None or own.effect == "allow":
+        return wanted if wanted is not None else own
+    if own.effect == "deny" or wanted.effect == "deny":
+        return own if own.effect == "deny" else wanted
+    return replace(own, insists=True)
+
+
+async def told(function: Callable[[Mapping[str, Any]], str | None] | None, data: Mapping[str, Any]) -> str | None:
+    """A toolset's text for a question, from a worker thread: a diff reads files.
+
+    A toolset that can't say it, or takes too long, doesn't stop the question.
+    """
+    if function is None:
+        return None
+    try:
+        async with asyncio.timeout(TELLING_SECONDS):
+            text = await in_worker(function, data)
+        return text if text is None else str(text)
+    except BaseException as error:  # noqa: BLE001 (the question is asked without its text)
+        let_through(error)
+        return f"({error_text(error)})"

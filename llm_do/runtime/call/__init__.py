@@ -1,0 +1,1 @@
+"""One call of an agent, a flow or a function by its name, with its scope and its context."""

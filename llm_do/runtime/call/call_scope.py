@@ -1,0 +1,201 @@
+"""The scopes of one call: what is fixed (`CallConfig`), what changes (`CallFrame`), and its life (`CallScope`)."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from llm_do._frozen import frozen
+from llm_do.concurrency.run_end import RunEnds
+from llm_do.errors import EntryError, InputError, LlmDoError, Status, error_text
+from llm_do.runtime.context.budget import LoopGuard, Reservation
+from llm_do.runtime.context.hooks import Hooks
+from llm_do.runtime.record.emission import OpenToolCall, emit, record_tool
+from llm_do.runtime.record.events import CallFinishedEvent, CallStartedEvent
+from llm_do.runtime.record.results import CallRecord, ErrorRecord, Usage, to_json_data
+from llm_do.runtime.toolcall.gatekeeper import Gating
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+    from pydantic_ai.messages import ModelMessage
+    from pydantic_ai.models import Model
+
+    from llm_do.project.agent_spec import AgentSpec
+    from llm_do.runtime.context.call_context import CallContext
+    from llm_do.runtime.request.history_compaction import Compaction
+    from llm_do.runtime.tools.approval_requirement import Noted
+    from llm_do.runtime.tools.handoffs import Handoff
+
+__all__ = ["CallConfig", "CallFrame", "CallScope", "input_data", "status_of"]
+
+
+@frozen
+class CallConfig:
+    """What is fixed for one call.
+
+    Args:
+        name: Name of what is called.
+        path: Call path; empty for the frame around an entry agent.
+        depth: 0 for the entry, 1 for what it calls.
+        call_id: The call's id, derived from its caller's.
+        parent_call_id: The caller's id.
+        model: The model it asks; a `NullModel` for entries and functions.
+        active_toolsets: Names of the toolsets its model may use.
+        agent: The agent that runs; None for functions and entries.
+        max_steps: Model requests it may make.
+        tool_timeout: Seconds a tool call may take.
+    """
+
+    name: str
+    path: str
+    depth: int
+    call_id: str
+    parent_call_id: str | None
+    model: Model
+    active_toolsets: tuple[str, ...] = ()
+    agent: AgentSpec | None = None
+    max_steps: int = 10
+    tool_timeout: float | None = None
+
+
+@dataclass(slots=True, eq=False)
+class CallFrame:
+    """One call's own state: nothing of it is inherited from the caller.
+
+    Args:
+        config: What is fixed.
+        input: The validated input.
+        prompt: What the model was asked, as text or parts.
+        messages: The history so far.
+        live: The history while the agent runs, where its steps are recorded.
+        compaction: Shortens what its model is sent.
+        wanted: Tool calls whose validator asked for approval, by id.
+        approved: Tool calls at work that somebody said yes to; their tools are told so.
+    """
+
+    config: CallConfig
+    input: BaseModel
+    prompt: Any = None
+    messages: list[ModelMessage] = field(default_factory=list["ModelMessage"])
+    requests: int = 0
+    steps: int = 0
+    usage: Usage = field(default_factory=Usage)
+    hooks: Hooks = field(default_factory=Hooks)
+    loops: LoopGuard = field(default_factory=lambda: LoopGuard(3))
+    gating: Gating = field(default_factory=Gating)
+    open_calls: dict[str, OpenToolCall] = field(default_factory=dict[str, OpenToolCall])
+    held: Reservation | None = None
+    children: int = 0
+    cancelled: asyncio.Event = field(default_factory=asyncio.Event)
+    text: str = ""
+    handoff: Handoff | None = None
+    live: list[ModelMessage] | None = None
+    compaction: Compaction | None = None
+    wanted: dict[str, Noted] = field(default_factory=dict[str, "Noted"])
+    approved: set[str] = field(default_factory=set[str])
+
+
+class CallScope:
+    """One call from its first event to its last: whatever ends it, nothing stays open.
+
+    On leaving, tool calls without a result get one (`cancelled`), what was reserved of the budget is given back,
+    `ctx.cancelled` is set, and the call is recorded with its history and usage. The toolsets of an agent live inside:
+    PydanticAI enters them when the agent's run begins and exits them when it ends, also on error and cancellation.
+
+    Args:
+        ctx: The call's context.
+        nested: Whether the call is one that `RunResult.calls` tells of.
+    """
+
+    def __init__(self, ctx: CallContext, *, nested: bool) -> None:
+        self.ctx = ctx
+        self.nested = nested
+        self._shown: Any = None
+
+    def returns(self, output: Any) -> Any:
+        """Note what the call comes to.
+
+        Args:
+            output: What was called has returned it.
+
+        Returns:
+            The same.
+
+        Raises:
+            EntryError: It can't be told as JSON data: it contains itself, or its own code raised.
+        """
+        try:
+            self._shown = to_json_data(output)
+        except Exception as error:
+            name = self.ctx.frame.config.name
+            raise EntryError(
+                f"{name} returned a {type(output).__name__} that can't be told as JSON data: {error_text(error)}",
+                hint="Return text, a pydantic model, a dataclass or JSON-like data.",
+                agent_path=self.ctx.path,
+            ) from error
+        return output
+
+    async def __aenter__(self) -> CallScope:
+        emit(self.ctx, CallStartedEvent, input=input_data(self.ctx.frame.input, self.ctx.path))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        ctx, frame = self.ctx, self.ctx.frame
+        error = error.error if isinstance(error, RunEnds) else error
+        frame.cancelled.set()
+        if frame.held is not None:
+            ctx.run.budget.settle(frame.held, Usage())
+            frame.held = None
+        for tool_call_id, call in list(frame.open_calls.items()):
+            record_tool(ctx, tool_call_id, call.tool_name, "cancelled", "the run ended first")
+        status = status_of(error)
+        if self.nested:
+            if error is not None:
+                ctx.run.note_error(error, ctx.path)
+            ctx.run.calls.append(
+                CallRecord(
+                    call_id=ctx.call_id,
+                    path=ctx.path,
+                    status=status,
+                    usage=frame.usage,
+                    steps=frame.steps,
+                    messages=frame.messages,
+                    error=ErrorRecord.of(error, ctx.path) if error is not None else None,
+                )
+            )
+        emit(ctx, CallFinishedEvent, status=status, output=self._shown)
+
+
+def input_data(value: BaseModel, path: str) -> Any:
+    """An input as JSON data, for events.
+
+    Args:
+        value: The validated input.
+        path: The call path of what it is for.
+
+    Raises:
+        InputError: It can't be told: it contains itself, or its own code raised.
+    """
+    try:
+        return to_json_data(value)
+    except Exception as error:
+        raise InputError(
+            f"the input of {path} can't be told as JSON data: {error_text(error)}",
+            hint="Give text, or a mapping of JSON-like data.",
+            agent_path=path,
+        ) from error
+
+
+def status_of(error: BaseException | None) -> Status:
+    """The status that an exception stands for."""
+    if error is None:
+        return "completed"
+    if isinstance(error, LlmDoError):
+        return error.status
+    if isinstance(error, asyncio.CancelledError | KeyboardInterrupt):
+        return "interrupted"
+    return "failed"

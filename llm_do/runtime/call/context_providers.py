@@ -1,0 +1,89 @@
+"""What is added to an agent's instructions when it is called: its thread's prompt, and what context providers say."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from llm_do._frozen import frozen
+from llm_do.concurrency.run_end import let_through
+from llm_do.concurrency.worker_threads import called
+from llm_do.errors import error_text
+from llm_do.runtime.context.failure_place import project_place
+
+if TYPE_CHECKING:
+    from llm_do.project.agent_spec import AgentSpec
+    from llm_do.project.thread_config import ThreadConfig
+    from llm_do.runtime.context.call_context import CallContext
+
+__all__ = ["TIME_LIMIT", "ContextProvider", "said_besides"]
+
+TIME_LIMIT = 10.0
+"""Seconds that a provider has where it doesn't say itself."""
+
+
+@frozen
+class ContextProvider:
+    """A function that adds run-time context to an agent's instructions, such as what a search has found.
+
+    Args:
+        function: Takes the `CallContext`, sync or async; returns text, or None for nothing.
+        time_limit: Seconds it may take; then the agent goes on without it, and a warning says so.
+        name: What it is called in warnings; None takes the function's name.
+
+    Example:
+        >>> provider = ContextProvider(lambda ctx: "Today is a holiday.", time_limit=2, name="calendar")
+        >>> provider.label
+        'calendar'
+    """
+
+    function: Callable[[CallContext], Any]
+    time_limit: float = TIME_LIMIT
+    name: str | None = None
+
+    @property
+    def label(self) -> str:
+        """What it is called in warnings."""
+        return self.name or getattr(self.function, "__name__", type(self.function).__name__)
+
+    async def say(self, ctx: CallContext) -> str | None:
+        """What it adds for one call; None for nothing, also when it fails or takes too long.
+
+        Args:
+            ctx: The call of the agent.
+        """
+        timer = asyncio.timeout(self.time_limit)
+        try:
+            async with timer:
+                said = await called(self.function, ctx)
+            return str(said) if said else None
+        except BaseException as error:  # noqa: BLE001 (what it would have added is an addition only)
+            let_through(error)
+            if isinstance(error, TimeoutError) and timer.expired():
+                took = f"took longer than {self.time_limit:g} s; going on without it"
+                ctx.warn(f"the context provider {self.label} {took}")
+                return None
+            file, line = project_place(error, ctx.project.root)
+            where = f" ({file}:{line})" if file is not None else ""
+            ctx.warn(f"the context provider {self.label} failed: {error_text(error)}{where}")
+            return None
+
+
+async def said_besides(ctx: CallContext, spec: AgentSpec, thread: ThreadConfig | None) -> str | None:
+    """What is added to an agent's own instructions for one call.
+
+    Args:
+        ctx: The call.
+        spec: The agent.
+        thread: The thread's configuration, for the agent whose conversation it is.
+
+    Returns:
+        The text; None where there is nothing.
+    """
+    parts = [thread.system_prompt] if thread is not None and thread.system_prompt else []
+    functions = [*ctx.project.context_providers, *spec.context_providers]
+    if functions:
+        providers = [item if isinstance(item, ContextProvider) else ContextProvider(item) for item in functions]
+        parts += [said for said in await asyncio.gather(*(each.say(ctx) for each in providers)) if said]
+    return "\n\n".join(parts) or None

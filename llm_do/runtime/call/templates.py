@@ -1,0 +1,48 @@
+"""Filling `{{name}}` in instructions with fields of the input: once, as text, never rendered again."""
+
+from __future__ import annotations
+
+import re
+
+from pydantic import BaseModel
+
+from llm_do.errors import RunError
+from llm_do.runtime.record.results import output_text
+
+__all__ = ["render_template", "template_fields"]
+
+_FIELD = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
+
+
+def template_fields(text: str) -> list[str]:
+    """The names a template speaks of, each once, in order.
+
+    Example:
+        >>> template_fields("Dear {{ name }}, {{name}}: {{topic}}")
+        ['name', 'topic']
+    """
+    return list(dict.fromkeys(_FIELD.findall(text)))
+
+
+def render_template(text: str, values: BaseModel) -> str:
+    """Fill a template with an input's fields.
+
+    Args:
+        text: Instructions with `{{name}}` in them.
+        values: The input.
+
+    Returns:
+        The text. What a field holds is text: braces in it stay as they are.
+
+    Raises:
+        RunError: The input has no such field.
+    """
+
+    def value(match: re.Match[str]) -> str:
+        name = match[1]
+        if name not in type(values).model_fields:
+            known = ", ".join(type(values).model_fields)
+            raise RunError(f"the template speaks of {name!r}, which the input lacks", hint=f"It has: {known}.")
+        return output_text(getattr(values, name))
+
+    return _FIELD.sub(value, text)

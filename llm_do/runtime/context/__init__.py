@@ -1,0 +1,1 @@
+"""What code in a call sees and what its run shares: context, state, budget, hooks, resources."""

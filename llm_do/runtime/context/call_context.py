@@ -1,0 +1,169 @@
+"""`CallContext`: what code in a call sees of its run, and the way to call others by name.
+
+It is `RunContext.deps` inside tools, and the second argument of entry and flow functions.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextvars import ContextVar
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from llm_do.concurrency.run_end import RunEnds
+from llm_do.errors import AbortedError, PermissionDeniedError, ToolFailedError
+from llm_do.runtime.record.events import WarningEvent
+from llm_do.runtime.record.results import WarningRecord
+
+if TYPE_CHECKING:
+    from llm_do.project.project import Project
+    from llm_do.runtime.call.call_scope import CallFrame
+    from llm_do.runtime.context.run_state import RunState
+    from llm_do.runtime.record.recording import ThreadView, UserView
+    from llm_do.runtime.runtime import Runtime
+
+__all__ = ["CURRENT_CALL", "CURRENT_TOOL", "CallContext", "current_call"]
+
+CURRENT_CALL: ContextVar[CallContext] = ContextVar("llm_do_current_call")
+"""The call whose agent is running in this task."""
+
+CURRENT_TOOL: ContextVar[threading.Event | None] = ContextVar("llm_do_current_tool", default=None)
+"""Set once the tool call that runs in this task or worker thread has been given up."""
+
+ABORTS = (AbortedError, PermissionDeniedError, ToolFailedError)
+"""What ends the whole run, also where the project's code that has made the call would go on."""
+
+
+class CallContext:
+    """One call's view of its run.
+
+    Args:
+        runtime: The session it belongs to.
+        run: What the run's whole tree of calls shares.
+        frame: This call's own state.
+        parent: The caller's context; None for the entry.
+    """
+
+    __slots__ = ("frame", "parent", "run", "runtime")
+
+    def __init__(self, runtime: Runtime, run: RunState, frame: CallFrame, parent: CallContext | None = None) -> None:
+        self.runtime = runtime
+        self.run = run
+        self.frame = frame
+        self.parent = parent
+
+    @property
+    def project(self) -> Project:
+        """The project that runs."""
+        return self.runtime.project
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return self.run.run_id
+
+    @property
+    def call_id(self) -> str:
+        """This call's id, derived from its caller's."""
+        return self.frame.config.call_id
+
+    @property
+    def thread_id(self) -> str | None:
+        """The thread the run belongs to."""
+        return self.run.thread_id
+
+    @property
+    def user_id(self) -> str | None:
+        """Whose run it is."""
+        return self.run.user_id
+
+    @property
+    def thread(self) -> ThreadView:
+        """The run's thread: its `state` is any JSON, changed in place or replaced, and saved with the run.
+
+        Without a thread the state lives as long as the run, so that the same code works in both.
+        """
+        return self.run.thread
+
+    @property
+    def user(self) -> UserView:
+        """The run's user; `state` belongs to the user over all their threads."""
+        return self.run.user
+
+    @property
+    def depth(self) -> int:
+        """0 in the entry, 1 in what it calls, and so on."""
+        return self.frame.config.depth
+
+    @property
+    def path(self) -> str:
+        """Call path, such as `main/analyst`."""
+        return self.frame.config.path or self.frame.config.name
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether what runs here has been given up: the call has ended, or this tool call timed out.
+
+        A synchronous tool that works long looks at it and stops, since its thread can't be stopped from outside.
+        """
+        tool = CURRENT_TOOL.get()
+        return self.frame.cancelled.is_set() or (tool is not None and tool.is_set())
+
+    async def call(self, name: str, input: object) -> Any:
+        """Call an agent, a flow or an exported function by name.
+
+        Args:
+            name: Its registered name.
+            input: Its input: a mapping, an input model, or text (short for `{"input": text}`).
+
+        Returns:
+            What it returns: text, or whatever its output type is.
+
+        Raises:
+            RunError: It is unknown, too deep, or ended early; the error says which and where.
+            InputError: The input doesn't fit its input model.
+
+        Example:
+            >>> async def main(input, ctx):
+            ...     return await ctx.call("analyzer", {"input": "text"})
+        """
+        from llm_do.runtime.call.dispatch import call_by_name
+
+        self.run.goes_on()
+        try:
+            return await call_by_name(self, name, input)
+        except ABORTS as error:
+            self.run.ends = RunEnds(error)
+            raise self.run.ends from error
+        except RunEnds as ends:
+            self.run.ends = ends
+            raise
+
+    async def call_agent(self, name: str, input: object) -> Any:
+        """The same as `call`."""
+        return await self.call(name, input)
+
+    def warn(self, message: str) -> None:
+        """Tell whoever watches the run something that doesn't end it.
+
+        Args:
+            message: A sentence. That of a call that has been given up is told to nobody.
+        """
+        if not self.cancelled:
+            self.run.in_its_loop(partial(self._warn, message))
+
+    def _warn(self, message: str) -> None:
+        if not self.frame.cancelled.is_set():
+            record = WarningRecord(message, self.path or None)
+            if record not in self.run.warnings:
+                self.run.warnings.append(record)
+            self.run.emit(WarningEvent, self.frame.config, message=message)
+
+
+def current_call() -> CallContext:
+    """The call whose agent is running in this task.
+
+    Raises:
+        LookupError: None is.
+    """
+    return CURRENT_CALL.get()

@@ -1,0 +1,125 @@
+"""The seven points of an agent's life at which a project's own functions are called.
+
+A hook's exception aborts the run at once: it travels inside `HookAbort`, past everything that turns failures into
+results and past `except Exception` in the project's code, and comes out of the run as it was raised. What a hook
+raises that is no `Exception` (`SystemExit`, a breakdown of a library in another language) comes out as a `HookError`.
+"""
+
+from __future__ import annotations
+
+import enum
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path, PurePath
+from types import CodeType, TracebackType
+
+from llm_do.concurrency.run_end import RunEnds, let_through
+from llm_do.errors import HookError, RunError, error_text
+from llm_do.runtime.context.failure_place import project_place
+
+__all__ = ["HookAbort", "HookPoint", "Hooks"]
+
+
+class HookPoint(enum.StrEnum):
+    """When a hook is called, and with which keywords."""
+
+    START = "start"
+    """An agent's run begins: `agent`."""
+    FINISHED = "finished"
+    """It came to its end: `agent`."""
+    ERROR = "error"
+    """It ended early: `agent, error`."""
+    PRE_LLM_CALL = "pre_llm_call"
+    """Before a model request: `agent, messages`."""
+    POST_LLM_CALL = "post_llm_call"
+    """After its response: `agent, response`."""
+    PRE_TOOL_CALL = "pre_tool_call"
+    """Before a call is decided about: `agent, tool_name, arguments`."""
+    POST_TOOL_CALL = "post_tool_call"
+    """After it ran: `agent, tool_name, result`."""
+
+
+class HookAbort(RunEnds):
+    """Carries a hook's exception."""
+
+
+class Hooks:
+    """The hooks of one agent, by point, in declared order.
+
+    Args:
+        declared: `(HookPoint, function)` pairs; a point may be given by its name in files.
+        root: The project's folder, which a `HookError`'s file is relative to.
+
+    Raises:
+        RunError: Something declared is no such pair.
+    """
+
+    def __init__(
+        self, declared: Sequence[tuple[HookPoint | str, Callable[..., object]]] = (), root: Path | None = None
+    ) -> None:
+        self._root = root
+        self._by_point: dict[HookPoint, list[Callable[..., object]]] = {}
+        for hook in declared:
+            try:
+                point, function = hook
+                functions = self._by_point.setdefault(HookPoint(point), [])
+            except (TypeError, ValueError) as error:
+                raise RunError(
+                    f"{hook!r} is no hook: {error}",
+                    hint=f"A hook is a pair of a point and a function; points are {', '.join(HookPoint)}.",
+                ) from error
+            functions.append(function)
+
+    def __bool__(self) -> bool:
+        return bool(self._by_point)
+
+    async def call(self, point: HookPoint, **data: object) -> None:
+        """Call the hooks of a point one after the other.
+
+        Raises:
+            HookAbort: One of them raised.
+        """
+        for function in self._by_point.get(point, ()):
+            try:
+                result = function(**data)
+                if inspect.isawaitable(result):
+                    await result
+            except Exception as error:
+                _say_where(error, function, point)
+                raise HookAbort(error) from error
+            except BaseException as error:  # noqa: BLE001 (libraries in other languages raise more)
+                let_through(error)
+                told = self._told(error, function, point)
+                raise HookAbort(told) from told
+
+    def _told(self, error: BaseException, function: Callable[..., object], point: HookPoint) -> HookError:
+        """What is raised for what is no `Exception`, which nobody would catch as the failure it is."""
+        file, line = project_place(error, self._root) if self._root is not None else (None, None)
+        told = HookError(
+            f"the hook {_name_of(function)} at {point.value} raised {error_text(error)}",
+            hint="A hook ends a run by raising an `Exception`. --debug shows the traceback.",
+            file=file,
+            line=line,
+        )
+        told.__cause__ = error
+        return told
+
+
+def _name_of(function: Callable[..., object]) -> str:
+    return str(getattr(function, "__name__", function))
+
+
+def _say_where(error: Exception, function: Callable[..., object], point: HookPoint) -> None:
+    """Note on an exception which hook raised it: it ends the run as it is, and nobody else knows."""
+    code: CodeType | None = getattr(function, "__code__", None)
+    lines = [each.tb_lineno for each in _frames(error.__traceback__) if each.tb_frame.f_code is code]
+    place = f" ({PurePath(code.co_filename).name}:{lines[-1]})" if code is not None and lines else ""
+    note = f"raised by the hook {_name_of(function)} at {point.value}{place}"
+    if note not in getattr(error, "__notes__", ()):
+        error.add_note(note)
+
+
+def _frames(at: TracebackType | None) -> Iterator[TracebackType]:
+    while at is not None:
+        yield at
+        at = at.tb_next

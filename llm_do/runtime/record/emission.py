@@ -1,0 +1,53 @@
+"""Writing a call's events: what happens in it, and each of its tool calls from the asking to its one result."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from llm_do.runtime.record.events import EventBase, ToolCallEvent, ToolResultEvent
+
+if TYPE_CHECKING:
+    from llm_do.runtime.context.call_context import CallContext
+
+__all__ = ["OpenToolCall", "emit", "open_tool", "record_tool"]
+
+
+@dataclass(slots=True)
+class OpenToolCall:
+    """A tool call whose result isn't recorded yet."""
+
+    tool_name: str
+    started: float
+
+
+def emit(ctx: CallContext, kind: Callable[..., EventBase], **data: Any) -> None:
+    """Write an event of a call."""
+    ctx.run.emit(kind, ctx.frame.config, **data)
+
+
+def open_tool(ctx: CallContext, tool_call_id: str, tool_name: str, args: object) -> None:
+    """Note that a model asked for a tool; it has a result before the call ends."""
+    ctx.frame.open_calls[tool_call_id] = OpenToolCall(tool_name, time.perf_counter())
+    emit(ctx, ToolCallEvent, tool_name=tool_name, tool_call_id=tool_call_id, args=args)
+
+
+def record_tool(
+    ctx: CallContext, tool_call_id: str, tool_name: str, status: str, result: Any, size: int | None = None
+) -> None:
+    """Write how a tool call ended, once."""
+    opened = ctx.frame.open_calls.pop(tool_call_id, None)
+    if opened is None:
+        return
+    emit(
+        ctx,
+        ToolResultEvent,
+        tool_name=tool_name,
+        tool_call_id=tool_call_id,
+        status=status,
+        result=result,
+        duration=round(time.perf_counter() - opened.started, 6),
+        size=len(str(result).encode("utf-8", "replace")) if size is None else size,
+    )

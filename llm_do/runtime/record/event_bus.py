@@ -1,0 +1,70 @@
+"""`EventBus`: an application's own events by name. A run's events are in `llm_do.runtime.record.events`."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from llm_do._frozen import frozen
+from llm_do.concurrency.isolation import Undisturbed
+
+__all__ = ["EventBus", "RuntimeEvent"]
+
+log = logging.getLogger("llm_do.events")
+
+
+@frozen
+class RuntimeEvent:
+    """An event with its origin, as code written for version 0.3 makes and passes on; ours are `EventBase`s.
+
+    Args:
+        agent: Name of the agent it comes from.
+        depth: That agent's depth.
+        event: What happened.
+
+    Example:
+        >>> RuntimeEvent(agent="main", depth=0, event="started").agent
+        'main'
+    """
+
+    agent: str
+    depth: int
+    event: Any
+
+
+class EventBus:
+    """Application events by name: subscribers are called in the order they came.
+
+    Independent of a run's own events. A subscriber's exception is logged and doesn't reach the emitter.
+
+    Example:
+        >>> import asyncio
+        >>> bus, heard = EventBus(), []
+        >>> bus.on("step_complete", lambda **data: heard.append(data["step"]))
+        >>> asyncio.run(bus.emit("step_complete", step=1))
+        >>> heard
+        [1]
+    """
+
+    def __init__(self) -> None:
+        self._subscribers: dict[str, list[Callable[..., object]]] = {}
+
+    def on(self, name: str, callback: Callable[..., Awaitable[object] | object]) -> None:
+        """Call `callback`, sync or async, with the data of every event of that name."""
+        self._subscribers.setdefault(name, []).append(callback)
+
+    def off(self, name: str, callback: Callable[..., object]) -> None:
+        """Stop calling `callback`; nothing happens when it wasn't subscribed."""
+        subscribers = self._subscribers.get(name, [])
+        if callback in subscribers:
+            subscribers.remove(callback)
+
+    async def emit(self, name: str, **data: object) -> None:
+        """Call every subscriber of `name` with `data`, one after the other."""
+        for callback in list(self._subscribers.get(name, ())):
+            with Undisturbed(log, "a subscriber of %r failed", name):
+                result = callback(**data)
+                if inspect.isawaitable(result):
+                    await result

@@ -1,0 +1,399 @@
+"""What happens in a run, as records: one frozen class a type, and the subscriptions they are handed out to.
+
+Every record is JSON data through `to_dict`. The runtime writes them where things happen; nothing here is
+translated from a provider's stream. An application's own events are in `llm_do.runtime.record.event_bus`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, get_args
+
+from llm_do._frozen import frozen
+from llm_do._lazy import lazy_exports
+from llm_do.concurrency.isolation import Undisturbed
+
+if TYPE_CHECKING:
+    from llm_do.runtime.record.event_bus import RuntimeEvent as RuntimeEvent
+
+__all__ = [
+    "EVENT_TYPES",
+    "ApprovalRequestedEvent",
+    "ApprovalResolvedEvent",
+    "CallFinishedEvent",
+    "CallStartedEvent",
+    "Event",
+    "EventBase",
+    "HandoffEvent",
+    "RetryEvent",
+    "RunFailedEvent",
+    "RunFinishedEvent",
+    "RunStartedEvent",
+    "StateChangedEvent",
+    "TextDoneEvent",
+    "TextEvent",
+    "ThinkingEvent",
+    "ToolCallEvent",
+    "ToolResultEvent",
+    "UsageEvent",
+    "WarningEvent",
+]
+
+log = logging.getLogger("llm_do.events")
+
+
+@frozen(kw_only=True)
+class EventBase:
+    """What every event tells: when it was, and which call of which run it belongs to.
+
+    Args:
+        seq: Number of the event in its run, from 0, without holes.
+        time: Seconds since the epoch.
+        run_id: The run.
+        call_id: The call it happened in.
+        parent_call_id: The call that made that call; None for the entry.
+        agent_name: Name of the agent or entry.
+        path: Call path, such as `main/analyst`.
+        depth: 0 for the entry, 1 for what it calls.
+    """
+
+    type: ClassVar[str]
+
+    seq: int
+    time: float
+    run_id: str
+    call_id: str
+    parent_call_id: str | None
+    agent_name: str
+    path: str
+    depth: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The event as JSON data, its type included."""
+        data: dict[str, Any] = {"type": self.type}
+        for name in FIELDS[type(self)]:
+            data[name] = getattr(self, name)
+        return data
+
+
+@frozen(kw_only=True)
+class RunStartedEvent(EventBase):
+    """A run began.
+
+    Args:
+        entry: Name of what runs first.
+        input: Its input, as JSON data.
+    """
+
+    type: ClassVar[str] = "run_started"
+    entry: str
+    input: Any
+
+
+@frozen(kw_only=True)
+class RunFinishedEvent(EventBase):
+    """A run came to its end.
+
+    Args:
+        status: `completed`, or `denied` when a call was denied for lack of a person.
+        output: What it returned, as JSON data.
+    """
+
+    type: ClassVar[str] = "run_finished"
+    status: str
+    output: Any
+
+
+@frozen(kw_only=True)
+class RunFailedEvent(EventBase):
+    """A run ended early.
+
+    Args:
+        status: How, as in `RunResult.status`.
+        error: `type`, `message` and `agent_path`; `file` and `line` where they are known.
+    """
+
+    type: ClassVar[str] = "run_failed"
+    status: str
+    error: Mapping[str, Any]
+
+
+@frozen(kw_only=True)
+class CallStartedEvent(EventBase):
+    """An agent, a function or a flow was called.
+
+    Args:
+        input: Its input, as JSON data.
+    """
+
+    type: ClassVar[str] = "call_started"
+    input: Any
+
+
+@frozen(kw_only=True)
+class CallFinishedEvent(EventBase):
+    """That call ended.
+
+    Args:
+        status: How, as in `RunResult.status`.
+        output: What it returned, as JSON data; None when it ended early.
+    """
+
+    type: ClassVar[str] = "call_finished"
+    status: str
+    output: Any
+
+
+@frozen(kw_only=True)
+class TextEvent(EventBase):
+    """A piece of a model's text, as it comes; only where somebody hears it.
+
+    Args:
+        text: The piece.
+    """
+
+    type: ClassVar[str] = "text"
+    text: str
+
+
+@frozen(kw_only=True)
+class TextDoneEvent(EventBase):
+    """The whole text of one model response.
+
+    Args:
+        text: All of it.
+    """
+
+    type: ClassVar[str] = "text_done"
+    text: str
+
+
+@frozen(kw_only=True)
+class ThinkingEvent(EventBase):
+    """What a model said it thought, before it answered.
+
+    Args:
+        text: All of it.
+    """
+
+    type: ClassVar[str] = "thinking"
+    text: str
+
+
+@frozen(kw_only=True)
+class ToolCallEvent(EventBase):
+    """A model asks for a tool.
+
+    Args:
+        tool_name: The tool as the model knows it, prefix included.
+        tool_call_id: What tells the call from others.
+        args: The arguments as it wrote them; text where that is no JSON.
+    """
+
+    type: ClassVar[str] = "tool_call"
+    tool_name: str
+    tool_call_id: str
+    args: Any
+
+
+@frozen(kw_only=True)
+class ToolResultEvent(EventBase):
+    """How that call ended.
+
+    Args:
+        tool_name: The tool as the model knows it, prefix included.
+        tool_call_id: That of its `tool_call`.
+        status: `success`; `failed` (it raised), `denied` (by policy or a person), `refused` (no such
+            tool now, or wrong arguments), `timed_out` or `cancelled`.
+        result: What the model was told.
+        duration: Seconds, waiting for an answer included.
+        size: Bytes of the result before it was shortened.
+    """
+
+    type: ClassVar[str] = "tool_result"
+    tool_name: str
+    tool_call_id: str
+    status: str
+    result: Any
+    duration: float
+    size: int
+
+
+@frozen(kw_only=True)
+class ApprovalRequestedEvent(EventBase):
+    """A call waits for a person's answer.
+
+    Args:
+        tool_call_id: That of its `tool_call`.
+        tool_name: The tool as the model knows it, prefix included.
+        args: The arguments it would run with.
+        rule: The rule that made it ask, None where no rule did.
+        reason: Why it is asked about.
+    """
+
+    type: ClassVar[str] = "approval_requested"
+    tool_call_id: str
+    tool_name: str
+    args: Any
+    rule: str | None
+    reason: str = ""
+
+
+@frozen(kw_only=True)
+class ApprovalResolvedEvent(EventBase):
+    """The person's answer.
+
+    Args:
+        tool_call_id: That of its `tool_call`.
+        tool_name: The tool as the model knows it, prefix included.
+        decision: `allow` or `deny`.
+        by: `person`; `remembered` when the answer to another covers it; `cancelled` when the run ended while it waited.
+    """
+
+    type: ClassVar[str] = "approval_resolved"
+    tool_call_id: str
+    tool_name: str
+    decision: str
+    by: str
+
+
+@frozen(kw_only=True)
+class StateChangedEvent(EventBase):
+    """A toolkit's context or states changed.
+
+    Args:
+        toolkit: Its prefix or name; the agent's name for the machine that `states` makes.
+        updates: The keys of the context that changed, with their values.
+        states: All that are unlocked now.
+    """
+
+    type: ClassVar[str] = "state_changed"
+    toolkit: str
+    updates: Any
+    states: Any
+
+
+@frozen(kw_only=True)
+class HandoffEvent(EventBase):
+    """One agent handed control to another; as JSON data the two are `from` and `to`.
+
+    Args:
+        source: Who hands over.
+        target: Who goes on.
+        reason: Why, in words of the model.
+    """
+
+    type: ClassVar[str] = "handoff"
+    source: str
+    target: str
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The event as JSON data; `from` can't be an attribute's name."""
+        data = EventBase.to_dict(self)
+        return {{"source": "from", "target": "to"}.get(name, name): value for name, value in data.items()}
+
+
+@frozen(kw_only=True)
+class RetryEvent(EventBase):
+    """A model request failed for a passing reason and is tried again after `delay` seconds.
+
+    Text that came in pieces since the last `text_done` of this call is void.
+
+    Args:
+        attempt: Which try failed, from 1.
+        delay: Seconds until the next one.
+        error: What went wrong, a sentence.
+    """
+
+    type: ClassVar[str] = "retry"
+    attempt: int
+    delay: float
+    error: str
+
+
+@frozen(kw_only=True)
+class UsageEvent(EventBase):
+    """What one model response used.
+
+    Args:
+        usage: `requests`, `input_tokens`, `output_tokens`, `total_tokens`, and `cost_usd` or None.
+    """
+
+    type: ClassVar[str] = "usage"
+    usage: Mapping[str, Any]
+
+
+@frozen(kw_only=True)
+class WarningEvent(EventBase):
+    """Something a person should know that doesn't end the run.
+
+    Args:
+        message: A sentence.
+    """
+
+    type: ClassVar[str] = "warning"
+    message: str
+
+
+Event: TypeAlias = (
+    RunStartedEvent
+    | RunFinishedEvent
+    | RunFailedEvent
+    | CallStartedEvent
+    | CallFinishedEvent
+    | TextEvent
+    | TextDoneEvent
+    | ThinkingEvent
+    | ToolCallEvent
+    | ToolResultEvent
+    | ApprovalRequestedEvent
+    | ApprovalResolvedEvent
+    | StateChangedEvent
+    | HandoffEvent
+    | RetryEvent
+    | UsageEvent
+    | WarningEvent
+)
+"""Any event of a run; tell them apart by `type`."""
+
+EVENT_TYPES: tuple[str, ...] = tuple(kind.type for kind in get_args(Event))
+"""The `type` of every event."""
+
+FIELDS: dict[type, tuple[str, ...]] = {
+    kind: tuple(field.name for field in fields(kind)) for kind in (EventBase, *get_args(Event))
+}
+
+
+@dataclass(slots=True, eq=False)
+class Subscription:
+    """One subscriber of run events and what it wants to hear."""
+
+    callback: Callable[[Event], object]
+    type: str | None = None
+    agent: str | None = None
+    thread: str | None = None
+    text: bool = False
+    closed: bool = False
+
+    def wants_text(self) -> bool:
+        """Whether it hears of text as it comes, so that providers are asked to stream."""
+        return not self.closed and (self.text or self.type == "text")
+
+    def deliver(self, event: Event, thread_id: str | None, user_id: str | None = None) -> None:
+        """Call it if the filter says so; its exception is logged and stays here."""
+        if self.closed or (self.type is not None and event.type != self.type):
+            return
+        if self.agent is not None and event.agent_name != self.agent:
+            return
+        if self.thread is not None and thread_id != self.thread:
+            return
+        with Undisturbed(log, "an event subscriber failed on %s", event.type):
+            self.callback(event)
+
+
+if not TYPE_CHECKING:  # a type checker that saw it would take any name for one of this module's
+    # Projects of 0.3 import it from here.
+    __getattr__, _ = lazy_exports(__name__, {"RuntimeEvent": "llm_do.runtime.record.event_bus"})

@@ -1,0 +1,196 @@
+"""The seam between a run and what remembers it: threads, their configuration and state, and the journal of events.
+
+The runtime knows these protocols and values only. What keeps them on disk lives in `llm_do.threads` and is found by
+its import path when a run first needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+
+from llm_do.errors import UsageError
+from llm_do.project.thread_config import ThreadConfig
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage
+
+    from llm_do.project.project import Project
+    from llm_do.runtime.context.run_state import RunState
+    from llm_do.runtime.record.events import Event
+    from llm_do.runtime.tools.gated_tools import GateState
+
+__all__ = [
+    "AgentState",
+    "Recorder",
+    "Recording",
+    "ThreadConfig",
+    "ThreadView",
+    "UserView",
+    "check_id",
+    "recorder_of",
+    "toolkit_states",
+]
+
+AgentState: TypeAlias = Any
+"""What a thread or a user keeps between runs: any JSON, an object unless something else is put there."""
+
+
+def check_id(what: Literal["thread", "user"], id: str | None) -> None:
+    """See that something can be kept under an id.
+
+    Args:
+        what: What the id is one of.
+        id: The id; None is none.
+
+    Raises:
+        UsageError: It is empty, or no text.
+
+    Example:
+        >>> check_id("thread", "42")
+        >>> check_id("thread", None)
+    """
+    if id is None or (isinstance(id, str) and id.strip()):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return
+    fault = "is empty" if isinstance(id, str) else f"is no text, but {id!r}"  # pyright: ignore[reportUnnecessaryIsInstance]
+    without = "a run without a thread" if what == "thread" else "what is nobody's in particular"
+    raise UsageError(f"the {what}'s id {fault}", hint=f"Give the {what}'s id, or None for {without}.")
+
+
+@dataclass(slots=True, eq=False)
+class ThreadView:
+    """What code in a run sees of its thread; `state` may be changed in place or replaced, and is saved with the run.
+
+    A run without a thread has one too: its state lives as long as the run.
+
+    Args:
+        id: The thread's id; None without a thread.
+        state: Any JSON.
+        config: The thread's configuration.
+    """
+
+    id: str | None = None
+    state: AgentState = field(default_factory=dict[str, Any])
+    config: ThreadConfig = field(default_factory=ThreadConfig)
+
+
+@dataclass(slots=True, eq=False)
+class UserView:
+    """What code in a run sees of its user; `state` belongs to the user over all their threads.
+
+    Args:
+        id: The user's id; None without a user.
+        state: Any JSON.
+    """
+
+    id: str | None = None
+    state: AgentState = field(default_factory=dict[str, Any])
+
+
+class Recording(Protocol):
+    """The record of one run while it goes on."""
+
+    @property
+    def history(self) -> Sequence[ModelMessage]:
+        """The conversation so far, as much of it as the thread's configuration lets a model see."""
+        ...
+
+    @property
+    def toolkits(self) -> Mapping[str, Any]:
+        """The toolkits' contexts and states at the end of the thread's last run, as JSON data."""
+        ...
+
+    @property
+    def active(self) -> str | None:
+        """The agent that was in control at the end of the thread's last run."""
+        ...
+
+    def heard(self, event: Event) -> None:
+        """Write an event to the journal; returns at once."""
+        ...
+
+    def attach(self, toolkits: Callable[[], Mapping[str, GateState]]) -> None:
+        """Say how the states of the entry agent's toolkits are found while it runs."""
+        ...
+
+    def step(self, messages: Sequence[ModelMessage]) -> None:
+        """Write what the entry agent's history has become; returns at once."""
+        ...
+
+    async def written(self) -> None:
+        """Wait until everything before is on disk."""
+        ...
+
+    async def finish(
+        self,
+        event: Event,
+        messages: Sequence[ModelMessage],
+        *,
+        toolkits: Mapping[str, GateState],
+        active: str | None,
+        effects: bool,
+    ) -> None:
+        """Save the end of the run in one transaction: its last event, the thread's history, state and toolkits.
+
+        Cancelling it is heard only when everything is saved.
+
+        Args:
+            event: How it ended.
+            messages: The entry agent's history, from its beginning.
+            toolkits: The states of its toolkits.
+            active: The agent in control; None is the entry.
+            effects: Whether anything with effects has run, so that what the run did has to be kept.
+
+        Raises:
+            ThreadConflict: Another run has continued the thread meanwhile.
+            StoreError: It can't be saved.
+        """
+        ...
+
+
+class Recorder(Protocol):
+    """Begins the records of runs."""
+
+    async def begin(self, run: RunState, entry: str) -> Recording | None:
+        """Open the run's thread and begin its record; fills `run.thread` and `run.user`.
+
+        Args:
+            run: The run, before its first event.
+            entry: What it runs.
+
+        Returns:
+            The record; None when nothing can be recorded here, of which the run's notice has told.
+
+        Raises:
+            StoreError: The thread can't be read.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Close what the recorder holds open."""
+        ...
+
+
+def toolkit_states(data: Mapping[str, Any]) -> dict[str, GateState]:
+    """The states of toolkits out of JSON data; what they mean is known by import path only.
+
+    Args:
+        data: What each state's `to_dict` gave, by the toolkit's name.
+    """
+    if not data:
+        return {}
+    read: Callable[[Any], GateState] = import_module("llm_do.toolkits.machine.toolkit_state").ToolkitState.from_dict
+    return {name: read(state) for name, state in data.items()}
+
+
+def recorder_of(project: Project, store: object, notice: Callable[[str], None]) -> Recorder:
+    """The recorder of a project, found by its import path.
+
+    Args:
+        project: The project.
+        store: A store; None takes the one that the project names.
+        notice: Told what a person should know.
+    """
+    return import_module("llm_do.threads.recorder").StoreRecorder(project, store, notice)

@@ -1,0 +1,393 @@
+"""What a run returns: `RunResult`, its parts, and the same as JSON data.
+
+How a run comes to its result lives in `llm_do.runtime.context.run_state`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, cast
+
+from llm_do._frozen import frozen
+from llm_do.errors import EXIT_CODES, LlmDoError, RunError, Status, error_text
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage
+
+    from llm_do.runtime.tools.gated_tools import GateState
+
+__all__ = [
+    "ApprovalRecord",
+    "CallRecord",
+    "ErrorRecord",
+    "ExecutionContext",
+    "RunResult",
+    "Usage",
+    "WarningRecord",
+    "as_mapping",
+    "messages_data",
+    "output_text",
+    "to_json_data",
+]
+
+
+@frozen
+class Usage:
+    """What was used: counts, and US dollars where every price is known.
+
+    Args:
+        requests: Model requests.
+        tool_calls: Tool calls that ran.
+        input_tokens: Tokens sent.
+        output_tokens: Tokens received.
+        cost_usd: US dollars; None where a price isn't known. A sum in which any tokens have no price has none.
+
+    Example:
+        >>> priced = Usage(requests=1, input_tokens=10, cost_usd=0.25)
+        >>> (priced + Usage(requests=1, input_tokens=1)).cost_usd is None
+        True
+        >>> (priced + priced + Usage(tool_calls=1)).cost_usd
+        0.5
+    """
+
+    requests: int = 0
+    tool_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+
+    @property
+    def total_tokens(self) -> int:
+        """Tokens sent and received."""
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        known = [part.cost_usd for part in (self, other) if part.cost_usd is not None]
+        unpriced = any(part.cost_usd is None and part.total_tokens for part in (self, other))
+        return Usage(
+            self.requests + other.requests,
+            self.tool_calls + other.tool_calls,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            sum(known) if known and not unpriced else None,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The counts as JSON data, `total_tokens` included."""
+        return {
+            "requests": self.requests,
+            "tool_calls": self.tool_calls,
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "total_tokens": self.total_tokens,
+            "cost_usd": self.cost_usd,
+        }
+
+
+@frozen
+class ErrorRecord:
+    """One failure, nested ones that the run survived included.
+
+    Args:
+        type: Name of the exception's class.
+        message: What failed and why, a sentence.
+        agent_path: Call path of the agent concerned, such as `main/analyst`.
+        file: The file the fault is in; left out where it isn't known.
+        line: The line in that file, from 1; left out where it isn't known.
+    """
+
+    type: str
+    message: str
+    agent_path: str | None = None
+    file: str | None = None
+    line: int | None = None
+
+    @classmethod
+    def of(cls, error: BaseException, agent_path: str | None = None) -> ErrorRecord:
+        """The record of an exception."""
+        if isinstance(error, LlmDoError):
+            return cls(type(error).__name__, error.message, error.agent_path or agent_path, error.file, error.line)
+        return cls(type(error).__name__, error_text(error).partition(": ")[2] or type(error).__name__, agent_path)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as JSON data; file and line only where they are known."""
+        data: dict[str, Any] = {"type": self.type, "message": self.message, "agent_path": self.agent_path}
+        if self.file is not None:
+            data["file"] = self.file
+        if self.line is not None:
+            data["line"] = self.line
+        return data
+
+
+@frozen
+class WarningRecord:
+    """What whoever reads the result should know, though it didn't end the run: a server that is missing, and its like.
+
+    Args:
+        message: A sentence.
+        agent_path: Call path of the agent concerned, such as `main/analyst`.
+    """
+
+    message: str
+    agent_path: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as JSON data."""
+        return {"message": self.message, "agent_path": self.agent_path}
+
+
+@frozen
+class ApprovalRecord:
+    """One call that was asked about and granted, or denied.
+
+    Args:
+        call_id: The tool call's id.
+        agent_path: Call path of the agent whose model asked, such as `main/analyst`.
+        tool: The tool as that model knows it.
+        args: The arguments.
+        reason: Why it was decided so, a sentence.
+        rule: The rule that decided; None where none did.
+    """
+
+    call_id: str
+    agent_path: str
+    tool: str
+    args: Any
+    reason: str
+    rule: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as JSON data."""
+        return dataclasses.asdict(self)
+
+
+@frozen
+class CallRecord:
+    """One nested call of an agent, a function or a flow.
+
+    Args:
+        call_id: Its id, derived from its caller's.
+        path: Call path, such as `main/analyst`.
+        status: How it ended, as in `RunResult.status`.
+        usage: Its own use, that of the calls it made left out.
+        steps: Model responses it got itself.
+        messages: Its own history; empty for a function.
+        error: What ended it early.
+    """
+
+    call_id: str
+    path: str
+    status: Status
+    usage: Usage
+    steps: int
+    messages: list[ModelMessage] = field(repr=False)
+    error: ErrorRecord | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as JSON data."""
+        return {
+            "call_id": self.call_id,
+            "path": self.path,
+            "status": self.status,
+            "usage": self.usage.to_dict(),
+            "steps": self.steps,
+            "messages": messages_data(self.messages),
+            "error": self.error.to_dict() if self.error else None,
+        }
+
+
+@frozen
+class ExecutionContext:
+    """What the next run can continue from; continuing never changes it.
+
+    Args:
+        messages: The conversation.
+        active_agent: The agent that control was handed over to; None leaves it to the entry.
+        toolkits: Context and states of every toolkit of the entry agent, and of its own `states:` under its name.
+    """
+
+    messages: tuple[ModelMessage, ...] = field(default=(), repr=False)
+    active_agent: str | None = None
+    toolkits: Mapping[str, GateState] = field(default_factory=dict[str, "GateState"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The context as JSON data."""
+        return {
+            "messages": messages_data(self.messages),
+            "active_agent": self.active_agent,
+            "toolkits": {name: state.to_dict() for name, state in self.toolkits.items()},
+        }
+
+
+@frozen
+class RunResult:
+    """How a run ended and what it did.
+
+    Args:
+        status: How it ended; one per exit code.
+        output: The entry's result; partial text when it ended early, else None.
+        run_id: The run's id.
+        thread_id: The thread it belongs to.
+        messages: The entry agent's own history, valid to continue from; empty for a function entry.
+        calls: One record per nested call.
+        usage: What the whole tree used.
+        steps: Model responses over the whole tree; a retried request counts once.
+        errors: Failures, nested ones included.
+        denials: Calls that were denied.
+        approvals: Calls that were asked about and granted.
+        execution_context: What the next run can continue from.
+        error: The exception that ended the run early.
+        warnings: What should be known besides, each thing once.
+    """
+
+    status: Status
+    output: Any
+    run_id: str
+    thread_id: str | None = None
+    messages: list[ModelMessage] = field(default_factory=list["ModelMessage"], repr=False)
+    calls: list[CallRecord] = field(default_factory=list[CallRecord], repr=False)
+    usage: Usage = field(default_factory=Usage)
+    steps: int = 0
+    errors: list[ErrorRecord] = field(default_factory=list[ErrorRecord])
+    denials: list[ApprovalRecord] = field(default_factory=list[ApprovalRecord])
+    approvals: list[ApprovalRecord] = field(default_factory=list[ApprovalRecord])
+    execution_context: ExecutionContext = field(default_factory=ExecutionContext, repr=False)
+    error: BaseException | None = field(default=None, repr=False)
+    warnings: list[WarningRecord] = field(default_factory=list[WarningRecord])
+
+    @property
+    def toolkits(self) -> Mapping[str, GateState]:
+        """The states of the entry agent's toolkits at the end, by their prefix or name."""
+        return self.execution_context.toolkits
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code with which the command line ends for this result."""
+        if isinstance(self.error, LlmDoError) and not isinstance(self.error, RunError):
+            return self.error.exit_code
+        return EXIT_CODES[self.status]
+
+    def raise_for_status(self) -> RunResult:
+        """The result itself, unless the run ended early: then its error is raised."""
+        if self.error is not None:
+            raise self.error
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that `--output json` prints."""
+        return {
+            "status": self.status,
+            "output": to_json_data(self.output),
+            "messages": messages_data(self.messages),
+            "calls": [call.to_dict() for call in self.calls],
+            "usage": self.usage.to_dict(),
+            "steps": self.steps,
+            "run_id": self.run_id,
+            "thread_id": self.thread_id,
+            "errors": [error.to_dict() for error in self.errors],
+            "denials": [record.to_dict() for record in self.denials],
+            "approvals": [record.to_dict() for record in self.approvals],
+            "warnings": [record.to_dict() for record in self.warnings],
+            "execution_context": self.execution_context.to_dict(),
+        }
+
+
+def messages_data(messages: list[ModelMessage] | tuple[ModelMessage, ...]) -> list[Any]:
+    """A history as JSON data that PydanticAI reads back."""
+    if not messages:
+        return []
+    from pydantic_ai.messages import ModelMessagesTypeAdapter
+
+    return ModelMessagesTypeAdapter.dump_python(list(messages), mode="json")
+
+
+def to_json_data(value: Any) -> Any:
+    """Any result as JSON data: models and dataclasses by their fields, bytes as base64, the unknown by `str`.
+
+    Example:
+        >>> to_json_data({"when": __import__("datetime").date(2026, 1, 2)})
+        {'when': '2026-01-02'}
+    """
+    return _writable(_data(value))
+
+
+def _data(value: Any) -> Any:
+    if value is None or isinstance(value, bool | int):
+        return value
+    from llm_do.text.surrogates import whole, whole_data
+
+    if isinstance(value, str):
+        return whole(value)
+    try:
+        return whole_data(_jsonable(value))
+    except UnicodeEncodeError:
+        return _jsonable(whole_data(value))
+
+
+def _jsonable(value: Any) -> Any:
+    from pydantic_core import to_jsonable_python
+
+    return to_jsonable_python(value, fallback=str, bytes_mode="base64", serialize_unknown=True)
+
+
+_MOST_BITS = 14_000
+"""Bits of whole numbers that Python and others write in decimals: about 4,200 digits."""
+
+
+def _writable(data: Any) -> Any:
+    """Data without what JSON can't say: numbers that are none become null, those too long for decimals hexadecimal."""
+    if isinstance(data, float):
+        return data if math.isfinite(data) else None
+    if isinstance(data, int):
+        return data if data.bit_length() < _MOST_BITS else hex(data)
+    if isinstance(data, dict):
+        return {key: _writable(item) for key, item in cast("dict[str, Any]", data).items()}
+    if isinstance(data, list):
+        return [_writable(item) for item in cast("list[Any]", data)]
+    return data
+
+
+def output_text(value: Any) -> str:
+    """A result as the command line prints it and a calling agent reads it.
+
+    A string stays as it is; a pydantic model or a dataclass that defines `__str__` is shown by it; else JSON.
+
+    Args:
+        value: What an entry or an agent returned.
+
+    Returns:
+        Its text.
+
+    Example:
+        >>> output_text({"a": 1})
+        '{"a": 1}'
+    """
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if type(value) is int:
+        return str(value)
+    kind = cast("type[Any]", type(value))
+    is_record = dataclasses.is_dataclass(value) or hasattr(kind, "model_fields")
+    if is_record and _defines_str(kind):
+        return str(value)
+    return json.dumps(to_json_data(value), ensure_ascii=False)
+
+
+def _defines_str(kind: type) -> bool:
+    """Whether a class of the project's own says how it is shown."""
+    for base in kind.__mro__:
+        if "__str__" in vars(base):
+            return not base.__module__.startswith(("pydantic.", "builtins"))
+    return False
+
+
+def as_mapping(value: Any) -> Mapping[str, Any]:
+    """Arguments as data, for rules and digests: infinity and null stay two things, other than in JSON."""
+    data = _data(value)
+    return data if isinstance(data, dict) else {"value": data}  # pyright: ignore[reportUnknownVariableType]

@@ -1,0 +1,50 @@
+"""`RunStream`: a run seen as its events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from typing import Any
+
+from llm_do.concurrency.event_loops import end_tasks
+from llm_do.runtime.record.events import Event, Subscription
+from llm_do.runtime.record.results import RunResult
+
+__all__ = ["RunStream"]
+
+
+class RunStream:
+    """The events of one run, in order, as they happen; `result` when it has ended.
+
+    The run begins with the iteration. Leaving the iteration early cancels it. A run that ended early raises its
+    error after its last event, as `Runtime.run` does.
+
+    Args:
+        begin: Starts the run with a subscription to its events.
+        end: Called once the run has ended.
+    """
+
+    def __init__(
+        self,
+        begin: Callable[[Subscription], Coroutine[Any, Any, RunResult]],
+        end: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        self._begin = begin
+        self._end = end
+        self.result: RunResult | None = None
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        queue: asyncio.Queue[Event | None] = asyncio.Queue()
+        task = asyncio.ensure_future(self._begin(Subscription(queue.put_nowait, text=True)))
+        task.add_done_callback(lambda _: queue.put_nowait(None))
+        try:
+            while (event := await queue.get()) is not None:
+                yield event
+            self.result = task.result()
+            self.result.raise_for_status()
+        finally:
+            try:
+                await end_tasks(task)
+            finally:
+                if self._end is not None:
+                    await self._end()

@@ -1,0 +1,1 @@
+"""One model request: which model, what it costs, retries, compaction before it."""

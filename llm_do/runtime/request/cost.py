@@ -1,0 +1,75 @@
+"""What responses cost, by the library's price data; and whether a model's price is known before it is asked."""
+
+from __future__ import annotations
+
+from pydantic_ai.messages import ModelResponse
+from pydantic_ai.models import Model
+from pydantic_ai.usage import RequestUsage
+
+from llm_do.errors import BudgetError
+from llm_do.models.composites import members
+from llm_do.runtime.record.results import Usage
+
+__all__ = ["check_price", "free", "used_by"]
+
+IN_PROCESS = frozenset({"test", "function", "script", "local"})
+"""Systems of models that run in this process and cost nothing."""
+
+
+def used_by(response: ModelResponse) -> Usage:
+    """What one response used, its price included where it is known.
+
+    Args:
+        response: The response.
+
+    Returns:
+        One request, its tokens and its price.
+    """
+    usage = response.usage
+    return Usage(
+        requests=1, input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, cost_usd=_price(response)
+    )
+
+
+def free(model: Model) -> bool:
+    """Whether a model runs in this process, so that it costs nothing though it has no price."""
+    return all(each.system in IN_PROCESS for each in members(model))
+
+
+def check_price(limit: float | None, model: Model) -> None:
+    """Refuse a model that can't be held to a budget in US dollars.
+
+    A project's own model that names no address may say with its response what that has cost.
+
+    Args:
+        limit: The budget; None is none.
+        model: The model, or several that are tried in order.
+
+    Raises:
+        BudgetError: Nobody knows the price.
+    """
+    if limit is None:
+        return
+    for each in members(model):
+        if each.base_url is not None and each.system not in IN_PROCESS and not _listed(each):
+            raise BudgetError(
+                f"the price of {each.system}:{each.model_name} isn't known, so a budget in US dollars can't be kept",
+                hint="Limit tokens or requests instead, or name a model whose price is known.",
+            )
+
+
+def _listed(model: Model) -> bool:
+    one = RequestUsage(input_tokens=1, output_tokens=1)
+    name, url, system = model.model_name, model.base_url, model.system
+    return _price(ModelResponse([], usage=one, model_name=name, provider_url=url, provider_name=system)) is not None
+
+
+def _price(response: ModelResponse) -> float | None:
+    if response.usage.cost is not None:
+        return float(response.usage.cost)
+    if not response.model_name:
+        return None
+    try:
+        return float(response.cost().total_price)
+    except Exception:  # noqa: BLE001 (a price that can't be worked out is an unknown one, and ends no run)
+        return None

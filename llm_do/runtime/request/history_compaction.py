@@ -1,0 +1,61 @@
+"""When a call's history is shortened before it is sent; how is `llm_do.threads.compaction`, found at its first use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
+
+from llm_do.models.token_estimates import tokens_of_tools
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage
+    from pydantic_ai.models import Model, ModelRequestParameters
+
+    from llm_do.runtime.context.call_context import CallContext
+
+__all__ = ["Compaction", "Compactor", "compaction_of"]
+
+
+class Compactor(Protocol):
+    """Shortens the histories of one agent's call."""
+
+    async def __call__(
+        self, ctx: CallContext, model: Model, messages: list[ModelMessage], tools: int
+    ) -> list[ModelMessage]:
+        """The history as it is sent; the same list where it is short enough."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class Compaction:
+    """One call's compaction.
+
+    Args:
+        settings: `max_tokens` or `fraction`, `strategies`, `preserve_recent`, `summary_model`.
+    """
+
+    settings: Mapping[str, Any]
+    _compactor: Compactor | None = field(default=None, init=False, repr=False)
+
+    async def shortened(
+        self, ctx: CallContext, model: Model, messages: list[ModelMessage], parameters: ModelRequestParameters
+    ) -> list[ModelMessage]:
+        """The history as it is sent.
+
+        Args:
+            ctx: The call.
+            model: The model it is sent to.
+            messages: The history.
+            parameters: What is sent besides.
+        """
+        if self._compactor is None:
+            self._compactor = import_module("llm_do.threads.compaction").HistoryCompactor(self.settings)
+        compactor: Compactor = self._compactor  # pyright: ignore[reportAssignmentType]
+        return await compactor(ctx, model, messages, tokens_of_tools(parameters))
+
+
+def compaction_of(settings: Mapping[str, Any] | None) -> Compaction | None:
+    """A call's compaction; None where nothing is set."""
+    return Compaction(settings) if settings else None

@@ -1,0 +1,86 @@
+"""Which model an agent asks: what the session, its thread, its file and the project say, in this order.
+
+The order itself is `llm_do.models.providers.model_names.choose`, a pure function; building the model is the session's
+pool.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pydantic_ai.models import Model
+
+from llm_do.errors import ModelUnavailableError
+from llm_do.models.catalog import local_at_hand
+from llm_do.models.providers.model_names import ModelOverride, choose
+from llm_do.runtime.request.model_request import EngineModel
+
+if TYPE_CHECKING:
+    from llm_do.runtime.agents.agent_builder import BuiltAgent
+    from llm_do.runtime.runtime import Runtime
+
+__all__ = ["model_for"]
+
+
+def model_for(
+    runtime: Runtime,
+    built: BuiltAgent,
+    of_thread: str | Sequence[str] | None = None,
+    thread_id: str | None = None,
+) -> Model:
+    """The model an agent asks, wrapped so that its requests pass through the run.
+
+    Args:
+        runtime: The session.
+        built: The agent.
+        of_thread: What its thread says, which goes before what the agent's file says.
+        thread_id: The thread, for errors.
+
+    Raises:
+        ModelUnavailableError: It can't be had.
+    """
+    spec, config = built.spec, runtime.config
+    own = of_thread or spec.model
+    model = config.model if isinstance(config.model, Model) and spec.name not in config.models else own
+    if isinstance(model, Model):
+        return EngineModel(model)
+    override = ModelOverride(_names(config.model), config.models)
+    try:
+        return _by_name(runtime, built, model, override)
+    except ModelUnavailableError as error:
+        if not of_thread or override.of(spec.name):
+            raise
+        change = "change the thread's setting: llm-do threads set THREAD model=PROVIDER:NAME"
+        raise ModelUnavailableError(
+            f"the model that the thread {thread_id!r} is set to can't be had: {error.message}",
+            hint=f"{error.hint}; or {change}" if error.hint else change,
+        ) from error
+
+
+def _by_name(
+    runtime: Runtime, built: BuiltAgent, model: str | Sequence[str] | None, override: ModelOverride
+) -> EngineModel:
+    spec, config, project = built.spec, runtime.config, runtime.project
+    file = spec.place.file if spec.place else None
+    choice = choose(
+        spec.name,
+        model,
+        environ=os.environ,
+        override=override,
+        manifest=None if isinstance(project.model, Model) else project.model,
+        compatible=spec.compatible_models,
+        local_at_hand=local_at_hand,
+        file=file,
+        root=project.root,
+    )
+    if choice.origin == "local":
+        config.notice("no model is named and no key is set: using the local model")
+    return EngineModel(runtime.pool.get(choice.names, agent=spec.name, file=file, settings=built.settings))
+
+
+def _names(model: str | Sequence[str] | Model | None) -> str | tuple[str, ...] | None:
+    if model is None or isinstance(model, Model):
+        return None
+    return model if isinstance(model, str) else tuple(model)

@@ -1,0 +1,1 @@
+"""One run of a session, and what the runs of a session share."""

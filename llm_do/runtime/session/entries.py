@@ -1,0 +1,318 @@
+"""Entries: what a run begins with. An entry is trusted code under a `NullModel`: it can only call others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from pydantic import BaseModel
+
+from llm_do.concurrency.run_end import let_through
+from llm_do.concurrency.worker_threads import called
+from llm_do.errors import EntryError, InputError, LlmDoError, UsageError, error_text
+from llm_do.project.agent_spec import AgentSpec
+from llm_do.project.inputs import AnyInput, PromptInput, describe_input, to_input
+from llm_do.runtime.call.call_scope import CallScope, input_data
+from llm_do.runtime.call.flow_turn import FlowTurn, run_flow
+from llm_do.runtime.call.handoff_chain import Chain, find_target
+from llm_do.runtime.context.call_context import CURRENT_CALL, CallContext
+from llm_do.runtime.context.failure_place import project_place
+from llm_do.runtime.tools.iterated_results import ALL, drained
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage
+
+    from llm_do.project.flow_spec import FlowSpec
+    from llm_do.project.project import Project
+    from llm_do.project.registry import Registry
+
+__all__ = [
+    "AgentEntry",
+    "Entry",
+    "FlowEntry",
+    "FunctionEntry",
+    "NamedEntry",
+    "entry_for",
+    "entry_input",
+    "raised_by",
+]
+
+
+@runtime_checkable
+class Entry(Protocol):
+    """What a run begins with."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
+
+    @property
+    def input_model(self) -> type[BaseModel]:
+        """What it takes."""
+        ...
+
+    async def run(self, input: BaseModel, ctx: CallContext) -> Any:
+        """Do the work."""
+        ...
+
+
+@dataclass(eq=False)
+class AgentEntry:
+    """Runs an agent at depth 1, with the session's history.
+
+    Args:
+        spec: The agent.
+        history: The conversation so far.
+        messages: Where the conversation is put when it ends.
+        active: The agent that control was handed over to: in the last run when it begins, in this one when it ends.
+    """
+
+    spec: AgentSpec
+    history: Sequence[ModelMessage] = ()
+    messages: list[ModelMessage] = field(default_factory=list["ModelMessage"])
+    active: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The agent's name."""
+        return self.spec.name
+
+    @property
+    def input_model(self) -> type[BaseModel]:
+        """What the agent takes."""
+        return self.spec.input_model or PromptInput
+
+    async def run(self, input: BaseModel, ctx: CallContext) -> Any:
+        """Run the agent.
+
+        Args:
+            input: The validated input.
+            ctx: The entry's context.
+
+        Returns:
+            The agent's output, or that of the agent it handed over to.
+        """
+        in_control = find_target(ctx, self.active, self.spec) if self.active is not None else None
+        chain = Chain(ctx, f"{ctx.call_id}.1", nested=False, messages=self.messages, toolkits=ctx.run.toolkits)
+        try:
+            return await chain.run(in_control or self.spec, input, self.history)
+        finally:
+            self.active = chain.agent if chain.agent != self.spec.name else None
+
+
+@dataclass(eq=False)
+class FlowEntry:
+    """Runs a flow, its steps at depth 1, with the session's history.
+
+    Args:
+        flow: The flow.
+        registry: Every name that it may refer to.
+        history: The conversation so far.
+        messages: Where the histories of the steps are put when it ends, one after the other.
+        active: The agent in control: of the last run when it begins, of this one when it ends.
+    """
+
+    flow: FlowSpec
+    registry: Registry
+    history: Sequence[ModelMessage] = ()
+    messages: list[ModelMessage] = field(default_factory=list["ModelMessage"])
+    active: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The flow's name."""
+        return self.flow.name
+
+    @property
+    def input_model(self) -> type[BaseModel]:
+        """What the flow takes."""
+        return self.flow.input_model(self.registry)
+
+    async def run(self, input: BaseModel, ctx: CallContext) -> Any:
+        """Run the flow.
+
+        Args:
+            input: The validated input.
+            ctx: The entry's context.
+
+        Returns:
+            The flow's output.
+        """
+        token = CURRENT_CALL.set(ctx)
+        turn = FlowTurn(ctx, self.history, self.messages, self.active)
+        try:
+            async with CallScope(ctx, nested=False) as scope:
+                return scope.returns(await run_flow(self.flow, input, turn))
+        finally:
+            self.active = turn.active
+            CURRENT_CALL.reset(token)
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionEntry:
+    """Runs a Python function `(input, ctx)`, sync or async.
+
+    Args:
+        function: The function.
+        name: What it is called.
+        input_model: What it takes.
+    """
+
+    function: Callable[..., Any]
+    name: str = ""
+    input_model: type[BaseModel] = PromptInput
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            object.__setattr__(self, "name", getattr(self.function, "__name__", "main"))
+
+    async def run(self, input: BaseModel, ctx: CallContext) -> Any:
+        """Call the function; its own exceptions become an `EntryError` that says where.
+
+        Args:
+            input: The validated input.
+            ctx: The entry's context.
+
+        Returns:
+            What the function returns.
+
+        Raises:
+            EntryError: It raised.
+        """
+        token = CURRENT_CALL.set(ctx)
+        try:
+            async with CallScope(ctx, nested=False) as scope:
+                try:
+                    output = await drained(await called(self.function, input, ctx), ALL)
+                except LlmDoError:
+                    raise
+                except BaseException as error:
+                    let_through(error)
+                    raise raised_by(self.name, error, ctx) from error
+                return scope.returns(output)
+        finally:
+            CURRENT_CALL.reset(token)
+
+
+@dataclass(frozen=True, eq=False)
+class NamedEntry:
+    """Calls an exported function by its registered name, with the arguments its parameters take.
+
+    Args:
+        name: The name.
+    """
+
+    name: str
+
+    @property
+    def input_model(self) -> type[BaseModel]:
+        """Anything: the function's own schema checks it."""
+        return AnyInput
+
+    async def run(self, input: BaseModel, ctx: CallContext) -> Any:
+        """Call it.
+
+        Args:
+            input: The arguments.
+            ctx: The entry's context.
+
+        Returns:
+            What it returns.
+
+        Raises:
+            EntryError: It raised.
+        """
+        given = input.model_dump()
+        # `{"input": text}` is what a caller's text has become; the parameter that takes it may be called otherwise.
+        said_in_text = given.keys() == {"input"} and isinstance(given["input"], str)
+        try:
+            return await ctx.call(self.name, given["input"] if said_in_text else given)
+        except LlmDoError:
+            raise
+        except BaseException as error:
+            let_through(error)
+            raise raised_by(self.name, error, ctx) from error
+
+
+def entry_for(
+    project: Project, registry: Registry, entry: object, history: list[ModelMessage], active: str | None
+) -> Entry:
+    """What a run begins with.
+
+    Args:
+        project: The project.
+        registry: Its names, with those that were registered late.
+        entry: A name, an entry object, or None for the project's own.
+        history: The conversation so far.
+        active: The agent that was in control when it ended.
+
+    Raises:
+        UsageError: The project has nothing of that name, or it is no entry.
+    """
+    if isinstance(entry, AgentEntry):
+        # One of this run's own: it takes the run's history and keeps what comes of it.
+        return AgentEntry(entry.spec, history or entry.history, active=active or entry.active)
+    if isinstance(entry, FlowEntry):
+        return FlowEntry(entry.flow, entry.registry, history or entry.history, active=active or entry.active)
+    if isinstance(entry, Entry):
+        return entry
+    if not isinstance(entry, str | None):
+        raise UsageError(
+            f"{type(entry).__name__} is nothing that a run can begin with",
+            hint="Give a name, an `AgentEntry(spec)` or a `FunctionEntry(function)`.",
+        )
+    declared = project.entry
+    if entry is None and declared.kind == "function" and declared.function is not None:
+        return FunctionEntry(declared.function, declared.name, declared.input_model or PromptInput)
+    name = declared.name if entry is None else entry
+    found = registry.get(name)
+    if found is not None and found.kind == "agent":
+        return AgentEntry(found.value, history, active=active)
+    if found is not None and found.kind == "flow":
+        return FlowEntry(found.value, registry, history, active=active)
+    if found is not None and found.kind == "tool":
+        return NamedEntry(name)
+    near = registry.nearest(name)
+    raise UsageError(
+        f"the project has nothing to run that is called {name!r}",
+        hint=f"Did you mean {near!r}?" if near else "Known names: " + ", ".join(registry),
+    )
+
+
+def entry_input(entry: Entry, value: object) -> BaseModel:
+    """The validated input of an entry, which events can tell; None is one without fields, where none is required.
+
+    Args:
+        entry: The entry.
+        value: Text, a mapping of the input model's fields, an input model, or None.
+
+    Raises:
+        InputError: It doesn't fit.
+    """
+    if value is None:
+        if any(info.is_required() for info in entry.input_model.model_fields.values()):
+            raise InputError(f"{entry.name} needs an input", hint=f"It takes {describe_input(entry.input_model)}.")
+        value = {}
+    made = to_input(entry.input_model, value)
+    input_data(made, entry.name)
+    return made
+
+
+def raised_by(name: str, error: BaseException, ctx: CallContext) -> EntryError:
+    """What an exception of the project's own code is called.
+
+    Args:
+        name: What raised it.
+        error: The exception.
+        ctx: The call it came out of.
+    """
+    file, line = project_place(error, ctx.project.root)
+    return EntryError(
+        f"{name} raised {error_text(error)}",
+        hint="--debug shows the traceback.",
+        file=file,
+        line=line,
+        agent_path=ctx.path or name,
+    )

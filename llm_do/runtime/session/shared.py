@@ -1,0 +1,110 @@
+"""`Shared`: what the runs of one session share besides the project and its rules. No part of the public API."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from llm_do.concurrency.event_loops import PerLoop
+from llm_do.runtime.approval.broker import Broker
+from llm_do.runtime.record.events import Subscription
+from llm_do.runtime.record.recording import Recorder, recorder_of
+from llm_do.runtime.record.results import Usage
+
+if TYPE_CHECKING:
+    from llm_do.project.project import Project
+    from llm_do.runtime.session.runtime_config import RuntimeConfig
+
+__all__ = ["Shared"]
+
+THREAD_MEMORIES = 1000
+"""Threads whose tools' memories a session keeps; those that were used longest ago go first."""
+
+
+class Shared:
+    """What runs and calls take from their session.
+
+    Args:
+        project: The project.
+        config: The session's configuration.
+    """
+
+    def __init__(self, project: Project, config: RuntimeConfig) -> None:
+        self._project = project
+        self._config = config
+        self.used = Usage()
+        self.subscriptions: list[Subscription] = []
+        self._recorder: Recorder | None = None
+        self._lock = threading.Lock()
+        self._opening = threading.Lock()
+        self._memories: dict[tuple[str | None, str], dict[Any, Any]] = {}
+        callback = config.approvals.approval_callback
+        self._brokers = None if callback is None else PerLoop(partial(Broker, callback, itertools.count(1)))
+        self._questions = PerLoop(asyncio.Lock)
+        self._slots = PerLoop(partial(asyncio.Semaphore, config.settings.max_concurrency))
+
+    def subscribe(self, subscription: Subscription) -> Callable[[], None]:
+        """Let a subscription hear the events of all runs from now on.
+
+        Args:
+            subscription: The subscription.
+
+        Returns:
+            A function that ends it.
+        """
+        self.subscriptions.append(subscription)
+
+        def unsubscribe() -> None:
+            subscription.closed = True
+            if subscription in self.subscriptions:
+                self.subscriptions.remove(subscription)
+
+        return unsubscribe
+
+    def recorder(self) -> Recorder:
+        """What records the session's runs, opened at its first use."""
+        with self._opening:
+            if self._recorder is None:
+                self._recorder = recorder_of(self._project, self._config.store, self._config.notice)
+            return self._recorder
+
+    def count(self, usage: Usage) -> None:
+        """Add what a run used to the session's."""
+        with self._lock:
+            self.used += usage
+
+    def broker(self) -> Broker | None:
+        """Who puts questions to a person in this event loop; None when there is nobody to ask."""
+        return self._brokers.get() if self._brokers is not None else None
+
+    def question_turn(self) -> asyncio.Lock:
+        """Held while an agent's question is put to a person."""
+        return self._questions.get()
+
+    def request_slot(self) -> asyncio.Semaphore:
+        """Held while a model request is in flight."""
+        return self._slots.get()
+
+    def thread_memory(self, user_id: str | None, thread_id: str) -> dict[Any, Any]:
+        """What tools' decorators keep for the runs of one user's thread, as long as the session and the latest threads.
+
+        Args:
+            user_id: Whose thread it is.
+            thread_id: The thread.
+        """
+        with self._lock:
+            memory = self._memories.pop((user_id, thread_id), None) or {}
+            self._memories[user_id, thread_id] = memory
+            while len(self._memories) > THREAD_MEMORIES:
+                del self._memories[next(iter(self._memories))]
+            return memory
+
+    async def aclose(self) -> None:
+        """Close what records."""
+        if self._recorder is not None:
+            await self._recorder.aclose()
+            self._recorder = None

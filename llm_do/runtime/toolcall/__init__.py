@@ -1,0 +1,1 @@
+"""One tool call, from its gates to its one result."""

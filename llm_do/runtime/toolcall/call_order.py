@@ -1,0 +1,73 @@
+"""The order of one response's tool calls: those to one state machine run one after the other, as the model wrote them.
+
+What a machine's gates say of a call whose turn has come is in `llm_do.runtime.toolcall.gatekeeper`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+__all__ = ["Order"]
+
+
+@dataclass(slots=True, eq=False)
+class _Place:
+    """One call's place in the queues of its machines."""
+
+    before: tuple[_Place, ...]
+    left: asyncio.Event = field(default_factory=asyncio.Event)
+    stopped_by: str | None = None
+
+
+class Order:
+    """The order of one response's calls: those to one machine run one after the other.
+
+    A call only ever waits for calls that the model wrote before it, and each of these leaves however it ends, so
+    nothing can wait for ever.
+    """
+
+    __slots__ = ("_places", "_tails")
+
+    def __init__(self) -> None:
+        self._places: dict[str, _Place] = {}
+        self._tails: dict[str, _Place] = {}
+
+    def begin(self) -> None:
+        """A new response."""
+        self._places.clear()
+        self._tails.clear()
+
+    def take(self, call_id: str, machines: Sequence[str]) -> None:
+        """Give a call its place; called in the order that the model wrote."""
+        before = {id(tail): tail for machine in machines if (tail := self._tails.get(machine)) is not None}
+        place = self._places[call_id] = _Place(tuple(before.values()))
+        for machine in machines:
+            self._tails[machine] = place
+
+    async def turn(self, call_id: str) -> str | None:
+        """Wait until the calls before this one have ended.
+
+        Returns:
+            The name of the tool that stopped the rest, None when the call may go on.
+        """
+        place = self._places.get(call_id)
+        if place is None:
+            return None
+        for other in place.before:
+            if not other.left.is_set():
+                await other.left.wait()
+            if other.stopped_by is not None:
+                place.stopped_by = other.stopped_by
+                return other.stopped_by
+        return None
+
+    def leave(self, call_id: str, tool_name: str, *, succeeded: bool) -> None:
+        """Let the next calls go on, or stop them."""
+        place = self._places.get(call_id)
+        if place is None or place.left.is_set():
+            return
+        if not succeeded and place.stopped_by is None:
+            place.stopped_by = tool_name
+        place.left.set()

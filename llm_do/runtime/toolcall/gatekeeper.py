@@ -1,0 +1,211 @@
+"""The gates of one agent's call at work: which tools a model is shown, which calls may run, what a call changes.
+
+What a gate is, is in `llm_do.runtime.tools.gated_tools`; in which order calls come to it, in
+`llm_do.runtime.toolcall.call_order`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from llm_do.errors import ToolError
+from llm_do.runtime.record.emission import emit
+from llm_do.runtime.record.events import StateChangedEvent
+from llm_do.runtime.record.results import to_json_data
+from llm_do.runtime.toolcall.call_order import Order
+from llm_do.runtime.tools.artifacts import keep_artifact
+from llm_do.runtime.tools.gated_tools import GateState, Settled, ToolGate
+from llm_do.runtime.tools.iterated_results import drained
+from llm_do.runtime.tools.tool_output import Bounded, bounded
+from llm_do.runtime.tools.traits import traits_of
+from llm_do.tools import Update
+
+if TYPE_CHECKING:
+    from pydantic_ai import ToolDefinition
+    from pydantic_ai.messages import ToolCallPart
+    from pydantic_ai.models import ModelRequestParameters
+
+    from llm_do.runtime.context.call_context import CallContext
+
+__all__ = ["Gating", "attempted", "refusal", "shown"]
+
+
+class Gating:
+    """The machines of one agent's call: their states, and the order of the calls to each.
+
+    Args:
+        declared: The gates that the agent itself declares, by the tool's name on the wire.
+        saved: States to begin with, by machine.
+    """
+
+    __slots__ = ("_machines", "_saved", "declared", "order", "states")
+
+    def __init__(
+        self, declared: Mapping[str, ToolGate] | None = None, saved: Mapping[str, GateState] | None = None
+    ) -> None:
+        self.declared: Mapping[str, ToolGate] = declared or {}
+        self.order = Order()
+        self.states: dict[str, GateState] = {}
+        self._saved: Mapping[str, GateState] = saved or {}
+        self._machines: dict[str, object] = {}
+
+    def gates(self, tool_name: str, own: ToolGate | None) -> tuple[ToolGate, ...]:
+        """The gates that a call passes: its toolkit's, then the agent's.
+
+        Args:
+            tool_name: The tool's name on the wire.
+            own: The gate in its traits.
+        """
+        declared = self.declared.get(tool_name)
+        if own is None:
+            return () if declared is None else (declared,)
+        return (own,) if declared is None else (own, declared)
+
+    def state(self, gate: ToolGate) -> GateState:
+        """The state of a gate's machine, which begins when it is first asked for."""
+        state = self.states.get(gate.key)
+        if state is None:
+            state = self.states[gate.key] = gate.begin(self._saved.get(gate.key))
+            self._machines[gate.key] = gate.machine
+        return state
+
+    def state_of(self, machine: object) -> GateState | None:
+        """The state of a machine, None where it isn't one of this call's."""
+        for key, known in self._machines.items():
+            if known is machine:
+                return self.states[key]
+        return None
+
+    def result(self) -> dict[str, GateState]:
+        """Every machine's state, and those that were saved and that nothing here asked for."""
+        return {**self._saved, **self.states}
+
+
+def shown(gating: Gating, parameters: ModelRequestParameters) -> ModelRequestParameters:
+    """What a model is sent of an agent's tools: those that are available now, with their schemas as they are now.
+
+    Hiding here, and not where tools are listed, keeps a hidden tool callable for later calls of the same response, and
+    adds nothing to the history.
+
+    Args:
+        gating: The call's machines.
+        parameters: The request with all tools.
+
+    Returns:
+        The request; itself where no tool is gated.
+    """
+    tools: list[ToolDefinition] = []
+    changed = False
+    for definition in parameters.function_tools:
+        traits = traits_of(definition.metadata)
+        gates = gating.gates(definition.name, traits.gate if traits is not None else None)
+        made: ToolDefinition | None = definition
+        for gate in gates:
+            state = gating.state(gate)
+            if gate.hides and gate.closed(state) is not None:
+                made = None
+                break
+            made = gate.shown(state, made)
+        changed = changed or made is not definition
+        if made is not None:
+            tools.append(made)
+    return replace(parameters, function_tools=tools) if changed else parameters
+
+
+async def refusal(gating: Gating, call: ToolCallPart, gates: Sequence[ToolGate]) -> str | None:
+    """Wait for a call's turn, then say why it may not run, None when it may.
+
+    Args:
+        gating: The call's machines.
+        call: What the model wrote.
+        gates: The gates it passes.
+    """
+    stopper = await gating.order.turn(call.tool_call_id)
+    if stopper is not None:
+        return f"not run: {stopper}, called before it in the same response, did not succeed"
+    for gate in gates:
+        state = gating.state(gate)
+        reason = gate.closed(state)
+        if reason is not None:
+            return f"{call.tool_name} is not available now: {reason}"
+        fault = gate.fault(state, call.args)
+        if fault is not None:
+            return fault
+    return None
+
+
+async def attempted(
+    ctx: CallContext,
+    call: ToolCallPart,
+    gates: Sequence[ToolGate],
+    args: dict[str, Any],
+    handler: Callable[[dict[str, Any]], Awaitable[Any]],
+    succeeded: Callable[[Any], bool] | None = None,
+) -> tuple[Any, Bounded]:
+    """Run a tool and, once it has succeeded, change the states of its machines: all of them or none.
+
+    Args:
+        ctx: The call whose model asks.
+        call: What the model wrote.
+        gates: The gates of the tool.
+        args: The validated arguments.
+        handler: Runs the tool.
+        succeeded: Whether a result counts as success; one that doesn't changes no state and stops the calls after it.
+
+    Returns:
+        The result, and the same as the model is told it.
+
+    Raises:
+        ToolError: It said that it failed, or its updates were refused.
+    """
+    limit = ctx.runtime.config.settings.max_result_bytes
+    keep = partial(keep_artifact, ctx.project, f"{call.tool_name}-{call.tool_call_id}")
+    if not gates:
+        value = _plain(await drained(await handler(args), limit))
+        return value, bounded(value, limit, keep)
+    gating = ctx.frame.gating
+    settled: list[tuple[ToolGate, Settled]] = []
+    with ExitStack() as stack:
+        # The toolkit's own attempt is the innermost: its context is the one that the tool's code means.
+        attempts = [
+            (gate, stack.enter_context(gate.attempt(gating.state(gate), ctx.frame))) for gate in reversed(gates)
+        ]
+        value = await drained(await handler(args), limit)
+        if succeeded is not None and not succeeded(value):
+            gating.order.leave(call.tool_call_id, call.tool_name, succeeded=False)
+            return value, bounded(value, limit, keep)
+        for gate, attempt in reversed(attempts):
+            outcome = attempt.settle(value)
+            value = outcome.result
+            settled.append((gate, outcome))
+    # A result or an update that can't be said is a failure too, so saying them comes before anything changes.
+    said = bounded(value, limit, keep)
+    updates = [to_json_data(outcome.updates) if ctx.run.is_heard() else None for _, outcome in settled]
+    for (gate, outcome), told in zip(settled, updates, strict=True):
+        before = gating.states[gate.key]
+        if outcome.state is before:
+            continue
+        gating.states[gate.key] = outcome.state
+        emit(
+            ctx,
+            StateChangedEvent,
+            toolkit=gate.key,
+            updates=told,
+            states=sorted(outcome.state.unlocked_states),
+        )
+    return value, said
+
+
+def _plain(value: Any) -> Any:
+    """What a tool without any context returned; an `Update` of nothing is its result."""
+    if not isinstance(value, Update):
+        return value
+    if value.failure is not None:
+        raise ToolError(value.failure)
+    if value.updates:
+        raise ToolError("it ran, but has no context to update: put it into a toolkit, or name it in `states:`")
+    return value.result

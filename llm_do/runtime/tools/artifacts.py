@@ -1,0 +1,77 @@
+"""Files that take what is too long for a model: whole results, below `.llm-do/artifacts` of the project.
+
+A project with `record: false` keeps none. Who shortens a result, and what the model is told, is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+from typing import TYPE_CHECKING, BinaryIO
+
+from llm_do.errors import LlmDoError
+from llm_do.files import local_folder
+from llm_do.files.folders import CREATE
+from llm_do.files.root import Root
+
+if TYPE_CHECKING:
+    from llm_do.project.project import Project
+
+__all__ = ["FOLDER", "keep_artifact", "open_artifact"]
+
+FOLDER = f"{local_folder.FOLDER}/artifacts"
+"""Where artifacts are, relative to the project's root."""
+
+_MODE = 0o600
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
+
+
+def open_artifact(project: Project, label: str) -> tuple[BinaryIO, str] | None:
+    """Make a new, empty artifact.
+
+    Args:
+        project: The project whose run it belongs to.
+        label: What it is of; part of its name.
+
+    Returns:
+        The file, to be closed by the caller, and its path relative to the project's root; None where the project
+        records nothing or the file can't be made.
+    """
+    if not project.record:
+        return None
+    root = Root(project.root)
+    name = f"{_UNSAFE.sub('_', label)[:60].strip('.') or 'result'}-{secrets.token_hex(4)}.txt"
+    try:
+        root.make_directory(FOLDER)
+        with root.folder(FOLDER) as (folder, path):
+            with contextlib.suppress(FileExistsError):
+                os.close(folder.open(".gitignore", CREATE, _MODE))
+                root.write(f"{FOLDER}/.gitignore", b"*\n")
+            return os.fdopen(folder.open(name, CREATE, _MODE), "wb"), f"{path}/{name}"
+    except (LlmDoError, OSError):
+        return None
+
+
+def keep_artifact(project: Project, label: str, data: bytes) -> str | None:
+    """Keep a whole result.
+
+    Args:
+        project: The project whose run it belongs to.
+        label: What it is of.
+        data: All of it.
+
+    Returns:
+        The file's path relative to the project's root; None where none is kept.
+    """
+    opened = open_artifact(project, label)
+    if opened is None:
+        return None
+    file, path = opened
+    try:
+        with file:
+            file.write(data)
+    except OSError:
+        return None
+    return path

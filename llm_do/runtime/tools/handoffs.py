@@ -1,0 +1,116 @@
+"""Handing control over: the tool a model does it with, and how a call tells that it was handed over.
+
+Who goes on, and with what, is `llm_do.runtime.call.handoff_chain`' business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter
+from pydantic_ai import RunContext, ToolDefinition
+from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
+from typing_extensions import TypedDict
+
+from llm_do._frozen import frozen
+from llm_do.errors import ToolError
+from llm_do.project.agent_spec import AgentSpec
+from llm_do.project.flow_spec import handoff_names
+from llm_do.runtime.tools.toolbox import FixedTool
+from llm_do.runtime.tools.traits import TRAITS_KEY, ToolTraits
+
+if TYPE_CHECKING:
+    from llm_do.project.registry import Registry
+    from llm_do.runtime.context.call_context import CallContext
+
+__all__ = ["HandedOver", "Handoff", "handoff_of", "transfer_name", "transfer_tools"]
+
+
+@frozen
+class Handoff:
+    """What an agent decided.
+
+    Args:
+        target: Name of the agent that goes on.
+        reason: Why, for that agent and for people.
+        by_text: It said the target's name instead of calling the tool.
+    """
+
+    target: str
+    reason: str = ""
+    by_text: bool = False
+
+
+class HandedOver(Exception):  # noqa: N818 (no error: it ends the run of the agent that handed over)
+    """Raised where the next model request would be made, once all tool calls of the response have run."""
+
+
+class TransferArguments(TypedDict):
+    """What the tool takes."""
+
+    reason: str
+
+
+_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"reason": {"type": "string", "description": "Why, and what the other needs to know."}},
+    "required": ["reason"],
+    "additionalProperties": False,
+}
+_VALIDATOR: Any = TypeAdapter(TransferArguments).validator
+
+
+def transfer_name(target: str) -> str:
+    """The name of the tool that hands over to an agent.
+
+    Example:
+        >>> transfer_name("billing")
+        'transfer_to_billing'
+    """
+    return f"transfer_to_{target}"
+
+
+def transfer_tools(spec: AgentSpec, registry: Registry) -> Iterator[FixedTool]:
+    """The tools with which an agent hands over, one for each name in its `handoffs`.
+
+    Args:
+        spec: The agent.
+        registry: Tells what the others are there for.
+    """
+    owner: FunctionToolset[Any] = FunctionToolset(id="handoffs")
+    targets = {item if isinstance(item, str) else item.name: item for item in spec.handoffs}
+    for name, item in targets.items():
+        target = registry.agent(item) if isinstance(item, str) else item
+        yield _transfer_tool(name, target.description if target is not None else None, owner)
+
+
+def handoff_of(ctx: CallContext, spec: AgentSpec, output: object) -> Handoff | None:
+    """What became of an agent's run: to whom it handed over, None when it answered.
+
+    Args:
+        ctx: Its call.
+        spec: The agent.
+        output: Its answer; a text that is exactly the name of one of its targets hands over too.
+    """
+    if ctx.frame.handoff is None and isinstance(output, str) and output.strip() in handoff_names(spec):
+        ctx.frame.handoff = Handoff(output.strip(), by_text=True)
+    return ctx.frame.handoff
+
+
+def _transfer_tool(target: str, description: str | None, owner: AbstractToolset[Any]) -> FixedTool:
+    async def transfer(args: dict[str, Any], ctx: RunContext[CallContext]) -> str:
+        frame = ctx.deps.frame
+        if frame.handoff is not None:
+            raise ToolError(f"control already goes to {frame.handoff.target}")
+        frame.handoff = Handoff(target, args["reason"])
+        return f"Control goes to {target}."
+
+    said = f"Hand the conversation over to {target}."
+    definition = ToolDefinition(
+        name=transfer_name(target),
+        description=f"{said} {description}" if description else said,
+        parameters_json_schema=_SCHEMA,
+        metadata={TRAITS_KEY: ToolTraits(kind="handoff", tool=target, primary="reason")},
+    )
+    return FixedTool(toolset=owner, tool_def=definition, max_retries=0, args_validator=_VALIDATOR, call=transfer)

@@ -1,0 +1,276 @@
+"""From functions and toolsets of any origin to tools that the runtime knows: each built once, with its traits.
+
+Schemas are made in `llm_do.project.tool_schemas`; nothing here runs a tool.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from pydantic_ai import RunContext, ToolDefinition
+from pydantic_ai import Tool as PydanticTool
+from pydantic_ai.toolsets import AbstractToolset, WrapperToolset
+from pydantic_ai.toolsets.abstract import ToolsetTool
+
+from llm_do.policy.values import Effect, ToolCallInfo, Verdict
+from llm_do.project.agent_spec import ToolsetRef
+from llm_do.project.tool_schemas import (
+    APPROVAL_KEY,
+    APPROVAL_WORDS,
+    UNCHECKED,
+    approval_config,
+    approval_said,
+    kept,
+    make_schema,
+    static_approval,
+)
+from llm_do.project.toolset_wrappers import Level, ShownTool, levels, shown_tools
+from llm_do.runtime.tools.approval_requirement import noted, requirement, told_of_approval
+from llm_do.runtime.tools.traits import TRAITS_KEY, ToolTraits, traits_of
+from llm_do.tools import Tool, approval_fault
+
+__all__ = [
+    "ListedTools",
+    "SelectedToolset",
+    "StampedToolset",
+    "approval_config",
+    "kept",
+    "make_tool",
+    "prefixed",
+    "set_approval_config",
+    "stamped_definition",
+    "stamped_tool",
+]
+
+
+def make_tool(item: Callable[..., Any] | PydanticTool[Any] | Tool, name: str | None = None) -> PydanticTool[Any]:
+    """Make the PydanticAI tool of a function or a tool object.
+
+    Args:
+        item: A function, a PydanticAI `Tool`, or an object of our own `Tool`.
+        name: The name it is registered under; None takes its own.
+
+    Returns:
+        A new tool, its traits in its metadata.
+    """
+    schema = make_schema(item, name)
+    made, options = schema.tool, schema.options
+    traits = ToolTraits(
+        kind="function",
+        tool=made.name,
+        approval=options.approval,
+        primary=options.primary,
+        timeout=options.timeout,
+        unchecked=schema.unchecked,
+    )
+    made.metadata = {**schema.metadata, TRAITS_KEY: traits}
+    return made
+
+
+def set_approval_config(toolset: AbstractToolset[Any], config: Mapping[str, Mapping[str, Any]]) -> None:
+    """Say for tools of a toolset whether they are pre-approved: `{"tool": {"pre_approved": True}}`.
+
+    Args:
+        toolset: The toolset.
+        config: Tool to what is said of it: `pre_approved`, `approval_required` or `blocked`, each True or False.
+
+    Raises:
+        ValueError: Something else is said, which would neither deny nor ask.
+    """
+    for name, entry in config.items():
+        for key, value in entry.items():
+            if key not in APPROVAL_WORDS or not isinstance(value, bool):
+                known = f"{', '.join(APPROVAL_WORDS[:-1])} and {APPROVAL_WORDS[-1]}"
+                raise ValueError(f"what is said of the tool {name!r} is {known}, True or False, not {key!r}: {value!r}")
+    object.__setattr__(toolset, APPROVAL_KEY, {name: dict(entry) for name, entry in config.items()})
+
+
+_STRICT: Sequence[Effect] = ("allow", "ask", "deny")
+
+
+@dataclass
+class StampedToolset(WrapperToolset[Any]):
+    """Gives each tool of a toolset the traits the runtime needs, unless it brings its own."""
+
+    name: str
+    _stamped: dict[str, tuple[ToolDefinition, ToolsetTool[Any]]] = field(
+        default_factory=dict[str, tuple[ToolDefinition, "ToolsetTool[Any]"]], init=False, repr=False, compare=False
+    )
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        """The wrapped toolset's tools, with traits."""
+        tools = await self.wrapped.get_tools(ctx)
+        return {name: self._stamp(name, tool) for name, tool in tools.items()}
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        """Call one of them, which is told whether it was approved."""
+        return await super().call_tool(name, tool_args, told_of_approval(ctx), tool)
+
+    def _stamp(self, name: str, tool: ToolsetTool[Any]) -> ToolsetTool[Any]:
+        known = self._stamped.get(name)
+        if known is not None and known[0] is tool.tool_def:
+            return replace(known[1], toolset=tool.toolset)
+        through = levels(self.wrapped, name, tool.toolset)
+        definition = stamped_definition(self.name, through, tool.tool_def, tool.args_validator)
+        validator = noted(tool.args_validator_func)
+        stamped = replace(tool, tool_def=definition, args_validator_func=validator)
+        self._stamped[name] = (tool.tool_def, stamped)
+        return stamped
+
+
+def stamped_tool(toolset_name: str, owner: AbstractToolset[Any], tool: PydanticTool[Any]) -> PydanticTool[Any]:
+    """A copy of a function tool of `owner` with its traits, unless it brings its own."""
+    if tool.metadata is not None and TRAITS_KEY in tool.metadata:
+        return tool
+    made: PydanticTool[Any] = copy.copy(tool)
+    validator = tool.function_schema.validator
+    traits = _traits_for(toolset_name, [(owner, tool.name)], tool.tool_def, validator)
+    made.requires_approval = False
+    made.metadata = {**(tool.metadata or {}), TRAITS_KEY: traits}
+    return made
+
+
+def stamped_definition(
+    toolset_name: str, through: Sequence[Level], definition: ToolDefinition, validator: object
+) -> ToolDefinition:
+    """What a toolset shows of a tool, with its traits.
+
+    Args:
+        toolset_name: The toolset's registered name.
+        through: The toolsets that a call comes through, the outermost first.
+        definition: What it shows.
+        validator: Validates its arguments.
+    """
+    traits = traits_of(definition.metadata)
+    if traits is None:
+        traits = _traits_for(toolset_name, through, definition, validator)
+    requires = requirement(through)
+    if requires is not None:
+        traits = replace(traits, requires=requires)
+    kind = "function" if definition.kind == "unapproved" else definition.kind
+    return replace(definition, kind=kind, metadata={**(definition.metadata or {}), TRAITS_KEY: traits})
+
+
+def _traits_for(toolset_name: str, through: Sequence[Level], tool_def: ToolDefinition, validator: object) -> ToolTraits:
+    fault = approval_fault(approval_said(tool_def))
+    denied = Verdict("deny", f"its metadata can't be read, {fault}") if fault is not None else None
+    describe = _method(through, "get_approval_description")
+    diff = _method(through, "diff")
+    return ToolTraits(
+        kind="toolset",
+        toolset=toolset_name,
+        tool=through[0][1],
+        approval=static_approval(through, tool_def),
+        verdict=_verdict_of(through) if denied is None else lambda _: denied,
+        primary=(tool_def.metadata or {}).get("primary"),
+        describe=(lambda args: _text(describe(dict(args))) or "") if describe is not None else None,
+        diff=(lambda args: _text(diff(dict(args)))) if diff is not None else None,
+        unchecked=getattr(validator, "title", None) in UNCHECKED,
+    )
+
+
+def _method(through: Sequence[Level], name: str) -> Callable[[dict[str, Any]], object] | None:
+    """A method that says something of a call, of the outermost toolset that has it."""
+    for toolset, tool in through:
+        method: Any = getattr(toolset, name, None)
+        if callable(method):
+            return partial(method, tool)
+    return None
+
+
+def _verdict_of(through: Sequence[Level]) -> Callable[[ToolCallInfo], Verdict | None] | None:
+    """What the toolsets' `needs_approval` methods say together, None where none has any."""
+    asking = [ask for level in through if (ask := _method([level], "needs_approval")) is not None]
+    if not asking:
+        return None
+
+    def verdict(call: ToolCallInfo) -> Verdict | None:
+        said = [one for ask in asking if (one := _verdict(ask(dict(call.args)))) is not None]
+        return max(said, key=lambda one: (_STRICT.index(one.effect), one.person_only), default=None)
+
+    return verdict
+
+
+def _text(said: object) -> str | None:
+    return None if said is None else str(said)
+
+
+def _verdict(said: object) -> Verdict | None:
+    """What a toolset's `needs_approval` said: a verdict, an effect, or whether to ask."""
+    if said is None or isinstance(said, Verdict):
+        return said
+    if said in ("allow", "ask", "deny"):
+        return Verdict(said)  # pyright: ignore[reportArgumentType]
+    if inspect.iscoroutine(said):
+        said.close()
+    if isinstance(said, str | Awaitable):
+        raise TypeError(f"needs_approval has to return allow, ask, deny, a bool or None, not {said!r}")
+    return Verdict("ask" if said else "allow")
+
+
+def _listed_tool(toolset_name: str, shown: ShownTool) -> ToolDefinition:
+    """A tool of a wrapped toolset as its model will see it, known before a run."""
+    validator = shown.tool.function_schema.validator
+    return stamped_definition(toolset_name, shown.levels, shown.definition, validator)
+
+
+def prefixed(definition: ToolDefinition, prefix: str | None) -> ToolDefinition:
+    """A tool under a prefix, or as it is without one."""
+    return replace(definition, name=f"{prefix}_{definition.name}") if prefix else definition
+
+
+@dataclass
+class ListedTools:
+    """What is known before a run of toolsets that are asked for their tools at every step.
+
+    Args:
+        tools: Their tools, as a model sees them.
+        conditional: Names of those that a run may hide.
+        open: Names of the toolsets of which nothing is known.
+    """
+
+    tools: list[ToolDefinition] = field(default_factory=list[ToolDefinition])
+    conditional: list[str] = field(default_factory=list[str])
+    open: list[str] = field(default_factory=list[str])
+
+    def add(self, toolset: AbstractToolset[Any], ref: ToolsetRef) -> None:
+        """List a toolset's tools, or its name where nothing is known of them.
+
+        Args:
+            toolset: The toolset.
+            ref: How the agent lists it.
+        """
+        known = shown_tools(toolset)
+        if known is None:
+            self.open.append(ref.name)
+            return
+        for shown in known:
+            if not kept(shown.definition.name, ref.include, ref.exclude):
+                continue
+            definition = prefixed(_listed_tool(ref.name, shown), ref.prefix)
+            self.tools.append(definition)
+            if shown.conditional:
+                self.conditional.append(definition.name)
+
+
+@dataclass
+class SelectedToolset(WrapperToolset[Any]):
+    """The tools of a toolset whose own names the globs keep."""
+
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        """The wrapped toolset's tools that are kept."""
+        return {name: tool for name, tool in (await self.wrapped.get_tools(ctx)).items() if self.keeps(name)}
+
+    def keeps(self, name: str) -> bool:
+        """Whether a tool of that name is kept."""
+        return kept(name, self.include, self.exclude)

@@ -1,0 +1,113 @@
+"""What a tool's result is to a model, to events and to hooks: JSON data or media, and never more than a limit.
+
+Results that are too long keep head and tail; so do the texts of failures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
+
+from pydantic_ai.messages import ToolReturn, is_multi_modal_content
+
+from llm_do._frozen import frozen
+from llm_do.runtime.record.results import output_text, to_json_data
+from llm_do.text.surrogates import whole
+
+__all__ = ["Bounded", "Keep", "bounded", "bounded_text"]
+
+
+@frozen
+class Bounded:
+    """A result made fit to be told.
+
+    Args:
+        told: What the model gets.
+        shown: The same as JSON data, for events; media are named in brackets.
+        size: Bytes before it was shortened; None where the text as shown is meant.
+    """
+
+    told: Any
+    shown: Any
+    size: int | None = None
+
+
+Keep = Callable[[bytes], str | None]
+"""Keeps all of a result somewhere, and says where; None when it is kept nowhere."""
+
+
+def bounded(value: Any, limit: int, keep: Keep | None = None) -> Bounded:
+    """Make a tool's result fit.
+
+    Args:
+        value: What the tool returned.
+        limit: Bytes that its data may have.
+        keep: Keeps all of what is too long.
+
+    Returns:
+        The result.
+
+    Raises:
+        Exception: The value can't be said: it contains itself, or its own code raised.
+
+    Example:
+        >>> bounded("a" * 1000, 30).size
+        1000
+    """
+    if value is None or isinstance(value, bool | int):
+        value = to_json_data(value)
+        return Bounded(value, value)
+    if isinstance(value, str) and len(value) * 4 <= limit:
+        value = whole(value)
+        return Bounded(value, value)
+    if isinstance(value, ToolReturn):
+        returned = cast("ToolReturn[Any]", value)
+        inner = bounded(returned.return_value, limit, keep)
+        return Bounded(replace(returned, return_value=inner.told), inner.shown, inner.size)
+    if is_multi_modal_content(value):
+        return Bounded(value, f"[{getattr(value, 'media_type', None) or type(value).__name__}]")
+    if isinstance(value, list | tuple):
+        items = cast("list[Any]", value)
+        if any(is_multi_modal_content(item) for item in items):
+            parts = [bounded(item, limit // len(items), keep) for item in items]
+            sizes = [part.size for part in parts if part.size is not None]
+            return Bounded([part.told for part in parts], [part.shown for part in parts], sum(sizes) if sizes else None)
+    shown = to_json_data(value)
+    if shown is None:  # not a number: nothing at all would be something else
+        return Bounded("null", None)
+    raw = (shown if isinstance(shown, str) else output_text(shown)).encode("utf-8", "replace")
+    if len(raw) <= limit:
+        return Bounded(shown, shown, len(raw))
+    text = _head_and_tail(raw, limit, keep(raw) if keep is not None else None)
+    return Bounded(text, text, len(raw))
+
+
+def bounded_text(text: str, limit: int) -> str:
+    """A failure's text, shortened where it is too long.
+
+    Example:
+        >>> bounded_text("short", 100)
+        'short'
+    """
+    text = whole(text)
+    if len(text) * 4 <= limit:
+        return text
+    raw = text.encode()
+    return text if len(raw) <= limit else _head_and_tail(raw, limit)
+
+
+def _head_and_tail(raw: bytes, limit: int, kept: str | None = None) -> str:
+    """Two thirds of the room from the front, one third from the end, cut between characters.
+
+    What stands between them says what was left out, and is part of the limit wherever a third of it is enough for that.
+    """
+    where = f"all of it is in the file {kept}" if kept is not None else "ask for a smaller part"
+
+    def note(cut: int) -> str:
+        return f"\n[... {cut} of {len(raw)} bytes left out; {where} ...]\n"
+
+    room = max(limit - len(note(len(raw)).encode()), limit * 2 // 3)
+    head = raw[: room * 2 // 3].decode("utf-8", "ignore")
+    tail = raw[len(raw) - room // 3 :].decode("utf-8", "ignore")
+    return f"{head}{note(len(raw) - len(head.encode()) - len(tail.encode()))}{tail}"

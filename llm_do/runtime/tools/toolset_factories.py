@@ -1,0 +1,71 @@
+"""Toolsets that factories make, one for each call of an agent, and what is said of a factory that makes none.
+
+Which toolset a name stands for is `llm_do.runtime.agents.agent_builder`'s business.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pydantic_ai import RunContext
+from pydantic_ai.toolsets import AbstractToolset, DynamicToolset
+
+from llm_do.errors import RunError
+from llm_do.runtime.context.call_context import CallContext
+
+__all__ = ["made_per_call"]
+
+
+def made_per_call(name: str, factory: Callable[..., Any]) -> AbstractToolset[Any]:
+    """A toolset that the factory makes anew for each call of its agent.
+
+    Args:
+        name: The toolset's name.
+        factory: The factory. What it returns is seen to be a toolset, or None for no tools; anything else ends the run
+            with a `RunError`.
+    """
+
+    async def make(ctx: RunContext[CallContext]) -> AbstractToolset[CallContext] | None:
+        made: Any = factory(ctx)
+        if inspect.isawaitable(made):
+            made = await made
+        if made is None or isinstance(made, AbstractToolset):
+            return made  # pyright: ignore[reportUnknownVariableType]
+        raise _no_toolset(name, factory, made, ctx.deps)
+
+    return DynamicToolset(make, per_run_step=False, id=name)
+
+
+def _no_toolset(name: str, factory: Callable[..., Any], made: object, ctx: CallContext) -> RunError:
+    function = _function_of(factory)
+    called = getattr(function, "__qualname__", type(factory).__name__)
+    returned = f"the class {made.__name__}" if inspect.isclass(made) else f"an object of type {type(made).__name__}"
+    file, line = _place(function, ctx.project.root)
+    return RunError(
+        f"the factory {called} of the toolset {name!r} returned {returned}, not a toolset",
+        hint="It has to return a toolset, such as FunctionToolset([...]), or None where there are no tools.",
+        file=file,
+        line=line,
+        agent_path=ctx.path,
+    )
+
+
+def _function_of(factory: Callable[..., Any]) -> Callable[..., Any]:
+    """The function behind a factory that may be decorated, bound, a `partial`, or an object that can be called."""
+    while isinstance(factory, functools.partial):
+        factory = factory.func
+    factory = inspect.unwrap(factory)
+    return factory if inspect.isroutine(factory) or inspect.isclass(factory) else type(factory).__call__
+
+
+def _place(function: Callable[..., Any], root: Path) -> tuple[str | None, int | None]:
+    """Where a function is written, relative to the project's folder if it is below it; None where nobody can tell."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return None, None
+    path = Path(code.co_filename)
+    return (path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)), code.co_firstlineno

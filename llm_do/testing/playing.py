@@ -1,0 +1,310 @@
+"""For a project's own tests: run it against answers that are written down, and look at what it did.
+
+    from llm_do.testing import play
+
+    def test_the_agent_multiplies_with_its_tool():
+        played = play("..", "What is 17 times 23?", answers=[
+            {"tools": [{"name": "multiply", "args": {"a": 17, "b": 23}}]},
+            {"text": "17 times 23 is {tool}."},
+        ])
+        assert played.tools == ["multiply"]
+        assert played.output == "17 times 23 is 391."
+
+No model is asked and nothing leaves the machine; tools, approvals, limits and flows are the real ones. A list of inputs
+is a conversation, whose `turns` are looked at one by one.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+
+from llm_do._frozen import frozen
+
+if TYPE_CHECKING:
+    from llm_do.project.project import Project
+    from llm_do.runtime.approval.broker import Answer, ApprovalDecision, ApprovalRequest
+    from llm_do.runtime.record.events import Event
+    from llm_do.runtime.record.results import RunResult
+    from llm_do.runtime.runtime import Runtime
+
+__all__ = ["Played", "Question", "ToolRun", "play"]
+
+
+@frozen
+class ToolRun:
+    """One tool call of a run.
+
+    Args:
+        tool: The tool, as its model calls it.
+        args: What it was called with.
+        path: Call path of the agent that called it.
+        status: `success`, `failed`, `denied`, `refused`, `timed_out` or `cancelled`.
+        result: What the model was told.
+    """
+
+    tool: str
+    args: Mapping[str, Any]
+    path: str
+    status: str
+    result: Any
+
+
+@frozen
+class Question:
+    """One question that was put to a person, and how the test answered it.
+
+    Args:
+        tool: The tool.
+        args: Its arguments.
+        path: Call path of the agent that wanted to call it.
+        reason: Why it was asked about.
+        answer: The answer.
+    """
+
+    tool: str
+    args: Mapping[str, Any]
+    path: str
+    reason: str
+    answer: Answer
+
+
+@frozen
+class Played:
+    """What a run did, or several that make a conversation.
+
+    Args:
+        result: Its result, however it ended; of a conversation the last one.
+        calls: Its tool calls, in the order in which they ended.
+        questions: What a person was asked.
+        events: Everything that happened.
+        turns: One for each input of a conversation; empty for a single run.
+    """
+
+    result: RunResult
+    calls: list[ToolRun] = field(default_factory=list[ToolRun])
+    questions: list[Question] = field(default_factory=list[Question])
+    events: list[Event] = field(default_factory=list["Event"], repr=False)
+    turns: list[Played] = field(default_factory=list["Played"], repr=False)
+
+    @property
+    def output(self) -> Any:
+        """What the entry returned."""
+        return self.result.output
+
+    @property
+    def status(self) -> str:
+        """How the run ended: `completed`, `failed`, `denied`, ..."""
+        return self.result.status
+
+    @property
+    def tools(self) -> list[str]:
+        """Names of the tools that were called, refused and denied ones included."""
+        return [call.tool for call in self.calls]
+
+    @property
+    def denied(self) -> list[str]:
+        """Names of the tools that were denied."""
+        results = [turn.result for turn in self.turns] or [self.result]
+        return [record.tool for result in results for record in result.denials]
+
+    def call(self, tool: str) -> ToolRun:
+        """The only call of a tool.
+
+        Raises:
+            AssertionError: There was none, or more than one.
+        """
+        found = [call for call in self.calls if call.tool == tool]
+        if len(found) != 1:
+            raise AssertionError(f"{tool} was called {len(found)} times; calls: {', '.join(self.tools) or 'none'}")
+        return found[0]
+
+
+def play(
+    project: Project | str | os.PathLike[str],
+    input: object = None,
+    *,
+    answers: Sequence[Mapping[str, Any]] | Mapping[str, Any] | str | os.PathLike[str] | None = None,
+    approvals: Mapping[str, Answer] | Literal["approve_all", "reject_all"] | Answer = "once",
+    entry: str | None = None,
+    thread_id: str | None = None,
+    user_id: str | None = None,
+    **options: Any,
+) -> Played:
+    """Run a project against written answers, once or turn by turn.
+
+    Args:
+        project: A project, or where it is.
+        input: The input; None takes the entry's default. A list is a conversation: each of its inputs goes on where the
+            run before ended.
+        answers: What the models say, turn by turn, as in a script file: a list, a mapping of agents' names to lists, or
+            the file's path. In a conversation the list goes on from one input to the next. None leaves every agent its
+            own model.
+        approvals: How questions are answered: one answer for all (`once`, `session`, `always`, `deny` or `abort`), or
+            an answer by tool's name; a tool that is not named is denied.
+        entry: Another callable of the project.
+        thread_id: The thread that the runs belong to. It is kept in memory, unless `store` says where.
+        user_id: Whose runs they are.
+        options: More arguments of `Runtime`, such as `allow=["send(to=ann)"]`, `max_steps=3` or `store=...`.
+
+    Returns:
+        What the run did. A run that ended early is no exception: look at `status`.
+
+    Raises:
+        LinkError: The project doesn't link.
+        InputError: The input doesn't fit.
+        ValueError: `approvals` has something that is no answer, a conversation has no input, or there are answers and
+            a `model` that would never be asked for them.
+        TypeError: There is no such option.
+
+    Example:
+        >>> play("examples/greeter", "Ann", answers=[{"text": "Hello, {input}!"}]).output
+        'Hello, Ann!'
+        >>> answers = [{"text": "Hello, {input}!"}, {"text": "Goodbye!"}]
+        >>> [turn.output for turn in play("examples/greeter", ["Ann", "That's all."], answers=answers).turns]
+        ['Hello, Ann!', 'Goodbye!']
+    """
+    from llm_do.concurrency.event_loops import run_blocking
+    from llm_do.project.project import Project
+    from llm_do.runtime.runtime import Runtime
+
+    _check_answers(approvals)
+    _check_options(options)
+    if answers is not None and options.get("model") is not None:
+        raise ValueError("answers are what every model says: give answers or a model")
+    talks = isinstance(input, list | tuple)
+    inputs: list[object] = list(cast("list[object]", input)) if talks else [input]
+    if not inputs:
+        raise ValueError("a conversation needs at least one input")
+    linked = project if isinstance(project, Project) else Project.load(Path(project))
+    person = _Person(approvals)
+    if options.get("store") is None and (thread_id is not None or user_id is not None):
+        from llm_do.threads.opened_stores import memory_store
+
+        options["store"] = memory_store()
+    with tempfile.TemporaryDirectory() as folder:
+        if answers is not None:
+            options["model"] = f"script:{_script(answers, Path(folder))}"
+        runtime = Runtime(linked, approvals=person.mode or person.answer, **options)
+        begin = partial(_turns, runtime, inputs, person, entry=entry, thread_id=thread_id, user_id=user_id)
+        turns = run_blocking(begin)
+    if not talks:
+        return turns[0]
+    events = [event for each in turns for event in each.events]
+    return Played(turns[-1].result, [call for each in turns for call in each.calls], person.questions, events, turns)
+
+
+async def _turns(
+    runtime: Runtime,
+    inputs: Sequence[object],
+    person: _Person,
+    *,
+    entry: str | None,
+    thread_id: str | None,
+    user_id: str | None,
+) -> list[Played]:
+    """Run each input where the one before ended, and close the runtime."""
+    turns: list[Played] = []
+    events: list[Event] = []
+    runtime.on(None, events.append)
+    try:
+        for value in inputs:
+            before = turns[-1].result.execution_context if turns and thread_id is None else None
+            begun, asked = len(events), len(person.questions)
+            result = await runtime.execute(
+                value, entry=entry, execution_context=before, thread_id=thread_id, user_id=user_id
+            )
+            heard = events[begun:]
+            turns.append(Played(result, _calls(heard), person.questions[asked:], heard))
+    finally:
+        await runtime.aclose()
+    return turns
+
+
+class _Person:
+    """Who answers: everything alike, or by the tool's name."""
+
+    def __init__(self, approvals: Mapping[str, Answer] | Literal["approve_all", "reject_all"] | Answer) -> None:
+        self.mode: Literal["approve_all", "reject_all"] | None = None
+        if not isinstance(approvals, Mapping) and (approvals == "approve_all" or approvals == "reject_all"):
+            self.mode = approvals
+        self.questions: list[Question] = []
+        self._approvals = approvals
+
+    async def answer(self, request: ApprovalRequest) -> ApprovalDecision:
+        from llm_do.runtime.approval.broker import ApprovalDecision
+
+        said: Any = self._approvals
+        if isinstance(self._approvals, Mapping):
+            said = self._approvals.get(request.tool_name, "deny")
+        self.questions.append(Question(request.tool_name, request.args, request.agent_path, request.reason, said))
+        return ApprovalDecision(said)
+
+
+def _check_answers(approvals: Mapping[str, Answer] | str) -> None:
+    from llm_do.runtime.approval.broker import Answer
+
+    by_tool = isinstance(approvals, Mapping)
+    for said in approvals.values() if isinstance(approvals, Mapping) else (approvals,):
+        if said not in get_args(Answer) and (by_tool or said not in ("approve_all", "reject_all")):
+            raise ValueError(f"{said!r} is no answer; answers are {', '.join(get_args(Answer))}")
+
+
+def _check_options(options: Mapping[str, Any]) -> None:
+    """Refuse what `Runtime` doesn't take, and what `play` says itself.
+
+    Raises:
+        TypeError: There is no such option.
+    """
+    import inspect
+    from difflib import get_close_matches
+
+    from llm_do.runtime.runtime import Runtime
+
+    known = [name for name in inspect.signature(Runtime).parameters if name not in ("project", "approvals", "config")]
+    for name in options:
+        if name not in known:
+            own = [*known, "answers", "approvals", "entry", "thread_id", "user_id"]
+            near = get_close_matches(name, own, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"options are {', '.join(own)}"
+            raise TypeError(f"play has no option {name!r}; {hint}")
+
+
+def _script(answers: Sequence[Mapping[str, Any]] | Mapping[str, Any] | str | os.PathLike[str], folder: Path) -> Path:
+    if isinstance(answers, str | os.PathLike):
+        return Path(answers).absolute()
+    import json
+
+    path = folder / "answers.yaml"
+    data: object = list(answers) if not isinstance(answers, Mapping) else answers
+    if isinstance(data, Mapping) and "agents" not in data:
+        data = {"agents": data}
+    # JSON is YAML.
+    path.write_text(json.dumps(data, indent=1), encoding="utf-8")
+    return path
+
+
+def _calls(events: Sequence[Event]) -> list[ToolRun]:
+    import json
+
+    from llm_do.runtime.record.events import ToolCallEvent, ToolResultEvent
+
+    asked: dict[tuple[str, str], Any] = {}
+    done: list[ToolRun] = []
+    for event in events:
+        if isinstance(event, ToolCallEvent):
+            asked[event.call_id, event.tool_call_id] = event.args
+        elif isinstance(event, ToolResultEvent):
+            args = asked.get((event.call_id, event.tool_call_id), {})
+            if isinstance(args, str):
+                try:
+                    args = json.loads(args)
+                except ValueError:
+                    args = {"": args}
+            done.append(ToolRun(event.tool_name, args, event.path, event.status, event.result))
+    return done

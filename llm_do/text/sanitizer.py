@@ -1,0 +1,121 @@
+"""Text that a model wrote, made harmless and fully visible; shown to a person before anything is approved.
+
+Colours, boxes and paging live in the terminal's room.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+__all__ = ["format_args", "visible"]
+
+_INVISIBLE = frozenset(
+    [
+        0x034F,  # combining grapheme joiner
+        *(0x115F, 0x1160, 0x3164, 0xFFA0),  # Hangul fillers
+        *(0x17B4, 0x17B5),  # Khmer inherent vowels
+        *range(0x180B, 0x1810),  # Mongolian selectors
+        0x2800,  # blank braille pattern
+        *range(0xFE00, 0xFE10),  # variation selectors
+        0x1D159,  # null notehead
+        *range(0xE0100, 0xE01F0),  # variation selectors supplement
+    ]
+)
+"""Characters that print nothing although Unicode calls them letters, marks or symbols."""
+
+_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_TAIL = r"x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}"
+# A whole run of backslashes is one match, also when nothing follows: that keeps long runs linear.
+_ODD = re.compile(rf"(\\*)([^ -~])|(\\+)([nrt]|{_TAIL})?")
+_ODD_IN_LINES = re.compile(rf"(\\*)([^ -~])|(\\+)([rt]|{_TAIL})?")
+
+
+def visible(text: str, *, lines: bool = False) -> str:
+    r"""A text in which every character can be seen, and none does anything to a terminal.
+
+    Control, format (bidirectional, zero-width), private, unassigned and otherwise invisible
+    characters, lone surrogates and all spaces but the space are escaped as in Python. Backslashes in
+    front of what looks like such an escape are doubled, so that different texts never look the same.
+    Nothing is cut.
+
+    Args:
+        text: Any text.
+        lines: Keep line feeds as they are.
+
+    Returns:
+        The text to show; always encodable as UTF-8.
+
+    Example:
+        >>> print(visible("rm \u202etxt.exe\x1b[2J"))
+        rm \u202etxt.exe\x1b[2J
+        >>> print(visible("a literal \\u202e, C:\\dir"))
+        a literal \\u202e, C:\dir
+    """
+
+    return _reveal(text, lines=lines, double=True)
+
+
+def format_args(args: Mapping[str, object], *, lines: bool = True) -> list[tuple[str, str]]:
+    """Every argument of a call as a name and a text to show, in the order given.
+
+    Texts stand as they are, other values as JSON; a text that would read as such a value is quoted.
+
+    Args:
+        args: The validated arguments.
+        lines: Keep line feeds of texts.
+
+    Returns:
+        Pairs of name and text, complete.
+
+    Example:
+        >>> format_args({"to": "ann", "urgent": True, "code": "1"})
+        [('to', 'ann'), ('urgent', 'true'), ('code', '"1"')]
+    """
+    return [(visible(name), _show(value, lines=lines)) for name, value in args.items()]
+
+
+def _show(value: object, *, lines: bool) -> str:
+    if isinstance(value, str) and not _reads_as_json(value):
+        return visible(value, lines=lines)
+    # Imported here, since every error that is told of makes its text visible, and few show arguments.
+    from llm_do.text.canonical_json import canonical_json
+
+    try:
+        # JSON has doubled the backslashes of texts already.
+        return _reveal(canonical_json(value), lines=False, double=False)
+    except TypeError:
+        return visible(repr(value))
+
+
+def _reveal(text: str, *, lines: bool, double: bool) -> str:
+    def show(found: re.Match[str]) -> str:
+        slashes, odd, lone, tail = found.groups()
+        if odd is None:
+            return lone * 2 + tail if tail and double else found[0]
+        if (lines and odd == "\n") or (odd.isprintable() and ord(odd) not in _INVISIBLE):
+            return found[0]
+        return slashes * (1 + double) + _escape(odd)
+
+    return (_ODD_IN_LINES if lines else _ODD).sub(show, text)
+
+
+def _reads_as_json(text: str) -> bool:
+    if not text.strip():
+        return True
+    if len(text) > 64:
+        return False
+    try:
+        return not isinstance(json.loads(text), (dict, list))
+    except ValueError:
+        return False
+
+
+def _escape(char: str) -> str:
+    if char in _SHORT:
+        return _SHORT[char]
+    code = ord(char)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

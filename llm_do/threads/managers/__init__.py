@@ -1,0 +1,1 @@
+"""Threads for code outside a run: messages, state, the journal, import and export."""

@@ -1,0 +1,114 @@
+"""`ConversationManager`: the messages of threads, for code outside a run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from llm_do.errors import ThreadConflict, ToolError, UsageError
+from llm_do.threads.sqlite.rows import new_token
+from llm_do.threads.store.codec import message_text, redactor, state_text
+from llm_do.threads.store.protocol import MessageRow, ThreadStore
+from llm_do.threads.store.records import StoredMessage, new_thread
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage
+
+__all__ = ["ConversationManager"]
+
+
+class ConversationManager:
+    """Reads and appends messages.
+
+    Args:
+        store: Where threads are kept.
+        user_id: Whose threads; those of others don't exist here.
+    """
+
+    def __init__(self, store: ThreadStore, user_id: str | None = None) -> None:
+        self._store = store
+        self._user = user_id
+
+    async def get_messages(
+        self,
+        thread_id: str,
+        *,
+        limit: int | None = None,
+        before: str | float | None = None,
+        after: str | float | None = None,
+    ) -> list[StoredMessage]:
+        """Messages of a thread, in order.
+
+        Args:
+            thread_id: The thread.
+            limit: At most so many: the latest ones, or with `after` the first ones behind it.
+            before: Only those before this message (its id) or this time (seconds since the epoch).
+            after: Only those after this message or time.
+
+        Returns:
+            The messages; none where the thread doesn't exist or doesn't have the message that is named.
+        """
+        record = await self._store.thread(thread_id, self._user)
+        if record is None:
+            return []
+        limit = None if limit is None else max(limit, 0)
+        plain = after is None and not isinstance(before, float | int)
+        named = before if isinstance(before, str) else None
+        stop = after if isinstance(after, str) else None
+        messages = await self._store.history(record.head, limit=limit if plain else None, stop=stop, before=named)
+        if stop is not None and messages and messages[0].parent != stop:
+            return []
+        if isinstance(before, float | int):
+            messages = [each for each in messages if each.time < before]
+        if isinstance(after, float | int):
+            messages = [each for each in messages if each.time > after]
+        if limit is None or plain:
+            return messages
+        return messages[:limit] if after is not None else messages[max(len(messages) - limit, 0) :]
+
+    async def add_messages(
+        self, thread_id: str, messages: Sequence[ModelMessage], *, metadata: Mapping[str, Any] | None = None
+    ) -> list[str]:
+        """Append messages to a thread, which is made if there is none.
+
+        Args:
+            thread_id: The thread.
+            messages: The messages.
+            metadata: JSON data that is kept with each.
+
+        Returns:
+            Their ids.
+
+        Raises:
+            UsageError: One is no message of PydanticAI's, or the metadata isn't JSON data.
+        """
+        from pydantic_ai.messages import ModelRequest, ModelResponse
+
+        for message in messages:
+            if not isinstance(message, ModelRequest | ModelResponse):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise UsageError(
+                    f"{type(message).__name__} is no message of a conversation",
+                    hint="Give `ModelRequest`s and `ModelResponse`s of pydantic_ai.messages.",
+                )
+        hide = redactor()
+        try:
+            kept = state_text(metadata, "a message") if metadata else None
+        except ToolError as error:
+            raise UsageError("the metadata of messages isn't JSON data", hint=error.hint) from error
+        while True:
+            record = await self._store.thread(thread_id, self._user) or new_thread(thread_id, self._user)
+            rows: list[MessageRow] = []
+            for message in messages:
+                parent = rows[-1].id if rows else record.head
+                depth = record.length + len(rows)
+                rows.append(MessageRow(new_token(), parent, depth, time.time(), message_text(message, hide), kept))
+            head = rows[-1].id if rows else record.head
+            try:
+                await self._store.save_thread(
+                    replace(record, head=head), expected=record.revision or None, messages=rows
+                )
+            except ThreadConflict:
+                continue
+            return [row.id for row in rows]

@@ -1,0 +1,169 @@
+"""Threads as JSON lines: written whole, and checked whole before anything of them is stored."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from llm_do.errors import StoreError, ToolError, UsageError
+from llm_do.runtime.record.recording import check_id
+from llm_do.threads.sqlite.rows import new_token
+from llm_do.threads.store.codec import message_of, message_text, redactor, state_text
+from llm_do.threads.store.protocol import MessageRow, ThreadStore
+from llm_do.threads.store.records import ThreadRecord, check_new_config, config_data, config_of
+from llm_do.threads.store.usable_history import is_valid
+
+__all__ = ["VERSION", "export_thread", "import_lines"]
+
+VERSION = 1
+"""The version of the format."""
+
+
+async def export_thread(store: ThreadStore, record: ThreadRecord) -> list[str]:
+    """A thread as JSON lines: what it is, then its messages.
+
+    Args:
+        store: Where it is kept.
+        record: The thread.
+
+    Returns:
+        The lines.
+    """
+    messages = await store.history(record.head)
+    head = {
+        "type": "thread",
+        "version": VERSION,
+        "id": record.id,
+        "config": config_data(record.config),
+        "state": record.state,
+        "toolkits": record.toolkits,
+        "messages": len(messages),
+        "created": record.created,
+        "updated": record.updated,
+    }
+    lines = [json.dumps(head, ensure_ascii=False)]
+    for each in messages:
+        data = {"type": "message", "id": each.id, "time": each.time, "run_id": each.run_id, "metadata": each.metadata}
+        data["message"] = json.loads(message_text(each.message))
+        lines.append(json.dumps(data, ensure_ascii=False))
+    return lines
+
+
+async def import_lines(
+    store: ThreadStore, lines: Sequence[str], user_id: str | None, *, name: str | None, source: str
+) -> ThreadRecord:
+    """Store a thread that was exported.
+
+    Args:
+        store: Where it is to be kept.
+        lines: The lines.
+        user_id: Whose it is to be.
+        name: Its id; None takes the one it had.
+        source: The file, for messages.
+
+    Returns:
+        The thread as it is stored.
+
+    Raises:
+        UsageError: A line is wrong, messages are missing, or there is a thread of that id; nothing was stored.
+    """
+    records = [(number, _parsed(line, number, source)) for number, line in enumerate(lines, 1) if line.strip()]
+    if not records or records[0][1].get("type") != "thread":
+        raise UsageError("what is imported doesn't begin with a thread", file=source, line=1, hint=_HINT)
+    head = records[0][1]
+    if head.get("version") != VERSION:
+        raise UsageError(f"version {head.get('version')!r} of exported threads isn't known", file=source, line=1)
+    thread_id = head.get("id") if name is None else name
+    if not isinstance(thread_id, str) or not thread_id.strip():
+        raise UsageError("the thread has no id", file=source, line=1, hint="Give one with --as.")
+    check_id("user", user_id)
+    rows, messages = _messages(records[1:], source)
+    if head.get("messages") != len(rows):
+        raise UsageError(
+            f"{head.get('messages')} messages were exported, {len(rows)} are here", file=source, hint=_HINT
+        )
+    if not is_valid(messages):
+        raise UsageError(
+            "tool calls and results don't belong together", file=source, hint="The file was changed by hand?"
+        )
+    if await store.thread(thread_id, user_id) is not None:
+        raise UsageError(f"there is a thread {thread_id!r} already", hint="Give another id with --as.")
+    record = replace(_record(head, source), id=thread_id, user_id=user_id, head=rows[-1].id if rows else None)
+    return await store.save_thread(record, expected=None, messages=rows)
+
+
+_HINT = "Take a whole file that `llm-do threads export` wrote."
+
+
+def _record(head: dict[str, Any], source: str) -> ThreadRecord:
+    """What the first line says of a thread, but for its ids."""
+    config = _mapping(head.get("config"), "config", source, 1)
+    state = head.get("state", {})
+    try:
+        check_new_config(config)
+        state_text(state, "the thread")
+    except (UsageError, ToolError) as error:
+        raise UsageError(error.message, file=source, line=1, hint=error.hint) from error
+    toolkits = _mapping(head.get("toolkits"), "toolkits", source, 1)
+    for name in toolkits:
+        gates = _mapping(toolkits[name], "toolkits", source, 1)
+        _mapping(gates.get("context"), "toolkits", source, 1)
+        unlocked = cast("object", gates.get("unlocked_states") or [])
+        if not isinstance(unlocked, list) or not all(isinstance(each, str) for each in cast("list[object]", unlocked)):
+            raise UsageError(f"the states of toolkit {name!r} are no list of names", file=source, line=1, hint=_HINT)
+    created = _moment(head.get("created"), "created", source, 1)
+    return ThreadRecord("", None, config_of(config), state, toolkits, created=created)
+
+
+def _messages(records: Sequence[tuple[int, dict[str, Any]]], source: str) -> tuple[list[MessageRow], list[Any]]:
+    rows: list[MessageRow] = []
+    messages: list[Any] = []
+    hide = redactor()
+    for number, record in records:
+        if record.get("type") != "message":
+            raise UsageError(f"a record of type {record.get('type')!r}", file=source, line=number, hint=_HINT)
+        try:
+            message = message_of(json.dumps(record.get("message")))
+        except StoreError as error:
+            raise UsageError(error.message, file=source, line=number, hint=_HINT) from error
+        at = _moment(record.get("time"), "time", source, number)
+        kept = _mapping(record.get("metadata"), "metadata", source, number)
+        metadata = json.dumps(kept) if kept else None
+        parent = rows[-1].id if rows else None
+        rows.append(MessageRow(new_token(), parent, len(rows), at, message_text(message, hide), metadata))
+        messages.append(message)
+    return rows, messages
+
+
+def _parsed(line: str, number: int, source: str) -> dict[str, Any]:
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"not JSON: {error}", file=source, line=number, hint=_HINT) from error
+    if not isinstance(data, dict):
+        raise UsageError("a line is no JSON object", file=source, line=number, hint=_HINT)
+    return cast("dict[str, Any]", data)
+
+
+def _mapping(value: object, key: str, source: str, line: int) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise UsageError(f"what {key!r} says is no object", file=source, line=line, hint=_HINT)
+    return cast("dict[str, Any]", value)
+
+
+def _moment(value: object, key: str, source: str, line: int) -> float:
+    """A time in seconds since the epoch; now where none is given."""
+    if value is None:
+        return time.time()
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= _LAST:
+        raise UsageError(f"what {key!r} says is no time: {value!r}", file=source, line=line, hint=_HINT)
+    return float(value)
+
+
+_LAST = 253_402_300_799
+"""The end of the year 9999, in seconds since the epoch."""

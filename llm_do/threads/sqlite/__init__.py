@@ -1,0 +1,1 @@
+"""The store in SQLite: connection, rows, migrations, endings and recovery of runs."""

@@ -1,0 +1,127 @@
+"""Finishing runs that were killed: what they had done goes into the thread's history, every call with a result."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolReturnPart
+
+from llm_do.runtime.record.histories import closed
+from llm_do.runtime.record.results import output_text
+from llm_do.threads.sqlite import rows
+from llm_do.threads.store.codec import message_text
+from llm_do.threads.store.protocol import EventRow, MessageRow
+from llm_do.threads.store.records import RunRecord
+
+__all__ = ["add_branch", "close_tail", "finish_killed"]
+
+INTERRUPTED = "the run was interrupted before this call ended; whether it had an effect isn't known"
+"""What a model is told of a call that was in flight when its process was killed."""
+
+_KILLED = "the process was killed, or could not save the end of the run"
+
+_OUTCOMES: dict[str, Literal["success", "failed", "denied"]] = {"success": "success", "denied": "denied"}
+
+
+def finish_killed(db: sqlite3.Connection, run: RunRecord) -> None:
+    """Finish one run whose process is gone, inside the caller's transaction.
+
+    Its messages become the thread's where nobody has continued the thread since; else they are kept as a branch.
+    """
+    turn, tip, state, user_state, toolkits = db.execute(
+        "SELECT turn, tip, state, user_state, toolkits FROM runs WHERE id = ?", (run.id,)
+    ).fetchone()
+    now = time.time()
+    record = rows.thread_record(db, run.user_id, run.thread_id) if run.thread_id is not None else None
+    if record is not None:
+        head = close_tail(db, run, tip)
+        if record.turn == turn:
+            db.execute(
+                "UPDATE threads SET head = coalesce(?, head), state = coalesce(?, state),"
+                " toolkits = coalesce(?, toolkits), revision = ?, turn = ?, updated = ? WHERE user = ? AND id = ?",
+                (head, state, toolkits, rows.new_token(), rows.new_token(), now, record.user_id or "", record.id),
+            )
+        elif head is not None:
+            add_branch(db, run, head)
+    if user_state is not None and run.user_id is not None and (record is None or record.turn == turn):
+        db.execute(
+            "INSERT INTO users VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET state = excluded.state,"
+            " revision = excluded.revision",
+            (run.user_id, user_state, rows.new_token()),
+        )
+    _close_journal(db, run, now)
+    db.execute(
+        f"UPDATE runs SET status = 'interrupted', finished = ?, {rows.NO_DRAFT} WHERE id = ?",
+        (now, run.id),
+    )
+
+
+def add_branch(db: sqlite3.Connection, run: RunRecord, tip: str) -> None:
+    """Keep a history beside the thread's own."""
+    db.execute(
+        "UPDATE threads SET branches = json_insert(branches, '$[#]', ?), revision = ? WHERE user = ? AND id = ?",
+        (tip, rows.new_token(), run.user_id or "", run.thread_id),
+    )
+
+
+def close_tail(db: sqlite3.Connection, run: RunRecord, tip: str | None) -> str | None:
+    """Answer the calls that a history leaves open, out of a run's journal where it has their results.
+
+    Returns:
+        The newest message then.
+    """
+    if tip is None:
+        return None
+    last = rows.history(db, tip, limit=1)
+    if not last or not isinstance(last[0].message, ModelResponse) or not last[0].message.tool_calls:
+        return tip
+    results = _results(db, run, last[0].time)
+    parts = [
+        results.get(call.tool_call_id)
+        or ToolReturnPart(call.tool_name, INTERRUPTED, tool_call_id=call.tool_call_id, outcome="interrupted")
+        for call in last[0].message.tool_calls
+    ]
+    answered: list[ModelMessage] = closed([last[0].message, ModelRequest(parts)])
+    depth = db.execute("SELECT depth FROM messages WHERE id = ?", (tip,)).fetchone()[0]
+    row = MessageRow(rows.new_token(), tip, depth + 1, time.time(), message_text(answered[1]))
+    rows.insert_messages(db, run.id, [row])
+    return row.id
+
+
+def _results(db: sqlite3.Connection, run: RunRecord, since: float) -> dict[str, ToolReturnPart]:
+    """The results in the journal of the calls that the entry agent's model asked for in its last response.
+
+    Those of earlier responses don't count: some providers use a call's id again in every response.
+    """
+    found: dict[str, ToolReturnPart] = {}
+    for (text,) in db.execute(
+        "SELECT data FROM events WHERE run = ? AND type = 'tool_result' AND time >= ? ORDER BY seq", (run.id, since)
+    ):
+        data: Mapping[str, Any] = json.loads(text)
+        if data.get("depth") == 1 and data.get("status") != "cancelled":
+            found[data["tool_call_id"]] = ToolReturnPart(
+                data["tool_name"],
+                output_text(data.get("result")),
+                tool_call_id=data["tool_call_id"],
+                outcome=_OUTCOMES.get(data["status"], "failed"),
+            )
+    return found
+
+
+def _close_journal(db: sqlite3.Connection, run: RunRecord, now: float) -> None:
+    """The last entry of the run's journal says how it ended."""
+    row = db.execute("SELECT seq, data, type FROM events WHERE run = ? ORDER BY seq DESC LIMIT 1", (run.id,)).fetchone()
+    if row is not None and row[2] in ("run_finished", "run_failed"):
+        return
+    first = db.execute("SELECT data FROM events WHERE run = ? ORDER BY seq LIMIT 1", (run.id,)).fetchone()
+    base: dict[str, Any] = json.loads(first[0]) if first is not None else {"run_id": run.id, "depth": 0}
+    kept = ("run_id", "call_id", "parent_call_id", "agent_name", "path", "depth")
+    seq = 0 if row is None else row[0] + 1
+    error = {"type": "RunInterruptedError", "message": _KILLED, "agent_path": base.get("path")}
+    data = {"type": "run_failed", "seq": seq, "time": now, **{key: base[key] for key in kept if key in base}}
+    data |= {"status": "interrupted", "error": error}
+    rows.insert_events(db, run, [EventRow(seq, now, "run_failed", json.dumps(data, ensure_ascii=False))])

@@ -1,0 +1,289 @@
+"""The SQL of the store: reading and writing the rows of threads, messages, users, runs and events.
+
+Every function works inside the transaction of its caller.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+import uuid
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, cast
+
+from llm_do.errors import StoreError, UsageError
+from llm_do.runtime.record.recording import ThreadConfig
+from llm_do.threads.store.codec import message_of
+from llm_do.threads.store.protocol import Batch, EventRow, MessageRow
+from llm_do.threads.store.records import (
+    Filter,
+    Observation,
+    RunRecord,
+    StoredMessage,
+    ThreadRecord,
+    config_data,
+    config_of,
+)
+
+__all__ = [
+    "add_thread",
+    "delete_thread",
+    "history",
+    "insert_events",
+    "insert_messages",
+    "new_token",
+    "observations",
+    "open_runs",
+    "parent_of",
+    "run_records",
+    "stored",
+    "thread_record",
+    "thread_records",
+    "write_batch",
+]
+
+_THREAD = (
+    "SELECT user, id, config, state, toolkits, head, branches, carried, revision, turn, created, updated,"
+    " (SELECT depth FROM messages WHERE messages.id = head) FROM threads"
+)
+_MESSAGE = "id, parent, body, time, run, metadata"
+_RUN = (
+    "SELECT id, status, entry, thread, user, started, finished, owner,"
+    " (SELECT count(*) FROM events WHERE events.run = runs.id) FROM runs"
+)
+
+_HISTORY = f"""
+WITH RECURSIVE chain (id, parent, depth, n) AS (
+  SELECT id, parent, depth, 1 FROM messages WHERE id = :head AND id IS NOT :stop
+  UNION ALL
+  SELECT messages.id, messages.parent, messages.depth, n + 1 FROM chain JOIN messages ON messages.id = chain.parent
+  WHERE n < :limit AND messages.id IS NOT :stop AND messages.depth < chain.depth
+)
+SELECT {", ".join(f"messages.{name}" for name in _MESSAGE.split(", "))}
+FROM chain JOIN messages ON messages.id = chain.id ORDER BY n DESC
+"""
+
+
+_PARENT = """
+WITH RECURSIVE chain (id, parent, depth) AS (
+  SELECT id, parent, depth FROM messages WHERE id = :head
+  UNION ALL
+  SELECT messages.id, messages.parent, messages.depth FROM chain JOIN messages ON messages.id = chain.parent
+  WHERE chain.id <> :id AND messages.depth < chain.depth
+)
+SELECT parent FROM chain WHERE id = :id
+"""
+
+
+NO_DRAFT = "tip = NULL, state = NULL, user_state = NULL, toolkits = NULL"
+"""What a run that has ended has of its draft."""
+
+
+def new_token() -> str:
+    """A revision, or the id of a message."""
+    return uuid.uuid4().hex
+
+
+def thread_record(db: sqlite3.Connection, user: str | None, thread_id: str) -> ThreadRecord | None:
+    """One thread."""
+    row = db.execute(f"{_THREAD} WHERE user = ? AND id = ?", (user or "", thread_id)).fetchone()
+    return _thread(row) if row is not None else None
+
+
+def _most(limit: int | None) -> int:
+    """A limit that the database takes, whose numbers end somewhere; None is none."""
+    return 2**62 if limit is None else min(limit, 2**62)
+
+
+def thread_records(
+    db: sqlite3.Connection, user: str | None, *, every_user: bool, limit: int | None
+) -> list[ThreadRecord]:
+    """Threads, the latest first."""
+    where, values = ("", []) if every_user else (" WHERE user = ?", [user or ""])
+    rows = db.execute(f"{_THREAD}{where} ORDER BY updated DESC, rowid DESC LIMIT ?", [*values, _most(limit)])
+    return [_thread(row) for row in rows]
+
+
+def _thread(row: Sequence[Any]) -> ThreadRecord:
+    try:
+        config, toolkits, carried = (_object(row[place]) for place in (2, 4, 7))
+        return ThreadRecord(
+            user_id=row[0] or None,
+            id=row[1],
+            config=config_of(config),
+            state=json.loads(row[3]),
+            toolkits=toolkits,
+            head=row[5],
+            branches=tuple(json.loads(row[6])),
+            carried=carried,
+            revision=row[8],
+            turn=row[9],
+            created=float(row[10]),
+            updated=float(row[11]),
+            length=0 if row[12] is None else row[12] + 1,
+        )
+    except (TypeError, ValueError, RecursionError, UsageError) as error:
+        hint = "It was written by another version, or damaged."
+        raise StoreError(f"thread {row[1]!r} can't be read: {error}", hint=hint) from error
+
+
+def _object(text: str) -> dict[str, Any]:
+    data: object = json.loads(text)
+    if not isinstance(data, dict):
+        raise ValueError(f"{text[:40]!r} is no JSON object")
+    return cast("dict[str, Any]", data)
+
+
+def add_thread(db: sqlite3.Connection, user: str | None, thread_id: str, config: ThreadConfig) -> None:
+    """Make a thread without messages, unless there is one."""
+    now = time.time()
+    db.execute(
+        "INSERT OR IGNORE INTO threads VALUES (?, ?, ?, '{}', '{}', NULL, '[]', '{}', ?, ?, ?, ?)",
+        (user or "", thread_id, json.dumps(config_data(config)), new_token(), new_token(), now, now),
+    )
+
+
+def history(
+    db: sqlite3.Connection, head: str | None, *, limit: int | None = None, stop: str | None = None
+) -> list[StoredMessage]:
+    """The messages that end with `head`; takes as long as what it returns, however long the thread is."""
+    if head is None or (limit is not None and limit < 1):
+        return []
+    bound = {"head": head, "stop": stop, "limit": _most(limit)}
+    return [stored(row) for row in db.execute(_HISTORY, bound)]
+
+
+def parent_of(db: sqlite3.Connection, message_id: str, head: str | None) -> str | None:
+    """The message before one of those that end with `head`; None where it isn't one of them, or is the first."""
+    row = db.execute(_PARENT, {"head": head, "id": message_id}).fetchone()
+    return row[0] if row is not None else None
+
+
+def stored(row: Sequence[Any]) -> StoredMessage:
+    """A message out of its row."""
+    return StoredMessage(row[0], row[1], message_of(row[2]), row[3], row[4], json.loads(row[5]) if row[5] else {})
+
+
+def insert_messages(db: sqlite3.Connection, run_id: str | None, messages: Iterable[MessageRow]) -> None:
+    """Add messages to the tree."""
+    db.executemany(
+        "INSERT INTO messages (id, parent, depth, time, run, metadata, body) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        [(each.id, each.parent, each.depth, each.time, run_id, each.metadata, each.body) for each in messages],
+    )
+
+
+def insert_events(db: sqlite3.Connection, run: RunRecord, events: Iterable[EventRow]) -> None:
+    """Add events to the journal; one that is there already stays as it is."""
+    db.executemany(
+        "INSERT OR IGNORE INTO events (run, seq, time, type, thread, user, data) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        [(run.id, each.seq, each.time, each.type, run.thread_id, run.user_id, each.data) for each in events],
+    )
+
+
+def write_batch(db: sqlite3.Connection, run: RunRecord, batch: Batch) -> None:
+    """Write what a run has done since the last batch; nothing of one that was deleted along with its thread."""
+    if db.execute("SELECT 1 FROM runs WHERE id = ?", (run.id,)).fetchone() is None:
+        return
+    insert_events(db, run, batch.events)
+    if batch.dropped:
+        db.executemany("DELETE FROM messages WHERE id = ?", [(each,) for each in batch.dropped])
+    if batch.messages:
+        insert_messages(db, run.id, batch.messages)
+    draft = batch.draft
+    if draft is not None:
+        db.execute(
+            "UPDATE runs SET tip = ?, state = coalesce(?, state), user_state = coalesce(?, user_state),"
+            " toolkits = coalesce(?, toolkits) WHERE id = ?",
+            (draft.tip, draft.state, draft.user_state, draft.toolkits, run.id),
+        )
+
+
+def delete_thread(db: sqlite3.Connection, record: ThreadRecord) -> None:
+    """Delete a thread, those of its messages that nothing else stands on, and its runs."""
+    key = (record.user_id or "", record.id)
+    runs = "FROM runs WHERE coalesce(user, '') = ? AND thread = ?"
+    drafts = [tip for (tip,) in db.execute(f"SELECT tip {runs}", key)]
+    db.execute("DELETE FROM threads WHERE user = ? AND id = ?", key)
+    db.execute(
+        f"DELETE FROM events WHERE run IN (SELECT id {runs}) OR (coalesce(user, '') = ? AND thread = ?)", key * 2
+    )
+    db.execute(f"DELETE {runs}", key)
+    needed = {
+        tip
+        for (tip,) in db.execute(
+            "SELECT head FROM threads UNION SELECT tip FROM runs UNION"
+            " SELECT json_each.value FROM threads, json_each(threads.branches)"
+        )
+    }
+    for tip in (record.head, *record.branches, *drafts):
+        _delete_upwards(db, tip, needed)
+
+
+def _delete_upwards(db: sqlite3.Connection, tip: str | None, needed: Collection[str]) -> None:
+    while tip is not None and tip not in needed:
+        row = db.execute("SELECT parent FROM messages WHERE id = ?", (tip,)).fetchone()
+        if row is None or db.execute("SELECT 1 FROM messages WHERE parent = ?", (tip,)).fetchone() is not None:
+            return
+        db.execute("DELETE FROM messages WHERE id = ?", (tip,))
+        tip = row[0]
+
+
+def run_records(
+    db: sqlite3.Connection, *, thread_id: str | None = None, prefix: str | None = None, limit: int | None = None
+) -> list[RunRecord]:
+    """Runs, the latest first."""
+    wheres: list[str] = []
+    values: list[Any] = []
+    if thread_id is not None:
+        wheres.append("thread = ?")
+        values.append(thread_id)
+    if prefix is not None:
+        wheres.append("substr(id, 1, ?) = ?")
+        values += [len(prefix), prefix]
+    where = f" WHERE {' AND '.join(wheres)}" if wheres else ""
+    rows = db.execute(f"{_RUN}{where} ORDER BY started DESC, rowid DESC LIMIT ?", [*values, _most(limit)])
+    return [_run(row) for row in rows]
+
+
+def _run(row: Sequence[Any]) -> RunRecord:
+    for moment in (row[5], row[6]):
+        if not isinstance(moment, int | float | None):
+            raise StoreError(f"run {row[0]!r} can't be read: {moment!r} is no time")
+    return RunRecord(*row)
+
+
+def open_runs(db: sqlite3.Connection, user: str | None = None, thread_id: str | None = None) -> list[RunRecord]:
+    """Runs that haven't ended, of one thread or of all, the oldest first."""
+    where = "" if thread_id is None else " AND thread = ? AND coalesce(user, '') = ?"
+    values = [] if thread_id is None else [thread_id, user or ""]
+    rows = db.execute(f"{_RUN} WHERE status = 'running'{where} ORDER BY started, rowid", values)
+    return [_run(row) for row in rows]
+
+
+def observations(db: sqlite3.Connection, wanted: Filter, limit: int | None) -> list[Observation]:
+    """Entries of the journal, in the order they were written."""
+    wheres: list[str] = []
+    values: list[Any] = []
+    for column, value in (("thread = ?", wanted.thread_id), ("run = ?", wanted.run_id), ("user = ?", wanted.user_id)):
+        if value is not None:
+            wheres.append(column)
+            values.append(value)
+    for column, moment in (("time >= ?", wanted.since), ("time < ?", wanted.until)):
+        if moment is not None:
+            wheres.append(column)
+            values.append(moment)
+    if wanted.types is not None:
+        wheres.append(f"type IN ({', '.join('?' * len(wanted.types))})")
+        values += wanted.types
+    where = f" WHERE {' AND '.join(wheres)}" if wheres else ""
+    # A run's own entries have an order that no clock can change.
+    order = "seq DESC" if wanted.run_id is not None else "time DESC, run DESC, seq DESC"
+    rows = db.execute(
+        f"SELECT run, seq, time, type, thread, user, data FROM events{where} ORDER BY {order} LIMIT ?",
+        [*values, _most(limit)],
+    ).fetchall()
+    try:
+        return [Observation(*row[:-1], data=json.loads(row[-1])) for row in reversed(rows)]
+    except ValueError as error:
+        raise StoreError(f"an entry of the journal can't be read: {error}") from error

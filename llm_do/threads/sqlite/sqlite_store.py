@@ -1,0 +1,314 @@
+"""`SqliteStore`: threads and the journal in one SQLite file, or in memory. Safe with several processes.
+
+Write-ahead logging, every commit on disk before anything goes on (`synchronous=FULL`); one connection on one worker
+thread. The SQL is in `rows`, what happens to killed runs in `recovery`, the schema in `migrations`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from llm_do.errors import StoreError, ThreadConflict
+from llm_do.runtime.record.recording import AgentState
+from llm_do.threads.sqlite import recovery, rows
+from llm_do.threads.sqlite.connection import connect, told, transaction
+from llm_do.threads.sqlite.owners import Owners
+from llm_do.threads.sqlite.run_endings import conflict, finish, with_closed_tail
+from llm_do.threads.sqlite.worker import Worker
+from llm_do.threads.store.codec import same_json, state_text
+from llm_do.threads.store.protocol import Batch, Begun, Ending, EventRow, MessageRow
+from llm_do.threads.store.records import Filter, Observation, RunRecord, StoredMessage, ThreadRecord, config_data
+
+if TYPE_CHECKING:
+    from llm_do.runtime.record.recording import ThreadConfig
+
+__all__ = ["SqliteStore"]
+
+T = TypeVar("T")
+
+
+class SqliteStore:
+    """Keeps threads and the journal in a SQLite file.
+
+    Args:
+        path: The file; None keeps everything in memory, for this object only.
+
+    Example:
+        >>> import asyncio
+        >>> store = SqliteStore(None)
+        >>> asyncio.run(store.threads())
+        []
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path
+        self._owners = Owners(path.parent / "owners" if path is not None else None)
+        self._active: dict[str, RunRecord] = {}
+        self._claiming = threading.Lock()
+        name = self.name
+
+        def opened() -> sqlite3.Connection:
+            with told(name):
+                return connect(path, name)
+
+        self._worker = Worker(opened)
+        self._closing = weakref.finalize(self, _close, self._worker, self._owners)
+
+    @property
+    def name(self) -> str:
+        """The file's path."""
+        return str(self.path) if self.path is not None else "the store in memory"
+
+    def __repr__(self) -> str:
+        return f"SqliteStore({self.path!r})"
+
+    # -- threads
+
+    async def thread(self, thread_id: str, user_id: str | None = None) -> ThreadRecord | None:
+        """One thread; None when this user has none of that name."""
+        return await self._do(lambda db: rows.thread_record(db, user_id, thread_id))
+
+    async def threads(
+        self, user_id: str | None = None, *, every_user: bool = False, limit: int | None = None
+    ) -> list[ThreadRecord]:
+        """A user's threads or everybody's, the latest first."""
+        return await self._do(lambda db: rows.thread_records(db, user_id, every_user=every_user, limit=limit))
+
+    async def save_thread(
+        self, record: ThreadRecord, *, expected: str | None, messages: Sequence[MessageRow] = ()
+    ) -> ThreadRecord:
+        """Save a thread and messages that its history gains; raises `ThreadConflict` at another revision."""
+        now = time.time()
+        texts = (
+            json.dumps(config_data(record.config), ensure_ascii=False),
+            state_text(record.state, f"thread {record.id!r}"),
+            state_text(record.toolkits, f"the toolkits of thread {record.id!r}"),
+            record.head,
+            json.dumps(record.branches),
+            json.dumps(record.carried, ensure_ascii=False),
+            rows.new_token(),
+        )
+
+        def save(db: sqlite3.Connection) -> ThreadRecord:
+            there = rows.thread_record(db, record.user_id, record.id)
+            if (there.revision if there is not None else None) != expected:
+                raise conflict(record.id)
+            rows.insert_messages(db, None, messages)
+            if (
+                record.head is not None
+                and not db.execute("SELECT 1 FROM messages WHERE id = ?", (record.head,)).fetchone()
+            ):
+                raise conflict(record.id)
+            turn = there.turn if there is not None and _same_turn(there, record) else rows.new_token()
+            created = there.created if there is not None else record.created or now
+            db.execute(
+                "INSERT OR REPLACE INTO threads (user, id, config, state, toolkits, head, branches, carried, revision,"
+                " turn, created, updated) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (record.user_id or "", record.id, *texts, turn, created, now),
+            )
+            saved = rows.thread_record(db, record.user_id, record.id)
+            return saved if saved is not None else record
+
+        return await self._change(save)
+
+    async def delete_thread(self, thread_id: str, user_id: str | None = None, *, expected: str | None = None) -> bool:
+        """Delete a thread, its messages that no other thread shares, and its runs in the journal."""
+
+        def delete(db: sqlite3.Connection) -> bool:
+            record = rows.thread_record(db, user_id, thread_id)
+            if expected is not None and (record is None or record.revision != expected):
+                raise conflict(thread_id)
+            if record is not None:
+                rows.delete_thread(db, record)
+            return record is not None
+
+        return await self._change(delete)
+
+    async def history(
+        self, head: str | None, *, limit: int | None = None, stop: str | None = None, before: str | None = None
+    ) -> list[StoredMessage]:
+        """The messages that end with `head`, in order."""
+
+        def read(db: sqlite3.Connection) -> list[StoredMessage]:
+            newest = head if before is None else rows.parent_of(db, before, head)
+            return rows.history(db, newest, limit=limit, stop=stop)
+
+        return await self._do(read)
+
+    async def message(self, message_id: str) -> StoredMessage | None:
+        """One message by its id."""
+        found = await self._do(lambda db: rows.history(db, message_id, limit=1))
+        return found[0] if found else None
+
+    async def user_state(self, user_id: str) -> tuple[AgentState, str | None]:
+        """A user's state, and its revision."""
+
+        def read(db: sqlite3.Connection) -> tuple[AgentState, str | None]:
+            row = db.execute("SELECT state, revision FROM users WHERE id = ?", (user_id,)).fetchone()
+            return ({}, None) if row is None else (json.loads(row[0]), row[1])
+
+        return await self._do(read)
+
+    async def save_user_state(self, user_id: str, state: AgentState, *, expected: str | None) -> str:
+        """Save a user's state; raises `ThreadConflict` at another revision."""
+        text, revision = state_text(state, f"user {user_id!r}"), rows.new_token()
+
+        def save(db: sqlite3.Connection) -> str:
+            row = db.execute("SELECT revision FROM users WHERE id = ?", (user_id,)).fetchone()
+            if (row[0] if row is not None else None) != expected:
+                raise ThreadConflict(f"the state of user {user_id!r} was changed meanwhile", hint="Read it again.")
+            db.execute("INSERT OR REPLACE INTO users VALUES (?, ?, ?)", (user_id, text, revision))
+            return revision
+
+        return await self._change(save)
+
+    # -- runs
+
+    async def begin_run(self, run: RunRecord, defaults: ThreadConfig) -> Begun:
+        """Begin a run: finish those on its thread that were killed, make the thread if need be, and read it."""
+        with self._claiming:
+            try:
+                run = replace(run, owner=self._owners.claim(), status="running")
+            except OSError as error:
+                raise StoreError(f"{self.name} can't be written: {error.strerror or error}") from error
+            self._active[run.id] = run
+
+        def begin(db: sqlite3.Connection) -> Begun:
+            killed = self._finish_killed(db, run.user_id, run.thread_id) if run.thread_id is not None else []
+            thread = None
+            if run.thread_id is not None:
+                rows.add_thread(db, run.user_id, run.thread_id, defaults)
+                thread = rows.thread_record(db, run.user_id, run.thread_id)
+                thread = with_closed_tail(db, run, thread)
+            db.execute(
+                "INSERT OR REPLACE INTO runs (id, status, entry, thread, user, started, owner, turn)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    run.id,
+                    run.status,
+                    run.entry,
+                    run.thread_id,
+                    run.user_id,
+                    run.started,
+                    run.owner,
+                    thread and thread.turn,
+                ),
+            )
+            user = db.execute("SELECT state FROM users WHERE id = ?", (run.user_id,)).fetchone()
+            return Begun(
+                thread,
+                rows.history(db, thread.head, limit=thread.config.history_limit) if thread is not None else [],
+                json.loads(user[0]) if user is not None else {},
+                user[0] if user is not None else None,
+                killed,
+            )
+
+        try:
+            return await self._change(begin)
+        except BaseException as error:
+            self._active.pop(run.id, None)
+            if isinstance(error, asyncio.CancelledError):  # it begins all the same, and nobody will end it
+                self._worker.submit(lambda db: transaction(db, "BEGIN IMMEDIATE", self.name, self._finish_all_killed))
+            raise
+
+    async def write(self, batch: Batch) -> None:
+        """Write what a run has done since."""
+        run = self._active.get(batch.run_id)
+        if run is not None:
+            await self._change(lambda db: rows.write_batch(db, run, batch))
+
+    async def finish_run(self, ending: Ending) -> None:
+        """End a run; raises `ThreadConflict` when another run has continued the thread."""
+        run = self._active.get(ending.batch.run_id)
+        if run is None:
+            return
+        try:
+            clash = await self._change(lambda db: finish(db, run, ending))
+        except BaseException:
+            # Its end can't be saved; the next run on its thread finishes it, as it does those that were killed.
+            self._active.pop(run.id, None)
+            raise
+        if clash is None:
+            self._active.pop(run.id, None)
+        else:
+            raise clash
+
+    async def recover(self) -> list[str]:
+        """Finish every run whose process is gone; their ids."""
+        return await self._change(self._finish_all_killed)
+
+    async def runs(self, *, thread_id: str | None = None, limit: int | None = None) -> list[RunRecord]:
+        """Runs, the latest first."""
+        return await self._do(lambda db: rows.run_records(db, thread_id=thread_id, limit=limit))
+
+    async def run(self, run_id: str) -> RunRecord | None:
+        """One run, by its id or the only beginning of one."""
+        found = await self._do(lambda db: rows.run_records(db, prefix=run_id, limit=2))
+        return found[0] if len(found) == 1 else next((run for run in found if run.id == run_id), None)
+
+    async def observations(self, filter: Filter, *, limit: int | None = None) -> list[Observation]:
+        """Entries of the journal in the order they were written; with a limit, the latest ones."""
+        return await self._do(lambda db: rows.observations(db, filter, limit))
+
+    async def add_observation(self, observation: Observation) -> None:
+        """Add an entry of an application's own, with an id of its own in the place of a run's."""
+        run = RunRecord(observation.run_id, "", "", observation.thread_id, observation.user_id, observation.time)
+        text = json.dumps(observation.data, ensure_ascii=False)
+        row = EventRow(observation.seq, observation.time, observation.type, text)
+        await self._change(lambda db: rows.insert_events(db, run, [row]))
+
+    async def aclose(self) -> None:
+        """Close the file, unless runs go on; it opens again when it is used. A store in memory stays as it is."""
+        with self._claiming:
+            idle = self.path is not None and not self._active
+            if idle:
+                self._owners.release()
+        if idle:
+            self._worker.close()
+
+    # -- transactions
+
+    async def _do(self, job: Callable[[sqlite3.Connection], T]) -> T:
+        """Read: what is read is one moment's."""
+        return await self._worker.run(lambda db: transaction(db, "BEGIN", self.name, job))
+
+    async def _change(self, job: Callable[[sqlite3.Connection], T]) -> T:
+        """Write, all or nothing."""
+        return await self._worker.run(lambda db: transaction(db, "BEGIN IMMEDIATE", self.name, job))
+
+    def _finish_all_killed(self, db: sqlite3.Connection) -> list[str]:
+        return self._finish_killed(db, None, None)
+
+    def _finish_killed(self, db: sqlite3.Connection, user: str | None, thread_id: str | None) -> list[str]:
+        finished: list[str] = []
+        alive: dict[str, bool] = {}
+        for run in rows.open_runs(db, user, thread_id):
+            if run.id in self._active:
+                continue
+            if run.owner not in alive:
+                alive[run.owner] = run.owner != self._owners.own and self._owners.alive(run.owner)
+            if not alive[run.owner]:
+                recovery.finish_killed(db, run)
+                finished.append(run.id)
+        return finished
+
+
+def _same_turn(there: ThreadRecord, record: ThreadRecord) -> bool:
+    """Whether history, state and toolkits are what they were."""
+    return there.head == record.head and same_json(
+        [there.state, dict(there.toolkits)], [record.state, dict(record.toolkits)]
+    )
+
+
+def _close(worker: Worker, owners: Owners) -> None:
+    worker.close()
+    owners.release()

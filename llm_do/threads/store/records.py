@@ -1,0 +1,319 @@
+"""What stores keep, as values: threads, their messages, runs and the observations of the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
+
+from llm_do._frozen import frozen
+from llm_do.errors import UsageError
+from llm_do.runtime.record.recording import AgentState, ThreadConfig, check_id
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage
+
+__all__ = [
+    "Filter",
+    "Observation",
+    "RunRecord",
+    "StoredMessage",
+    "ThreadContext",
+    "ThreadRecord",
+    "check_config",
+    "check_new_config",
+    "config_data",
+    "config_of",
+    "new_thread",
+]
+
+_FIELDS = tuple(ThreadConfig.__dataclass_fields__)
+_NO_SECRETS = ("api_key", "apikey", "authorization", "password", "secret", "token")
+
+
+@frozen
+class ThreadRecord:
+    """One thread as the store has it, without its messages.
+
+    Args:
+        id: The thread's id, unique among its user's.
+        user_id: Whose it is; None is nobody's in particular.
+        config: How agents work on it.
+        state: What tools keep in it.
+        toolkits: Contexts and states of the toolkits, as JSON data.
+        head: Id of the newest message; None while there is none.
+        length: Messages in its history.
+        branches: Newest messages of the histories that it has left, oldest first.
+        carried: What else belongs to its history, as JSON data: usage, where it was forked from, its summary.
+        revision: Changes with every save.
+        turn: Changes when the history, the state or the toolkits do.
+        created: Seconds since the epoch.
+        updated: Seconds since the epoch.
+    """
+
+    id: str
+    user_id: str | None = None
+    config: ThreadConfig = field(default_factory=ThreadConfig)
+    state: AgentState = field(default_factory=dict[str, Any])
+    toolkits: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    head: str | None = None
+    length: int = 0
+    branches: tuple[str, ...] = ()
+    carried: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    revision: str = ""
+    turn: str = ""
+    created: float = 0.0
+    updated: float = 0.0
+
+
+def new_thread(thread_id: str, user_id: str | None = None) -> ThreadRecord:
+    """A thread that isn't stored yet.
+
+    Args:
+        thread_id: Its id.
+        user_id: Whose it is to be.
+
+    Raises:
+        UsageError: One of the ids is empty.
+
+    Example:
+        >>> new_thread("42").length
+        0
+    """
+    check_id("thread", thread_id)
+    check_id("user", user_id)
+    return ThreadRecord(thread_id, user_id)
+
+
+@frozen
+class ThreadContext:
+    """A thread's configuration and state, together."""
+
+    config: ThreadConfig
+    state: AgentState
+
+
+@frozen
+class StoredMessage:
+    """One message of a thread's history. It never changes.
+
+    Args:
+        id: Its id.
+        parent: Id of the message before it; None for the first.
+        message: The message, tool calls and results included.
+        time: When it was stored, in seconds since the epoch.
+        run_id: The run it came from.
+        metadata: What an application keeps with it.
+    """
+
+    id: str
+    parent: str | None
+    message: ModelMessage
+    time: float
+    run_id: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@frozen
+class RunRecord:
+    """One run as the journal knows it.
+
+    Args:
+        id: The run's id.
+        status: `running`, or how it ended.
+        entry: What ran.
+        thread_id: Its thread.
+        user_id: Its user.
+        started: Seconds since the epoch.
+        finished: Seconds since the epoch; None while it goes on.
+        owner: The process that carries it out.
+        events: How many events the journal has of it.
+    """
+
+    id: str
+    status: str
+    entry: str
+    thread_id: str | None
+    user_id: str | None
+    started: float
+    finished: float | None = None
+    owner: str = ""
+    events: int = 0
+
+
+@frozen
+class Observation:
+    """One entry of the journal: an event of a run, as it was written.
+
+    Args:
+        run_id: The run.
+        seq: Its number in the run.
+        time: Seconds since the epoch.
+        type: The event's type.
+        thread_id: The run's thread.
+        user_id: The run's user.
+        data: The whole event as JSON data, secrets redacted.
+    """
+
+    run_id: str
+    seq: int
+    time: float
+    type: str
+    thread_id: str | None
+    user_id: str | None
+    data: Mapping[str, Any]
+
+
+@frozen
+class Filter:
+    """Which observations are meant; what is None lets everything through.
+
+    Args:
+        thread_id: Those of one thread.
+        run_id: Those of one run.
+        types: Those of these types.
+        since: Not before this time, in seconds since the epoch.
+        until: Before this time.
+        user_id: Those of one user.
+    """
+
+    thread_id: str | None = None
+    run_id: str | None = None
+    types: tuple[str, ...] | None = None
+    since: float | None = None
+    until: float | None = None
+    user_id: str | None = None
+
+    def matches(self, item: Observation) -> bool:
+        """Whether an observation is meant."""
+        return (
+            (self.thread_id is None or item.thread_id == self.thread_id)
+            and (self.run_id is None or item.run_id == self.run_id)
+            and (self.types is None or item.type in self.types)
+            and (self.since is None or item.time >= self.since)
+            and (self.until is None or item.time < self.until)
+            and (self.user_id is None or item.user_id == self.user_id)
+        )
+
+
+def config_of(data: Mapping[str, Any]) -> ThreadConfig:
+    """A thread's configuration out of JSON data.
+
+    Args:
+        data: Its fields; those that are absent or null aren't set.
+
+    Raises:
+        UsageError: A field is unknown or doesn't fit.
+
+    Example:
+        >>> config_of({"enabled_tools": ["search_*"], "history_limit": 20}).history_limit
+        20
+    """
+    given = {key: value for key, value in data.items() if value is not None}
+    check_config(given)
+    for key in ("enabled_tools", "model"):
+        if isinstance(given.get(key), list):
+            given[key] = tuple(given[key])
+    return ThreadConfig(**given)
+
+
+def config_data(config: ThreadConfig) -> dict[str, Any]:
+    """A thread's configuration as JSON data, without what isn't set."""
+    data: dict[str, Any] = {}
+    for name in _FIELDS:
+        value = getattr(config, name)
+        if value is None or (name == "model_settings" and not value):
+            continue
+        data[name] = list(value) if isinstance(value, tuple) else value  # pyright: ignore[reportUnknownArgumentType]
+    return data
+
+
+def check_config(data: Mapping[str, Any]) -> None:
+    """Refuse a configuration that makes no sense, or that has secrets in it.
+
+    Args:
+        data: The fields that are set.
+
+    Raises:
+        UsageError: Which field, and why.
+    """
+    for name, value in data.items():
+        if name not in _FIELDS:
+            raise UsageError(f"a thread has no setting {name!r}", hint="Its settings: " + ", ".join(_FIELDS) + ".")
+        _check_field(name, value)
+
+
+def check_new_config(data: Mapping[str, Any]) -> None:
+    """Refuse values that a project's file might not have either; those that are stored already are read all the same.
+
+    Args:
+        data: The fields that are to be set; null takes one away.
+
+    Raises:
+        UsageError: Which field, and why.
+    """
+    given = {key: value for key, value in data.items() if value is not None}
+    check_config(given)
+    if "model_settings" in given:
+        from pydantic import TypeAdapter
+        from pydantic_core import to_json
+
+        from llm_do.formats.validation.fields import ModelSettings
+
+        try:
+            TypeAdapter(ModelSettings).validate_python(dict(given["model_settings"]))
+            to_json(given["model_settings"])
+        except ValueError as error:
+            raise UsageError(f"the thread setting model_settings doesn't fit: {_first(error)}") from error
+    compaction: Mapping[str, Any] = given.get("compaction") or {}
+    if compaction.get("max_tokens") is not None and compaction.get("fraction") is not None:
+        raise UsageError("the thread setting compaction has both max_tokens and fraction", hint="Keep one of the two.")
+
+
+def _check_field(name: str, value: object) -> None:
+    fits = {
+        "model": lambda: isinstance(value, str) or _texts(value),
+        "model_settings": lambda: isinstance(value, Mapping),
+        "enabled_tools": lambda: _texts(value),
+        "history_limit": lambda: isinstance(value, int) and not isinstance(value, bool) and value >= 1,
+        "system_prompt": lambda: isinstance(value, str),
+        "compaction": lambda: isinstance(value, Mapping),
+    }
+    meant = {
+        "model": "a model's name or a list of them",
+        "model_settings": "an object",
+        "enabled_tools": "a list of names or globs",
+        "history_limit": "a whole number from 1",
+        "system_prompt": "text",
+        "compaction": "an object",
+    }
+    if not fits[name]():
+        raise UsageError(f"the thread setting {name} is {meant[name]}", hint=f"This isn't: {value!r}.")
+    if name == "compaction":
+        from llm_do.formats.shared_parts import CompactionFile
+
+        try:
+            CompactionFile.model_validate(value)
+        except ValueError as error:
+            raise UsageError(f"the thread setting compaction doesn't fit: {_first(error)}") from error
+    if name == "model_settings":
+        _refuse_secrets(value)
+
+
+def _first(error: ValueError) -> str:
+    return " ".join(str(error).split("\n")[1:3]).strip() or str(error)
+
+
+def _refuse_secrets(value: object) -> None:
+    if isinstance(value, Mapping):
+        for key, item in value.items():  # pyright: ignore[reportUnknownVariableType]
+            plain = str(key).lower().replace("-", "_")  # pyright: ignore[reportUnknownArgumentType]
+            if any(plain == word or plain.endswith(f"_{word}") for word in _NO_SECRETS):
+                raise UsageError(
+                    f"a thread's settings don't keep secrets: {key}", hint="Keys belong in the environment."
+                )
+            _refuse_secrets(item)  # pyright: ignore[reportUnknownArgumentType]
+
+
+def _texts(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(each, str) for each in value)  # pyright: ignore[reportUnknownVariableType]

@@ -1,0 +1,194 @@
+"""Drawing state machines: as text, for Markdown (Mermaid), and for Graphviz.
+
+Boxes are tools, round nodes are states. What a machine is, and what is wrong with it, is
+`llm_do.linker.checks.machine_checks`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from llm_do.errors import UsageError
+from llm_do.linker.checks.machine_checks import StateMachine, machines
+from llm_do.project.agent_spec import AgentSpec, ToolsetRef
+from llm_do.project.gates import Gate
+from llm_do.project.tool_schemas import gated_toolset
+from llm_do.text.escapes import visible
+
+if TYPE_CHECKING:
+    from llm_do.project.project import Project
+
+__all__ = ["Form", "draw", "draw_data", "machines_data"]
+
+Form: TypeAlias = Literal["text", "mermaid", "dot"]
+
+_WORDS = {
+    "requires": "needs",
+    "forbids": "not in",
+    "needs": "needs in the context",
+    "enables": "unlocks",
+    "disables": "locks",
+}
+
+
+def draw(gates: Mapping[str, Gate], form: Form = "text", *, initial: Iterable[str] = (), name: str = "") -> str:
+    """Draw a state machine.
+
+    Args:
+        gates: Tool to gate.
+        form: `text`, `mermaid` or `dot`.
+        initial: States that are unlocked in the beginning.
+        name: A title.
+
+    Returns:
+        The picture, ending with a line break.
+
+    Example:
+        >>> print(draw({"test": Gate(enables=("tested",)), "push": Gate(requires=("tested",))}), end="")
+        test   unlocks tested
+        push   needs tested
+    """
+    shown = {
+        visible(tool): _gate({key: map(visible, getattr(gate, key)) for key in _WORDS}) for tool, gate in gates.items()
+    }
+    return _DRAWINGS[form](shown, sorted(map(visible, initial)), visible(name))
+
+
+def machines_data(project: Project, agent: str | None = None) -> list[dict[str, Any]]:
+    """The machines of a project as JSON data; of one agent those of the toolkits that it lists, and its own.
+
+    Args:
+        project: The project.
+        agent: The agent's name; None takes all machines.
+
+    Raises:
+        UsageError: The project has no such agent.
+    """
+    found = machines(project)
+    if agent is not None:
+        spec = project.registry.agent(agent)
+        if spec is None:
+            near = project.registry.nearest(agent)
+            raise UsageError(
+                f"the project has no agent called {agent!r}", hint=f"Did you mean {near!r}?" if near else None
+            )
+        listed = _listed(spec, project)
+        found = [each for each in found if each.name == agent or each.name in listed]
+    return [_data(machine) for machine in found]
+
+
+def draw_data(data: Iterable[Mapping[str, Any]], form: Form = "text") -> str:
+    """Draw what `machines_data` gave, one picture a machine."""
+    pictures: list[str] = []
+    for each in data:
+        gates = {name: _gate(gate) for name, gate in each["gates"].items()}
+        pictures.append(draw(gates, form, initial=each["initial"], name=f"{each['kind']} {each['name']}"))
+    return "\n".join(pictures) or "no states\n"
+
+
+def _gate(data: Mapping[str, Iterable[str]]) -> Gate:
+    return Gate(
+        tuple(data["requires"]),
+        tuple(data["forbids"]),
+        tuple(data["needs"]),
+        tuple(data["enables"]),
+        tuple(data["disables"]),
+    )
+
+
+def _listed(spec: AgentSpec, project: Project) -> set[str]:
+    names: set[str] = set()
+    for item in spec.toolsets:
+        name = item if isinstance(item, str) else item.name if isinstance(item, ToolsetRef) else None
+        if name is None:
+            names |= {known.name for known in project.registry.values() if known.value is item}
+        elif name in project.registry and gated_toolset(project.registry[name].value) is not None:
+            names.add(name)
+    return names
+
+
+def _data(machine: StateMachine) -> dict[str, Any]:
+    return {
+        "name": machine.name,
+        "kind": machine.kind,
+        "initial": sorted(machine.initial),
+        "gates": {name: {key: list(getattr(gate, key)) for key in _WORDS} for name, gate in machine.gates.items()},
+    }
+
+
+def _text(gates: Mapping[str, Gate], initial: list[str], name: str) -> str:
+    width = max((len(tool) for tool in gates), default=0)
+    lines = [f"{name}:"] if name else []
+    if initial:
+        lines.append(f"{'':{width}}   in the beginning: {', '.join(initial)}")
+    for tool, gate in gates.items():
+        parts = [f"{word} {', '.join(states)}" for key, word in _WORDS.items() if (states := getattr(gate, key))]
+        lines.append(f"{tool:{width}}   {'; '.join(parts) or 'always'}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _edges(gates: Mapping[str, Gate]) -> Iterable[tuple[str, str, str]]:
+    """Kind of edge, tool and state."""
+    for tool, gate in gates.items():
+        for key in ("requires", "forbids", "enables", "disables"):
+            for state in getattr(gate, key):
+                yield key, tool, state
+
+
+def _states(gates: Mapping[str, Gate], initial: list[str]) -> list[str]:
+    return list(dict.fromkeys([*initial, *(state for _, _, state in _edges(gates))]))
+
+
+def _mermaid(gates: Mapping[str, Gate], initial: list[str], name: str) -> str:
+    tools = {tool: f"t{index}" for index, tool in enumerate(gates)}
+    states = {state: f"s{index}" for index, state in enumerate(_states(gates, initial))}
+    lines = ["flowchart LR"]
+    lines += [f"  {mark}[{_mermaid_text(tool)}]" for tool, mark in tools.items()]
+    lines += [f"  {mark}(({_mermaid_text(state)}))" for state, mark in states.items()]
+    arrows: Mapping[str, Callable[[str, str], str]] = {
+        "requires": lambda tool, state: f"{state} --> {tool}",
+        "forbids": lambda tool, state: f"{state} -. not .-x {tool}",
+        "enables": lambda tool, state: f"{tool} ==> {state}",
+        "disables": lambda tool, state: f"{tool} -. locks .-> {state}",
+    }
+    lines += [f"  {arrows[key](tools[tool], states[state])}" for key, tool, state in _edges(gates)]
+    if name:
+        lines.insert(0, f"---\ntitle: {_quoted(name)}\n---")
+    return "\n".join(lines) + "\n"
+
+
+def _dot(gates: Mapping[str, Gate], initial: list[str], name: str) -> str:
+    lines = [f"digraph {_quoted(name or 'states')} {{", "  rankdir=LR"]
+    lines += [f"  {_quoted('tool ' + tool)} [shape=box, label={_quoted(tool)}]" for tool in gates]
+    for state in _states(gates, initial):
+        bold = ", penwidth=2" if state in initial else ""
+        lines.append(f"  {_quoted('state ' + state)} [shape=ellipse, label={_quoted(state)}{bold}]")
+    styles = {
+        "requires": "",
+        "forbids": ' [style=dotted, arrowhead=tee, label="not"]',
+        "enables": " [style=bold]",
+        "disables": ' [style=dashed, label="locks"]',
+    }
+    for key, tool, state in _edges(gates):
+        ends = [_quoted(f"state {state}"), _quoted(f"tool {tool}")]
+        if key in ("enables", "disables"):
+            ends.reverse()
+        lines.append(f"  {' -> '.join(ends)}{styles[key]}")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _mermaid_text(text: str) -> str:
+    return '"' + text.replace('"', "#quot;") + '"'
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+_DRAWINGS: Mapping[str, Callable[[Mapping[str, Gate], list[str], str], str]] = {
+    "text": _text,
+    "mermaid": _mermaid,
+    "dot": _dot,
+}

@@ -1,0 +1,1 @@
+"""Contexts, and the types whose schemas come from them."""

@@ -1,0 +1,140 @@
+"""A tool's dynamic schema: its static one with the marks of dynamic types filled in from a context.
+
+Built once per value of an immutable context; what the types mean is in `llm_do.toolkits.dynamic.types`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+from typing import Any, TypeAlias, cast
+
+import jsonschema
+from jsonschema.protocols import Validator
+from pydantic_core import to_jsonable_python
+
+from llm_do._frozen import frozen
+from llm_do.errors import ToolkitError
+from llm_do.runtime.tools.gated_tools import DYNAMIC_MARK
+from llm_do.toolkits.dynamic.context import validator_of
+from llm_do.toolkits.dynamic.sources import Sources, UnresolvedError
+from llm_do.toolkits.dynamic.types import Dynamic, unmarked
+
+__all__ = ["DynamicSchema", "Resolved"]
+
+Path: TypeAlias = "tuple[str | int, ...]"
+
+
+@frozen
+class Resolved:
+    """A tool's schema in one context.
+
+    Args:
+        schema: What the model is shown.
+        checks: What each dynamic type demands.
+        reason: Why the tool has no schema in this context, None where it has one.
+    """
+
+    schema: dict[str, Any]
+    checks: Mapping[Dynamic, Validator] = field(default_factory=dict[Dynamic, Validator])
+    reason: str | None = None
+
+
+class DynamicSchema:
+    """A tool's schema with places that a context fills.
+
+    Args:
+        schema: The tool's JSON Schema, with marks.
+    """
+
+    __slots__ = ("places", "static")
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self.places: dict[Path, Dynamic] = {path: unmarked(mark) for path, mark in _marks(schema, ())}
+        self.static: dict[str, Any] = _without_marks(schema)
+
+    @property
+    def filter_names(self) -> set[str]:
+        """The filters it needs."""
+        return {name for dynamic in self.places.values() for name in dynamic.filter_names}
+
+    def resolve(self, sources: Sources) -> Resolved:
+        """The schema in a context.
+
+        Args:
+            sources: The context and the filters.
+
+        Raises:
+            ToolkitError: It names an unknown filter.
+        """
+        schema: Any = self.static
+        checks: dict[Dynamic, Validator] = {}
+        for path, dynamic in self.places.items():
+            try:
+                filled = _in_json(dynamic.schema(sources))
+                if dynamic not in checks:
+                    checks[dynamic] = validator_of(filled)
+                schema = _filled(schema, path, filled)
+            except UnresolvedError as reason:
+                return Resolved({}, reason=f"it {reason}")
+            except jsonschema.SchemaError as error:
+                return Resolved({}, reason=f"it needs a JSON Schema in {dynamic.given[0]!r}: {error.message}")
+            except ToolkitError:
+                raise
+            except Exception as error:  # noqa: BLE001 - values are the project's: what can't be read closes the tool
+                return Resolved({}, reason=f"it can't read {dynamic.given[0]!r}: {type(error).__name__}: {error}")
+        return Resolved(schema, checks)
+
+
+def _in_json(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema as models are sent it: dates, ids and the like as their texts.
+
+    Raises:
+        ValueError: There is something in it that JSON can't say.
+    """
+    data: dict[str, Any] = to_jsonable_python(schema)
+    json.dumps(data, allow_nan=False, ensure_ascii=False).encode()
+    return data
+
+
+_DATA = ("default", "examples", "enum", "const")
+"""Keywords that hold values, and no schemas."""
+
+_NAMES = ("properties", "patternProperties", "$defs", "dependentSchemas")
+"""Keywords that hold schemas by names, which may be any."""
+
+
+def _marks(schema: object, path: Path, *, named: bool = False) -> Iterator[tuple[Path, list[str]]]:
+    """Every mark in a schema, or in schemas by their names, and where it stands."""
+    if isinstance(schema, Mapping):
+        node = cast("Mapping[str, Any]", schema)
+        if not named and DYNAMIC_MARK in node:
+            yield path, node[DYNAMIC_MARK]
+        for key, value in node.items():
+            if named or key not in (DYNAMIC_MARK, *_DATA):
+                yield from _marks(value, (*path, key), named=not named and key in _NAMES)
+    elif isinstance(schema, list):
+        for index, value in enumerate(cast("list[Any]", schema)):
+            yield from _marks(value, (*path, index))
+
+
+def _without_marks(schema: Any) -> Any:
+    if isinstance(schema, Mapping):
+        node = cast("Mapping[str, Any]", schema)
+        return {key: _without_marks(value) for key, value in node.items() if key != DYNAMIC_MARK}
+    if isinstance(schema, list):
+        return [_without_marks(value) for value in cast("list[Any]", schema)]
+    return schema
+
+
+def _filled(schema: Any, path: Path, filled: Mapping[str, Any]) -> Any:
+    """A copy of a schema with something laid over the node at a path; the rest is shared."""
+    if not path:
+        return {**schema, **filled}
+    head, rest = path[0], path[1:]
+    if isinstance(schema, list):
+        items = list(cast("list[Any]", schema))
+        items[cast("int", head)] = _filled(items[cast("int", head)], rest, filled)
+        return items
+    return {**schema, head: _filled(schema[head], rest, filled)}

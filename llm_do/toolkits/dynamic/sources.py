@@ -1,0 +1,130 @@
+"""What dynamic types read: a context and filters, and its values as JSON Schemas.
+
+The types themselves are `llm_do.toolkits.dynamic.types`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from llm_do._frozen import frozen
+from llm_do.toolkits.dynamic.frozen_values import Value, thaw
+
+if TYPE_CHECKING:
+    from llm_do.toolkits.dynamic.context import Context
+
+__all__ = [
+    "BUILTIN_FILTERS",
+    "Filter",
+    "Schema",
+    "Sources",
+    "UnresolvedError",
+    "choices",
+    "constraints",
+    "distinct",
+    "values_of",
+]
+
+Schema: TypeAlias = dict[str, Any]
+Filter: TypeAlias = Callable[[list[Value]], Iterable[Value]]
+"""Takes the values of a list and gives those to choose from."""
+
+
+class UnresolvedError(Exception):
+    """A dynamic type has no schema in this context; the text says why, after "it"."""
+
+
+@frozen
+class Sources:
+    """Where dynamic types find what they stand for.
+
+    Args:
+        context: The context.
+        filters: Filters by name, the built-in ones included.
+    """
+
+    context: Context
+    filters: Mapping[str, Filter]
+
+    def value(self, key: str) -> Value:
+        """The value of a key; `UnresolvedError` where there is none."""
+        if not self.context.has(key):
+            raise UnresolvedError(f"needs {key!r} in the context")
+        return self.context.get(key)
+
+    def schema(self, key: str) -> Schema:
+        """What a key's value says by its own kind: a list's values, a dict's constraints, or exactly that value."""
+        value = self.value(key)
+        if isinstance(value, Mapping):
+            return constraints(value)
+        if isinstance(value, list | tuple | frozenset):
+            return {"enum": choices(key, value)}
+        return {"const": value}
+
+    def text(self, key: str, what: str) -> str:
+        """The text of a key, called `what` where it holds something else."""
+        value = self.value(key)
+        if not isinstance(value, str):
+            raise UnresolvedError(f"needs {what} in {key!r}")
+        return value
+
+
+def constraints(value: Value) -> Schema:
+    """A dict as the JSON Schema that it is."""
+    return cast("Schema", thaw(value))
+
+
+def values_of(key: str, value: Value) -> list[Value]:
+    """The values of a list; `UnresolvedError` where a key holds something else."""
+    if not isinstance(value, list | tuple | frozenset):
+        raise UnresolvedError(f"needs a list in {key!r}")
+    items = list(cast("Iterable[Value]", value))
+    return sorted(items, key=repr) if isinstance(value, frozenset) else items
+
+
+def choices(key: str, value: Value) -> list[Value]:
+    """The values to choose from; one that is a dict stands for its `id`, else its `name`."""
+    found = distinct([thaw(_stands_for(item)) for item in values_of(key, value)])
+    if not found:
+        raise UnresolvedError(f"needs a value in {key!r}, which is empty")
+    return found
+
+
+def _stands_for(item: Value) -> Value:
+    if isinstance(item, Mapping):
+        fields = cast("Mapping[str, Value]", item)
+        return fields.get("id", fields.get("name", item))
+    return item
+
+
+def distinct(values: list[Value]) -> list[Value]:
+    """Each value once, in order; 1 and True are two."""
+    seen: set[tuple[str, str]] = set()
+    kept: list[Value] = []
+    for value in values:
+        mark = (type(value).__name__, repr(value))
+        if mark not in seen:
+            seen.add(mark)
+            kept.append(value)
+    return kept
+
+
+def _active_only(items: list[Value]) -> list[Value]:
+    return [item for item in items if item["active"]]
+
+
+def _sort_asc(items: list[Value]) -> list[Value]:
+    return sorted(items, key=_stands_for)
+
+
+def _sort_desc(items: list[Value]) -> list[Value]:
+    return sorted(items, key=_stands_for, reverse=True)
+
+
+BUILTIN_FILTERS: Mapping[str, Filter] = {
+    "active_only": _active_only,
+    "sort_asc": _sort_asc,
+    "sort_desc": _sort_desc,
+}
+"""Filters that every toolkit has."""

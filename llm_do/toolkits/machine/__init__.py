@@ -1,0 +1,1 @@
+"""State machines of tools: gates, states, and the calls that change them."""

@@ -1,0 +1,161 @@
+"""From a toolkit's function to a PydanticAI tool: `ctx` is given to it, and its dynamic types leave marks."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import FunctionType, MethodType
+from typing import Any, TypeVar, cast
+
+from pydantic_ai import RunContext
+from pydantic_ai import Tool as PydanticTool
+from typing_extensions import get_type_hints
+
+from llm_do._frozen import frozen
+from llm_do.errors import ToolkitError
+from llm_do.project.tool_schemas import tool_of, with_examples
+from llm_do.runtime.context.call_context import CallContext
+from llm_do.toolkits.dynamic.context import Context
+from llm_do.toolkits.machine.toolkit_state import WORK
+from llm_do.tools import Tool, ToolOptions
+
+__all__ = ["ToolkitContext", "ToolkitTool", "toolkit_tool"]
+
+T = TypeVar("T")
+
+
+@dataclass(repr=False, kw_only=True)
+class ToolkitContext(RunContext[CallContext]):
+    """What a toolkit's tool is given as `ctx`: PydanticAI's `RunContext`, the toolkit's context, and `call`."""
+
+    state: Context
+    """The context of this run; what the tool changes in it counts once the tool has succeeded."""
+
+    async def call(self, name: str, input: object) -> Any:
+        """Call an agent, a flow or an exported function by name, as `CallContext.call` does."""
+        return await self.deps.call(name, input)
+
+    async def call_agent(self, name: str, input: object) -> Any:
+        """The same as `call`."""
+        return await self.deps.call(name, input)
+
+
+@frozen
+class ToolkitTool:
+    """One tool of a toolkit.
+
+    Args:
+        name: Its own name.
+        tool: The PydanticAI tool; it has to run inside a gate's attempt.
+        options: What its author said of it.
+    """
+
+    name: str
+    tool: PydanticTool[Any]
+    options: ToolOptions
+
+
+def toolkit_tool(name: str, item: Callable[..., Any] | Tool, options: ToolOptions) -> ToolkitTool:
+    """Make a toolkit's tool.
+
+    Args:
+        name: The tool's name.
+        item: A function, or a tool object of our own.
+        options: What is said of it.
+
+    Raises:
+        ToolkitError: Its parameters' types can't be read, or no schema can be made of them.
+    """
+    if isinstance(item, Tool):
+        made: PydanticTool[Any] = PydanticTool.from_schema(
+            item.execute, name, options.description or item.description, dict(item.parameters)
+        )
+        return ToolkitTool(name, made, options)
+    try:
+        made = tool_of(_with_context(item), name=name, description=options.description or None, takes_ctx=True)
+    except ToolkitError:
+        raise
+    except Exception as error:
+        raise ToolkitError(f"no schema can be made of the tool {name!r}: {error}") from error
+    made.description = with_examples(made.description, options.examples)
+    return ToolkitTool(name, made, options)
+
+
+_RUN = "llm_do_run"
+"""The parameter that PydanticAI gives the run: a name that no function of a project has."""
+
+
+def _with_context(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that takes a `RunContext` first, and gives the wrapped one its `ctx` where it wants one."""
+    hints = _hints(function)
+    parameters = list(inspect.signature(function).parameters.values())
+    ctx = next((each for each in parameters if each.name == "ctx"), None)
+    first = parameters[0] if parameters else None
+    if ctx is None and first is not None and _is_run_context(hints.get(first.name)):
+        ctx = first
+    others = [each.replace(annotation=hints.get(each.name, each.annotation)) for each in parameters if each is not ctx]
+    leads = ctx is not None and ctx is first and ctx.kind is not inspect.Parameter.KEYWORD_ONLY
+    name = ctx.name if ctx is not None else ""
+
+    def given(run: RunContext[Any], args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        if not name:
+            return args, named
+        mine = _context(run)
+        return ((mine, *args), named) if leads else (args, {**named, name: mine})
+
+    async def wait(run: RunContext[Any], /, *args: Any, **named: Any) -> Any:
+        positional, keywords = given(run, args, named)
+        return await function(*positional, **keywords)
+
+    def work(run: RunContext[Any], /, *args: Any, **named: Any) -> Any:
+        positional, keywords = given(run, args, named)
+        return function(*positional, **keywords)
+
+    shim: Any = wait if inspect.iscoroutinefunction(function) else work
+    run = inspect.Parameter(_RUN, inspect.Parameter.POSITIONAL_ONLY, annotation=RunContext[Any])
+    functools.update_wrapper(shim, function, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
+    # PydanticAI would look through it, and see the parameters that it hides.
+    del shim.__wrapped__
+    shim.__signature__ = inspect.Signature([run, *others])
+    shim.__annotations__ = {
+        _RUN: RunContext[Any],
+        **{each.name: hints[each.name] for each in others if each.name in hints},
+    }
+    return shim
+
+
+def _context(run: RunContext[Any]) -> ToolkitContext:
+    work = WORK.get()
+    if not work:
+        raise ToolkitError("a toolkit's tool was called past its toolkit", hint="Call it through an agent.")
+    made = object.__new__(ToolkitContext)
+    made.__dict__.update(run.__dict__)
+    made.state = work[-1].context
+    return made
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """The types of a function's parameters but for `ctx`, whose type is the author's own affair."""
+    plain: object = inspect.unwrap(function)
+    while isinstance(plain, functools.partial):
+        plain = cast("functools.partial[Any]", plain).func
+    if isinstance(plain, MethodType):
+        plain = plain.__func__
+    if not isinstance(plain, FunctionType):
+        raise ToolkitError(f"{function!r} is not a function", hint="Add a function or a Tool object.")
+    bare = FunctionType((lambda: None).__code__, plain.__globals__)
+    bare.__annotations__ = {key: hint for key, hint in plain.__annotations__.items() if key not in ("ctx", "return")}
+    try:
+        return get_type_hints(bare, include_extras=True)
+    except NameError as error:
+        raise ToolkitError(
+            f"the types of {plain.__qualname__}'s parameters can't be read: {error}",
+            hint="Import them where the module can see them, outside `if TYPE_CHECKING`.",
+        ) from error
+
+
+def _is_run_context(hint: object) -> bool:
+    origin = getattr(hint, "__origin__", hint)
+    return isinstance(origin, type) and issubclass(origin, RunContext)

@@ -1,0 +1,92 @@
+"""What the decorators of tools remember: for the run, or for the thread of one user; outside of any run nothing."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, MutableMapping
+from typing import Any, Literal
+
+from pydantic_ai import RunContext
+
+from llm_do.runtime.context.call_context import CURRENT_CALL
+from llm_do.runtime.record.results import to_json_data
+from llm_do.toolkits.machine.toolkit_state import WORK
+from llm_do.tools import Update
+
+__all__ = ["LOCK", "Entry", "Scope", "memory_of"]
+
+Scope = Literal["run", "thread"]
+"""How long something is remembered: as long as the run, or in all runs of the same user's thread."""
+
+LOCK = threading.Lock()
+"""Held while what is remembered is read and changed, since tools run in threads of their own."""
+
+
+def memory_of(scope: Scope) -> MutableMapping[Any, Any] | None:
+    """What is remembered for the run, or for the thread of its user; None outside of any run.
+
+    Args:
+        scope: Which of the two.
+    """
+    call = CURRENT_CALL.get(None)
+    if call is None:
+        return None
+    if scope == "run" or call.thread_id is None:
+        return call.run.memory
+    return call.runtime.shared.thread_memory(call.user_id, call.thread_id)
+
+
+class Entry:
+    """One call's place among the remembered results of its tool.
+
+    Args:
+        results: The results by what they are of: when it was, the context, and the result.
+        arguments: The call's arguments.
+        ttl: Seconds a result is good for; None is for good.
+        max_entries: Most results.
+    """
+
+    def __init__(
+        self,
+        results: dict[str, tuple[float, object, Any]],
+        arguments: Mapping[str, Any],
+        ttl: float | None,
+        max_entries: int,
+    ) -> None:
+        self._results = results
+        self._ttl = ttl
+        self._max = max_entries
+        plain = {name: value for name, value in arguments.items() if not isinstance(value, RunContext)}
+        self._key = json.dumps(to_json_data(plain), sort_keys=True)
+        work = WORK.get()
+        # Held, not only compared: an identity is one only as long as the object lives.
+        self._data = work[-1].context.data if work and len(plain) < len(arguments) else None
+        self._kept: tuple[float, object, Any] | None = None
+
+    def found(self) -> bool:
+        """Whether there is a result that is still good."""
+        with LOCK:
+            self._kept = self._results.get(self._key)
+        if self._kept is None or self._kept[1] is not self._data:
+            return False
+        return self._ttl is None or time.monotonic() - self._kept[0] < self._ttl
+
+    def value(self) -> Any:
+        """The result that was found."""
+        assert self._kept is not None
+        return self._kept[2]
+
+    def keep(self, value: Any) -> Any:
+        """Remember a result."""
+        if isinstance(value, Update) and value.failure is not None:
+            return value
+        if isinstance(value.result if isinstance(value, Update) else value, Iterator | AsyncIterator | Awaitable):
+            return value
+        with LOCK:
+            self._results.pop(self._key, None)
+            self._results[self._key] = (time.monotonic(), self._data, value)
+            while len(self._results) > self._max:
+                del self._results[next(iter(self._results))]
+        return value

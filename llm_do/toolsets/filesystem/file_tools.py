@@ -1,0 +1,224 @@
+"""The file tools as functions of one root; what the model reads of them is their docstrings.
+
+How they become a toolset, and who may call them, is in `llm_do.toolsets.filesystem.file_toolset`.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from contextlib import closing
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from llm_do.files.glob_patterns import Glob, expand_braces
+from llm_do.files.paths import shown
+from llm_do.files.refusals import FileRefusedError
+from llm_do.files.root import Root
+from llm_do.files.tree import Found, Tree
+from llm_do.toolsets.filesystem.changes import edited, unified_diff
+from llm_do.toolsets.filesystem.protection import Protection
+from llm_do.toolsets.filesystem.search import search
+from llm_do.toolsets.filesystem.text_ranges import MAX_EDITED, ReadResult, decoded, read_characters, read_lines
+
+__all__ = ["Count", "FileTools", "Positive", "list_below"]
+
+_MAX_LISTED = 1000
+_MAX_LISTED_CHARACTERS = 60_000
+_NOTHING_YET = "[there is nothing yet: the root folder doesn't exist]"
+# Parallel edits of one file wait for each other, whichever root each comes through; two files seldom share a lock.
+_LOCKS = tuple(threading.Lock() for _ in range(64))
+
+Count = Annotated[int, Field(ge=0)]
+Positive = Annotated[int, Field(ge=1)]
+
+
+class FileTools:
+    """The tools for one root; holds nothing that a call changes.
+
+    Args:
+        protection: The root, and which files in it may be touched.
+        ignore: Rules for what is not listed or searched, as lines of a `.gitignore` file at the root.
+    """
+
+    def __init__(self, protection: Protection, ignore: tuple[str, ...] = ()) -> None:
+        self.protection = protection
+        self.ignore = ignore
+
+    @property
+    def root(self) -> Root:
+        """The root."""
+        return self.protection.root
+
+    def read_file(
+        self,
+        path: str,
+        offset: Count = 0,
+        limit: Positive | None = None,
+        line_numbers: bool = False,
+        max_chars: Positive | None = None,
+    ) -> str | ReadResult:
+        """Read a text file, by lines. A note in brackets at the end says when the file goes on.
+
+        Args:
+            path: Path of the file, relative to the root folder.
+            offset: Lines to skip first.
+            limit: Lines to read at most, 2000 if left out.
+            line_numbers: Put its number and a tab before each line.
+            max_chars: Count in characters instead of lines: read so many, after skipping offset characters.
+        """
+        with self.root.open(path, guard=self.protection.reading) as stream:
+            if max_chars is not None:
+                return read_characters(stream, path, offset, max_chars)
+            return read_lines(stream, path, offset, limit, numbered=line_numbers)
+
+    def write_file(self, path: str, content: str) -> str:
+        """Write a whole text file, new or in place of the old one. Folders on the way are made.
+
+        Args:
+            path: Path of the file, relative to the root folder.
+            content: All of its text.
+        """
+        data = _encoded(content, path)
+        with self._lock(path):
+            new = self.root.write(path, data, guard=self.protection.writing)
+        return f"{'Made' if new else 'Replaced'} {shown(path)}, {len(data):,} bytes"
+
+    def edit_file(self, path: str, old: str, new: str) -> str:
+        """Replace one piece of a text file.
+
+        Args:
+            path: Path of the file, relative to the root folder.
+            old: The exact text to replace; it must be in the file once.
+            new: The text to put there.
+        """
+        with self._lock(path):
+            before = self._text(path)
+            data = _encoded(edited(before, old, new, path), path)
+            self.root.write(path, data, guard=self.protection.writing)
+        return f"Edited {shown(path)}"
+
+    def list_files(self, path: str = ".", pattern: str = "**/*") -> str:
+        """List files and folders, in order; folders end in a slash. What .gitignore files name is left out.
+
+        Args:
+            path: The folder, relative to the root folder.
+            pattern: Glob relative to that folder: `*` is one level, `**/*.py` any depth.
+        """
+        if self._nothing_yet(path):
+            return _NOTHING_YET
+        found, note = list_below(self, path, pattern)
+        lines = [shown(each.path) + ("/" if each.kind == "folder" else "") for each in found]
+        if not lines and not note:
+            return f"[nothing in {shown(path)} matches {shown(pattern)}]"
+        return "\n".join([*lines, *([f"[{note}]"] if note else [])])
+
+    def search_files(self, pattern: str, path: str = ".", glob: str = "**/*") -> str:
+        """Search text files for a regular expression, line by line. Results are `path:line: text`.
+
+        Args:
+            pattern: The regular expression; `(?i)` at its start ignores case.
+            path: The folder or file, relative to the root folder.
+            glob: Which files: `*.py` at any depth, `src/**/*.py` relative to the folder.
+        """
+        if self._nothing_yet(path):
+            return _NOTHING_YET
+        return search(self.protection, pattern, path, glob, self.ignore)
+
+    def make_directory(self, path: str) -> str:
+        """Make a folder, and those above it.
+
+        Args:
+            path: Path of the folder, relative to the root folder.
+        """
+        new = self.root.make_directory(path, guard=self.protection.writing)
+        return f"Made {shown(path)}" if new else f"{shown(path)} was there already"
+
+    def move_file(self, source: str, target: str) -> str:
+        """Move or rename a file. Nothing may have the new name yet; folders on the way are made.
+
+        Args:
+            source: Path of the file, relative to the root folder.
+            target: Its new path, with its name.
+        """
+        self.root.move(source, target, guard=self.protection.writing)
+        return f"Moved {shown(source)} to {shown(target)}"
+
+    def delete_file(self, path: str) -> str:
+        """Delete one file.
+
+        Args:
+            path: Path of the file, relative to the root folder.
+        """
+        self.root.delete(path, guard=self.protection.writing)
+        return f"Deleted {shown(path)}"
+
+    def diff_of_write(self, args: Mapping[str, Any]) -> str | None:
+        """What `write_file` with these arguments would change in a text file that exists."""
+        try:
+            return unified_diff(self._text(args["path"]), args["content"], args["path"]) or None
+        except FileRefusedError:
+            return None
+
+    def diff_of_edit(self, args: Mapping[str, Any]) -> str | None:
+        """What `edit_file` with these arguments would change, None when it would fail."""
+        try:
+            before = self._text(args["path"])
+            return unified_diff(before, edited(before, args["old"], args["new"], args["path"]), args["path"])
+        except FileRefusedError:
+            return None
+
+    def _nothing_yet(self, path: str) -> bool:
+        """Whether the path is that of a root which writing will make: nothing in it is no fault."""
+        return self.root.to_come and self.root.trail(path)[-1] == "."
+
+    def _text(self, path: str) -> str:
+        return decoded(self.root.read(path, limit=MAX_EDITED + 1, guard=self.protection.writing), path)
+
+    def _lock(self, path: str) -> threading.Lock:
+        place = os.path.normpath(f"{self.root.spellings[-1]}/{self.root.trail(path)[-1]}")
+        return _LOCKS[hash(place) % len(_LOCKS)]
+
+
+def list_below(tools: FileTools, path: str, pattern: str) -> tuple[list[Found], str]:
+    """What in a folder matches a glob.
+
+    Args:
+        tools: The root and what is ignored in it.
+        path: The folder.
+        pattern: Glob relative to the folder; empty is everything.
+
+    Returns:
+        What matches, in order, and a note if that is not all.
+
+    Raises:
+        FileRefusedError: The folder or the glob can't be had.
+    """
+    globs = [Glob.parse(each) for each in expand_braces(pattern.removeprefix("./") or "**/*")]
+    depths = [glob.depth for glob in globs]
+    depth = None if None in depths else max(filter(None, depths), default=1)
+    start = tools.root.stat(path).path
+    base = "" if start == "." else start + "/"
+    tree = Tree(tools.root, path, ignore=tools.ignore, depth=depth)
+    listed: list[Found] = []
+    size = 0
+    with closing(iter(tree)) as files:
+        for found in files:
+            if not any(glob.matches(found.path.removeprefix(base)) for glob in globs):
+                continue
+            if len(listed) == _MAX_LISTED or size > _MAX_LISTED_CHARACTERS:
+                return listed, f"the first {len(listed):,}; narrow path or pattern for others"
+            listed.append(found)
+            size += len(found.path)
+    return listed, f"only a part was looked at: {tree.stopped}" if tree.stopped else ""
+
+
+def _encoded(text: str, path: str) -> bytes:
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise FileRefusedError(
+            shown(path), f"character {error.start} of the text is half of a surrogate pair", reason="not_text"
+        ) from error

@@ -1,0 +1,137 @@
+"""File tools as PydanticAI toolsets: their schemas, built once a process, and what the runtime has to know of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from pydantic_ai import FunctionToolset, Tool
+
+from llm_do.files.paths import shown
+from llm_do.files.refusals import FileRefusedError
+from llm_do.files.root import Root
+from llm_do.policy.values import Resolved, ToolCallInfo, Verdict, as_resolved
+from llm_do.runtime.tools.traits import TRAITS_KEY, ToolTraits
+from llm_do.toolsets.filesystem.file_tools import FileTools
+from llm_do.toolsets.filesystem.protection import Protection
+
+__all__ = ["READING", "WRITING", "build_tools", "file_toolset"]
+
+READING = ("read_file", "list_files", "search_files")
+"""The tools of every file toolset."""
+
+WRITING = ("write_file", "edit_file", "make_directory", "move_file", "delete_file")
+"""The tools that a read-only file toolset lacks."""
+
+_ITSELF = ("move_file", "delete_file")
+"""The tools that act on a link itself, not on what it points to."""
+
+
+def file_toolset(tools: FileTools, *, name: str, read_only: bool) -> FunctionToolset[object]:
+    """A toolset of file tools.
+
+    Args:
+        tools: The tools.
+        name: The name it is registered under.
+        read_only: Leave out the tools that write.
+
+    Returns:
+        A toolset without state; runs may share it.
+    """
+    names = READING if read_only else (*READING, *WRITING)
+    return FunctionToolset(build_tools(tools, names, name), id=name)
+
+
+def build_tools(tools: FileTools, names: Sequence[str], toolset: str) -> list[Tool[object]]:
+    """PydanticAI tools for some of the methods of `tools`.
+
+    Args:
+        tools: An object whose methods of those names are the tools.
+        names: Which.
+        toolset: The name of their toolset.
+
+    Returns:
+        Tools that carry their traits.
+    """
+    built: list[Tool[object]] = []
+    for name in names:
+        prototype = _prototype(type(tools), name)
+        function: Callable[..., object] = getattr(tools, name)
+        built.append(
+            Tool(
+                function,
+                name=name,
+                description=prototype.description,
+                function_schema=replace(prototype.function_schema, function=function),
+                metadata={TRAITS_KEY: _traits(tools, name, toolset)},
+            )
+        )
+    return built
+
+
+@lru_cache(maxsize=64)
+def _prototype(kind: type[FileTools], name: str) -> Tool[object]:
+    """A tool whose schema all instances share: making one takes milliseconds."""
+    return Tool(getattr(kind(Protection(Root("."))), name), require_parameter_descriptions=True)
+
+
+def _traits(tools: FileTools, name: str, toolset: str) -> ToolTraits:
+    protection = tools.protection
+    follow = name not in _ITSELF
+    paths = ("source", "target") if name == "move_file" else ("path",)
+
+    def verdict(call: ToolCallInfo) -> Verdict:
+        given = [_path(call.args, each) for each in paths]
+        if name in READING:
+            return protection.read_verdict(given[0])
+        return protection.write_verdict(*given, follow=follow)
+
+    def resolve(args: Mapping[str, Any]) -> Mapping[str, Resolved]:
+        return {each: _resolved(tools.root, _path(args, each), follow=follow) for each in paths}
+
+    diffs = {"write_file": tools.diff_of_write, "edit_file": tools.diff_of_edit}
+    return ToolTraits(
+        kind="toolset",
+        toolset=toolset,
+        tool=name,
+        verdict=verdict,
+        resolve=resolve,
+        primary=paths if len(paths) > 1 else paths[0],
+        describe=lambda args: _describe(name, args),
+        diff=diffs.get(name),
+    )
+
+
+def _path(args: Mapping[str, Any], name: str) -> str:
+    value = args.get(name, ".")
+    return value if isinstance(value, str) else ""
+
+
+def _resolved(root: Root, path: str, *, follow: bool) -> Resolved:
+    try:
+        return as_resolved(root.trail(path, follow=follow))
+    except FileRefusedError:
+        return None
+
+
+def _describe(name: str, args: Mapping[str, Any]) -> str:
+    path = shown(_path(args, "path"))
+    match name:
+        case "read_file":
+            return f"Read the file {path}"
+        case "list_files":
+            return f"List the files in {path}"
+        case "search_files":
+            return f"Search the files in {path} for {shown(str(args.get('pattern', '')))}"
+        case "write_file":
+            return f"Write {len(str(args.get('content', ''))):,} characters to the file {path}"
+        case "edit_file":
+            return f"Edit the file {path}"
+        case "make_directory":
+            return f"Make the folder {path}"
+        case "move_file":
+            return f"Move the file {shown(_path(args, 'source'))} to {shown(_path(args, 'target'))}"
+        case _:
+            return f"Delete the file {path}"

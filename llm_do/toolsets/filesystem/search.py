@@ -1,0 +1,190 @@
+"""Searching files for a regular expression, bounded in time, memory and results.
+
+The expression comes from a model. The `regex` module matches it, because it can be stopped: a few nested
+repetitions keep the standard module busy for hours, and the whole process with it.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import BinaryIO, Protocol, cast
+
+from llm_do.errors import ToolError
+from llm_do.files.glob_patterns import Glob, expand_braces
+from llm_do.files.paths import shown
+from llm_do.files.refusals import FileRefusedError
+from llm_do.files.tree import Tree
+from llm_do.toolsets.filesystem.protection import Protection
+from llm_do.toolsets.filesystem.text_ranges import is_binary
+
+__all__ = ["search"]
+
+_MAX_PATTERN = 1000
+_MAX_MATCHES = 200
+_MAX_LINE = 300
+_MAX_MATCHED_LINE = 20_000
+_HEAD = 8192
+_MAX_FILE = 5_000_000
+_MAX_SECONDS = 10.0
+_MAX_SECONDS_A_LINE = 1.0
+# Recursion makes the matcher's memory grow until its time is over.
+_RECURSION = re.compile(r"\(\?(?:R|&|P>|[+-]?\d)")
+# The matcher writes out what is repeated a fixed number of times, groups within groups.
+_REPEATED = re.compile(r"(.?)\s*\{\s*([\d\s]+)[^{}]*\}", re.DOTALL)
+_MAX_WRITTEN_OUT = 500_000
+_SPECIAL = re.compile(r"[^\w ,;:<>=/@%'\"!-]")
+
+
+class _Match(Protocol):
+    def start(self) -> int: ...
+
+
+class _Compiled(Protocol):
+    def search(self, string: str, *, timeout: float, concurrent: bool) -> _Match | None: ...
+
+
+@dataclass
+class _Search:
+    expression: _Compiled
+    pattern: str
+    until: float
+    lines: list[str] = field(default_factory=list[str])
+    skipped: int = 0
+    stopped: str | None = None
+
+    def file(self, stream: BinaryIO, path: str) -> None:
+        data = stream.read(_HEAD)
+        if is_binary(data):
+            return
+        data += stream.read(_MAX_FILE + 1 - len(data))
+        if len(data) > _MAX_FILE:
+            self.skipped += 1
+            return
+        text = data.decode("utf-8", "replace")
+        if self.pattern not in text and not _SPECIAL.search(self.pattern):
+            return
+        for number, line in enumerate(text.removesuffix("\n").split("\n") if text else (), 1):
+            found = self._match(line[:_MAX_MATCHED_LINE])
+            if found is not None:
+                self.lines.append(f"{shown(path)}:{number}: {_excerpt(line.rstrip(chr(13)), found.start())}")
+            if self.over():
+                return
+
+    def over(self) -> bool:
+        if len(self.lines) >= _MAX_MATCHES:
+            self.stopped = f"the first {_MAX_MATCHES} matches; narrow the pattern, path or glob for others"
+        elif time.monotonic() > self.until:
+            self.stopped = f"stopped after {_MAX_SECONDS:g} seconds; narrow path or glob"
+        return self.stopped is not None
+
+    def _match(self, line: str) -> _Match | None:
+        try:
+            return self.expression.search(line, timeout=_MAX_SECONDS_A_LINE, concurrent=True)
+        except TimeoutError:
+            raise ToolError(
+                f"the pattern {shown(self.pattern, 100)} takes too long to match",
+                hint="Write it without nested repetition.",
+            ) from None
+        except (MemoryError, RecursionError):
+            raise ToolError(f"the pattern {shown(self.pattern, 100)} takes too much memory to match") from None
+
+
+def search(protection: Protection, pattern: str, path: str, glob: str, ignore: tuple[str, ...]) -> str:
+    """Search text files.
+
+    Args:
+        protection: Which files may be read; the others are passed over.
+        pattern: A regular expression, matched line by line.
+        path: A folder, or one file.
+        glob: Which files in the folder.
+        ignore: Rules for what is not searched.
+
+    Returns:
+        `path:line: text`, one match a line, in order, and a note in brackets when there may be more.
+
+    Raises:
+        ToolError: The pattern is not valid or takes too long, or the path can't be had.
+    """
+    run = _Search(_compiled(pattern), pattern, time.monotonic() + _MAX_SECONDS)
+    root = protection.root
+    start = root.stat(path)
+    if start.kind == "folder":
+        tree = Tree(root, path, ignore=ignore, max_seconds=_MAX_SECONDS)
+        _search_tree(run, tree, protection, glob, "" if start.path == "." else start.path + "/")
+    else:
+        with root.open(path, guard=protection.reading) as stream:
+            run.file(stream, start.path)
+            if run.skipped:
+                raise FileRefusedError(
+                    shown(path), f"it is larger than the {_MAX_FILE:,} bytes that are searched", reason="too_large"
+                )
+    notes = [run.stopped] if run.stopped else []
+    if run.skipped:
+        notes.append(f"{run.skipped} files larger than {_MAX_FILE:,} bytes were not searched")
+    lines = run.lines or ([] if notes else [f"[nothing matches {shown(pattern, 100)}]"])
+    return "\n".join([*lines, *([f"[{'; '.join(notes)}]"] if notes else [])])
+
+
+def _search_tree(run: _Search, tree: Tree, protection: Protection, glob: str, base: str) -> None:
+    globs = [Glob.parse(each) for each in expand_braces(glob.removeprefix("./") or "**/*")]
+    anywhere = "/" not in glob
+    with closing(iter(tree)) as files:
+        for found in files:
+            below = found.path.removeprefix(base)
+            name = below.rpartition("/")[2]
+            wanted = any(each.matches_name(name) if anywhere else each.matches(below) for each in globs)
+            if found.kind != "file" or not wanted or not protection.may_read(found.path):
+                continue
+            try:
+                with found.open() as stream:
+                    run.file(stream, found.path)
+            except (OSError, FileRefusedError):
+                # Gone, changed or closed to us since it was listed.
+                continue
+            if run.over():
+                return
+    run.stopped = tree.stopped
+
+
+def _compiled(pattern: str) -> _Compiled:
+    import regex  # 20 ms that only a search pays for.
+
+    if len(pattern) > _MAX_PATTERN:
+        raise ToolError(f"the pattern is longer than {_MAX_PATTERN} characters")
+    if _RECURSION.search(pattern):
+        raise ToolError(f"the pattern {shown(pattern, 100)} is recursive, which is not supported")
+    if _written_out(pattern) > _MAX_WRITTEN_OUT:
+        raise ToolError(
+            f"the pattern {shown(pattern, 100)} takes too much memory", hint="Repeat less, or no repetition."
+        )
+    try:
+        return cast(_Compiled, regex.compile(pattern))
+    except (regex.error, RecursionError, OverflowError, ValueError) as error:
+        raise ToolError(
+            f"the pattern {shown(pattern, 100)} is not a valid regular expression ({error})",
+            hint="Put a backslash before a character that stands for itself.",
+        ) from error
+
+
+def _written_out(pattern: str) -> int:
+    """How long a pattern may get when its repetitions are written out; never less than it does get."""
+    groups, single = 1, len(pattern)
+    commented = "#" in pattern and re.search(r"\(\?\w*x", pattern) is not None
+    for before, least in _REPEATED.findall(pattern):
+        times = max(int("".join(least.split())), 1)
+        # What follows a group, another repetition or a comment may repeat all that is within the group.
+        if commented or before in (")", "}", "?", "+", "*", ""):
+            groups *= times
+        else:
+            single += times
+    return groups * single
+
+
+def _excerpt(line: str, at: int) -> str:
+    if len(line) <= _MAX_LINE:
+        return line
+    start = max(min(at - _MAX_LINE // 3, len(line) - _MAX_LINE), 0)
+    return f"{'...' if start else ''}{line[start : start + _MAX_LINE]}{'...' if start + _MAX_LINE < len(line) else ''}"

@@ -1,0 +1,251 @@
+"""One connection to an MCP server: started once, shared by all who call it, started anew when it has died.
+
+A task of its own holds the connection, so that no caller's cancellation tears it down. PydanticAI's client speaks
+the protocol.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+import logging
+import os
+import re
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from llm_do.errors import ToolError
+from llm_do.formats.toolset_config import McpConfig
+from llm_do.toolsets.mcp.server_stderr import StderrTail
+
+if TYPE_CHECKING:
+    from pydantic_ai.mcp import MCPToolset
+
+__all__ = ["McpSession"]
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_STOP_SECONDS = 10.0
+_importing = threading.Lock()
+_imported = threading.Event()
+_GONE = re.compile(
+    r"connection (?:was )?(?:closed|lost|reset)|connecterror|failed to connect|connection attempts failed|not connected"
+    r"|closedresource|brokenresource|endofstream|session (?:was |has been )?(?:closed|terminated|not found|expired)",
+    re.IGNORECASE,
+)
+
+
+class McpSession:
+    """A connection to one server.
+
+    Args:
+        name: The server's name, for messages.
+        config: How it is reached.
+        root: The directory that a command runs in.
+    """
+
+    def __init__(self, name: str, config: McpConfig, root: Path) -> None:
+        self.name = name
+        self.config = config
+        self._root = root
+        self._lock = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+        self._ready: asyncio.Future[MCPToolset[Any]] | None = None
+        self._stop = asyncio.Event()
+        self._stderr = StderrTail()
+
+    async def client(self) -> MCPToolset[Any]:
+        """The connected client; connects if need be.
+
+        Raises:
+            ToolError: The server did not start, or not in time.
+        """
+        # The client takes seconds to import, which are not the server's.
+        if not _imported.is_set():
+            await asyncio.to_thread(_import_client)
+        async with self._lock:
+            if self._task is None or self._task.done() or self._ready is None:
+                await self._close()
+                self._begin()
+            assert self._ready is not None
+            try:
+                async with asyncio.timeout(self.config.timeout):
+                    return await asyncio.shield(self._ready)
+            except TimeoutError:
+                said = await self.said()
+                await self._close()
+                raise ToolError(
+                    f"the MCP server {self.name} did not start in {self.config.timeout:g} s{said}"
+                ) from None
+            except asyncio.CancelledError:
+                raise
+            except Exception as error:
+                said = await self.said()
+                await self._close()
+                raise ToolError(f"the MCP server {self.name} did not start: {_reason(error)}{said}") from error
+
+    async def failed(self, client: MCPToolset[Any], error: BaseException) -> ToolError | None:
+        """What became of the connection when a call failed so.
+
+        Args:
+            client: The client that was called; a newer connection is left alone.
+            error: What the call raised.
+
+        Returns:
+            An error that says the server is gone, and the next call starts it anew; None when it is still there.
+        """
+        if not _is_gone(error):
+            return None
+        said = await self.said()
+        async with self._lock:
+            if self._ready is not None and self._is_ready() and self._ready.result() is client:
+                await self._close()
+        return ToolError(f"the MCP server {self.name} is gone: {_reason(error)}{said}")
+
+    async def said(self) -> str:
+        """The last lines of the server's standard error, as the end of a sentence."""
+        await self._stderr.settle()
+        lines = self._stderr.last_lines()
+        return f"; its last words:\n{lines}" if lines else ""
+
+    async def aclose(self) -> None:
+        """Stop the server."""
+        async with self._lock:
+            await self._close()
+
+    def _begin(self) -> None:
+        self._stop = asyncio.Event()
+        self._stderr = StderrTail()
+        self._ready = asyncio.get_running_loop().create_future()
+        # Somebody may have stopped waiting before it fails.
+        self._ready.add_done_callback(lambda done: done.cancelled() or done.exception())
+        self._task = asyncio.ensure_future(self._hold(self._ready, self._stop, self._stderr))
+
+    async def _close(self) -> None:
+        task, self._task = self._task, None
+        self._stop.set()
+        if task is not None and not task.done():
+            done, _ = await asyncio.wait({task}, timeout=_STOP_SECONDS if self._is_ready() else 0)
+            if not done:
+                task.cancel()
+                await asyncio.wait({task}, timeout=_STOP_SECONDS)
+        if self._ready is not None and not self._ready.done():
+            self._ready.cancel()
+        self._ready = None
+
+    def _is_ready(self) -> bool:
+        return self._ready is not None and self._ready.done()
+
+    async def _hold(self, ready: asyncio.Future[MCPToolset[Any]], stop: asyncio.Event, stderr: StderrTail) -> None:
+        """Connect, say so, and stay connected until told to stop."""
+        try:
+            toolset = await self._connection(stderr)
+            async with toolset:
+                if not ready.done():
+                    ready.set_result(toolset)
+                await stop.wait()
+        except (Exception, asyncio.CancelledError) as error:
+            cancelled = isinstance(error, asyncio.CancelledError)
+            if not cancelled:
+                await stderr.settle()
+            if not ready.done():
+                ready.set_exception(ToolError("it was stopped") if cancelled else error)
+            if cancelled:
+                raise
+        finally:
+            stderr.close()
+
+    async def _connection(self, stderr: StderrTail) -> MCPToolset[Any]:
+        from fastmcp.client.transports import StdioTransport
+        from pydantic_ai.mcp import MCPToolset
+
+        _quiet()
+        config = self.config
+
+        async def log(message: Any) -> None:
+            stderr.add(str(getattr(message, "data", message)))
+
+        options: dict[str, Any] = {
+            "id": self.name,
+            "tool_error_behavior": "failed",
+            "init_timeout": config.timeout,
+            "log_handler": log,
+        }
+        if config.url is not None:
+            headers = {name: _filled(value) for name, value in config.headers.items()}
+            return MCPToolset[Any](config.url, headers=headers, **options)
+        assert config.command is not None
+        transport = StdioTransport(
+            config.command[0],
+            list(config.command[1:]),
+            env={name: _filled(value) for name, value in config.env.items()},
+            cwd=str(self._root),
+            keep_alive=False,
+            log_file=await stderr.open(),
+        )
+        return MCPToolset[Any](transport, **options)
+
+
+def _import_client() -> None:
+    """Import the client, once: threads that import it at a time, or go on with half of it, wait for each other."""
+    with _importing:
+        importlib.import_module("pydantic_ai.mcp")
+        _imported.set()
+
+
+def _filled(text: str, environ: Mapping[str, str] | None = None) -> str:
+    """A text with `${NAME}` filled in from the environment.
+
+    Raises:
+        ToolError: A variable is not set.
+    """
+    ours = os.environ if environ is None else environ
+
+    def value(found: re.Match[str]) -> str:
+        if found[1] not in ours:
+            raise ToolError(f"the environment variable {found[1]} is not set")
+        return ours[found[1]]
+
+    return _VARIABLE.sub(value, text)
+
+
+def _is_gone(error: BaseException) -> bool:
+    """Whether a failure is the connection's and not the tool's."""
+    return _GONE.search(f"{type(error).__name__} {error}") is not None
+
+
+def _reason(error: BaseException) -> str:
+    """A failure's first line; one that is a group's tells its first member."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    text = str(error).strip().splitlines()  # pyright: ignore[reportUnknownArgumentType]
+    return text[0] if text else type(error).__name__  # pyright: ignore[reportUnknownArgumentType]
+
+
+def _quiet() -> None:
+    """The libraries report a broken server on our standard error themselves; what matters of it is in our messages."""
+    for name in ("mcp", "fastmcp"):
+        logger = logging.getLogger(name)
+        if not any(isinstance(handler, logging.NullHandler) for handler in logger.handlers):
+            logger.addHandler(logging.NullHandler())
+    with contextlib.suppress(ValueError):
+        logging.getLogger("fastmcp").propagate = True
+    lines = logging.getLogger("mcp.client.stdio")
+    if not any(isinstance(filter, _Once) for filter in lines.filters):
+        lines.addFilter(_Once())
+
+
+class _Once(logging.Filter):
+    """Lets a message through once: a server that prints its log where the protocol belongs has one for each line."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told: set[str] = set()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether it is new."""
+        new = record.msg not in self._told
+        self._told.add(record.msg)
+        return new

@@ -1,0 +1,244 @@
+"""Running argument vectors: never a shell, no input, bounded output, and nothing left behind however it ends.
+
+Each stage of a pipeline leads a session of its own. On timeout, cancellation and too much output all of them are ended
+whole, politely first; what a command leaves running when it ends by itself is ended too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import uuid
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from llm_do._frozen import frozen
+from llm_do.errors import ToolError
+from llm_do.toolsets.shell.captured_output import Capture, OutputLimitError
+
+__all__ = ["Ended", "Stage", "run_stages"]
+
+_CHUNK = 65_536
+_GRACE = 0.5
+"""Seconds between the polite end and the other, and for output that comes after a command's end."""
+
+_MARK = "LLM_DO_COMMAND"
+
+
+@frozen
+class Stage:
+    """One process of a pipeline.
+
+    Args:
+        argv: Its argument vector, the program an absolute path.
+        environment: All of its environment.
+    """
+
+    argv: Sequence[str]
+    environment: Mapping[str, str]
+
+
+@frozen
+class Ended:
+    """How a pipeline ended.
+
+    Args:
+        codes: The exit codes of its stages; minus a number for the signal that ended one.
+        why: `timeout` or `output` when it was ended from here, else empty.
+    """
+
+    codes: tuple[int, ...]
+    why: str = ""
+
+
+async def run_stages(stages: Sequence[Stage], cwd: Path, *, seconds: float, stdout: Capture, stderr: Capture) -> Ended:
+    """Run a pipeline to its end.
+
+    Args:
+        stages: Its processes.
+        cwd: Their directory.
+        seconds: How long it may take.
+        stdout: Takes what the last stage prints.
+        stderr: Takes what all of them say on standard error.
+
+    Returns:
+        How it ended.
+
+    Raises:
+        ToolError: A program could not be started.
+    """
+    mark = uuid.uuid4().hex
+    running = _Running(mark)
+    why = ""
+    try:
+        out, err = await running.start(stages, cwd)
+        async with asyncio.timeout(seconds):
+            await running.finish([_drain(out, stdout), _drain(err, stderr)])
+    except TimeoutError:
+        why = "timeout"
+    except OutputLimitError:
+        why = "output"
+    finally:
+        await _whatever_happens(running.stop())
+    return Ended(tuple(process.returncode or 0 for process in running.processes), why)
+
+
+class _Running:
+    """The processes of one pipeline and the pipes between them."""
+
+    def __init__(self, mark: str) -> None:
+        self.mark = mark
+        self.processes: list[asyncio.subprocess.Process] = []
+        self._transports: list[asyncio.ReadTransport] = []
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self, stages: Sequence[Stage], cwd: Path) -> tuple[asyncio.StreamReader, asyncio.StreamReader]:
+        """Start all stages; gives the readers of what comes out."""
+        ends: list[int] = []
+        try:
+            err_read, err_write = _pipe(ends)
+            previous = asyncio.subprocess.DEVNULL
+            for stage in stages:
+                read, write = _pipe(ends)
+                await self._start_one(stage, cwd, previous, write, err_write)
+                _close(ends, write)
+                if previous >= 0:
+                    _close(ends, previous)
+                previous = read
+            _close(ends, err_write)
+            readers = await self._reader(previous, ends), await self._reader(err_read, ends)
+        finally:
+            for end in ends:
+                os.close(end)
+        return readers
+
+    async def _start_one(self, stage: Stage, cwd: Path, stdin: int, stdout: int, stderr: int) -> None:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *stage.argv,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                cwd=cwd,
+                env={**stage.environment, _MARK: self.mark},
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            name = Path(stage.argv[0]).name
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            raise ToolError(f"{name} could not be started: {reason or error}") from error
+        self.processes.append(process)
+
+    async def _reader(self, end: int, ends: list[int]) -> asyncio.StreamReader:
+        reader = asyncio.StreamReader(limit=_CHUNK)
+        file = os.fdopen(end, "rb", buffering=0)
+        ends.remove(end)
+        loop = asyncio.get_running_loop()
+        transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), file)
+        self._transports.append(transport)
+        return reader
+
+    async def finish(self, drains: Sequence[Coroutine[Any, Any, None]]) -> None:
+        """Wait for the processes, then for their output; a left-over process keeps the pipes open but not us."""
+        self._tasks = [asyncio.ensure_future(drain) for drain in drains]
+        ends = [asyncio.ensure_future(process.wait()) for process in self.processes]
+        try:
+            waiting: set[asyncio.Task[Any]] = {*ends, *self._tasks}
+            while not all(end.done() for end in ends):
+                done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()
+            done, _ = await asyncio.wait(self._tasks, timeout=_GRACE)
+            for task in done:
+                task.result()
+        finally:
+            for end in ends:
+                end.cancel()
+
+    async def stop(self) -> None:
+        """End what still runs, and close the pipes."""
+        if self._signal(signal.SIGTERM):
+            waits = [asyncio.ensure_future(process.wait()) for process in self.processes]
+            await asyncio.wait(waits, timeout=_GRACE)
+            self._signal(_KILL)
+            await asyncio.wait(waits)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for transport in self._transports:
+            transport.close()
+
+    def _signal(self, number: int) -> bool:
+        """Signal everything that runs; whether something did."""
+        reached = False
+        for process in self.processes:
+            if os.name == "posix":
+                reached |= _reached(os.killpg, process.pid, number)
+            elif process.returncode is None:
+                process.kill()
+                reached = True
+        for pid in _marked(self.mark) if self.processes else ():
+            reached |= _reached(os.kill, pid, number)
+        return reached
+
+
+_KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
+
+
+def _reached(send: Callable[[int, int], None], pid: int, number: int) -> bool:
+    try:
+        send(pid, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+def _pipe(ends: list[int]) -> tuple[int, int]:
+    pair = os.pipe()
+    ends.extend(pair)
+    return pair
+
+
+def _close(ends: list[int], end: int) -> None:
+    ends.remove(end)
+    os.close(end)
+
+
+def _marked(mark: str) -> list[int]:
+    """Processes of ours that left their session: they still carry the mark in their environment."""
+    if not sys.platform.startswith("linux"):
+        return []
+    wanted = f"{_MARK}={mark}".encode()
+    found: list[int] = []
+    with os.scandir("/proc") as entries:
+        for entry in entries:
+            if entry.name.isdecimal():
+                with contextlib.suppress(OSError):
+                    if wanted in Path(entry.path, "environ").read_bytes().split(b"\0"):
+                        found.append(int(entry.name))
+    return found
+
+
+async def _drain(reader: asyncio.StreamReader, capture: Capture) -> None:
+    while data := await reader.read(_CHUNK):
+        capture.feed(data)
+
+
+async def _whatever_happens(work: Coroutine[Any, Any, None]) -> None:
+    """Wait for work to end even when this task is cancelled meanwhile."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            if task.cancelled():
+                raise
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+    task.result()

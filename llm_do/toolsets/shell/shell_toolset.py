@@ -1,0 +1,271 @@
+"""The `shell` tool: from a command line, judged and approved as argument vectors, to a result.
+
+What may run is said by `llm_do.toolsets.shell.verdicts`, how it runs by `llm_do.toolsets.shell.processes`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO
+
+from pydantic import Field
+from pydantic_ai import FunctionToolset, RunContext, Tool
+
+from llm_do.errors import ToolError
+from llm_do.files.paths import shown
+from llm_do.files.root import Root
+from llm_do.policy.values import Pipeline, Resolved, ToolCallInfo, Verdict, as_resolved
+from llm_do.runtime.context.call_context import CallContext
+from llm_do.runtime.tools.artifacts import open_artifact
+from llm_do.runtime.tools.traits import TRAITS_KEY, ToolTraits
+from llm_do.toolsets.shell.captured_output import Capture
+from llm_do.toolsets.shell.command_line import CommandRefusedError, parse_command
+from llm_do.toolsets.shell.environment import find_program, shell_environment, trusted_path
+from llm_do.toolsets.shell.git import safe_git
+from llm_do.toolsets.shell.path_arguments import below, leads_outside, looks_outside, possible_paths
+from llm_do.toolsets.shell.processes import Ended, Stage, run_stages
+from llm_do.toolsets.shell.result import ShellResult
+from llm_do.toolsets.shell.sandbox import memory_bounded, sandboxed
+from llm_do.toolsets.shell.verdicts import Judge, elsewhere, reading_of
+
+__all__ = ["Shell", "shell_tool", "shell_toolset"]
+
+DEFAULT_SECONDS = 30.0
+"""How long a command may take when the model doesn't say."""
+
+_LONGEST = 3600.0
+_MOST_OUTPUT = 64 * 1024 * 1024
+_TOLD = 65_536
+_QUESTION_SECONDS = 10.0
+_QUESTION_OUTPUT = 1024 * 1024
+
+_FINE_BEFORE_THE_LAST = (0, -13, 128 + 13)
+"""Exit codes of a stage whose work was done, or whose reader had enough of it (SIGPIPE, also as a sandbox tells it)."""
+
+Seconds = Annotated[float, Field(gt=0, le=_LONGEST, allow_inf_nan=False)]
+
+
+@dataclass(frozen=True)
+class Shell:
+    """What one shell toolset runs commands with; holds nothing that a call changes.
+
+    Args:
+        root: The folder that commands are confined to.
+        judge: What it says of a command.
+        home: Where commands run when the model doesn't say, relative to the root.
+        names: Environment variables that commands may see.
+        reads_only: Whether it runs nothing that writes, so that the kernel can see to it as well.
+    """
+
+    root: Root
+    judge: Judge
+    home: str = "."
+    names: Sequence[str] = field(default=())
+    reads_only: bool = False
+
+    def parse(self, args: Mapping[str, Any]) -> tuple[Pipeline, str]:
+        """The argument vectors of a call, and its directory below the root.
+
+        Raises:
+            ToolError: The command or the directory is refused.
+        """
+        command, cwd = args.get("command"), args.get("cwd")
+        if not isinstance(command, str) or not isinstance(cwd, str | None):
+            raise CommandRefusedError("the command and the directory have to be texts")
+        return parse_command(command), below(self.root, cwd or self.home)
+
+    def verdict(self, call: ToolCallInfo) -> Verdict:
+        """What the toolset says of a call; what can't be run at all is blocked."""
+        try:
+            pipeline, cwd = self.parse(call.args)
+        except ToolError as error:
+            return Verdict("deny", error.message)
+        return self.judge(pipeline, cwd)
+
+    def resolve(self, args: Mapping[str, Any]) -> Mapping[str, Resolved]:
+        """The parsed command, for rules; None when a path in it leads outside without looking so.
+
+        Where it doesn't only read, its directory too unless it is the usual one: the same words mean another command
+        there.
+        """
+        try:
+            pipeline, cwd = self.parse(args)
+        except ToolError:
+            return {"command": None}
+        for argv in pipeline:
+            hidden = [path for path in possible_paths(argv) if not looks_outside(path)]
+            if leads_outside(self.root, cwd, hidden) is not None:
+                return {"command": None}
+        if elsewhere(self.root, pipeline, cwd, self.home):
+            return {"command": pipeline, **self.notice(args)}
+        return {"command": pipeline}
+
+    def notice(self, args: Mapping[str, Any]) -> Mapping[str, Resolved]:
+        """The directory, by all its names; none where it is refused anyhow."""
+        cwd = args.get("cwd")
+        try:
+            return {"cwd": as_resolved(self.root.trail(cwd if cwd and isinstance(cwd, str) else self.home))}
+        except ToolError:
+            return {}
+
+    def describe(self, args: Mapping[str, Any]) -> str:
+        """The exact argument vectors and the directory, for a person."""
+        try:
+            pipeline, cwd = self.parse(args)
+        except ToolError as error:
+            return f"Run a command that is refused: {error.message}"
+        vectors = " | ".join("[" + ", ".join(ascii_safe(word) for word in argv) + "]" for argv in pipeline)
+        return f"Run {vectors} in {shown(str(self.root.path / cwd))}"
+
+    async def run(self, ctx: RunContext[Any], command: str, timeout: float, cwd: str | None) -> ShellResult:  # noqa: ASYNC109
+        """Run a command that has been allowed."""
+        pipeline, folder = self.parse({"command": command, "cwd": cwd})
+        files: dict[str, str] = {}
+        deps = ctx.deps
+        told = deps.runtime.config.settings.max_result_bytes if isinstance(deps, CallContext) else _TOLD
+
+        def spill(stream: str) -> BinaryIO | None:
+            label = f"{ctx.tool_call_id or 'shell'}-{stream}"
+            opened = open_artifact(deps.project, label) if isinstance(deps, CallContext) else None
+            if opened is not None:
+                files[stream] = opened[1]
+            return opened[0] if opened is not None else None
+
+        out = Capture(limit=max(told // 2, 2), most=_MOST_OUTPUT, spill=lambda: spill("stdout"))
+        err = Capture(limit=max(told // 4, 2), most=_MOST_OUTPUT, spill=lambda: spill("stderr"))
+        try:
+            directory = self.root.path.resolve() / folder
+            stages = [await self._stage(argv, folder, directory) for argv in pipeline]
+            ended = await run_stages(stages, directory, seconds=timeout, stdout=out, stderr=err)
+        finally:
+            out.close()
+            err.close()
+        return _result(ended, out, err, files, timeout)
+
+    async def _stage(self, argv: Sequence[str], cwd: str, directory: Path) -> Stage:
+        path = trusted_path(self.root.path)
+        environment = shell_environment(path, self.names)
+        vector = [find_program(argv[0], environment["PATH"], directory), *argv[1:]]
+        reading = reading_of(argv)
+        visible: Sequence[Path] = ()
+        if reading is not None and reading.git is not None:
+            vector[0] = find_program(argv[0], path, directory)
+
+            async def capture(question: Sequence[str], with_environment: Mapping[str, str]) -> tuple[int, bytes]:
+                return await _ask(question, with_environment, directory)
+
+            safe = await safe_git(vector, reading.git, environment, self.root.path, capture)
+            vector, environment, visible = list(safe.argv), dict(safe.environment), safe.visible
+        if self.reads_only and reading is not None:
+            outside = leads_outside(self.root, cwd, reading.paths) is not None
+            vector = await asyncio.to_thread(
+                sandboxed, vector, self.root.path, directory, visible=visible, outside=outside
+            )
+            vector = memory_bounded(vector)
+        return Stage(vector, environment)
+
+
+def ascii_safe(word: str) -> str:
+    """A word of an argument vector, quoted, with nothing in it that could mislead."""
+    return ascii(word)
+
+
+async def _ask(argv: Sequence[str], environment: Mapping[str, str], cwd: Path) -> tuple[int, bytes]:
+    """Run one of our own questions to a program."""
+    out = Capture(limit=_QUESTION_OUTPUT, most=_QUESTION_OUTPUT)
+    err = Capture(limit=_QUESTION_OUTPUT, most=_QUESTION_OUTPUT)
+    ended = await run_stages([Stage(argv, environment)], cwd, seconds=_QUESTION_SECONDS, stdout=out, stderr=err)
+    if ended.why:
+        raise ToolError(f"{Path(argv[0]).name} did not answer in time")
+    return ended.codes[0], out.data()
+
+
+def _result(ended: Ended, out: Capture, err: Capture, files: Mapping[str, str], seconds: float) -> ShellResult:
+    if ended.why:
+        why = (
+            f"timed out after {seconds:g} s and was ended"
+            if ended.why == "timeout"
+            else f"printed more than {_MOST_OUTPUT // 1024 // 1024} MiB and was ended"
+        )
+        said = "".join(f"\n{name}:\n{text}" for name, text in (("stdout", out.text()), ("stderr", err.text())) if text)
+        kept = "".join(f"\nAll of its {name} is in {path}." for name, path in files.items())
+        raise ToolError(f"the command {why}{said}{kept}")
+    result = ShellResult(
+        exit_code=ended.codes[-1],
+        stdout=out.text(),
+        stderr=err.text(),
+        truncated=out.truncated or err.truncated,
+    )
+    if "stdout" in files:
+        result["stdout_file"] = files["stdout"]
+    if "stderr" in files:
+        result["stderr_file"] = files["stderr"]
+    if not all(code in _FINE_BEFORE_THE_LAST for code in ended.codes[:-1]):
+        result["exit_codes"] = list(ended.codes)
+    return result
+
+
+def shell_toolset(shell: Shell, *, name: str) -> FunctionToolset[Any]:
+    """The toolset with the one tool `shell`.
+
+    Args:
+        shell: What it runs commands with.
+        name: The name it is registered under.
+
+    Returns:
+        A toolset without state; runs may share it.
+    """
+    return FunctionToolset([shell_tool(shell, name)], id=name)
+
+
+def shell_tool(shell: Shell, toolset: str) -> Tool[Any]:
+    """The tool.
+
+    Args:
+        shell: What it runs commands with.
+        toolset: The name of its toolset.
+
+    Returns:
+        A tool that carries its traits.
+    """
+
+    async def run(
+        ctx: RunContext[Any],
+        command: str,
+        timeout: Seconds = DEFAULT_SECONDS,  # noqa: ASYNC109 (the model's argument)
+        cwd: str | None = None,
+    ) -> ShellResult:
+        return await shell.run(ctx, command, timeout, cwd)
+
+    run.__doc__ = _DOCUMENTATION
+    traits = ToolTraits(
+        kind="toolset",
+        toolset=toolset,
+        tool="shell",
+        verdict=shell.verdict,
+        resolve=shell.resolve,
+        notice=shell.notice,
+        primary="command",
+        describe=shell.describe,
+        succeeded=_exited_well,
+    )
+    return Tool(run, name="shell", takes_ctx=True, metadata={TRAITS_KEY: traits}, require_parameter_descriptions=True)
+
+
+def _exited_well(result: ShellResult) -> bool:
+    return result["exit_code"] == 0 and "exit_codes" not in result
+
+
+_DOCUMENTATION = """Run a command, or a pipeline of commands, without a shell. Quote words as for one.
+
+Nothing else of a shell works: no redirections, variables, substitutions, file patterns, `;`, `&&` or `&`.
+Commands get no input.
+
+Args:
+    command: The command line, such as `git log -3 | head`.
+    timeout: Seconds it may take.
+    cwd: The directory to run in, relative to the project's folder.
+"""

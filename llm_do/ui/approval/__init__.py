@@ -1,0 +1,1 @@
+"""The approval question: its words, and asking it at a terminal."""

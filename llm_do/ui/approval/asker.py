@@ -1,0 +1,184 @@
+"""Asks a person at a terminal whether a call may be made; this is the approval callback of the command line."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from llm_do.concurrency.event_loops import PerLoop
+from llm_do.errors import ToolError
+from llm_do.policy.pattern import PatternError, parse_pattern
+from llm_do.policy.proofs import broad
+from llm_do.policy.proposals import allows_call, proposals
+from llm_do.policy.rules import Rule
+from llm_do.runtime.approval.broker import Answer, ApprovalDecision, ApprovalRequest
+from llm_do.runtime.context.user_questions import UserQuestion
+from llm_do.text.sanitizer import visible
+from llm_do.ui.approval.question import NOTE, choices_text, help_text, parse_answer, question_text, rules_text
+from llm_do.ui.live.display import Display
+from llm_do.ui.terminal.terminal import Terminal
+from llm_do.ui.terminal.text_width import wrap
+
+__all__ = ["Asker"]
+
+
+class Asker:
+    """Puts each question on the terminal and waits for its answer.
+
+    The end of input denies. When the run ends first, the question is taken down and says so. Questions about calls and
+    those of agents come one after the other: what is typed answers the one that stands there.
+
+    Args:
+        terminal: Where to ask.
+        display: What else writes there; it is silent meanwhile.
+        color: Use ANSI colours.
+    """
+
+    def __init__(self, terminal: Terminal, display: Display, *, color: bool = False) -> None:
+        self._terminal = terminal
+        self._display = display
+        self._color = color
+        self._turns = PerLoop(asyncio.Lock)
+
+    async def __call__(self, request: ApprovalRequest) -> ApprovalDecision:
+        """Ask one question.
+
+        Args:
+            request: The question.
+
+        Returns:
+            The answer.
+        """
+        async with self._turns.get():
+            return await self._decide(request)
+
+    async def _decide(self, request: ApprovalRequest) -> ApprovalDecision:
+        terminal = self._terminal
+        self._display.hold()
+        muted = terminal.unmute()
+        answered = False
+        try:
+            terminal.forget_typed()
+            terminal.write(question_text(request, terminal.columns, color=self._color))
+            decision = await self._answer(request)
+            answered = True
+            return decision
+        finally:
+            if not answered:
+                terminal.write(f"\n(the question about {visible(request.tool_name)} is over)\n")
+            if muted:
+                terminal.mute()
+            self._display.release()
+
+    async def ask_user(self, question: UserQuestion) -> str:
+        """Put an agent's own question to the person.
+
+        Args:
+            question: The question; a number chooses one of its answers.
+
+        Returns:
+            What the person typed, or the answer they chose.
+
+        Raises:
+            ToolError: The end of input: there is no answer.
+        """
+        async with self._turns.get():
+            return await self._told(question)
+
+    async def _told(self, question: UserQuestion) -> str:
+        terminal = self._terminal
+        self._display.hold()
+        muted = terminal.unmute()
+        answered = False
+        try:
+            terminal.forget_typed()
+            lines = [f"{visible(question.agent_path or question.agent)} asks:"]
+            lines += [f"  | {line}" for line in visible(question.text, lines=True).split("\n")]
+            lines += [f"  {number} {visible(choice)}" for number, choice in enumerate(question.choices, 1)]
+            pieces = [piece for line in lines for piece in wrap(line, max(terminal.columns - 1, 20))]
+            terminal.write("".join(f"{piece}\n" for piece in pieces) + "answer: ")
+            said = await terminal.read_line()
+            answered = True
+            if said is None:
+                terminal.write("\n")
+        finally:
+            if not answered:
+                terminal.write(f"\n(the question of {visible(question.agent)} is over)\n")
+            if muted:
+                terminal.mute()
+            self._display.release()
+        if said is None:
+            raise ToolError("the person gave no answer")
+        line = said.strip()
+        if line.isdecimal() and 0 < int(line) <= len(question.choices):
+            return question.choices[int(line) - 1]
+        return line
+
+    async def _answer(self, request: ApprovalRequest) -> ApprovalDecision:
+        terminal = self._terminal
+        while True:
+            terminal.write(choices_text(terminal.columns, person_only=request.person_only))
+            line = await terminal.read_line()
+            if line is None:
+                terminal.write("\n")
+                return ApprovalDecision("deny")
+            key = parse_answer(line)
+            if key == "note":
+                terminal.write(NOTE)
+                note = await terminal.read_line()
+                return ApprovalDecision("deny", note=(note or "").strip())
+            if key == "pattern" or key == "always":
+                lasting = await self._lasting(request, "always" if key == "always" else "session")
+                if lasting is not None:
+                    return lasting
+            elif key == "session" and request.person_only:
+                terminal.write("an answer to this can't be remembered\n")
+            elif key is not None:
+                return ApprovalDecision(key)
+            elif line.strip() and not request.person_only:
+                terminal.write(help_text(terminal.columns))
+
+    async def _lasting(self, request: ApprovalRequest, answer: Answer) -> ApprovalDecision | None:
+        """An answer by a rule, or for good; None where the person went back."""
+        terminal = self._terminal
+        if request.person_only:
+            terminal.write("an answer to this can't be remembered\n")
+            return None
+        rules = proposals(request.call) if request.call is not None else []
+        # Only what is shown as it is can stand on a line to be edited.
+        text = next((rule for rule in rules if visible(rule) == rule), "") if terminal.edits else ""
+        while True:
+            terminal.write(rules_text(rules, terminal.columns, exact=answer == "always", edited=bool(text)))
+            line = (await (terminal.edit_line("rule: ", text) if text else terminal.read_line()) or "").strip()
+            if not line:
+                return None
+            if line == "0" and answer == "always":
+                return ApprovalDecision(answer)
+            rule = self._rule(line, rules)
+            problem = _problem(rule, request)
+            if problem is not None:
+                terminal.write(f"{visible(problem)}\n")
+                text = rule if text and visible(rule) == rule else text
+            elif await self._confirmed(rule):
+                return ApprovalDecision(answer, pattern=rule)
+
+    def _rule(self, line: str, rules: Sequence[str]) -> str:
+        return rules[int(line) - 1] if line.isdecimal() and 0 < int(line) <= len(rules) else line
+
+    async def _confirmed(self, rule: str) -> bool:
+        pattern = parse_pattern(rule)
+        if (pattern.primary is not None or pattern.named) and not broad(Rule("allow", pattern, rule)):
+            return True
+        self._terminal.write(f"{visible(rule)} allows calls with any arguments; y to keep it: ")
+        return (await self._terminal.read_line() or "").strip().lower() in ("y", "yes")
+
+
+def _problem(rule: str, request: ApprovalRequest) -> str | None:
+    """Why a rule is no answer to a question."""
+    try:
+        parse_pattern(rule)
+    except PatternError as error:
+        return f"that is no rule: {error.message} ({error.hint})"
+    if request.call is not None and not allows_call(rule, request.call):
+        return f"{rule} does not allow this call"
+    return None

@@ -1,0 +1,180 @@
+"""The question that a person answers before a call is made, as text, and what their answer means.
+
+Everything is shown, nothing is cut, and no text of a model can look like a line of ours: each of its lines stands
+behind a bar of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Literal, TypeAlias
+
+from llm_do.runtime.approval.broker import ApprovalRequest
+from llm_do.text.sanitizer import format_args, visible
+from llm_do.ui.terminal.screen import paint
+from llm_do.ui.terminal.text_width import wrap, wrap_words
+
+__all__ = ["NOTE", "choices_text", "help_text", "parse_answer", "question_text", "rules_text"]
+
+NOTE = "note for the model: "
+"""What is asked after `d`."""
+
+Key = Literal["once", "session", "pattern", "always", "deny", "note", "abort"]
+
+_CHOICES: Mapping[str, str] = {
+    "y": "once",
+    "s": "this session",
+    "p": "session by rule",
+    "w": "always",
+    "n": "deny",
+    "d": "deny with a note",
+    "a": "abort the run",
+}
+
+_KEYS: dict[str, Key] = {
+    "y": "once",
+    "yes": "once",
+    "s": "session",
+    "session": "session",
+    "p": "pattern",
+    "pattern": "pattern",
+    "w": "always",
+    "always": "always",
+    "n": "deny",
+    "no": "deny",
+    "d": "note",
+    "a": "abort",
+    "abort": "abort",
+}
+_HELP = (
+    "  s exactly this call, as often as it comes in this session",
+    "  p calls that a rule allows, in this session",
+    "  w this call or a rule, for good (.llm-do/approvals.json)",
+)
+_TYPED = "a number, another rule, or nothing to go back:"
+_Wrap: TypeAlias = "Callable[[str, int], Iterator[str]]"
+"""Breaks a line: `wrap` keeps what a model wrote as it is, `wrap_words` is for prose of ours."""
+
+_LINE = "    | "
+_MORE = "    \\ "
+
+
+def choices_text(columns: int = 80, *, person_only: bool = False) -> str:
+    """What is asked at the end of a question, and again after a key that means nothing.
+
+    Args:
+        columns: Columns of the terminal.
+        person_only: The answer can't be remembered, so that it isn't offered.
+
+    Example:
+        >>> choices_text(200, person_only=True)
+        'allow? y once, n deny, d deny with a note, a abort the run: '
+    """
+    lines = ["allow?"]
+    kept = [key for key in _CHOICES if not (person_only and key in "spw")]
+    for key in kept:
+        word = f"{key} {_CHOICES[key]}" + ("," if key != kept[-1] else ":")
+        if len(lines[-1]) + len(word) + 2 > columns - 1:
+            lines.append(f"  {word}")
+        else:
+            lines[-1] += f" {word}"
+    return "\n".join(lines) + " "
+
+
+def help_text(columns: int = 80) -> str:
+    """How the answers that last differ, for whoever answers with something that means nothing, such as `?`.
+
+    Args:
+        columns: Columns of the terminal.
+    """
+    lines = [line for text in _HELP for line in _continued(text, max(columns - 1, 20), wrap_words)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def rules_text(rules: Sequence[str], columns: int = 80, *, exact: bool = False, edited: bool = False) -> str:
+    """The rules that are proposed for an answer that lasts, and what is asked then.
+
+    Args:
+        rules: The proposals.
+        columns: Columns of the terminal.
+        exact: Offer this very call too.
+        edited: One of them stands on the line that follows, to be edited.
+    """
+    shown = {"0": "exactly this call"} if exact else {}
+    shown |= {str(number): visible(rule) for number, rule in enumerate(rules, 1)}
+    lines = [line for key, text in shown.items() for line in _continued(f"  {key} {text}", max(columns - 1, 20))]
+    question = "Enter takes the rule; edit it, type another or a number, or Ctrl-D to go back" if edited else _TYPED
+    asked = wrap_words(question, max(columns - 2, 20))
+    return "".join(f"{line}\n" for line in lines) + "\n  ".join(asked) + ("\n" if edited else " ")
+
+
+def question_text(request: ApprovalRequest, columns: int = 80, *, color: bool = False) -> str:
+    """The question, without the choices.
+
+    Args:
+        request: What is asked.
+        columns: Columns of the terminal; longer lines go on in the next, behind a backslash instead of a bar.
+        color: Use ANSI colours.
+
+    Returns:
+        Lines, with a line break at the end.
+    """
+    room = max(columns - 1, 20)
+    asks = _continued(f"{visible(request.agent_path)} wants to call {visible(request.tool_name)}", room, wrap_words)
+    lines = [paint(line, "question", color=color) for line in asks]
+    if request.description:
+        lines += _named("what", visible(request.description, lines=True), room)
+    for name, value in format_args(request.args):
+        lines += _named(name, value, room)
+    if not request.args:
+        lines.append("  (no arguments)")
+    if request.diff:
+        lines += ["  changes:", *_changes(visible(request.diff.removesuffix("\n"), lines=True), room, color=color)]
+    lines += _named("asked because", visible(_why(request)), room, wrap_words)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _why(request: ApprovalRequest) -> str:
+    if request.rule and request.rule not in request.reason:
+        return f"{request.reason or 'a rule says so'} (rule {request.rule})"
+    return request.reason or "calls of this tool are asked about"
+
+
+def _named(name: str, text: str, room: int, pieces: _Wrap = wrap) -> list[str]:
+    line = f"  {name}: {text}"
+    if "\n" not in text and next(wrap(line, room)) == line:
+        return [line]
+    return [*_continued(f"  {name}:", room), *_block(text, room, pieces)]
+
+
+def _continued(line: str, room: int, pieces: _Wrap = wrap) -> list[str]:
+    first = next(pieces(line, room))
+    rest = line[len(first) :]
+    if pieces is wrap_words:
+        rest = rest.lstrip(" ")
+    return [first, *(f"{_MORE}{piece}" for piece in pieces(rest, room - len(_MORE)) if piece)]
+
+
+def _block(text: str, room: int, pieces: _Wrap = wrap) -> Iterator[str]:
+    for line in text.split("\n"):
+        mark = _LINE
+        for piece in pieces(line, room - len(_LINE)):
+            yield f"{mark}{piece}"
+            mark = _MORE
+
+
+def _changes(diff: str, room: int, *, color: bool) -> Iterator[str]:
+    for line in diff.split("\n"):
+        name = {"+": "good", "-": "bad", "@": "quiet"}.get(line[:1])
+        for piece in _block(line, room):
+            yield paint(piece, name, color=color) if name else piece
+
+
+def parse_answer(text: str) -> Key | None:
+    """What a person's line means; None for one that means nothing.
+
+    Example:
+        >>> parse_answer(" Y "), parse_answer("what?")
+        ('once', None)
+    """
+    return _KEYS.get(text.strip().lower())

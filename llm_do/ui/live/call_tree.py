@@ -1,0 +1,225 @@
+"""What a run is doing, as a tree of agents and their tools: kept up by events, drawn as lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from llm_do.runtime.record.events import (
+    ApprovalRequestedEvent,
+    ApprovalResolvedEvent,
+    CallFinishedEvent,
+    CallStartedEvent,
+    Event,
+    RetryEvent,
+    TextDoneEvent,
+    TextEvent,
+    ToolCallEvent,
+    ToolResultEvent,
+    UsageEvent,
+)
+from llm_do.text.sanitizer import visible
+from llm_do.ui.terminal.screen import paint
+from llm_do.ui.terminal.text_width import call_text, cut, wrap
+
+__all__ = ["CallTree", "Node", "seconds_text", "usage_text"]
+
+TAIL = 6
+"""Rows of streamed text below an agent."""
+
+_KEPT = 4000
+
+
+@dataclass(slots=True, eq=False)
+class OpenTool:
+    """A tool call that goes on.
+
+    Args:
+        text: The call, shortened.
+        started: When, in seconds since the epoch.
+        asked: Whether it waits for a person.
+    """
+
+    text: str
+    started: float
+    asked: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """A call of an agent, a flow or a function that goes on.
+
+    Args:
+        call_id: Its id.
+        parent: Its caller's.
+        path: Its call path.
+        started: When, in seconds since the epoch.
+        tools: Its open tool calls by their ids.
+        text: What its model has written of a response that isn't complete.
+        retry: What it waits for before it tries again.
+        tokens: Tokens so far, its own.
+        cost: US dollars so far, None where a price is unknown.
+    """
+
+    call_id: str
+    parent: str | None
+    path: str
+    started: float
+    tools: dict[str, OpenTool] = field(default_factory=dict[str, OpenTool])
+    text: str = ""
+    retry: str = ""
+    tokens: int = 0
+    cost: float | None = None
+
+    def asks(self, tool_call_id: str, *, waits: bool) -> None:
+        """Note that a tool call waits for a person, or does no longer."""
+        tool = self.tools.get(tool_call_id)
+        if tool is not None:
+            tool.asked = waits
+
+
+class CallTree:
+    """The calls that go on now.
+
+    Args:
+        color: Use ANSI colours.
+        lines: Draw with box characters; else with ASCII.
+    """
+
+    def __init__(self, *, color: bool = False, lines: bool = True) -> None:
+        self._nodes: dict[str, Node] = {}
+        self._over: set[str] = set()
+        self._color = color
+        self._marks = ("├─ ", "└─ ", "│  ", "…") if lines else ("|- ", "`- ", "|  ", "...")
+        self._dot = " · " if lines else ", "
+
+    def __contains__(self, call_id: str) -> bool:
+        return call_id in self._nodes
+
+    def node(self, call_id: str) -> Node | None:
+        """A call that goes on; None when it doesn't."""
+        return self._nodes.get(call_id)
+
+    def note(self, event: Event) -> None:
+        """Take an event in."""
+        if isinstance(event, CallStartedEvent):
+            if not self._nodes:
+                self._over.clear()
+            self._nodes[event.call_id] = Node(event.call_id, event.parent_call_id, event.path, event.time)
+            return
+        node = self._nodes.get(event.call_id)
+        if node is None:
+            return
+        if isinstance(event, CallFinishedEvent):
+            del self._nodes[event.call_id]
+            self._over.add(event.call_id)
+        match event:
+            case ToolCallEvent():
+                text = call_text(event.tool_name, event.args, 60)
+                node.tools[event.tool_call_id] = OpenTool(text, event.time)
+            case ToolResultEvent():
+                node.tools.pop(event.tool_call_id, None)
+            case ApprovalRequestedEvent() | ApprovalResolvedEvent():
+                node.asks(event.tool_call_id, waits=isinstance(event, ApprovalRequestedEvent))
+            case TextEvent():
+                node.text, node.retry = (node.text + event.text)[-_KEPT:], ""
+            case TextDoneEvent():
+                node.text = ""
+            case RetryEvent():
+                node.text, node.retry = "", f"retry {event.attempt} in {event.delay:g} s"
+            case UsageEvent():
+                _add_usage(node, event)
+            case _:
+                pass
+
+    def draw(self, now: float, columns: int, rows: int) -> list[str]:
+        """The tree as it stands.
+
+        Args:
+            now: Seconds since the epoch.
+            columns: Columns of the terminal.
+            rows: Lines at most.
+
+        Returns:
+            Lines that fit.
+        """
+        known = self._nodes
+        roots = [node for node in known.values() if node.parent not in known]
+        for tail in (TAIL, 1, 0):
+            found = [line for node in roots for line in self._lines(node, "", "", now, columns - 1, tail)]
+            if len(found) <= rows:
+                return found
+        hidden = len(found) - rows + 1
+        return [*found[: rows - 1], paint(f"{self._marks[3]} {hidden} more", "quiet", color=self._color)]
+
+    def _lines(self, node: Node, first: str, rest: str, now: float, columns: int, tail: int) -> Iterator[str]:
+        name = node.path if not first else node.path.rpartition("/")[2]
+        facts = [seconds_text(now - node.started), *usage_text(node.tokens, node.cost)]
+        if node.retry:
+            facts.append(node.retry)
+        yield self._line(first, visible(name), self._dot.join(facts), "name", columns)
+        children = [child for child in self._nodes.values() if child.parent == node.call_id]
+        called = {child.call_id for child in children} | self._over
+        tools = [tool for key, tool in node.tools.items() if not _is_call(key, node.call_id, called)]
+        text = list(_tail(node.text, columns - len(rest) - 3, tail)) if node.text and tail else []
+        for piece in text:
+            yield cut(f"{rest}{self._marks[2]}{piece}", columns)
+        left = len(tools) + len(children)
+        for tool in tools:
+            left -= 1
+            waits = "waits for an answer" if tool.asked else seconds_text(now - tool.started)
+            mark = self._marks[0 if left else 1]
+            yield self._line(rest + mark, tool.text, waits, "warn" if tool.asked else "tool", columns)
+        for child in children:
+            left -= 1
+            mark, below = self._marks[0 if left else 1], self._marks[2] if left else "   "
+            yield from self._lines(child, rest + mark, rest + below, now, columns, tail)
+
+    def _line(self, indent: str, text: str, facts: str, style: str, columns: int) -> str:
+        room = columns - len(indent)
+        shown = cut(text, max(room - len(facts) - 2, room // 2))
+        facts = cut(facts, max(room - len(shown) - 2, 0)) if room - len(shown) - 2 > 4 else ""
+        said = paint(shown, style, color=self._color)
+        return f"{indent}{said}" + (f"  {paint(facts, 'quiet', color=self._color)}" if facts else "")
+
+
+def _add_usage(node: Node, event: UsageEvent) -> None:
+    node.retry = ""
+    node.tokens += event.usage.get("input_tokens", 0) + event.usage.get("output_tokens", 0)
+    cost = event.usage.get("cost_usd")
+    if cost is not None:
+        node.cost = (node.cost or 0.0) + cost
+
+
+def _is_call(tool_call_id: str, call_id: str, called: set[str]) -> bool:
+    """Whether a tool call is one of the nested calls that have lines of their own."""
+    return f"{call_id}.{tool_call_id}" in called
+
+
+def _tail(text: str, columns: int, rows: int) -> list[str]:
+    lines = visible(text.rstrip(), lines=True).split("\n")[-rows:]
+    return [piece for line in lines for piece in wrap(line, max(columns, 10))][-rows:]
+
+
+def seconds_text(seconds: float) -> str:
+    """A duration for a person.
+
+    Example:
+        >>> seconds_text(0.42), seconds_text(12.3), seconds_text(75)
+        ('0.4 s', '12 s', '1:15')
+    """
+    if seconds < 9.95:
+        return f"{max(seconds, 0.0):.1f} s"
+    minutes, left = divmod(round(seconds), 60)
+    return f"{minutes}:{left:02}" if minutes else f"{left} s"
+
+
+def usage_text(tokens: int, cost: float | None) -> list[str]:
+    """What a call has used, as words for a line.
+
+    Example:
+        >>> usage_text(1200, 0.00123)
+        ['1,200 tokens', '$0.0012']
+    """
+    said = [f"{tokens:,} tokens"] if tokens else []
+    return said if cost is None else [*said, f"${cost:.4f}"]

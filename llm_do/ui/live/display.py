@@ -1,0 +1,160 @@
+"""What a person sees of a run on stderr: lines, streamed text, or a live tree below a transcript; no results."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from llm_do.runtime.record.events import Event, RetryEvent, TextDoneEvent, TextEvent, ThinkingEvent, WarningEvent
+from llm_do.text.sanitizer import visible
+from llm_do.ui.live.event_lines import event_line, warning_line
+from llm_do.ui.terminal.screen import terminal_columns
+from llm_do.ui.terminal.size import terminal_size
+
+if TYPE_CHECKING:
+    from llm_do.ui.live.live_view import Live
+
+__all__ = ["Display"]
+
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+
+
+class Display:
+    """Shows events as they come.
+
+    Args:
+        write: Writes text to stderr.
+        verbosity: -1 nothing, 0 warnings, 1 lines, 2 text and thoughts too.
+        animate: Keep a live tree at the bottom of the terminal, and a transcript above it.
+        color: Use ANSI colours.
+        lines: Draw with box characters.
+        size: Columns and rows of the terminal.
+    """
+
+    def __init__(
+        self,
+        write: Callable[[str], None],
+        verbosity: int = 0,
+        *,
+        animate: bool = False,
+        color: bool = False,
+        lines: bool = True,
+        size: Callable[[], tuple[int, int]] | None = None,
+    ) -> None:
+        self._write = write
+        self._verbosity = verbosity
+        self._live: Live | None = None
+        if animate:
+            from llm_do.ui.live.live_view import Live
+
+            self._live = Live(write, size or terminal_size, color=color, lines=lines)
+        self._held: list[str] | None = None
+        self._open: str | None = None
+        self._streamed: set[str] = set()
+
+    def on_event(self, event: Event) -> None:
+        """Take one event in, and show what is to be shown of it."""
+        if self._live is not None:
+            text = self._live.take(event)
+            if text:
+                self._put(text)
+            if self._held is None:
+                self._live.tick(soon=isinstance(event, TextEvent))
+            return
+        if isinstance(event, WarningEvent):
+            if self._verbosity >= 0:
+                self.line(warning_line(event))
+        elif self._verbosity >= 2 and isinstance(event, TextEvent | TextDoneEvent | ThinkingEvent):
+            self._text(event)
+        elif self._verbosity >= 1:
+            if isinstance(event, RetryEvent):
+                self._streamed.discard(event.call_id)
+            line = event_line(event)
+            if line is not None:
+                self.line(line)
+
+    def line(self, text: str) -> None:
+        """Show one line, made harmless already; a terminal that is too narrow for it gets it folded."""
+        self._close()
+        # Below a live tree stderr is a pipe, whose other end draws.
+        columns = terminal_columns() if self._live is None else self._live.columns
+        if columns is not None and len(text) * 2 > columns:
+            from llm_do.ui.terminal.folding import fold
+
+            text = fold(text, columns)
+        self._put(f"{text}\n")
+
+    def foreign(self, text: str) -> None:
+        """Show what others have printed to stderr, without what would move the cursor.
+
+        Args:
+            text: Whole lines.
+        """
+        shown = _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text.replace("\r\n", "\n"))
+        self._close()
+        self._put(shown)
+
+    def hold(self) -> None:
+        """Show nothing until `release`: the terminal is somebody else's."""
+        self._close()
+        if self._live is not None:
+            self._live.clear()
+        self._held = []
+
+    def release(self) -> None:
+        """Show what was held back, and go on."""
+        held, self._held = self._held or [], None
+        for text in held:
+            self._put(text)
+        self.tick()
+
+    def tick(self) -> None:
+        """Bring the tree up to date."""
+        if self._live is not None and self._held is None:
+            self._live.tick()
+
+    def end(self, *, output: str | None = None) -> None:
+        """Take the tree away: a run is over.
+
+        Args:
+            output: The result, which is shown elsewhere and isn't repeated here.
+        """
+        self._close()
+        if self._live is not None:
+            left = self._live.rest(output)
+            self._live.clear()
+            if left:
+                self._write(left)
+
+    def _text(self, event: TextEvent | TextDoneEvent | ThinkingEvent) -> None:
+        if isinstance(event, TextDoneEvent):
+            if event.call_id in self._streamed:
+                self._streamed.discard(event.call_id)
+                self._close()
+                return
+        elif isinstance(event, TextEvent):
+            self._streamed.add(event.call_id)
+        mark = f"{visible(event.path)} {'~' if isinstance(event, ThinkingEvent) else '|'} "
+        begun = "" if self._open == mark else mark
+        if begun:
+            self._close()
+        # Every line behind the mark: a model's text can't pass for a line of ours.
+        self._put(begun + visible(event.text, lines=True).replace("\n", f"\n{mark}"))
+        self._open = mark
+        if not isinstance(event, TextEvent):
+            self._close()
+
+    def _close(self) -> None:
+        """End a line that streamed text has left open."""
+        if self._open is not None:
+            self._open = None
+            self._put("\n")
+
+    def _put(self, text: str) -> None:
+        if self._held is not None:
+            self._held.append(text)
+        elif self._live is not None:
+            self._live.above(text)
+        else:
+            self._write(text)

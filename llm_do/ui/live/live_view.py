@@ -1,0 +1,82 @@
+"""The live view of runs on a terminal: the tree of what goes on at the bottom, the transcript above."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from llm_do.runtime.record.events import Event, WarningEvent
+from llm_do.ui.live.block import Block
+from llm_do.ui.live.call_tree import CallTree
+from llm_do.ui.live.event_lines import warning_line
+from llm_do.ui.live.transcript import Transcript
+from llm_do.ui.terminal.folding import fold
+
+__all__ = ["Live"]
+
+_FRAME = 0.05
+"""Seconds between two drawings of streamed text at least."""
+
+_ROWS = 20
+
+
+class Live:
+    """Tree and transcript of one terminal.
+
+    Args:
+        write: Writes to it.
+        size: Its columns and rows now.
+        color: Use ANSI colours.
+        lines: Draw with more than ASCII.
+    """
+
+    def __init__(
+        self, write: Callable[[str], None], size: Callable[[], tuple[int, int]], *, color: bool, lines: bool
+    ) -> None:
+        self._size = size
+        self._tree = CallTree(color=color, lines=lines)
+        self._transcript = Transcript(self._tree, color=color, lines=lines)
+        self._block = Block(write, lambda: size()[0])
+        self._drawn = 0.0
+
+    @property
+    def columns(self) -> int:
+        """How wide the terminal is now."""
+        return self._size()[0]
+
+    def take(self, event: Event) -> str:
+        """Take an event in.
+
+        Returns:
+            What it adds to the transcript.
+        """
+        if isinstance(event, WarningEvent):
+            return f"{fold(warning_line(event), self.columns)}\n"
+        text = self._transcript.take(event, self._size()[0])
+        self._tree.note(event)
+        return text
+
+    def tick(self, *, soon: bool = False) -> None:
+        """Draw the tree as it is now.
+
+        Args:
+            soon: It may wait for the next tick when it was drawn a moment ago.
+        """
+        moment = time.monotonic()
+        if soon and moment - self._drawn < _FRAME:
+            return
+        self._drawn = moment
+        columns, rows = self._size()
+        self._block.show(self._tree.draw(time.time(), columns, max(min(rows - 3, _ROWS), 2)))
+
+    def above(self, text: str) -> None:
+        """Add whole lines to the transcript."""
+        self._block.above(text)
+
+    def clear(self) -> None:
+        """Take the tree away until the next tick."""
+        self._block.clear()
+
+    def rest(self, output: str | None) -> str:
+        """What the transcript has held back, at the end of a run whose result is shown elsewhere."""
+        return self._transcript.rest(output, self._size()[0])

@@ -1,0 +1,134 @@
+"""What stays of a run in the scrollback of a terminal: finished tool calls, finished agents, what models said."""
+
+from __future__ import annotations
+
+from llm_do.runtime.record.events import (
+    CallFinishedEvent,
+    Event,
+    HandoffEvent,
+    RetryEvent,
+    RunFailedEvent,
+    TextDoneEvent,
+    ToolCallEvent,
+    ToolResultEvent,
+)
+from llm_do.text.sanitizer import visible
+from llm_do.ui.live.call_tree import CallTree, seconds_text, usage_text
+from llm_do.ui.live.event_lines import event_line
+from llm_do.ui.terminal.markdown import rendered
+from llm_do.ui.terminal.screen import paint
+from llm_do.ui.terminal.text_width import call_text, cut, shorten
+
+__all__ = ["Transcript"]
+
+
+class Transcript:
+    """Makes lines of what has come to its end.
+
+    An agent's last text is its result, which whoever called it shows: the entry agent's is held back until more comes.
+
+    Args:
+        tree: What goes on; it hears of each event later than the transcript.
+        color: Use ANSI colours.
+        lines: Draw with more than ASCII.
+    """
+
+    def __init__(self, tree: CallTree, *, color: bool = False, lines: bool = True) -> None:
+        self._tree = tree
+        self._color = color
+        self._good, self._bad, self._gives = ("✓", "✗", "→") if lines else ("+", "x", "->")
+        self._dot = " · " if lines else ", "
+        self._calls: dict[tuple[str, str], tuple[str, object]] = {}
+        self._nested: set[str] = set()
+        self._held: dict[str, TextDoneEvent] = {}
+
+    def take(self, event: Event, columns: int) -> str:
+        """The lines that an event gives.
+
+        Args:
+            event: The event.
+            columns: Columns of the terminal.
+
+        Returns:
+            Whole lines; empty for an event that leaves nothing behind.
+        """
+        match event:
+            case TextDoneEvent():
+                said = self._said(event.call_id, columns)
+                if event.text.strip():
+                    self._held[event.call_id] = event
+                return said
+            case ToolCallEvent():
+                self._calls[event.call_id, event.tool_call_id] = (event.tool_name, event.args)
+                return self._said(event.call_id, columns)
+            case ToolResultEvent():
+                return self._tool(event, columns)
+            case CallFinishedEvent():
+                return self._finished(event, columns)
+            case RetryEvent() | HandoffEvent():
+                return f"{cut(event_line(event) or '', columns - 1)}\n"
+            case RunFailedEvent():
+                return "".join(self._said(call_id, columns) for call_id in list(self._held))
+            case _:
+                return ""
+
+    def rest(self, output: str | None, columns: int) -> str:
+        """What was held back, at the end of a run.
+
+        Args:
+            output: The result, which is shown elsewhere.
+            columns: Columns of the terminal.
+        """
+        for call_id, event in list(self._held.items()):
+            if output is not None and event.text.strip() == output.strip():
+                del self._held[call_id]
+        return "".join(self._said(call_id, columns) for call_id in list(self._held))
+
+    def _said(self, call_id: str, columns: int) -> str:
+        event = self._held.pop(call_id, None)
+        if event is None:
+            return ""
+        if "/" in event.path:
+            return self._cut(f"{visible(event.path)}: ", shorten(event.text, 400), columns, "name")
+        return f"{paint(visible(event.path), 'name', color=self._color)}\n" + rendered(
+            event.text, columns, color=self._color
+        )
+
+    def _tool(self, event: ToolResultEvent, columns: int) -> str:
+        tool, args = self._calls.pop((event.call_id, event.tool_call_id), (event.tool_name, {}))
+        if f"{event.call_id}.{event.tool_call_id}" in self._nested and event.status == "success":
+            return ""
+        good = event.status == "success"
+        mark = paint(self._good if good else self._bad, "good" if good else "bad", color=self._color)
+        head = f"{visible(event.path)} "
+        call = call_text(tool, args, 200)
+        shown = cut(call, max(columns - len(head) - 3, 10))
+        line = f"{mark} {head}{paint(shown, 'tool', color=self._color)}"
+        facts = seconds_text(event.duration) if event.duration >= 0.05 else ""
+        result = ("" if good else f"{event.status}: ") + shorten(event.result, 400)
+        room = columns - len(head) - len(shown) - 3
+        inline = f" {self._gives} {result}" + (f"  {facts}" if facts else "")
+        if len(inline) < room:
+            return f"{line}{paint(inline, 'quiet', color=self._color)}\n"
+        if facts and len(facts) + 2 < room:
+            line += paint(f"  {facts}", "quiet", color=self._color)
+        return f"{line}\n" + self._cut(f"  {self._gives} ", result, columns, "quiet")
+
+    def _finished(self, event: CallFinishedEvent, columns: int) -> str:
+        node = self._tree.node(event.call_id)
+        self._nested.add(event.call_id)
+        if "/" in event.path:
+            self._held.pop(event.call_id, None)
+        if node is None or "/" not in event.path:
+            return ""
+        good = event.status == "completed"
+        mark = paint(self._good if good else self._bad, "good" if good else "bad", color=self._color)
+        facts = self._dot.join([seconds_text(event.time - node.started), *usage_text(node.tokens, node.cost)])
+        said = f" {event.status}" if not good else ""
+        head = cut(f"{visible(event.path)}{said}", max(columns - len(facts) - 5, 10))
+        line = f"{mark} {paint(head, 'name', color=self._color)}  {paint(facts, 'quiet', color=self._color)}\n"
+        output = shorten(event.output, 400) if event.output is not None else ""
+        return line + (self._cut(f"  {self._gives} ", output, columns, "quiet") if output else "")
+
+    def _cut(self, head: str, text: str, columns: int, style: str) -> str:
+        return f"{paint(cut(head + text, columns - 1), style, color=self._color)}\n"

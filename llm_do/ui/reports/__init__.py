@@ -1,0 +1,1 @@
+"""What commands print: diagnostics, failures, graphs, tools, explanations, checkups."""

@@ -1,0 +1,227 @@
+"""What `llm-do doctor` looks at: facts about this machine, this terminal and a project, and what to do about them."""
+
+from __future__ import annotations
+
+import locale
+import os
+import platform
+import sys
+import textwrap
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import asdict
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Literal
+
+from llm_do import __version__
+from llm_do._frozen import frozen
+from llm_do.text.sanitizer import visible
+from llm_do.ui.terminal.screen import in_ci, is_plain
+
+__all__ = ["Check", "checkup", "lines"]
+
+_EXTRAS = {"local": "xllamacpp", "otel": "opentelemetry-sdk"}
+_SKEW = 5.0
+
+
+@frozen
+class Check:
+    """One thing that was looked at.
+
+    Args:
+        name: What it is.
+        status: `ok`, `note` where something is missing that may not be needed, `bad` where llm-do can't work.
+        found: What was found.
+        hint: What to do.
+    """
+
+    name: str
+    status: Literal["ok", "note", "bad"]
+    found: str
+    hint: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON data."""
+        return asdict(self)
+
+
+def checkup(root: Path | None) -> list[Check]:
+    """Look at everything. Nothing is changed, and no network is used.
+
+    Args:
+        root: A project's folder; None is no project.
+    """
+    return [
+        _python(),
+        *_packages(),
+        *_models(),
+        _sandbox(),
+        _terminal(),
+        _encoding(),
+        *(_project(root) if root is not None else [Check("project", "note", "none here", "llm-do init DIR")]),
+    ]
+
+
+def _python() -> Check:
+    found = f"{platform.python_version()} ({sys.executable}), llm-do {__version__}"
+    return Check("python", "ok", found)
+
+
+def _installed(package: str) -> bool:
+    try:
+        return bool(version(package))
+    except PackageNotFoundError:
+        return False
+
+
+def _packages() -> Iterator[Check]:
+    for name in ("pydantic-ai-slim", "pydantic"):
+        if _installed(name):
+            yield Check(name, "ok", version(name))
+        else:
+            yield Check(name, "bad", "not installed", "pip install llm-do")
+    for extra, package in _EXTRAS.items():
+        if _installed(package):
+            yield Check(f"extra {extra}", "ok", f"{package} {version(package)}")
+        else:
+            yield Check(f"extra {extra}", "note", "not installed", f"pip install 'llm-do[{extra}]'")
+
+
+def _models() -> Iterator[Check]:
+    from llm_do.models.catalog import available
+    from llm_do.models.providers.model_names import PROVIDERS, name_fault
+
+    wanted = os.environ.get("LLM_DO_MODEL")
+    fault = name_fault(wanted) if wanted else None
+    if wanted and fault is not None:
+        unless = ", unless a Python file of the project registers it" if fault.may_come else ""
+        hint = f"{fault.hint[:1].upper()}{fault.hint[1:]}"
+        yield Check("LLM_DO_MODEL", "note", f"{wanted} {fault.problem}{unless}", hint)
+    else:
+        yield Check("LLM_DO_MODEL", "ok" if wanted else "note", wanted or "not set")
+    known = sorted({key for info in PROVIDERS.values() for key in info.keys})
+    there = [key for key in known if os.environ.get(key)]
+    yield Check(
+        "keys",
+        "ok" if there else "note",
+        f"{', '.join(there)} set" if there else "none is set",
+        "" if there else "Set one, such as OPENAI_API_KEY; `llm-do models --all` names them.",
+    )
+    found = available()
+    local = next((info for info in found if info.name == "local"), None)
+    if local is not None:
+        yield Check(
+            "local model", "ok" if local.usable else "note", local.note or "at hand",
+            "" if local.usable else "llm-do models pull",
+        )  # fmt: skip
+
+
+def _sandbox() -> Check:
+    # By its path, as all toolsets are known.
+    status = import_module("llm_do.toolsets.shell.sandbox").status()
+    return Check(
+        "sandbox",
+        "ok" if status.active else "note",
+        str(status.reason),
+        ""
+        if status.active
+        else "Install bubblewrap (package `bubblewrap`) for read-only commands of the shell toolset.",
+    )
+
+
+def _terminal() -> Check:
+    streams = [name for number, name in enumerate(("stdin", "stdout", "stderr")) if os.isatty(number)]
+    where = f"TERM={os.environ.get('TERM', '')}" + (", CI is set" if in_ci(os.environ) else "")
+    if "stderr" not in streams or is_plain(os.environ):
+        return Check(
+            "terminal", "note", f"plain output, nobody is asked ({where})", "Calls that need a person are denied."
+        )
+    return Check("terminal", "ok", f"{', '.join(streams)} ({where})")
+
+
+def _encoding() -> Check:
+    name = locale.getpreferredencoding(do_setlocale=False)
+    utf8 = name.lower().replace("-", "") == "utf8"
+    return Check(
+        "locale", "ok" if utf8 else "note", name, "" if utf8 else "Text is UTF-8 all the same; set LANG=C.UTF-8."
+    )
+
+
+def _project(root: Path) -> Iterator[Check]:
+    yield Check("project", "ok", str(root))
+    from llm_do.files.local_folder import FOLDER, NOT_LINKED, is_linked
+
+    folder = root / FOLDER
+    if is_linked(root):
+        yield Check("store", "note", f"{folder} is a link", f"Runs go on and aren't recorded. {NOT_LINKED}")
+        yield _clock(root)
+        return
+    writable = os.access(folder if folder.exists() else root, os.W_OK)
+    yield Check(
+        "store",
+        "ok" if writable else "note",
+        f"{folder}" + ("" if writable else " can't be written to"),
+        "" if writable else "Runs go on and aren't recorded.",
+    )
+    store = folder / "state.db"
+    if store.exists():
+        yield _store(store)
+    from llm_do.runtime.approval import saved_approvals as answers
+
+    found = answers.load(root)
+    if found.stored or found.faults:
+        status = "note" if found.faults else "ok"
+        said = f"{len(found.stored)} answers allow calls for good" + "".join(f"; {fault}" for fault in found.faults)
+        yield Check("approvals", status, said, "`llm-do approvals list` shows them.")
+    yield _clock(root)
+
+
+def _store(path: Path) -> Check:
+    import sqlite3
+
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=2)) as opened:
+            said = str(opened.execute("pragma quick_check").fetchone()[0])
+    except sqlite3.Error as error:
+        said = str(error)
+    if said == "ok":
+        return Check("state.db", "ok", f"{path.stat().st_size:,} bytes, sound")
+    return Check("state.db", "bad", said, f"Move {path} away; `llm-do threads export` may still read it.")
+
+
+def _clock(root: Path) -> Check:
+    ahead = [path.name for path in _files(root) if path.stat().st_mtime > time.time() + _SKEW]
+    if ahead:
+        return Check(
+            "clock", "note", f"{', '.join(ahead[:3])} is from the future", "Set the clock, or touch the files."
+        )
+    return Check("clock", "ok", "no file of the project is from the future")
+
+
+def _files(root: Path) -> Iterable[Path]:
+    with suppress(OSError):
+        yield from (path for path in root.iterdir() if path.suffix in (".agent", ".json", ".py") and path.is_file())
+
+
+def lines(checks: Sequence[Check], columns: int | None = None) -> Iterator[str]:
+    """Show the checks to a person.
+
+    Args:
+        checks: What was found.
+        columns: Columns of the terminal; None is none, and each check is a line.
+    """
+    widest = max(len(check.name) for check in checks)
+    for check in checks:
+        text = f"{check.status:<4}  {check.name:<{widest}}  {visible(check.found)}"
+        yield from [text] if columns is None else _wrapped(text, columns)
+        if check.hint and check.status != "ok":
+            yield f"{'':8}{visible(check.hint)}"
+
+
+def _wrapped(text: str, columns: int) -> list[str]:
+    """A check's lines. A path that is longer than a line stays whole: it may be copied from there."""
+    room = max(columns - 1, 30)
+    return textwrap.wrap(text, room, subsequent_indent=" " * 8, break_on_hyphens=False, break_long_words=False)

@@ -1,0 +1,200 @@
+"""Why a call is allowed, asked about or denied: the verdict of the very functions that decide at run time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, cast
+
+from llm_do.errors import UsageError
+from llm_do.project.agent_spec import AgentSpec
+from llm_do.project.flow_spec import callers_by_name
+from llm_do.text.sanitizer import format_args, visible
+from llm_do.ui.terminal.typed_values import json_or_text
+
+if TYPE_CHECKING:
+    from pydantic_ai import ToolDefinition
+
+    from llm_do.project.project import Project
+
+__all__ = ["explain_data", "lines"]
+
+
+def explain_data(
+    project: Project, words: Sequence[str], allow: Sequence[str] = (), deny: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Decide about a call as at run time, without making it.
+
+    Args:
+        project: The project.
+        words: `[AGENT] TOOL ARGS...`: an agent's name or call path, a tool as its model sees it, and its arguments
+            as a JSON object, as `NAME=VALUE`, or as the text of the main one.
+        allow: Patterns as of `--allow`.
+        deny: Patterns as of `--deny`.
+
+    Returns:
+        JSON data: the call, `effect`, `source`, `reason`, `rule`, `place`, and for what is asked the `answer` that is
+        known without a person.
+
+    Raises:
+        UsageError: There is no such agent or tool, or the arguments can't be read.
+    """
+    from pydantic_ai import RunContext
+    from pydantic_ai.usage import RunUsage
+
+    from llm_do.policy.digest import call_digest
+    from llm_do.policy.values import Verdict
+    from llm_do.runtime.approval.approver import answer_known, call_info, judge
+    from llm_do.runtime.context.null_model import NULL_MODEL
+    from llm_do.runtime.runtime import Runtime
+    from llm_do.runtime.tools.approval_requirement import required_by
+    from llm_do.runtime.tools.traits import ToolTraits, traits_of
+
+    path, tool, rest = _found(project, words)
+    traits = traits_of(tool.metadata) or ToolTraits()
+    args = _args(rest, tool.parameters_json_schema, traits.primary)
+    warnings: list[str] = []
+    runtime = Runtime(project, allow=allow, deny=deny)
+    agent = path.rpartition("/")[2]
+    info = call_info(tool.name, traits, args, agent=agent, path=path, depth=path.count("/") + 1)
+    wants = required_by(traits, RunContext(deps=None, model=NULL_MODEL, usage=RunUsage(), tool_name=tool.name), tool)
+    wanted = wants(args) if wants is not None else None
+    if wanted is not None and wanted.effect == "deny":
+        # Its function knows more of a call in a run than there is here.
+        wanted = Verdict("ask", f"what its toolset wants shows at run time ({wanted.reason})", insists=True)
+    decision = asyncio.run(judge(runtime, info, traits, warnings.append, wanted))
+    known = answer_known(runtime, info, decision, call_digest(info)) if decision.effect == "ask" else None
+    return {
+        "path": path,
+        "tool": info.tool_name,
+        "args": args,
+        **_decision(decision),
+        "answer": _decision(known) if known is not None else None,
+        "warnings": [*map(str, runtime.answers.faults), *warnings],
+    }
+
+
+def _decision(decision: Any) -> dict[str, Any]:
+    return {name: getattr(decision, name) for name in ("effect", "source", "reason", "rule", "place", "person_only")}
+
+
+def _found(project: Project, words: Sequence[str]) -> tuple[str, ToolDefinition, Sequence[str]]:
+    """The call path, the tool, and the words behind it."""
+    entry = project.entry.name
+    agent = words[0].rpartition("/")[2]
+    specs = {name: item for name, item in callers_by_name(project.registry).items() if isinstance(item, AgentSpec)}
+    if len(words) > 1 and agent in specs:
+        path = words[0] if "/" in words[0] else _path(project, agent)
+        return path, _tool(project, specs[agent], words[1]), words[2:]
+    name = words[0]
+    owners = [owner for owner, spec in specs.items() if name in _tools(project, spec)]
+    if not owners:
+        seen = {tool for spec in specs.values() for tool in _tools(project, spec)}
+        raise UsageError(f"no agent of the project has a tool {name!r}", hint=_near(name, seen))
+    owner = entry if entry in owners else owners[0]
+    return _path(project, owner), _tool(project, specs[owner], name), words[1:]
+
+
+def _path(project: Project, agent: str) -> str:
+    """The shortest way to an agent, its name where nobody calls it."""
+    from llm_do.ui.reports.project_graph import graph_data
+
+    return next((way["path"] for way in graph_data(project)["paths"] if way["agent"] == agent), agent)
+
+
+def _tools(project: Project, spec: AgentSpec) -> Mapping[str, ToolDefinition]:
+    from llm_do.runtime.agents.agent_builder import builder_of
+
+    return {tool.name: tool for tool in builder_of(project).built(spec).tools}
+
+
+def _tool(project: Project, agent: AgentSpec, name: str) -> ToolDefinition:
+    tools = _tools(project, agent)
+    if name not in tools:
+        raise UsageError(
+            f"the agent {agent.name!r} has no tool {name!r} that is known before a run", hint=_near(name, tools)
+        )
+    return tools[name]
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    near = get_close_matches(name, list(known), 1)
+    return f"Did you mean {near[0]!r}?" if near else "`llm-do tools` lists them."
+
+
+def _args(words: Sequence[str], schema: Mapping[str, Any], primary: str | tuple[str, ...] | None) -> dict[str, Any]:
+    properties = cast("dict[str, dict[str, Any]]", schema.get("properties", {}))
+    if len(words) == 1 and words[0].lstrip().startswith("{"):
+        try:
+            data: object = json.loads(words[0])
+        except (ValueError, RecursionError) as error:
+            raise UsageError(
+                f"the arguments are no JSON: {error}", hint="""Quote them, as in '{"path": "a.txt"}'."""
+            ) from error
+        return cast("dict[str, Any]", data)
+    pairs = [word.partition("=") for word in words]
+    if words and all(equals and name in properties for name, equals, _ in pairs):
+        return {name: _value(value, properties[name]) for name, _, value in pairs}
+    _see_that_it_is_text(words, pairs, properties)
+    required = [name for name in schema.get("required", ()) if name in properties]
+    main = primary if isinstance(primary, str) else (required or [*properties])[0] if properties else None
+    if not words:
+        return {}
+    if main is None:
+        raise UsageError("the tool takes no arguments")
+    return {main: _value(" ".join(words), properties.get(main, {}))}
+
+
+def _see_that_it_is_text(
+    words: Sequence[str], pairs: Sequence[tuple[str, str, str]], properties: Mapping[str, object]
+) -> None:
+    """See that words which aren't all `NAME=VALUE` of the tool's are not meant to be, but the main argument's text.
+
+    Raises:
+        UsageError: They are meant to be, and one is mistyped.
+    """
+    named = [bool(equals) and name.isidentifier() for name, equals, _ in pairs]
+    if not words or not named[0]:
+        return
+    names = [name for name, _, _ in pairs]
+    likely = not properties.keys().isdisjoint(names) or bool(get_close_matches(names[0], properties, 1))
+    if names[0] not in properties and not (all(named) and likely):
+        return  # such as a command that begins with the setting of a variable
+    for word, pair, name in zip(words, named, names, strict=True):
+        if not pair:
+            raise UsageError(f"{word!r} is not NAME=VALUE, as the words before it are", hint="Quote a value's spaces.")
+        if name not in properties:
+            near = get_close_matches(name, properties, 1)
+            hint = f"Did you mean {near[0]!r}?" if near else f"It takes {', '.join(properties)}."
+            raise UsageError(f"the tool has no argument {name!r}", hint=hint)
+
+
+def _value(text: str, part: Mapping[str, Any]) -> Any:
+    return text if part.get("type") == "string" else json_or_text(text)
+
+
+def lines(data: Mapping[str, Any]) -> Iterator[str]:
+    """Tell a person.
+
+    Args:
+        data: What `explain_data` made.
+    """
+    yield visible(f"{data['path']} calls {data['tool']}")
+    yield from (f"  {name}: {value}" for name, value in format_args(data["args"], lines=False))
+    yield from _said(data)
+    answer = data["answer"]
+    if answer is not None:
+        yield from _said(answer)
+    elif data["effect"] == "ask":
+        yield "a person is asked; where there is none it is denied"
+    yield from (visible(f"warning: {text}") for text in data["warnings"])
+
+
+def _said(decision: Mapping[str, Any]) -> Iterator[str]:
+    yield visible(f"{decision['effect']}: {decision['reason']}")
+    if decision["rule"]:
+        yield visible(f"  rule: {decision['rule']}")
+    if decision["place"]:
+        yield visible(f"  place: {decision['place']}")

@@ -1,0 +1,379 @@
+"""A project as a picture: who calls whom, with which tools, and what policy says of it; as a tree, Mermaid or DOT.
+
+`graph_data` makes JSON data of a linked project; the rest draws such data, wherever it was made.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from llm_do.formats.syntax.flow_expression import show_flow
+from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool, Origin
+from llm_do.linker.analysis.permissions import Right, agents_called, call_paths, right_of
+from llm_do.project.agent_spec import AgentSpec
+from llm_do.project.flow_spec import FlowSpec, callers_by_name, member_of
+from llm_do.project.project import title
+from llm_do.text.sanitizer import visible
+from llm_do.ui.terminal.screen import paint
+
+if TYPE_CHECKING:
+    from llm_do.project.project import Project
+
+__all__ = ["as_json", "dot", "graph_data", "mermaid", "permissions", "tree"]
+
+_EDGES = {"allow": "-->", "ask": "-.->", "deny": "--x", "runs": "-->", "at run time": "-.->"}
+_STYLES = {"allow": "solid", "ask": "dashed", "deny": "dotted", "runs": "solid", "at run time": "dashed"}
+_STYLE_OF = {"allow": "good", "ask": "warn", "deny": "bad"}
+"""Effect to style."""
+
+
+def graph_data(project: Project) -> dict[str, Any]:
+    """Make data of a project: its agents and their tools, each with its effective right, along every call path.
+
+    Args:
+        project: The project.
+
+    Returns:
+        `name` and `description` of the project, `entry`, `agents` (each with the rights it has where it is called
+        first), `flows` (each with its members), `roots` (the entry; or for a function, whose calls show at run time,
+        what nothing else calls), and `paths` of agents (each with its rights).
+    """
+    inventory = Inventory(project.registry)
+    callers = callers_by_name(project.registry)
+    specs = {name: item for name, item in callers.items() if isinstance(item, AgentSpec)}
+    flows = {name: _flow(item, project) for name, item in callers.items() if isinstance(item, FlowSpec)}
+    tools = {name: inventory.of(spec) for name, spec in specs.items()}
+    called = tools | {name: AgentTools([*map(_member, flow["members"])]) for name, flow in flows.items()}
+    roots = _roots(project, called, specs)
+    start = (project.entry.name,) if project.entry.kind == "function" else ()
+    ways = {
+        "/".join((*start, *path)): path[-1]
+        for root in roots
+        for path in call_paths(root, called, project.settings.max_depth)
+        if path[-1] in specs
+    }
+    first: dict[str, str] = {}
+    for way, name in ways.items():
+        if name not in first or way.count("/") < first[name].count("/"):
+            first[name] = way
+    return {
+        "name": project.name,
+        "description": project.description,
+        "entry": {"kind": project.entry.kind, "name": project.entry.name},
+        "roots": roots,
+        "agents": [
+            _agent(project, specs[name], tools[name], first.get(name, name))
+            for name in dict.fromkeys((*ways.values(), *specs))
+        ],
+        "flows": [*flows.values()],
+        "paths": [
+            {"path": way, "agent": name, "tools": _rights(project, tools[name], way, name)}
+            for way, name in ways.items()
+        ],
+        "policy_function": project.policy.function,
+    }
+
+
+def _flow(flow: FlowSpec, project: Project) -> dict[str, Any]:
+    members = [(name, member_of(flow, name, project.registry)) for name in flow.names()]
+    return {
+        "name": flow.name,
+        "mode": flow.mode,
+        "flow": show_flow(flow.steps) if flow.mode == "workflow" else None,
+        "description": flow.description,
+        "members": [{"name": name, "kind": found.kind if found is not None else "tool"} for name, found in members],
+    }
+
+
+def _member(member: Mapping[str, Any]) -> KnownTool:
+    """A flow's member as if it were its tool, for the ways that lead through the flow."""
+    kind = member["kind"] if member["kind"] in ("agent", "flow") else "function"
+    return KnownTool(member["name"], member["name"], kind, Origin(member["name"], None, 0))
+
+
+def _roots(project: Project, tools: Mapping[str, AgentTools], specs: Mapping[str, AgentSpec]) -> list[str]:
+    """Where the picture begins: the entry, or for a function what no agent and no flow calls."""
+    if project.entry.kind != "function":
+        return [project.entry.name]
+    called = {tool.tool for name, own in tools.items() for tool in agents_called(own) if tool.tool != name}
+    called |= {_name(target) for spec in specs.values() for target in spec.handoffs}
+    flows_first = sorted(tools, key=lambda name: name in specs)
+    return [name for name in flows_first if name not in called] or flows_first
+
+
+def _name(target: str | AgentSpec) -> str:
+    return target if isinstance(target, str) else target.name
+
+
+def _agent(project: Project, spec: AgentSpec, tools: AgentTools, way: str) -> dict[str, Any]:
+    model = spec.model or project.model
+    names = (
+        [model] if isinstance(model, str) else [str(name) for name in model] if isinstance(model, tuple | list) else []
+    )
+    return {
+        "name": spec.name,
+        "description": spec.description,
+        "models": names,
+        "tools": _rights(project, tools, way, spec.name),
+        "open": [origin.name for origin in tools.open],
+        "server_side": [tool.tool_type for tool in spec.server_side_tools],
+        "handoffs": [_name(target) for target in spec.handoffs],
+    }
+
+
+def _rights(project: Project, tools: AgentTools, way: str, agent: str) -> list[dict[str, Any]]:
+    return [
+        _right(right_of(tool, way, project.policy, project.settings, agent=agent), project.policy_function is not None)
+        for tool in tools.tools
+    ]
+
+
+def _right(right: Right, asked: bool) -> dict[str, Any]:
+    decision = right.decision
+    rules = [{"effect": rule.effect, "rule": rule.text, "place": rule.place} for rule in right.rules]
+    return {
+        "name": right.tool.name,
+        "kind": right.tool.kind,
+        "toolset": right.tool.toolset,
+        "agent": right.tool.tool if right.tool.kind == "agent" else None,
+        "flow": right.tool.tool if right.tool.kind == "flow" else None,
+        "effect": right.effect,
+        "source": decision.source,
+        "reason": decision.reason,
+        "rule": decision.rule,
+        "place": decision.place,
+        "rules": rules,
+        "depends": right.depends or asked,
+    }
+
+
+def tree(data: Mapping[str, Any], *, color: bool = False) -> str:
+    """Draw the agents and flows as a tree; what stands above itself is drawn once and marked.
+
+    Args:
+        data: What `graph_data` made.
+        color: Use ANSI colours.
+    """
+    nodes: Mapping[str, Any] = {node["name"]: node for node in (*data["agents"], *data["flows"])}
+    lines = _heading(data, color)
+    if data["entry"]["kind"] == "function":
+        note = paint("  what it calls shows at run time; it can reach:", "quiet", color=color)
+        lines.append(paint(f"{visible(data['entry']['name'])}()", "name", color=color) + note)
+    drawn: set[str] = set()
+    for root in data["roots"]:
+        lines += _branch(nodes, root, "", (), drawn, color)
+    left = [name for name in nodes if name not in drawn]
+    if left:
+        lines.append(paint(f"not reached: {', '.join(left)}", "quiet", color=color))
+    notes: list[str] = []
+    if any(tool["rules"] for name in drawn for tool in nodes[name].get("tools", ())):
+        notes.append("* rules decide by the arguments")
+    if data["policy_function"]:
+        notes.append(f"{visible(data['policy_function'])} has a say in every call")
+    if notes:
+        lines += ["", *(paint(note, "quiet", color=color) for note in notes)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _heading(data: Mapping[str, Any], color: bool) -> list[str]:
+    """What the project is called and does, as a line, if it says so."""
+    said = title(data["name"], data["description"])
+    return [paint(visible(said), "quiet", color=color)] if said is not None else []
+
+
+def _branch(
+    nodes: Mapping[str, Any], name: str, indent: str, above: tuple[str, ...], drawn: set[str], color: bool
+) -> Iterator[str]:
+    if not above:
+        yield _title(nodes[name], color)
+    drawn.add(name)
+    rows = _rows(nodes, nodes[name], color)
+    for index, (text, callee) in enumerate(rows):
+        last = index == len(rows) - 1
+        mark = ""
+        if callee is not None and callee in (*above, name):
+            mark, callee = "  ↺ recursion", None
+        elif callee in drawn:
+            mark, callee = "  ↑ shown above", None
+        yield f"{indent}{'└─ ' if last else '├─ '}{text}{paint(mark, 'quiet', color=color)}"
+        if callee is not None:
+            yield from _branch(nodes, callee, indent + ("   " if last else "│  "), (*above, name), drawn, color)
+
+
+def _title(node: Mapping[str, Any], color: bool) -> str:
+    """An agent's name and its models, or a flow's and how it works."""
+    said = (
+        ", ".join(node["models"]) if "models" in node else node["mode"] + (f": {node['flow']}" if node["flow"] else "")
+    )
+    return paint(node["name"], "name", color=color) + paint(f"  {visible(said)}" if said else "", "quiet", color=color)
+
+
+def _rows(nodes: Mapping[str, Any], node: Mapping[str, Any], color: bool) -> list[tuple[str, str | None]]:
+    """What stands below an agent or a flow: a line, and the agent or flow that follows it."""
+
+    def quiet(text: str) -> str:
+        return paint(f"  {text}", "quiet", color=color)
+
+    if "mode" in node:
+        return [
+            (_title(nodes[member["name"]], color), member["name"])
+            if member["kind"] != "tool" and member["name"] in nodes
+            else (visible(member["name"]) + quiet(_STEPS.get(member["kind"], "agent")), None)
+            for member in node["members"]
+        ]
+    rows: list[tuple[str, str | None]] = []
+    for tool in node["tools"]:
+        source = quiet(visible(tool["toolset"])) if tool["toolset"] else ""
+        callee = tool["agent"] or tool["flow"]
+        rows.append((f"{visible(tool['name'])}  {_effect(tool, color)}{source}", callee if callee in nodes else None))
+    rows += [(visible(open_) + quiet("tools known at run time"), None) for open_ in node["open"]]
+    rows += [(tool + quiet("run by the provider"), None) for tool in node["server_side"]]
+    return rows + [
+        (f"{target}{quiet('handed over to')}", target if target in nodes else None) for target in node["handoffs"]
+    ]
+
+
+_STEPS = {"tool": "function", "flow": "flow"}
+
+
+def _effect(tool: Mapping[str, Any], color: bool) -> str:
+    """What holds for a tool, with a star where its arguments may change it."""
+    return paint(tool["effect"] + ("*" if tool["rules"] else ""), _STYLE_OF[tool["effect"]], color=color)
+
+
+def permissions(data: Mapping[str, Any], *, color: bool = False) -> str:
+    """List the effective rights along every call path: the effect of an ordinary call, by what, and exceptions.
+
+    Args:
+        data: What `graph_data` made.
+        color: Use ANSI colours.
+    """
+    lines = _heading(data, color)
+    shown: dict[str, list[tuple[str, Any]]] = {}
+    for path in data["paths"]:
+        rights = [{**tool, "reason": ""} for tool in path["tools"]]
+        same = next((first for first, known in shown.get(path["agent"], []) if known == rights), None)
+        title = paint(visible(path["path"]), "name", color=color)
+        if same is not None:
+            lines.append(title + paint(f"  as {visible(same)}", "quiet", color=color))
+            continue
+        shown.setdefault(path["agent"], []).append((path["path"], rights))
+        lines.append(title if path["tools"] else title + paint("  no tools", "quiet", color=color))
+        longest = max((len(visible(tool["name"])) for tool in path["tools"]), default=0)
+        for tool in path["tools"]:
+            lines += _permission(tool, longest, color)
+    agents = [agent for agent in data["agents"] if agent["open"]]
+    lines += [
+        f"{agent['name']}: tools of {', '.join(map(visible, agent['open']))} show at run time" for agent in agents
+    ]
+    if data["policy_function"]:
+        lines.append(f"{visible(data['policy_function'])} has a say in every call")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _permission(tool: Mapping[str, Any], longest: int, color: bool) -> Iterator[str]:
+    effect = paint(f"{tool['effect']:<5}", _STYLE_OF[tool["effect"]], color=color)
+    why = f"by the rule {tool['rule']}" if tool["rule"] else _WHY[tool["source"]]
+    place = f"  {tool['place']}" if tool["place"] else ""
+    yield f"  {visible(tool['name']):<{longest}}  {effect}  {visible(why)}{paint(place, 'quiet', color=color)}"
+    for rule in tool["rules"]:
+        effect = paint(f"{rule['effect']:<5}", _STYLE_OF[rule["effect"]], color=color)
+        yield f"  {'':<{longest}}  {effect}  for {visible(rule['rule'])}" + paint(
+            f"  {rule['place']}", "quiet", color=color
+        )
+
+
+_WHY: Mapping[str, str] = {
+    "toolset": "by its toolset, for ordinary arguments",
+    "blocked": "its toolset blocks it",
+    "metadata": "as it says of itself",
+    "default": "by default",
+}
+
+
+def mermaid(data: Mapping[str, Any]) -> str:
+    """Draw the agents and tools as a Mermaid flowchart: a line is allowed, a dashed one asked about.
+
+    Args:
+        data: What `graph_data` made.
+    """
+    ids, edges = _numbered(data)
+    said = title(data["name"], data["description"])
+    lines = [*(["---", f"title: {json.dumps(said)}", "---"] if said is not None else []), "flowchart LR"]
+    for (kind, name), number in ids.items():
+        text = _mermaid_text(name)
+        shape = {
+            "agent": f"[{text}]",
+            "entry": f"[[{text}]]",
+            "flow": f"{{{{{text}}}}}",
+            "tool": f"({text})",
+            "open": f"([{text}])",
+        }[kind]
+        lines.append(f"  {number}{shape}")
+    lines += [f"  {start} {_EDGES[effect]}|{effect}{star}| {end}" for start, end, effect, star in edges]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def dot(data: Mapping[str, Any]) -> str:
+    """Draw the agents and tools in the language of Graphviz.
+
+    Args:
+        data: What `graph_data` made.
+    """
+    ids, edges = _numbered(data)
+    shapes = {"agent": "box", "entry": "box, peripheries=2", "flow": "hexagon", "tool": "ellipse", "open": "component"}
+    said = title(data["name"], data["description"])
+    lines = ["digraph project {", "  rankdir=LR;", *([f"  label={_quoted(said)};"] if said is not None else [])]
+    lines += [f"  {number} [label={_quoted(name)}, shape={shapes[kind]}];" for (kind, name), number in ids.items()]
+    lines += [
+        f'  {start} -> {end} [label="{effect}{star}", style={_STYLES[effect]}];' for start, end, effect, star in edges
+    ]
+    return "".join(f"{line}\n" for line in (*lines, "}"))
+
+
+def _numbered(data: Mapping[str, Any]) -> tuple[dict[tuple[str, str], str], list[tuple[str, str, str, str]]]:
+    """Nodes with ids that any language takes, and edges: from, to, effect, and a star where arguments change it."""
+    ids: dict[tuple[str, str], str] = {}
+    edges: list[tuple[str, str, str, str]] = []
+
+    def number(kind: str, name: str) -> str:
+        return ids.setdefault((kind, name), f"n{len(ids)}")
+
+    entry = data["entry"]
+    kinds = {agent["name"]: "agent" for agent in data["agents"]} | {flow["name"]: "flow" for flow in data["flows"]}
+    if entry["kind"] == "function":
+        start = number("entry", f"{entry['name']}()")
+        edges += [(start, number(kinds[root], root), "at run time", "") for root in data["roots"]]
+    else:
+        kinds[entry["name"]] = "entry"
+    for flow in data["flows"]:
+        start = number(kinds[flow["name"]], flow["name"])
+        for member in flow["members"]:
+            edges.append((start, number(kinds.get(member["name"], "tool"), member["name"]), "runs", ""))
+    for agent in data["agents"]:
+        start = number(kinds[agent["name"]], agent["name"])
+        for tool in agent["tools"]:
+            callee = tool["agent"] or tool["flow"]
+            owner = f"{tool['toolset']}: " if tool["toolset"] else ""
+            end = number(kinds[callee], callee) if callee in kinds else number("tool", owner + tool["name"])
+            edges.append((start, end, tool["effect"], "*" if tool["rules"] else ""))
+        for name in (*agent["open"], *agent["server_side"]):
+            edges.append((start, number("open", name), "ask" if name in agent["open"] else "allow", ""))
+        edges += [(start, number(kinds.get(name, "agent"), name), "runs", "") for name in agent["handoffs"]]
+    return ids, list(dict.fromkeys(edges))
+
+
+def _mermaid_text(text: str) -> str:
+    escaped = "".join(char if char.isalnum() or char in " _-.:()" else f"#{ord(char)};" for char in visible(text))
+    return f'"{escaped}"'
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(visible(text), ensure_ascii=False)
+
+
+def as_json(data: Mapping[str, Any]) -> str:
+    """Write the data as one JSON document."""
+    return json.dumps(data, indent=2) + "\n"

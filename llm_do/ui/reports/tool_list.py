@@ -1,0 +1,152 @@
+"""The tools of agents as their models see them, with schemas; as data, and as lines for people."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from llm_do.text.sanitizer import visible
+
+if TYPE_CHECKING:
+    from pydantic_ai import ToolDefinition
+
+    from llm_do.project.project import Project
+
+__all__ = ["lines", "tools_data"]
+
+
+def tools_data(project: Project, agent: str | None = None) -> dict[str, Any]:
+    """List what agents' models see, from the agents as they are built to run.
+
+    Args:
+        project: The project.
+        agent: One agent's name; None lists every agent's.
+
+    Returns:
+        `agents`, each with its `tools`, the names of toolsets that show theirs at run time only (`open`), the tools
+        the provider runs (`server_side`) and the JSON Schema of its output.
+
+    Raises:
+        UsageError: There is no such agent.
+    """
+    from llm_do.errors import UsageError
+    from llm_do.project.agent_spec import AgentSpec
+    from llm_do.project.flow_spec import callers_by_name
+    from llm_do.text.words import close_to
+
+    specs = [item for item in callers_by_name(project.registry).values() if isinstance(item, AgentSpec)]
+    if agent is not None:
+        named = [spec for spec in specs if spec.name == agent]
+        if not named:
+            near = close_to(agent, [spec.name for spec in specs])
+            raise UsageError(
+                f"the project has no agent {agent!r}",
+                hint=f"Did you mean {near!r}?"
+                if near
+                else "`llm-do graph` shows its agents; another project is named with --project.",
+            )
+        specs = named
+    return {"agents": [_agent(project, spec) for spec in specs]}
+
+
+def _agent(project: Project, spec: Any) -> dict[str, Any]:
+    from llm_do.runtime.agents.agent_builder import builder_of
+
+    built = builder_of(project).built(spec)
+    tools = [_tool(tool, conditional=tool.name in built.conditional) for tool in built.tools]
+    output: Any = spec.output_type
+    if output is str:
+        output = None
+    elif not isinstance(output, dict):
+        from pydantic import TypeAdapter
+
+        output = TypeAdapter(output).json_schema()
+    return {
+        "name": spec.name,
+        "description": spec.description,
+        "tools": tools,
+        "open": list(built.open),
+        "server_side": [tool.tool_type for tool in spec.server_side_tools],
+        "output": output,
+    }
+
+
+def _tool(definition: ToolDefinition, *, conditional: bool) -> dict[str, Any]:
+    from llm_do.runtime.tools.traits import traits_of
+
+    traits = traits_of(definition.metadata)
+    return {
+        "name": definition.name,
+        "description": definition.description,
+        "kind": traits.kind if traits is not None else "function",
+        "toolset": traits.toolset if traits is not None else None,
+        "conditional": conditional,
+        "parameters": definition.parameters_json_schema,
+    }
+
+
+def lines(data: Mapping[str, Any], *, width: int | None = None) -> Iterator[str]:
+    """Show the list to a person.
+
+    Args:
+        data: What `tools_data` made.
+        width: Columns of the terminal.
+    """
+    for index, agent in enumerate(data["agents"]):
+        if index:
+            yield ""
+        yield agent["name"]
+        if not agent["tools"] and not agent["open"] and not agent["server_side"]:
+            yield "  no tools"
+        for tool in agent["tools"]:
+            yield from _lines_of(tool, width or 100)
+        yield from (f"  {visible(name)}: its tools show at run time" for name in agent["open"])
+        yield from (f"  {name}: run by the provider" for name in agent["server_side"])
+
+
+def _lines_of(tool: Mapping[str, Any], width: int) -> Iterator[str]:
+    schema: Mapping[str, Any] = tool["parameters"]
+    required = set(schema.get("required", ()))
+    properties = cast("dict[str, dict[str, Any]]", schema.get("properties", {}))
+    shown = ", ".join(
+        f"{name}: {type_text(part, schema)}" + ("" if name in required else _default(part))
+        for name, part in properties.items()
+    )
+    source = f"  [{tool['toolset'] or tool['kind']}{', shown where a run allows it' if tool['conditional'] else ''}]"
+    yield visible(f"  {tool['name']}({shown}){source}")
+    first = (tool["description"] or "").strip().partition("\n\n")[0]
+    for line in textwrap.wrap(" ".join(first.split()), max(width - 6, 20)):
+        yield f"      {visible(line)}"
+    for name, part in properties.items():
+        if part.get("description"):
+            yield visible(f"      {name}: {' '.join(str(part['description']).split())}")
+
+
+def _default(part: Mapping[str, Any]) -> str:
+    import json
+
+    return f" = {json.dumps(part['default'], ensure_ascii=False)}" if "default" in part else " = ..."
+
+
+def type_text(part: Any, root: Mapping[str, Any]) -> str:
+    """A JSON Schema's type in a few characters.
+
+    Example:
+        >>> type_text({"type": "array", "items": {"type": "integer"}}, {})
+        'list of integer'
+    """
+    if not isinstance(part, dict):
+        return "any"
+    schema = cast("dict[str, Any]", part)
+    if "$ref" in schema:
+        return str(schema["$ref"]).rpartition("/")[2]
+    if "enum" in schema or "const" in schema:
+        return " | ".join(repr(value) for value in schema.get("enum", [schema.get("const")]))
+    for key in ("anyOf", "oneOf"):
+        if key in schema:
+            return " | ".join(dict.fromkeys(type_text(choice, root) for choice in schema[key]))
+    kind = schema.get("type", "any")
+    if kind == "array":
+        return f"list of {type_text(schema.get('items'), root)}"
+    return " | ".join(map(str, cast("list[object]", kind))) if isinstance(kind, list) else str(kind)

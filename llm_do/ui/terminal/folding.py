@@ -1,0 +1,64 @@
+"""Long lines for a narrow terminal: broken between words, where a terminal would break them anywhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from llm_do.ui.terminal.text_width import width
+
+__all__ = ["fold"]
+
+_COLOR = re.compile(r"\x1b\[[\d;]*m")
+_LEAD = re.compile(rf"(?:{_COLOR.pattern}| )+")
+_BREAK = re.compile(r"(?<=\S)( +)(?=\S)(?!s(?:\W|$))")
+"""Between words, but for a number of seconds and its unit."""
+
+_HANG = 2
+_GUTTER = re.compile(r" *= ")
+"""What a hint of a diagnostic begins with; its further lines stand below its text."""
+
+
+def fold(text: str, columns: int, *, hang: int = _HANG) -> str:
+    """Break lines that are longer than the terminal is wide, what follows indented; nothing is left out.
+
+    Args:
+        text: Lines, made harmless already; they may have ANSI colours. A word that is longer than a line stays whole.
+        columns: The terminal's.
+        hang: By how many columns more than its line what follows is indented.
+
+    Example:
+        >>> print(fold("error: the file is no YAML (main.agent:3). Quote the value.", 30))
+        error: the file is no YAML
+          (main.agent:3). Quote the
+          value.
+    """
+    return "\n".join(piece for line in text.split("\n") for piece in _pieces(line, columns, hang))
+
+
+def _pieces(line: str, columns: int, hang: int) -> Iterator[str]:
+    if len(line) * 2 <= columns or _width(line) <= columns:
+        yield line
+        return
+    plain = _COLOR.sub("", line)
+    hint = _GUTTER.match(plain)
+    indent = " " * (hint.end() if hint else len(plain) - len(plain.lstrip(" ")) + hang)
+    if columns < 2 * len(indent):
+        indent = ""
+    lead = _LEAD.match(line)
+    start = lead.end() if lead else 0
+    first, *rest = _BREAK.split(line[start:])
+    begun = line[:start] + first
+    used = _width(begun)
+    for blanks, word in zip(rest[::2], rest[1::2], strict=True):
+        size = _width(word)
+        if used + len(blanks) + size > columns:
+            yield begun
+            begun, used = indent + word, len(indent) + size
+        else:
+            begun, used = begun + blanks + word, used + len(blanks) + size
+    yield begun
+
+
+def _width(text: str) -> int:
+    return sum(map(width, _COLOR.sub("", text)))

@@ -1,0 +1,186 @@
+"""The terminal that a person sits at: whether there is one to ask on, and reading a line of it without blocking."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import signal
+import stat
+import sys
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from llm_do.ui.terminal.screen import can_animate
+
+__all__ = ["Terminal", "find_terminal"]
+
+_LINE_BYTES = 4096
+
+
+def find_terminal(environ: Mapping[str, str], writes: int = 2) -> Terminal | None:
+    """The terminal on which a person can be asked.
+
+    That is stdin's where stderr is one too; where stdin is a pipe or a file that holds the input, the process's
+    controlling terminal. Closed stdin, the null device, `CI` and `TERM=dumb` say that there is nobody.
+
+    Args:
+        environ: The environment.
+        writes: A file descriptor of the terminal that is stderr.
+
+    Returns:
+        The terminal; None when there is none, or this process is in its background.
+    """
+    if not can_animate(environ):
+        return None
+    if os.isatty(0):
+        return Terminal(0, writes) if _in_foreground(0) else None
+    try:
+        mode = os.fstat(0).st_mode
+        if not stat.S_ISFIFO(mode) and not stat.S_ISREG(mode):
+            return None
+        number = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    if _in_foreground(number):
+        return Terminal(number, number)
+    os.close(number)
+    return None
+
+
+def _in_foreground(number: int) -> bool:
+    try:
+        return os.tcgetpgrp(number) == os.getpgrp()
+    except OSError:
+        return True
+
+
+class Terminal:
+    """A terminal to write questions to and read answers from, in its ordinary line mode.
+
+    Args:
+        reads: The file descriptor to read.
+        writes: The one to write.
+    """
+
+    def __init__(self, reads: int, writes: int) -> None:
+        self._reads = reads
+        self._writes = writes
+        self._echoing: Any = None
+
+    @property
+    def columns(self) -> int:
+        """How wide it is now."""
+        with suppress(OSError):
+            return os.get_terminal_size(self._writes).columns or 80
+        return 80
+
+    def write(self, text: str) -> None:
+        """Write text that is harmless already."""
+        data = memoryview(text.encode("utf-8", "backslashreplace"))
+        with suppress(OSError):
+            while data:
+                data = data[os.write(self._writes, data) :]
+
+    def mute(self) -> None:
+        """Show nothing of what is typed, since an echoed Enter would move what is drawn."""
+        if sys.platform == "win32" or self._echoing is not None or not _in_foreground(self._reads):
+            return
+        import termios
+
+        with suppress(OSError, termios.error):
+            before = termios.tcgetattr(self._reads)
+            silent = [*before[:3], before[3] & ~(termios.ECHO | termios.ECHONL), *before[4:]]
+            termios.tcsetattr(self._reads, termios.TCSANOW, silent)
+            self._echoing = before
+
+    def unmute(self) -> bool:
+        """Show what is typed, as before.
+
+        Returns:
+            Whether it was muted.
+        """
+        before, self._echoing = self._echoing, None
+        if before is None or sys.platform == "win32":
+            return False
+        import termios
+
+        with suppress(OSError, termios.error):
+            if _in_foreground(self._reads):
+                termios.tcsetattr(self._reads, termios.TCSANOW, before)
+        return True
+
+    def forget_typed(self) -> None:
+        """Drop what was typed before the question could be read: it answers nothing."""
+        if sys.platform != "win32":
+            import termios
+
+            with suppress(OSError, termios.error):
+                termios.tcflush(self._reads, termios.TCIFLUSH)
+
+    @property
+    def edits(self) -> bool:
+        """Whether `edit_line` lets a person edit the line, and not only type it."""
+        return sys.platform != "win32"
+
+    async def edit_line(self, mark: str, text: str) -> str | None:
+        """Let a person edit a line, or type it where there is no line editor.
+
+        Args:
+            mark: What stands in front of the line.
+            text: What stands on it, harmless already.
+
+        Returns:
+            The line; None at the end of input.
+        """
+        if not self.edits:
+            self.write(mark)
+            return await self.read_line()
+        from llm_do.ui.terminal.line_editor import edit_line
+
+        def size() -> tuple[int, int]:
+            with suppress(OSError):
+                found = os.get_terminal_size(self._writes)
+                return found.columns or 80, found.lines or 24
+            return 80, 24
+
+        try:
+            return await edit_line(self._reads, self._writes, mark, text, size)
+        except KeyboardInterrupt:
+            # The line editor reads Ctrl-C as a key; it means what it means everywhere else.
+            signal.raise_signal(signal.SIGINT)
+            return None
+
+    async def read_line(self) -> str | None:
+        """Wait for a line; the event loop goes on meanwhile, and cancelling ends the wait.
+
+        Returns:
+            The line without its end; None at the end of input.
+        """
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[bytes] = loop.create_future()
+        watched, wake = os.pipe()
+
+        def settle(line: bytes) -> None:
+            if not answer.done():
+                answer.set_result(line)
+
+        def wait() -> None:
+            line = b""
+            with suppress(OSError):
+                ready, _, _ = select.select([self._reads, watched], [], [])
+                if watched not in ready:
+                    line = os.read(self._reads, _LINE_BYTES)
+            os.close(watched)
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(settle, line)
+
+        # A thread, since not every system's event loop can watch a terminal.
+        threading.Thread(target=wait, name="llm-do-question", daemon=True).start()
+        try:
+            line = await answer
+        finally:
+            os.close(wake)
+        return line.decode("utf-8", "replace").rstrip("\r\n") if line else None

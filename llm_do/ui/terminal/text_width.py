@@ -1,0 +1,141 @@
+"""Text on a terminal: how wide it is, and how it is cut or wrapped. It is harmless already, or made so here."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Iterator, Mapping
+
+from llm_do.text.canonical_json import canonical_json
+from llm_do.text.sanitizer import visible
+
+__all__ = ["call_text", "cut", "shorten", "width", "wrap", "wrap_words"]
+
+
+def width(char: str) -> int:
+    """How many columns a character takes."""
+    if " " <= char <= "~":
+        return 1
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def cut(text: str, columns: int) -> str:
+    """A text that fits into so many columns, with an ellipsis where it was longer.
+
+    Example:
+        >>> cut("abcdef", 4)
+        'abc…'
+    """
+    if len(text) * 2 <= columns or sum(map(width, text)) <= columns:
+        return text
+    used, kept = 1, 0
+    for char in text:
+        used += width(char)
+        if used > columns:
+            break
+        kept += 1
+    return text[:kept] + "…"
+
+
+def wrap(text: str, columns: int) -> Iterator[str]:
+    """The pieces of one line that fit into so many columns each; at least one, and nothing is left out.
+
+    Example:
+        >>> list(wrap("abcdef", 4))
+        ['abcd', 'ef']
+    """
+    start, used = 0, 0
+    for index, char in enumerate(text):
+        size = width(char)
+        if used + size > columns and index > start:
+            yield text[start:index]
+            start, used = index, 0
+        used += size
+    yield text[start:]
+
+
+def wrap_words(text: str, columns: int) -> Iterator[str]:
+    """The pieces of one line of prose, broken between words; a word that is longer than a line is broken anywhere.
+
+    Args:
+        text: The line. The blanks that it is broken at are left out.
+        columns: Columns of a piece.
+
+    Example:
+        >>> list(wrap_words("one two three", 8))
+        ['one two', 'three']
+    """
+    left = text
+    while True:
+        piece = next(wrap(left, columns))
+        end = len(piece)
+        if end < len(left) and left[end] != " ":
+            blank = max(piece.rfind(" "), 0)
+            end = blank if piece[:blank].strip(" ") else end
+        yield left[:end].rstrip(" ") if end < len(left) else left
+        left = left[end:].lstrip(" ")
+        if not left:
+            return
+
+
+def shorten(value: object, limit: int = 160) -> str:
+    """A value on one line, harmless to a terminal and cut at its end.
+
+    Args:
+        value: Text, or JSON data.
+        limit: Characters.
+
+    Example:
+        >>> shorten({"a": [1, 2]}), shorten("one\\ntwo", 6)
+        ('{"a":[1,2]}', 'one\\\\n…')
+    """
+    text = value if isinstance(value, str) else _as_json(value)
+    return _cut_characters(visible(text[: limit + 1]), limit)
+
+
+def _cut_characters(text: str, limit: int) -> str:
+    """A text of at most so many characters."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def call_text(tool: str, args: object, limit: int = 160) -> str:
+    """A tool call on one line, cut at its end.
+
+    Args:
+        tool: The tool's name.
+        args: Its arguments: a mapping, or the text that a model wrote.
+        limit: Characters of the arguments.
+
+    Example:
+        >>> call_text("add", {"a": 1, "b": "x"})
+        'add(a=1, b="x")'
+    """
+    if isinstance(args, str):
+        try:
+            args = json.loads(args) if args else {}
+        except (ValueError, RecursionError):
+            return f"{visible(tool)}({shorten(args, limit)})"
+    if not isinstance(args, Mapping):
+        return f"{visible(tool)}({shorten(args, limit)})"
+    parts: list[str] = []
+    room = limit
+    for name, value in args.items():  # pyright: ignore[reportUnknownVariableType]
+        if room <= 0:
+            break
+        if isinstance(value, str):
+            text = visible(value[: limit + 1]).replace('"', '\\"')
+            shown = f'"{text}"'
+        else:
+            shown = visible(_as_json(value))  # pyright: ignore[reportUnknownArgumentType]
+        parts.append(f"{visible(str(name))}={shown[: limit + 1]}")  # pyright: ignore[reportUnknownArgumentType]
+        room -= len(parts[-1])
+    return f"{visible(tool)}({_cut_characters(', '.join(parts), limit)})"
+
+
+def _as_json(value: object) -> str:
+    try:
+        return canonical_json(value)
+    except (TypeError, ValueError):
+        return str(value)

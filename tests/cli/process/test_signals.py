@@ -1,0 +1,77 @@
+"""Signals without a run: what the second one does, and what a command that runs nothing takes with it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.cli_processes import environment
+from tests.cli.cli_terminal import started
+
+SCRIPT = """
+import os, signal, sys
+from llm_do.cli.process import signals
+
+signals.PATIENCE = 1000  # so that only the second signal can end this process
+interrupts = signals.Interrupts()
+interrupts.stop = lambda: os.write(1, b"first\\n")
+interrupts.restore = lambda: os.write(1, b"restored\\n")
+interrupts.last_words = lambda: os.write(1, b"last words\\n")
+interrupts.install()
+for number in sys.argv[1:]:
+    os.kill(os.getpid(), int(number))
+    while interrupts.signum is None:
+        pass
+while True:
+    signal.pause()
+"""
+
+
+@pytest.mark.parametrize(
+    ("numbers", "code"),
+    [((signal.SIGINT, signal.SIGINT), 130), ((signal.SIGTERM, signal.SIGINT), 143)],
+    ids=["Ctrl-C twice", "Ctrl-C after SIGTERM"],
+)
+def test_a_second_signal_ends_the_process_without_waiting(numbers: tuple[int, ...], code: int) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", SCRIPT, *(str(int(number)) for number in numbers)],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+    assert (ended.returncode, ended.stdout) == (code, "first\nrestored\nlast words\n")
+
+
+HANGING = """\
+import os
+from pathlib import Path
+
+Path("begun").write_text(str(os.getpid()))
+os.mkfifo("never")
+open("never")
+TOOLS = []
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)], ids=["SIGTERM", "Ctrl-C"])
+def test_a_command_that_is_ended_takes_the_process_with_it_in_which_it_links(
+    project: Callable[..., Path], number: int, code: int
+) -> None:
+    root = project(agent="---\nname: main\nmodel: test\n---\n", **{"tools.py": HANGING})
+    process = started(["check"], root)
+    while not (root / "begun").exists() or not (root / "begun").read_text():
+        assert process.poll() is None
+        os.sched_yield()
+
+    process.send_signal(number)
+    out, _ = process.communicate(timeout=30)  # whoever is left would hold the pipe
+
+    assert (process.returncode, out) == (code, "")

@@ -1,0 +1,239 @@
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from llm_do.cli.actions.failure import asked_output
+from llm_do.cli.app import COMMANDS
+from llm_do.cli.process.stack import with_room
+from tests.cli.cli_processes import LLM_DO, REPOSITORY, environment, run
+from tests.support.openai_server import serve
+
+LIGHT = [
+    ["--version"],
+    ["--help"],
+    ["run", "--help"],
+    ["check", "--help"],
+    ["chat", "--help"],
+    ["approvals", "explain", "--help"],
+    ["doctor", "--help"],
+    ["init", "--help"],
+    ["run", "--nonsense"],
+    ["rnu"],
+    ["run", "--max-depth", "0"],
+    ["run", "--max-steps", "many"],
+    ["run", "--timeout", "nan"],
+    ["run", "--output", "xml"],
+    ["schema"],
+    ["schema", "nonsense"],
+    ["run", "--approve-all", "--reject-all"],
+    ["run", "missing/project"],
+    ["run", "missing.agent", "prompt"],
+    ["run", "."],
+    ["run", ""],
+]
+
+HELPS = 8
+"""So many of them are no errors."""
+
+HEAVY = (
+    "prompt_toolkit",
+    "pydantic",
+    "pydantic_ai",
+    "rich",
+    "asyncio",
+    "yaml",
+    "openai",
+    "httpx",
+    "httpx2",
+    "ssl",
+    "llm_do.runtime.runtime",
+)
+
+SCRIPT = """
+import json, sys
+from llm_do.cli import app
+codes = [app.run(args) for args in json.loads(sys.argv[1])]
+json.dump({"codes": codes, "modules": sorted(sys.modules)}, open(sys.argv[2], "w"))
+"""
+
+
+@pytest.fixture(scope="module")
+def light(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    folder = tmp_path_factory.mktemp("light")
+    ended = subprocess.run(
+        [sys.executable, "-c", SCRIPT, json.dumps(LIGHT), str(folder / "seen.json")],
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return {**json.loads((folder / "seen.json").read_text()), "err": ended.stderr, "out": ended.stdout}
+
+
+def test_help_version_and_usage_errors_import_nothing_heavy(light: dict[str, list[str]]) -> None:
+    assert [name for name in HEAVY if name in light["modules"]] == []
+
+
+def test_usage_errors_end_with_code_two(light: dict[str, list[int]]) -> None:
+    assert light["codes"] == [0] * HELPS + [2] * (len(LIGHT) - HELPS)
+
+
+def test_every_usage_error_is_one_paragraph(light: dict[str, str]) -> None:
+    lines = light["err"].splitlines()
+
+    assert len(lines) == len(LIGHT) - HELPS
+    assert all(line.startswith("error: ") and line.endswith(".") for line in lines)
+
+
+def test_a_mistyped_command_is_told_the_nearest(light: dict[str, str]) -> None:
+    assert "error: No such command 'rnu'. Did you mean 'run'? See `llm-do --help`." in light["err"]
+
+
+def test_the_help_names_every_command(light: dict[str, str]) -> None:
+    assert all(f"  {name} " in light["out"] and text in light["out"] for name, text in COMMANDS.items())
+
+
+def test_the_help_of_a_command_says_what_the_table_says() -> None:
+    from importlib import import_module
+
+    from typer.main import get_command
+
+    for name in COMMANDS:
+        assert get_command(import_module(f"llm_do.cli.commands.{name}").app).help
+
+
+def test_every_command_takes_the_option_that_an_error_of_ours_names() -> None:
+    from importlib import import_module
+
+    from typer.main import get_command
+
+    for name in COMMANDS:
+        command = get_command(import_module(f"llm_do.cli.commands.{name}").app)
+        for each in getattr(command, "commands", {name: command}).values():
+            assert "--debug" in {option for param in each.params for option in param.opts}, each.name
+
+
+def test_without_arguments_the_help_goes_to_stderr() -> None:
+    ended = run()
+
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("Usage: llm-do")
+
+
+def test_the_version_is_printed() -> None:
+    from llm_do import __version__
+
+    assert run("--version").out == f"llm-do {__version__}\n"
+
+
+def test_a_broken_pipe_behind_the_help_is_quiet() -> None:
+    ended = subprocess.run(
+        ["bash", "-c", f"'{LLM_DO[0]}' -m llm_do.cli run --help | true"],
+        env=environment(),
+        capture_output=True,
+        timeout=60,
+        cwd=REPOSITORY,
+    )
+
+    assert ended.stderr == b""
+
+
+@pytest.mark.parametrize(
+    ("args", "output"),
+    [
+        (["run", "--output", "json", "--nonsense"], "json"),
+        (["run", "--output=events"], "events"),
+        (["run", "--output"], "text"),
+        (["chat", "--output", "json"], "json"),
+        (["run", "--", "--output", "json"], "text"),
+        (["check", "--output", "json"], "text"),
+        ([], "text"),
+    ],
+)
+def test_the_output_is_known_before_the_arguments_are_read(args: list[str], output: str) -> None:
+    assert asked_output(args) == output
+
+
+def test_a_shell_completes_commands_and_options() -> None:
+    def completed(words: str) -> list[str]:
+        count = str(len(words.split(" ")) - 1)
+        return run(env={"_LLM_DO_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": count}).out.split()
+
+    assert completed("llm-do m") == ["models"]
+    assert completed("llm-do run --max-") == ["--max-depth", "--max-steps"]
+
+
+UNUSED = (
+    "IPython",
+    "httpx._main",
+    "jsonschema",
+    "llm_do.cli.commands.chat",
+    "llm_do.flows",
+    "llm_do.linker.check_worker",
+    "llm_do.toolkits",
+    "llm_do.toolsets",
+    "logfire",
+    "openai.lib.streaming",
+    "openai.resources.chat",
+    "prompt_toolkit",
+    "pydantic_ai.providers.ollama",
+    "rich",
+)
+
+RUN = """
+import json, sys
+from llm_do.cli import app
+code = app.run(["run", "main.agent", "Hello", "--model", "openai-chat:text"])
+json.dump({"code": code, "modules": sorted(sys.modules)}, open(sys.argv[1], "w"))
+"""
+
+
+def test_a_plain_run_imports_nothing_it_does_not_use(tmp_path: Path) -> None:
+    (tmp_path / "main.agent").write_text("---\nname: main\n---\nAnswer.\n")
+    with serve({"text": [{"text": "Hello."}]}) as (url, _):
+        subprocess.run(
+            [sys.executable, "-c", RUN, "seen.json"],
+            cwd=tmp_path,
+            env={**environment(), "OPENAI_BASE_URL": url, "OPENAI_API_KEY": "k"},
+            capture_output=True,
+            timeout=60,
+            check=True,
+        )
+    seen = json.loads((tmp_path / "seen.json").read_text())
+
+    assert seen["code"] == 0
+    assert [name for name in UNUSED if name in seen["modules"]] == []
+
+
+def test_calls_at_any_depth_of_the_stack_cost_no_new_memory() -> None:
+    faults: list[int] = []
+
+    def nothing() -> None:
+        pass
+
+    nothing.__code__ = nothing.__code__.replace(co_stacksize=100)  # as large as the frames around it
+
+    def calling(depth: int) -> None:
+        if depth:
+            calling(depth - 1)
+            return
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        for _ in range(2_000):
+            nothing()
+        faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+
+    def at_any_depth() -> None:
+        for depth in range(150):
+            calling(depth)
+
+    with_room(at_any_depth)()
+
+    assert max(faults) < 200

@@ -1,0 +1,99 @@
+"""Files that can't be read or imported: told once, and nothing is told that only follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from llm_do.linker.linker import LinkReport
+from tests.linker.conftest import TOOLS, agent, codes, manifest, project
+
+Checked = Callable[[Mapping[str, object]], LinkReport]
+
+
+def test_a_name_that_a_broken_file_may_declare_is_not_told_as_unknown(checked: Checked) -> None:
+    report = checked(
+        {
+            "project.json": manifest(python_files=["*.py"]),
+            "main.agent": agent("main", "tools: [add, nowhere]\ntoolsets: [stem, readable, elsewhere]"),
+            "stem.agent": "---\nname: [\n---\n",
+            "x.agent": "---\nname: readable\nmodle: x\n---\n",
+            "tools.py": "def add(): ...\nTOOLS = [add]\n1 / 0",
+        }
+    )
+    assert [(item.code, item.file) for item in report.diagnostics if item.code == "LD201"] == [
+        ("LD201", "main.agent"),
+        ("LD201", "main.agent"),
+    ]
+    assert [item.message for item in report.diagnostics if item.code == "LD201"] == [
+        "there is no tool `nowhere`",
+        "there is no toolset or agent `elsewhere`",
+    ]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "---\nname: readable\nmodle: x\n---\n",
+        "---\nname: readable\ndescription: a: b\n---\n",
+        "---\ntools: [\nname: 'readable'\n---\n",
+        "---\nname: readable\n",
+        "--- \nname: readable\n---\n",
+        "---\r\nname: readable\r\ntools: x\r\n---\r\n",
+    ],
+)
+def test_the_name_in_a_broken_agent_file_is_not_told_as_unknown(checked: Checked, broken: str) -> None:
+    report = checked(
+        {
+            "project.json": manifest(),
+            "main.agent": agent("main", "toolsets: [readable, stem, other]"),
+            "stem.agent": broken.encode(),
+        }
+    )
+    assert [item.message for item in report.diagnostics if item.file == "main.agent"] == [
+        "there is no toolset or agent `other`"
+    ]
+    assert {item.file for item in report.diagnostics} == {"main.agent", "stem.agent"}
+
+
+def test_a_python_file_that_can_not_be_read_is_told(checked: Checked) -> None:
+    report = checked(
+        {
+            "project.json": manifest(python_files=["a.py", "b.py"]),
+            "main.agent": agent("main", "tools: [b, add]"),
+            "a.py": "import os\nos.remove(os.path.join(os.path.dirname(__file__), 'b.py'))",
+            "b.py": TOOLS,
+        }
+    )
+    assert [(item.code, item.file, item.line) for item in report.diagnostics] == [
+        ("LD302", "b.py", 1),
+        ("LD201", "main.agent", 3),
+    ]
+
+
+def test_references_into_a_broken_file_are_not_told_again(checked: Checked) -> None:
+    report = checked(
+        project(
+            {"function": "tools.py:main", "args": {"x": 1}, "input_model_ref": "tools.Pitch"},
+            tools="1 / 0",
+            main=agent("main", "input_model_ref: tools.py:Pitch\noutput_model_ref: tools.Verdict"),
+        )
+    )
+    assert codes(report) == ["LD302"]
+
+
+@pytest.mark.parametrize("reference", ["gone.py:Pitch", "./sub/../gone.py:Pitch", "gone.Pitch"])
+def test_a_reference_to_a_listed_file_that_is_not_there_is_told_once(checked: Checked, reference: str) -> None:
+    report = checked(
+        {
+            "project.json": manifest({"function": "gone.py:main"}, python_files=["tools.py", "gone.py"]),
+            "main.agent": agent("main", f"tools: [add]\ninput_model_ref: {reference}"),
+            "tools.py": TOOLS,
+        }
+    )
+    assert codes(report) == ["LD206"]
+
+
+def test_a_manifest_of_which_nothing_can_be_made_is_told_alone(checked: Checked) -> None:
+    assert codes(checked({"project.json": "{", "main.agent": "---\nnaem: x\n---"})) == ["LD105"]

@@ -1,0 +1,149 @@
+"""`check`, `graph`, `tools` and `schema` as commands: what they print, how they end, and what they import."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import llm_do
+from llm_do.formats.editor_schema import agent_schema, project_schema
+from llm_do.ui.reports.project_graph import dot, mermaid, permissions
+from tests.cli.cli_processes import forked
+from tests.linker.conftest import Make, agent, manifest
+
+AGENTS = {
+    "project.json": manifest(approvals={"deny": ["write_file(secret/**)"]}),
+    "main.agent": agent("main", "toolsets: [filesystem_project, main]"),
+}
+TOOLS = '''
+def search(query: str, limit: int = 10) -> str:
+    """Search the web.
+
+    Args:
+        query: What to look for.
+        limit: How many to give.
+    """
+    return query
+TOOLS = [search]
+'''
+PYTHON = {
+    "project.json": manifest(python_files=["tools.py"]),
+    "main.agent": agent("main", "tools: [search]\nserver_side_tools: [{tool_type: web_search}]"),
+    "tools.py": TOOLS,
+}
+
+
+def run(root: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    home = str(Path(llm_do.__file__).parent.parent)
+    return subprocess.run(
+        [sys.executable, "-m", "llm_do.cli", *args],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": home},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+
+
+@pytest.mark.slow
+def test_a_project_that_hangs_is_checked_all_the_same(make: Make) -> None:
+    main = agent("main", "tools: [search]\nmodle: x")
+    root = make({**PYTHON, "tools.py": f"import time\ntime.sleep(1000)\n{TOOLS}", "main.agent": main})
+    done = run(root, "check", "--import-timeout", "1", "--format", "json")
+    assert done.returncode == 3
+    found = json.loads(done.stdout)
+    assert [(item["code"], item["file"], item["line"]) for item in found["diagnostics"]] == [
+        ("LD120", "main.agent", 4),
+        ("LD310", "tools.py", 2),
+    ]
+
+
+@pytest.mark.parametrize(("strict", "code"), [([], 0), (["--strict"], 3)])
+def test_warnings_count_when_asked_to(make: Make, strict: list[str], code: int) -> None:
+    root = make({**AGENTS, "project.json": manifest(approvals={"allow": ["*"]})})
+    done = run(root, "check", "--format", "github", *strict)
+    assert done.returncode == code
+    assert done.stdout.startswith("::warning file=project.json,line=1,endLine=1,col=")
+
+
+def test_a_project_is_shown_by_the_name_and_description_of_its_manifest(make: Make) -> None:
+    named = manifest(name='The "desk"', description="Answers\nquestions.\u202e")
+    root = make({**AGENTS, "project.json": named, "main.agent": agent("main", "model: test")})
+    title = 'The "desk": Answers questions.\\u202e'
+    done = forked("check", cwd=root)
+    assert (done.out, done.err) == ("", f"{title}\nno errors\n")
+    assert forked("graph", cwd=root).out == f"{title}\nmain  test\n"
+    data = forked("graph", "--format", "json", cwd=root).json
+    assert (data["name"], data["description"]) == ('The "desk"', "Answers\nquestions.\u202e")
+    assert forked("run", "hello", cwd=root).code == 0
+    listed = forked("runs", "list", cwd=root)
+    assert (listed.err, listed.out.count("\n")) == (f"{title}\n", 1)
+    assert permissions(data).splitlines()[0] == title
+    assert mermaid(data).splitlines()[1].startswith('title: "The \\"desk\\": Answers')
+    assert '  label="The \\"desk\\": Answers' in dot(data)
+
+
+def test_a_graph_is_drawn_for_people_and_for_programs(make: Make) -> None:
+    root = make(AGENTS)
+    assert run(root, "graph").stdout.splitlines()[:2] == ["main", "├─ read_file  allow  filesystem_project"]
+    assert "deny   for write_file(secret/**)  project.json:1" in run(root, "graph", "--permissions").stdout
+    data = json.loads(run(root, "graph", "--format", "json").stdout)
+    assert data["entry"] == {"kind": "agent", "name": "main"}
+    assert mermaid(data).startswith("flowchart LR\n")
+    assert dot(data).startswith("digraph project {\n")
+
+
+def test_a_graph_of_a_project_that_does_not_link_says_why(make: Make) -> None:
+    done = run(make({"main.agent": agent("main", "tools: [add]")}), "graph")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "LD201" in done.stderr
+
+
+def test_tools_are_listed_with_their_schemas(make: Make) -> None:
+    root = make(PYTHON)
+    assert run(root, "tools").stdout == (
+        "main\n"
+        "  search(query: string, limit: integer = 10)  [function]\n"
+        "      Search the web.\n"
+        "      query: What to look for.\n"
+        "      limit: How many to give.\n"
+        "  web_search: run by the provider\n"
+    )
+
+
+def test_tools_of_one_agent_are_listed_for_programs(make: Make) -> None:
+    root = make(AGENTS)
+    (listed,) = json.loads(run(root, "tools", "main", "--format", "json").stdout)["agents"]
+    assert listed["tools"][0]["name"] == "read_file"
+    assert listed["tools"][0]["parameters"]["required"] == ["path"]
+    done = run(root, "tools", "mian")
+    assert done.returncode == 2
+    assert "Did you mean 'main'?" in done.stderr
+
+
+@pytest.mark.slow
+def test_the_schema_of_agents_is_printed() -> None:
+    assert json.loads(run(Path(), "schema", "agent").stdout) == agent_schema()
+
+
+def test_the_schema_of_manifests_is_printed() -> None:
+    assert json.loads(run(Path(), "schema", "project").stdout) == project_schema()
+
+
+def test_looking_at_agents_alone_imports_no_pydantic_ai(make: Make) -> None:
+    root = make(AGENTS)
+    code = f"""
+import sys
+from pathlib import Path
+from llm_do.linker.subprocess_check import check_apart
+found = check_apart(Path({str(root)!r}), "llm_do.ui.reports.project_graph:graph_data")
+assert found.data["entry"]["name"] == "main"
+print([name for name in ("pydantic_ai", "openai", "jsonschema") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -1,0 +1,135 @@
+"""Agents that code gives to others, in `toolsets`, `handoffs` or a flow, are checked as those with a name are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from llm_do.linker.checks.rule_checks import idle
+from llm_do.linker.linker import LinkReport
+from llm_do.ui.reports.explanation import explain_data
+from llm_do.ui.reports.project_graph import graph_data
+from llm_do.ui.reports.tool_list import tools_data
+from tests.linker.conftest import agent, manifest
+
+Checked = Callable[[Mapping[str, object]], LinkReport]
+
+HOLDERS = {
+    "in toolsets": "AGENTS = [AgentSpec('boss', toolsets=[GIVEN])]",
+    "in handoffs": "AGENTS = [AgentSpec('boss', handoffs=[GIVEN])]",
+    "deeper": "AGENTS = [AgentSpec('boss', toolsets=[AgentSpec('between', handoffs=[GIVEN])])]",
+    "in a flow in toolsets": "AGENTS = [AgentSpec('boss', toolsets=[Swarm([GIVEN], name='flow')])]",
+    "in a flow": "FLOWS = [Swarm([GIVEN], name='boss')]",
+    "in a flow of a flow": "FLOWS = [Swarm([Swarm([GIVEN], name='inner')], name='boss')]",
+}
+CODE = """
+from llm_do import AgentSpec, Swarm
+from llm_do.project.flow_spec import FlowSpec
+from llm_do.project.gates import Gate
+def add(a: int) -> int: return a
+def twice(a: int) -> int: return a
+twice.__name__ = 'add'
+TOOLS = [add]
+GIVEN = AgentSpec('given', {given})
+{holder}
+"""
+
+
+def linked(checked: Checked, given: str, holder: str, **keys: object) -> LinkReport:
+    return checked(
+        {
+            "project.json": manifest(python_files=["tools.py"], **keys),
+            "main.agent": agent("main", "tools: [add]\ntoolsets: [boss]"),
+            "tools.py": CODE.format(given=given, holder=holder),
+        }
+    )
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        ("tools=['gone']", "LD201"),
+        ("toolsets=['gone']", "LD201"),
+        ("handoffs=['gone']", "LD201"),
+        ("tools=[add, twice]", "LD402"),
+        ("model='openai:'", "LD701"),
+        ("tools=[add], states={'gone': Gate(requires=('x',))}", "LD413"),
+        ("tools=[add], states={'add': Gate(requires=('x',))}", "LD410"),
+    ],
+)
+def test_what_is_wrong_with_a_given_agent_is_told_at_what_it_was_given_to(
+    checked: Checked, given: str, code: str, holder: str
+) -> None:
+    report = linked(checked, given, HOLDERS[holder])
+    found = [item for item in report.diagnostics if item.code == code]
+    assert [item.file for item in found] == ["tools.py"]
+    assert found[0].line > 8
+
+
+def test_a_rule_may_speak_of_a_given_agent(checked: Checked) -> None:
+    holder = HOLDERS["in toolsets"]
+    assert linked(checked, "tools=[add]", holder, approvals={"deny": ["given:add"]}).diagnostics == ()
+    report = linked(checked, "tools=[add]", holder, approvals={"deny": ["given:sub"]})
+    assert [item.code for item in report.diagnostics] == ["LD604"]
+
+
+def test_the_tools_of_a_team_made_in_python_have_names_that_fit(checked: Checked) -> None:
+    worker = "x" * 60
+    team = "FLOWS = [FlowSpec('boss', 'team', agents=('given', WORKER), members={'given': GIVEN, WORKER: WORK})]"
+    holder = f"WORKER = '{worker}'\nWORK = AgentSpec(WORKER)\n{team}"
+    report = linked(checked, "tools=[add]", holder)
+    assert [(item.code, item.file) for item in report.diagnostics if item.severity == "error"] == [
+        ("LD403", "tools.py")
+    ]
+
+
+def test_what_is_wrong_with_a_flow_inside_another_is_told(checked: Checked) -> None:
+    holder = "FLOWS = [Swarm([GIVEN, FlowSpec('inner', agents=('gone', 'main', 'main'))], name='boss')]"
+    report = linked(checked, "tools=[add]", holder)
+    assert sorted(item.code for item in report.diagnostics if item.severity == "error") == ["LD201", "LD502"]
+
+
+def test_an_agent_declared_in_python_is_told_of_in_its_file(checked: Checked) -> None:
+    report = linked(checked, "tools=[add]", "AGENTS = [AgentSpec('boss', states={'sub': Gate(enables=('x',))})]")
+    assert [(item.code, item.file, item.line) for item in report.diagnostics] == [("LD413", "tools.py", 9)]
+
+
+def test_a_given_flow_is_a_tool_like_any_other(checked: Checked) -> None:
+    report = linked(
+        checked, "tools=[add]", "AGENTS = [AgentSpec('boss', tools=['add'], toolsets=[Swarm([GIVEN], name='add')])]"
+    )
+    assert [item.code for item in report.diagnostics] == ["LD402"]
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_what_a_given_agent_lists_is_used_and_drawn(checked: Checked, holder: str) -> None:
+    report = checked(
+        {
+            "project.json": manifest(python_files=["tools.py"], toolsets={"files": {"type": "filesystem"}}),
+            "main.agent": agent("main", "tools: [add]\ntoolsets: [boss]"),
+            "proof.agent": agent("proof"),
+            "tools.py": CODE.format(
+                given="toolsets=[''.join(['pro', 'of']), ''.join(['fi', 'les'])]", holder=HOLDERS[holder]
+            ),
+        }
+    )
+    assert report.diagnostics == ()
+    assert report.project is not None
+
+    drawn = graph_data(report.project)
+    shown = {each["name"]: {tool["name"] for tool in each["tools"]} for each in drawn["agents"]}
+    assert {"proof", "write_file"} <= shown["given"]
+    assert any(way["agent"] == "proof" for way in drawn["paths"]) or "handoffs" in holder or holder == "deeper"
+    assert idle("given:write_file", report.project) is None
+
+
+def test_a_given_agents_tools_are_listed_and_explained(checked: Checked) -> None:
+    project = linked(checked, "tools=[add]", HOLDERS["in toolsets"]).project
+    assert project is not None
+
+    (listed,) = tools_data(project, "given")["agents"]
+    assert [tool["name"] for tool in listed["tools"]] == ["add"]
+    told = explain_data(project, ["given", "add", "a=1"])
+    assert (told["path"], told["args"], told["effect"]) == ("main/boss/given", {"a": 1}, "ask")

@@ -1,0 +1,73 @@
+"""What is known of agents' tools without running them, and what of built-ins without importing them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from llm_do import AgentSpec, tool
+from llm_do.linker.analysis.inventory import Inventory
+from llm_do.project.agent_spec import ToolsetRef
+from llm_do.project.builtin_toolsets import BUILTINS, CONFIGURABLE, BuiltinToolset, builtin, tools_known
+from llm_do.project.registry import Registered
+from llm_do.runtime.tools.traits import BuiltinContext, traits_of
+
+
+@pytest.mark.parametrize("name", BUILTINS)
+def test_what_is_written_down_of_a_built_in_is_what_it_is(name: str, tmp_path: Path) -> None:
+    toolset = builtin(name)
+    assert toolset is not None
+    known = tools_known(toolset, {})
+    assert known is not None
+    made = toolset.load()(BuiltinContext(name, tmp_path, tmp_path))
+    assert {tool.name: (tool.arguments, tool.primary) for tool in known} == {
+        tool.name: (tuple(tool.tool_def.parameters_json_schema["properties"]), traits_of(tool.metadata).primary)  # type: ignore[union-attr]
+        for tool in made.tools.values()
+    }
+
+
+@pytest.mark.parametrize("kind", [kind for kind in CONFIGURABLE if kind != "mcp"])
+def test_a_configured_one_has_the_tools_that_are_written_down(kind: str, tmp_path: Path) -> None:
+    toolset = BuiltinToolset("mine", CONFIGURABLE[kind], {"type": kind})
+    made = toolset.load()(BuiltinContext("mine", tmp_path, tmp_path, options={"type": kind}))
+    known = tools_known(toolset, {})
+    assert known is not None
+    assert [tool.name for tool in known] == list(made.tools)
+
+
+def test_an_agents_tools_have_the_names_its_model_sees() -> None:
+    @tool(primary="to", approval="allow")
+    def send(to: str, text: str) -> str:
+        return text
+
+    critic = AgentSpec("critic", description="Judges.")
+    names = {
+        "send": Registered("send", "tool", send),
+        "critic": Registered("critic", "agent", critic),
+        "kit": Registered("kit", "toolset", lambda ctx: None),
+    }
+    spec = AgentSpec(
+        "main",
+        tools=["send"],
+        toolsets=[
+            ToolsetRef("critic", prefix="ask"),
+            ToolsetRef("filesystem_project", include=("read_*", "delete_file"), exclude=("delete_*",)),
+            "kit",
+        ],
+    )
+    found = Inventory(names).of(spec)
+    assert [(tool.name, tool.kind, tool.primary, tool.approval) for tool in found.tools] == [
+        ("send", "function", "to", "allow"),
+        ("ask_critic", "agent", None, None),
+        ("read_file", "toolset", "path", None),
+    ]
+    assert [origin.name for origin in found.open] == ["kit"]
+
+
+def test_a_tool_is_made_once_however_many_agents_list_it() -> None:
+    def send(to: str) -> str:
+        return to
+
+    inventory = Inventory({"send": Registered("send", "tool", send)})
+    assert inventory.made(send, "send") is inventory.made(send, "send")

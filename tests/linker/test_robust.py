@@ -1,0 +1,143 @@
+"""Whatever stands in a project's files, linking ends with diagnostics at places that exist."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from llm_do.formats.syntax.flow_expression import parse_flow
+from llm_do.linker.checks.flow_checks import flow_faults
+from llm_do.linker.linker import LinkReport, check
+from llm_do.project.agent_spec import AgentSpec
+from llm_do.project.flow_spec import FlowSpec
+from llm_do.project.inputs import PromptInput
+from llm_do.project.registry import Registered
+from tests.linker.conftest import Make, agent, manifest
+
+LOOSE = settings(suppress_health_check=list(HealthCheck))
+
+AGENT = "---\nname: main\ndescription: 'Helps: a lot'\ntools: [add]\ntoolsets:\n  - main: {prefix: x}\n---\nHelp.\n"
+MANIFEST = json.dumps(manifest(approvals={"allow": ["main(input=*)"]}, runtime={"max_depth": 3}))
+
+
+def linked(**files: bytes) -> LinkReport:
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        for name, data in files.items():
+            (root / name.replace("_", ".")).write_bytes(data)
+        report = check(root)
+        for item in report.diagnostics:
+            assert item.line >= 1
+            assert item.column >= 1
+            assert item.end is None or item.end >= (item.line, item.column)
+        return report
+
+
+@LOOSE
+@given(st.binary(max_size=200))
+def test_any_bytes_as_an_agent(data: bytes) -> None:
+    assert linked(main_agent=data).diagnostics
+
+
+@LOOSE
+@given(st.binary(max_size=200))
+def test_any_bytes_as_a_manifest(data: bytes) -> None:
+    assert linked(project_json=data, main_agent=AGENT.encode()).diagnostics
+
+
+@LOOSE
+@given(st.integers(0, len(AGENT)), st.integers(0, 6), st.text(max_size=4))
+def test_any_small_change_of_an_agent(at: int, cut: int, put: str) -> None:
+    linked(main_agent=(AGENT[:at] + put + AGENT[at + cut :]).encode("utf-8", "surrogatepass"))
+
+
+@LOOSE
+@given(st.integers(0, len(MANIFEST)), st.integers(0, 6), st.text(max_size=4))
+def test_any_small_change_of_a_manifest(at: int, cut: int, put: str) -> None:
+    text = MANIFEST[:at] + put + MANIFEST[at + cut :]
+    linked(project_json=text.encode("utf-8", "surrogatepass"), main_agent=AGENT.encode())
+
+
+@LOOSE
+@given(st.sampled_from(["deny", "ask", "allow"]), st.text(min_size=1, max_size=30))
+def test_any_text_as_a_rule_is_a_rule_or_told_inside_of_its_own_text(effect: str, rule: str) -> None:
+    document = json.dumps(manifest(approvals={effect: [rule]}))
+    start = document.index(json.dumps(rule), document.index(effect))
+    for item in linked(project_json=document.encode(), main_agent=b"---\nname: main\n---\n").diagnostics:
+        assert item.code.startswith("LD6") or item.code in ("LD103", "LD124")
+        assert start < item.column <= start + len(json.dumps(rule))
+
+
+def test_aliases_that_would_multiply_to_billions_are_refused_at_once(make: Make) -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 11)]
+    root = make({"main.agent": agent("main", "output:\n  " + "\n  ".join(lines))})
+    tracemalloc.start()
+    start = time.process_time()
+    found = check(root).diagnostics
+    spent, (_, peak) = time.process_time() - start, tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert [item.code for item in found] == ["LD113"]
+    assert spent < 2
+    assert peak < 20_000_000
+
+
+def test_names_that_nothing_has_do_not_take_long_however_many_they_are(make: Make) -> None:
+    names = [f"step_{n}" for n in range(1000)]
+    root = make(
+        {
+            "project.json": manifest(
+                python_files=["broken.py"],
+                flows={"all": {"mode": "workflow", "flow": " >> ".join(names)}},
+            ),
+            "main.agent": agent("main", f"tools: [{', '.join(names)}]"),
+            "broken.py": f"({'some words ' * 20_000}",
+        }
+    )
+    start = time.process_time()
+    found = check(root).diagnostics
+    assert time.process_time() - start < 4
+    assert [item.code for item in found].count("LD201") == 2000
+
+
+def test_flows_that_share_members_are_each_looked_at_once() -> None:
+    class Counted(dict[str, Registered]):
+        asked = 0
+
+        def get(self, name: str, default: Any = None) -> Any:
+            self.asked += 1
+            return super().get(name, default)
+
+    layers = 12
+    names = Counted(main=Registered("main", "agent", AgentSpec("main")))
+    for layer in range(layers):
+        below = "main" if layer == 0 else f"a{layer - 1} | b{layer - 1}"
+        for side in "ab":
+            flow = FlowSpec(f"{side}{layer}", tree=parse_flow(below))
+            names[flow.name] = Registered(flow.name, "flow", flow)
+    top: FlowSpec = names[f"a{layers - 1}"].value
+    assert list(flow_faults(top, names)) == []
+    assert top.input_model(names) is PromptInput
+    assert names.asked < 20 * layers
+
+
+def test_many_agents_that_list_each_other_are_linked_in_time_that_grows_with_their_number(make: Make) -> None:
+    def spent(count: int) -> float:
+        root = make({f"n{count}/a{n}.agent": agent(f"a{n}", f"toolsets: [a{(n + 1) % count}]") for n in range(count)})
+        (root / f"n{count}" / "project.json").write_text(json.dumps(manifest("a0")))
+        times: list[float] = []
+        for _ in range(3):
+            start = time.process_time()
+            assert check(root / f"n{count}").diagnostics == ()
+            times.append(time.process_time() - start)
+        return min(times)
+
+    few, many = spent(100), spent(1000)
+    assert many < few * 30

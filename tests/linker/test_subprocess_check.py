@@ -1,0 +1,201 @@
+"""Linking in a process of its own: what hangs, exits or crashes there is told, and the rest with it."""
+
+from __future__ import annotations
+
+import os
+import select
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from llm_do.diagnostics.codes import diagnostic
+from llm_do.diagnostics.diagnostic import Place
+from llm_do.errors import UsageError
+from llm_do.linker.subprocess_check import Checked, check_apart, diagnostic_of
+from tests.linker.conftest import Make, agent, manifest, write_files
+
+TOOLS = "def add(a: int) -> int:\n    return a\nTOOLS = [add]\n"
+
+
+def codes(report: Checked) -> list[tuple[str, str, int]]:
+    return [(item.code, item.file, item.line) for item in report.diagnostics]
+
+
+def project(tools: str = TOOLS, **files: object) -> Mapping[str, object]:
+    named = {name.replace("__", "."): text for name, text in files.items()}
+    return {
+        "project.json": manifest(python_files=["*.py"]),
+        "main.agent": agent("main", "tools: [add]"),
+        "tools.py": tools,
+        **named,
+    }
+
+
+def test_everything_else_is_told_beside_a_file_that_hangs_and_one_that_ends_the_process(make: Make) -> None:
+    root = make(
+        project(
+            a__py="import os\nos._exit(7)\n",
+            c__py="import time\ndef sub(): ...\ntime.sleep(1000)\nTOOLS = [sub]\n",
+            d__py="import a\n",
+            e__py="1 / 0\n",
+            main__agent=agent("main", "tools: [add, sub, mul]\nmodle: x"),
+        )
+    )
+    report = check_apart(root, seconds=2)
+    assert codes(report) == [
+        ("LD311", "a.py", 2),
+        ("LD310", "c.py", 3),
+        ("LD302", "e.py", 1),
+        ("LD201", "main.agent", 3),
+        ("LD120", "main.agent", 4),
+    ]
+    assert report.failed
+    assert "`mul`" in report.diagnostics[3].message  # and not `sub`, which the file that hangs may have
+
+
+@pytest.mark.slow
+def test_files_that_hang_and_crash_in_native_code_are_told_together(make: Make) -> None:
+    crash = "import ctypes\n\ndef crash():\n    ctypes.string_at(0)\n\ncrash()\n"
+    report = check_apart(make(project(b__py=crash, c__py="while True:\n    pass\n", d__py="import b\n")), seconds=2)
+    assert [(code, file) for code, file, _ in codes(report)] == [("LD311", "b.py"), ("LD310", "c.py")]
+    assert report.diagnostics[0].line == 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("code", "how"),
+    [
+        ("import os\nos._exit(0)", "it left with exit code 0"),
+        ("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)", "it was killed by SIGKILL"),
+        ("import os\nos.abort()", "it crashed: aborted"),
+        ("import os\nos.execv('/bin/true', ['true'])", "it left with exit code 0"),
+    ],
+)
+def test_whatever_ends_the_process_is_told_at_its_file(make: Make, code: str, how: str) -> None:
+    (found,) = check_apart(make(project(f"{TOOLS}{code}\n"))).diagnostics
+    assert (found.code, found.file) == ("LD311", "tools.py")
+    assert how in found.message
+
+
+@pytest.mark.slow
+def test_a_file_that_hangs_when_its_exports_are_looked_at_is_told(make: Make) -> None:
+    code = "import time\nclass Slow(dict):\n    def items(self):\n        time.sleep(1000)\nTOOLS = Slow()\n"
+    report = check_apart(make({**project(code), "main.agent": agent("main")}), seconds=2)
+    assert codes(report) == [("LD310", "tools.py", 4)]
+
+
+@dataclass(frozen=True)
+class Lively:
+    """What became of a project whose files read, print, shadow a module and start a process, checked in its folder."""
+
+    report: Checked
+    stderr: str
+    line: int
+
+
+@pytest.fixture(scope="module")
+def lively(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lively]:
+    root = tmp_path_factory.mktemp("lively")
+    os.mkfifo(root / "line")  # who has its other end open is alive
+    line = os.open(root / "line", os.O_RDONLY | os.O_NONBLOCK)
+    write_files(
+        root,
+        {
+            **project(),
+            "project.json": manifest(python_files=["tools.py", "a.py", "b.py", "c.py"]),
+            "a.py": "input()\n",
+            "b.py": "import tools\nprint('hello')\n",
+            "c.py": """
+                import subprocess
+                started = subprocess.Popen(
+                    ["sh", "-c", "echo; sleep 60"], stdout=subprocess.PIPE, stderr=open("line", "wb")
+                )
+                started.stdout.readline()
+                """,
+            "json.py": "raise SystemExit(3)\n",
+        },
+    )
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryFile() as stderr:
+        patch.chdir(root)
+        ours = os.dup(2)
+        os.dup2(stderr.fileno(), 2)
+        try:
+            report = check_apart(Path())
+        finally:
+            os.dup2(ours, 2)
+            os.close(ours)
+        stderr.seek(0)
+        said = stderr.read().decode()
+    yield Lively(report, said, line)
+    os.close(line)
+
+
+def test_a_file_that_reads_from_stdin_finds_nothing_there(lively: Lively) -> None:
+    (found,) = (item for item in lively.report.diagnostics if item.file == "a.py")
+    assert found.code == "LD302"
+    assert "EOFError" in found.message
+
+
+def test_what_a_file_prints_goes_to_stderr(lively: Lively, capfd: pytest.CaptureFixture[str]) -> None:
+    assert lively.stderr == "hello\n"
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_module_in_the_working_directory_is_never_imported_instead_of_ours(lively: Lively) -> None:
+    assert [(code, file) for code, file, _ in codes(lively.report)] == [("LD302", "a.py")]
+
+
+def test_what_was_started_by_a_file_ends_with_the_check(lively: Lively) -> None:
+    ended, _, _ = select.select([lively.line], [], [], 30)
+    assert ended
+    assert os.read(lively.line, 1) == b""
+
+
+def test_a_project_without_python_files_is_linked_here(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("subprocess.Popen", None)
+    assert codes(check_apart(make({"main.agent": agent("main", "tools: [add]")}))) == [("LD201", "main.agent", 3)]
+
+
+def test_a_task_gets_the_linked_project_in_either_place(make: Make) -> None:
+    task = "llm_do.ui.reports.project_graph:graph_data"
+    apart = check_apart(make(project()), task)
+    assert apart.data["entry"] == {"kind": "agent", "name": "main"}
+    assert [tool["name"] for tool in apart.data["agents"][0]["tools"]] == ["add"]
+
+
+def test_a_toolset_whose_tools_show_at_run_time_is_told_by_the_name_it_is_listed_by(make: Make) -> None:
+    from llm_do import Project
+    from llm_do.ui.reports.tool_list import tools_data
+
+    tools = (
+        "from pydantic_ai.toolsets import ExternalToolset\n"
+        "TOOLSETS = {'stock': ExternalToolset([]).approval_required(lambda ctx, tool, args: True)}\n"
+    )
+    folder = make({**project(), "tools.py": tools, "main.agent": agent("main", "toolsets: [stock]")})
+    assert [each["open"] for each in tools_data(Project.load(folder))["agents"]] == [["stock"]]
+
+
+@pytest.mark.slow
+def test_a_task_that_refuses_says_so_here(make: Make) -> None:
+    with pytest.raises(UsageError, match="no agent 'mian'"):
+        check_apart(make(project()), "llm_do.ui.reports.tool_list:tools_data", {"agent": "mian"})
+
+
+def test_a_diagnostic_survives_the_way_through_json() -> None:
+    found = diagnostic("LD201", "there is no tool `a`", Place("a.agent", 2, 3, 2, 4), "did you mean `b`?")
+    assert diagnostic_of(found.to_dict()) == found
+
+
+def test_an_interruption_that_a_file_raises_itself_is_told_like_any_other_fault(
+    make: Make, capfd: pytest.CaptureFixture[str]
+) -> None:
+    root = make(project(a__py="import b\n", b__py="def stop():\n    raise KeyboardInterrupt('enough')\nstop()\n"))
+
+    report = check_apart(root)
+
+    assert [(item.code, item.file, item.line) for item in report.diagnostics] == [("LD302", "b.py", 2)]
+    assert "KeyboardInterrupt: enough" in report.diagnostics[0].message
+    assert "Traceback" not in capfd.readouterr().err

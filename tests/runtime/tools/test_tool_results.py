@@ -1,0 +1,400 @@
+"""Every call of a model gets one result with its own id, in the order it asked, whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Mapping
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any, ClassVar
+
+import pytest
+from pydantic_ai import ModelRetry, RunContext
+from pydantic_ai import Tool as PydanticTool
+from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ToolFailed
+
+from llm_do import RunError, Tool, ToolError, ToolFailedError, tool
+from llm_do.runtime.context.call_context import CallContext
+from tests.support.history import results_of, strict
+from tests.support.runs import agent, carry_out, heard, run_spec, runtime_of
+from tests.support.scripted import call, script
+
+LARGE = 4 * 1024 * 1024
+
+
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+async def wait_for_ever() -> str:
+    """Never ends."""
+    await asyncio.Event().wait()
+    return "no"
+
+
+def failing(error: BaseException) -> Callable[[], str]:
+    def broken() -> str:
+        """Fails."""
+        raise error
+
+    return broken
+
+
+def failing_async(error: BaseException) -> Callable[[], Any]:
+    async def broken() -> str:
+        """Fails."""
+        raise error
+
+    return broken
+
+
+class Query(Tool):
+    name = "query"
+    description = "Run a query."
+    parameters: ClassVar[Mapping[str, Any]] = {
+        "type": "object",
+        "properties": {"sql": {"type": "string"}, "limit": {"type": "integer", "minimum": 1}},
+        "required": ["sql"],
+        "additionalProperties": False,
+    }
+
+    async def execute(self, **kwargs: Any) -> Any:
+        return dict(kwargs)
+
+
+def schema_tool(**kwargs: Any) -> str:
+    return f"got {kwargs}"
+
+
+FROM_SCHEMA = PydanticTool.from_schema(
+    schema_tool, "raw", "Raw.", {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+)
+
+CASES: dict[str, tuple[Any, Any, str, str]] = {
+    # name: tool, call, status, what the model is told
+    "unknown tool": (add, call("nope", a=1), "refused", "unknown tool 'nope'; available: add"),
+    "unknown tool, malformed": (add, call("nope", "{{{"), "refused", "unknown tool 'nope'"),
+    "unknown tool, a list": (add, call("nope", "[1]"), "refused", "unknown tool 'nope'"),
+    "wrong type": (add, call("add", a="one", b=2), "refused", "a: Input should be a valid integer"),
+    "missing field": (add, call("add", a=1), "refused", "b: Field required"),
+    "malformed JSON": (add, call("add", '{"a": 1,'), "refused", "invalid arguments for add"),
+    "a list": (add, call("add", "[1, 2]"), "refused", "invalid arguments for add"),
+    "too deep": (add, call("add", "[" * 5000), "refused", "invalid arguments for add"),
+    "tool error": (failing(ToolError("no such row")), call("broken"), "failed", "no such row"),
+    "exception": (failing(KeyError("x")), call("broken"), "failed", "KeyError: 'x'"),
+    "async exception": (failing_async(ValueError("bad")), call("broken"), "failed", "ValueError: bad"),
+    "model retry": (failing(ModelRetry("try with b")), call("broken"), "failed", "try with b"),
+    "tool failed": (failing_async(ToolFailed("went wrong")), call("broken"), "failed", "went wrong"),
+    "stop iteration": (failing(StopIteration("end")), call("broken"), "failed", "end"),
+    "stop async iteration": (failing_async(StopAsyncIteration("end")), call("broken"), "failed", "end"),
+    "own timeout error": (failing_async(TimeoutError("the server")), call("broken"), "failed", "the server"),
+    "own cancellation": (failing_async(asyncio.CancelledError()), call("broken"), "failed", "cancelled"),
+    "exit": (failing(SystemExit(3)), call("broken"), "failed", "SystemExit: 3"),
+    "exit, async": (failing_async(SystemExit(3)), call("broken"), "failed", "SystemExit: 3"),
+    "approval, never enough": (failing(ApprovalRequired()), call("broken"), "failed", "`ctx.tool_call_approved` says"),
+    "deferred call": (failing_async(CallDeferred()), call("broken"), "failed", "PydanticAI's CallDeferred"),
+    "schema, missing": (Query(), call("query"), "refused", "'sql' is a required property"),
+    "schema, wrong": (Query(), call("query", sql="x", limit=0), "refused", "limit: 0 is less than the minimum of 1"),
+    "schema, extra": (Query(), call("query", sql="x", y=1), "refused", "Additional properties are not allowed"),
+    "schema, a list": (Query(), call("query", "[1]"), "refused", "must be a JSON object"),
+    "schema, text": (Query(), call("query", '"x"'), "refused", "must be a JSON object"),
+    "schema, malformed": (Query(), call("query", '{"sql":'), "refused", "invalid arguments for query"),
+    "from_schema, wrong": (FROM_SCHEMA, call("raw", n="one"), "refused", "'one' is not of type 'integer'"),
+    "from_schema, a list": (FROM_SCHEMA, call("raw", "[1]"), "refused", "must be a JSON object"),
+}
+
+
+@pytest.mark.parametrize("case", list(CASES))
+def test_a_failing_call_is_one_failed_result_and_the_run_goes_on(case: str) -> None:
+    tool, asked, status, said = CASES[case]
+    tools = [tool] if tool is add else [add, tool]
+    runtime = runtime_of(
+        [agent("main", script([call("add", a=1, b=1), asked, call("add", a=2, b=2)], "fin"), tools=tools)]
+    )
+    ear = heard(runtime, "tool_result")
+
+    result = carry_out(runtime)
+
+    assert (result.status, result.output) == ("completed", "fin")
+    strict(result.messages)
+    told = results_of(result.messages)
+    assert [outcome for _, outcome, _ in told] == ["success", "failed", "success"]
+    assert [text for _, _, text in told][::2] == ["2", "4"]
+    assert told[1][0] == asked.tool_call_id
+    assert said in told[1][2]
+    [event] = [event for event in ear.events if event.tool_call_id == asked.tool_call_id]
+    assert event.status == status
+    assert said in event.result
+
+
+def test_five_failing_turns_in_a_row_exhaust_no_hidden_budget() -> None:
+    kinds = [call("nope"), call("add", "[]"), call("broken"), call("add", a=1), call("nope", n=2)]
+    spec = agent("main", script(*([one] for one in kinds), "fin"), tools=[add, failing(ModelRetry("again"))])
+
+    result = run_spec(spec)
+
+    assert result.output == "fin"
+    assert [outcome for _, outcome, _ in results_of(result.messages)] == ["failed"] * 5
+    strict(result.messages)
+
+
+def test_forty_calls_at_once_are_answered_in_their_order() -> None:
+    started = 0
+    everybody = asyncio.Event()
+
+    async def work(n: int) -> int:
+        nonlocal started
+        started += 1
+        if started == 40:
+            everybody.set()
+        await everybody.wait()
+        return n * n
+
+    result = run_spec(agent("main", script([call("work", n=n) for n in range(40)], "fin"), tools=[work]))
+
+    assert [int(text) for _, _, text in results_of(result.messages)] == [n * n for n in range(40)]
+    strict(result.messages)
+
+
+def test_ids_that_a_model_used_twice_are_renumbered() -> None:
+    turns = [call("add", {"a": n, "b": 0}, "same") for n in range(3)] + [call("nope", {}, "same-2")]
+    runtime = runtime_of([agent("main", script(turns, "fin"), tools=[add])])
+    ear = heard(runtime)
+
+    result = carry_out(runtime)
+
+    ids = [one for one, _, _ in results_of(result.messages)]
+    assert len(set(ids)) == 4
+    assert ids[0] == "same"
+    assert [text for _, _, text in results_of(result.messages)][:3] == ["0", "1", "2"]
+    assert sorted(event.tool_call_id for event in ear.of("tool_result")) == sorted(ids)
+    strict(result.messages)
+
+
+def test_one_id_in_two_turns_is_two_calls() -> None:
+    spec = agent(
+        "main", script([call("add", {"a": 1, "b": 1}, "x")], [call("add", {"a": 2, "b": 2}, "x")], "fin"), tools=[add]
+    )
+
+    result = run_spec(spec)
+
+    assert [text for _, _, text in results_of(result.messages)] == ["2", "4"]
+    assert result.usage.tool_calls == 2
+
+
+def test_a_valid_call_of_a_json_schema_tool_reaches_it() -> None:
+    spec = agent(
+        "main", script([call("query", sql="select 1"), call("raw", '{"n": 3}')], "fin"), tools=[Query(), FROM_SCHEMA]
+    )
+
+    assert [text for _, _, text in results_of(run_spec(spec).messages)] == ["{'sql': 'select 1'}", "got {'n': 3}"]
+
+
+class Anything(BaseHTTPRequestHandler):
+    """Serves a schema that allows everything, and notes who asked."""
+
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Says nothing."""
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_schema_that_cannot_be_checked_refuses_the_call_and_fetches_nothing() -> None:
+    server = HTTPServer(("127.0.0.1", 0), Anything)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+
+    class Remote(Query):
+        parameters: ClassVar[Mapping[str, Any]] = {
+            "type": "object",
+            "properties": {"sql": {"$ref": f"http://127.0.0.1:{server.server_port}/schema.json"}},
+        }
+
+    class Wrong(Query):
+        name = "wrong"
+        parameters: ClassVar[Mapping[str, Any]] = {"type": "object", "properties": {"sql": {"pattern": "("}}}
+
+    spec = agent("main", script([call("query", sql="x"), call("wrong", sql="x")], "fin"), tools=[Remote(), Wrong()])
+    try:
+        result = run_spec(spec)
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+    assert Anything.asked == []
+    assert result.output == "fin"
+    assert [outcome for _, outcome, _ in results_of(result.messages)] == ["failed", "failed"]
+
+
+def test_an_async_tool_that_takes_too_long_is_timed_out() -> None:
+    # The other tool has all the time it wants: a thread of its own takes a while to start on a busy machine.
+    @tool(name="add", timeout=60)
+    def add_in_time(a: int, b: int) -> int:
+        return a + b
+
+    runtime = runtime_of(
+        [
+            agent(
+                "main",
+                script([call("wait_for_ever"), call("add", a=1, b=1)], "fin"),
+                tools=[wait_for_ever, add_in_time],
+            )
+        ],
+        tool_timeout=0.02,
+    )
+    ear = heard(runtime, "tool_result")
+
+    result = carry_out(runtime)
+
+    assert [text for _, _, text in results_of(result.messages)] == ["timed out after 0.02 s", "2"]
+    assert {event.tool_name: event.status for event in ear.events} == {"wait_for_ever": "timed_out", "add": "success"}
+
+
+def test_a_sync_tool_that_takes_too_long_is_abandoned_and_can_see_it() -> None:
+    seen = threading.Event()
+    release = threading.Event()
+
+    def slow(ctx: RunContext[CallContext]) -> str:
+        while not ctx.deps.cancelled:
+            if release.wait(0.002):
+                return "released"
+        seen.set()
+        return "too late"
+
+    started = time.perf_counter()
+    try:
+        result = run_spec(agent("main", script([call("slow")], "fin"), tools=[slow], tool_timeout=0.3))
+    finally:
+        ended = seen.wait(30)
+        release.set()
+
+    assert ended
+    assert time.perf_counter() - started < 30
+    assert [text for _, _, text in results_of(result.messages)] == ["timed out after 0.3 s"]
+
+
+def test_a_tools_own_timeout_goes_before_the_agents() -> None:
+    @tool(timeout=0.01)
+    async def short() -> str:
+        await asyncio.Event().wait()
+        return ""
+
+    result = run_spec(agent("main", script([call("short")], "fin"), tools=[short], tool_timeout=60))
+
+    assert [text for _, _, text in results_of(result.messages)] == ["timed out after 0.01 s"]
+
+
+@pytest.mark.parametrize("error", [ValueError("boom"), OSError("disk")], ids=repr)
+def test_on_tool_error_raise_ends_the_run(error: Exception) -> None:
+    runtime = runtime_of(
+        [agent("main", script([call("broken"), call("add", a=1, b=1)], "fin"), tools=[failing(error), add])],
+        on_tool_error="raise",
+    )
+
+    result = carry_out(runtime)
+
+    assert isinstance(result.error, ToolFailedError)
+    assert str(error) in str(result.error)
+    assert result.error.agent_path == "main"
+    assert result.status == "failed"
+    strict(result.messages)
+
+
+@pytest.mark.parametrize(
+    "error", [ToolError("told"), ModelRetry("told"), ToolFailed("told")], ids=lambda error: type(error).__name__
+)
+def test_what_a_tool_tells_the_model_on_purpose_ends_no_run(error: Exception) -> None:
+    result = run_spec(
+        agent("main", script([call("broken")], "fin"), tools=[failing_async(error)]), on_tool_error="raise"
+    )
+
+    assert result.output == "fin"
+    assert results_of(result.messages)[0][1:] == ("failed", "told")
+
+
+def test_on_tool_error_raise_in_a_nested_agent_ends_the_whole_run() -> None:
+    inner = agent("inner", script([call("broken")], "x"), tools=[failing(ValueError("deep"))])
+    runtime = runtime_of(
+        [agent("main", script([call("inner", input="go")], "fin"), toolsets=[inner]), inner], on_tool_error="raise"
+    )
+
+    result = carry_out(runtime)
+
+    assert isinstance(result.error, ToolFailedError)
+    assert result.error.agent_path == "main/inner"
+    strict(result.messages)
+    strict(result.calls[0].messages)
+
+
+@pytest.mark.parametrize(
+    ("tools", "asked"),
+    [
+        ([failing(ValueError("a" * LARGE))], call("broken")),
+        ([failing(ToolError("a" * LARGE))], call("broken")),
+        ([Query()], call("query", limit="a" * LARGE)),
+    ],
+    ids=["exception", "tool error", "invalid argument"],
+)
+def test_a_huge_failure_is_cut_too(tools: list[Any], asked: Any) -> None:
+    result = run_spec(agent("main", script([asked], "fin"), tools=tools), max_result_bytes=3000)
+
+    [(_, outcome, text)] = results_of(result.messages)
+    assert outcome == "failed"
+    assert len(text) < 3300
+
+
+def test_a_tool_may_use_up_the_stack() -> None:
+    def deep() -> str:
+        def down(n: int) -> int:
+            return down(n + 1)
+
+        return str(down(0))
+
+    result = run_spec(agent("main", script([call("deep")], "fin"), tools=[deep]))
+
+    assert "RecursionError" in results_of(result.messages)[0][2]
+
+
+def test_a_childs_failure_reaches_its_parent_with_path_and_reason() -> None:
+    broken = agent("broken", script(ValueError("no weights")))
+    stuck = agent("stuck", script([call("stuck_tool")]), tools=[failing_async(ToolError("x"))], loop_threshold=2)
+    main = agent("main", script([call("broken", input="a"), call("stuck", input="b")], "fin"), toolsets=[broken, stuck])
+
+    result = carry_out(runtime_of([main, broken, stuck]))
+
+    assert result.output == "fin"
+    assert [outcome for _, outcome, _ in results_of(result.messages)] == ["failed", "failed"]
+    texts = [text for _, _, text in results_of(result.messages)]
+    assert texts[0].startswith("agent main/broken failed: ")
+    assert "no weights" in texts[0]
+    assert texts[1].startswith("agent main/stuck failed: ")
+    assert [(error.type, error.agent_path) for error in result.errors] == [
+        ("ProviderError", "main/broken"),
+        ("LoopError", "main/stuck"),
+    ]
+    assert all(
+        isinstance(call_record.error, object) and call_record.status != "completed" for call_record in result.calls
+    )
+
+
+def test_a_failure_that_the_run_did_not_survive_is_listed_once() -> None:
+    inner = agent("inner", script(ValueError("gone")))
+
+    async def main(input: Any, ctx: CallContext) -> str:
+        return await ctx.call("inner", "x")
+
+    result = carry_out(runtime_of([inner], main))
+
+    assert isinstance(result.error, RunError)
+    assert [error.type for error in result.errors] == ["ProviderError"]
+    assert result.errors[0].agent_path == "main/inner"

@@ -1,0 +1,99 @@
+"""Text for a person's eyes: nothing hidden, nothing that acts, nothing cut, no two texts alike."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm_do.text.sanitizer import format_args, visible
+
+ANY = st.text(alphabet=st.characters())
+TRICKY = st.text(alphabet="\\nrtxuU012e \n\t\x1b\u202eé", max_size=14)
+ESCAPE = re.compile(r"(\\+)([nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
+
+
+def read_back(shown: str) -> str:
+    def one(found: re.Match[str]) -> str:
+        slashes = "\\" * (len(found[1]) // 2)
+        if len(found[1]) % 2 == 0:
+            return slashes + found[2]
+        short = {"n": "\n", "r": "\r", "t": "\t"}.get(found[2])
+        return slashes + (short or chr(int(found[2][1:], 16)))
+
+    return ESCAPE.sub(one, shown)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain text, Grüße, 日本語, 😀", "plain text, Grüße, 日本語, 😀"),
+        ("\x1b[31mred", "\\x1b[31mred"),
+        ("\x9b31m", "\\x9b31m"),
+        ("a\u202eb\u2066c", "a\\u202eb\\u2066c"),
+        ("a\u200bb\u200dc\ufeff", "a\\u200bb\\u200dc\\ufeff"),
+        ("a\u00a0b\u3000c", "a\\xa0b\\u3000c"),
+        ("\udcff", "\\udcff"),
+        ("\ue000\U000e0041", "\\ue000\\U000e0041"),
+        ("x\ufe0f\u3164\u2800", "x\\ufe0f\\u3164\\u2800"),
+        ("a\r\nb\tc\0", "a\\r\\nb\\tc\\x00"),
+        ("\u2028", "\\u2028"),
+        ("C:\\dir \\d+ \\\\", "C:\\dir \\d+ \\\\"),
+        ("\\u202e", "\\\\u202e"),
+        ("[bold]x[/bold] <b> **x**", "[bold]x[/bold] <b> **x**"),
+    ],
+)
+def test_a_character_that_is_not_plainly_visible_is_escaped(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+def test_lines_are_kept_when_asked_for() -> None:
+    assert visible("a\nb\r\n\x1b\\n", lines=True) == "a\nb\\r\n\\x1b\\n"
+
+
+@given(ANY | TRICKY, st.booleans())
+def test_what_is_shown_is_harmless_and_encodes(text: str, lines: bool) -> None:
+    shown = visible(text, lines=lines)
+    shown.encode("utf-8")
+    left = shown.replace("\n", "") if lines else shown
+    bad = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+    assert not [char for char in left if unicodedata.category(char) in bad]
+
+
+@given(ANY | TRICKY)
+def test_what_is_shown_can_be_read_back_so_that_no_two_texts_look_alike(text: str) -> None:
+    assert read_back(visible(text)) == text
+
+
+@given(TRICKY, TRICKY)
+def test_different_texts_look_different_in_lines_too(one: str, other: str) -> None:
+    assert (visible(one, lines=True) == visible(other, lines=True)) is (one == other)
+
+
+def test_arguments_are_shown_whole_and_in_order() -> None:
+    long = "x" * 100_000
+    shown = format_args({"b": long, "a": 1, "c\n": {"k": ["\u202e", "\x1b", "\\u202e"]}, "d": object})
+    assert shown[0] == ("b", long)
+    assert shown[1] == ("a", "1")
+    assert shown[2] == ("c\\n", '{"k":["\\u202e","\\u001b","\\\\u202e"]}')
+    assert shown[3][1].startswith("<class")
+
+
+@pytest.mark.parametrize("value", ["1", "true", "null", "", " ", '"x"', "-1.5e3"])
+def test_a_text_that_would_read_as_another_value_is_quoted(value: str) -> None:
+    assert format_args({"a": value}) == [("a", json.dumps(value))]
+
+
+def test_a_json_document_in_a_text_stands_as_it_is() -> None:
+    assert format_args({"a": '{\n "b": 1\n}'}) == [("a", '{\n "b": 1\n}')]
+
+
+def test_a_long_text_takes_time_in_proportion_to_its_length() -> None:
+    start = time.process_time()
+    visible("\\" * 300_000 + "\u202e" * 100_000)
+    assert time.process_time() - start < 2
