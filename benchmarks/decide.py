@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from benchmarks.measure import Figure
 from llm_do.policy.decision import decide
-from llm_do.policy.proposals import allow_hint
+from llm_do.policy.proposals import narrowest_rule
 from llm_do.policy.rules import build_policy
 from llm_do.policy.values import ToolCallInfo
 
@@ -58,5 +58,5 @@ def main() -> list[Figure]:
         for name, call in calls.items()
     ]
     read = micros(lambda: build_policy(approvals(100))) / 100
-    hint = micros(lambda: allow_hint(calls["a file"]))
+    hint = micros(lambda: narrowest_rule(calls["a file"]))
     return [*figures, Figure("reading one rule", read, unit=" us"), Figure("the rule for a call", hint, unit=" us")]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import warnings
 
-__all__ = ["leave_unsaid"]
+__all__ = ["suppress_warning"]
 
 
-def leave_unsaid(message: str, category: type[Warning]) -> None:
+def suppress_warning(message: str, category: type[Warning]) -> None:
     """Keep a warning from being told, from now on.
 
     A change of the filters lets every module tell again what it has told once: they are changed only where another
@@ -19,7 +19,7 @@ def leave_unsaid(message: str, category: type[Warning]) -> None:
         category: Its class.
 
     Example:
-        >>> leave_unsaid("Could not read", UserWarning)
+        >>> suppress_warning("Could not read", UserWarning)
         >>> warnings.warn("Could not read the mind of it", UserWarning)
     """
     pattern = re.escape(message)

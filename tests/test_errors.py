@@ -8,7 +8,7 @@ import pickle
 import pytest
 
 import llm_do.errors
-from llm_do.diagnostics.diagnostic import Diagnostic, Place
+from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.errors import ContextValidationError, LinkError, LlmDoError, ProviderError
 
 CLASSES = [
@@ -19,7 +19,7 @@ CLASSES = [
 ERRORS = [
     *(kind("it failed", hint="do this") for kind in CLASSES),
     ContextValidationError("no number", key="count", rule="type", hint="give a number"),
-    LinkError("no", [Diagnostic("LD201", "error", "there is no tool `a`", Place("a.agent", 2, 3))]),
+    LinkError("no", [Diagnostic("LD201", "error", "there is no tool `a`", Location("a.agent", 2, 3))]),
     ProviderError("down", agent_path="main/analyst", status_code=503),
 ]
 

@@ -13,9 +13,9 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
-    from llm_do.cli.process.stack import with_room
+    from llm_do.cli.process.stack import with_stack_room
 
-    with_room(_main)()
+    with_stack_room(_main)()
 
 
 def _main() -> None:
@@ -27,4 +27,4 @@ def _main() -> None:
     signals.end_in_order()
     from llm_do.cli.app import run
 
-    streams.leave(run(sys.argv[1:]))
+    streams.exit_process(run(sys.argv[1:]))

@@ -98,10 +98,10 @@ def run(args: Sequence[str]) -> int:
     """
     for arg in args:
         if not arg.isascii() and _is_broken(arg):
-            from llm_do.text.sanitizer import visible
+            from llm_do.text.sanitizer import sanitize
 
-            wrong = UsageError(f"the argument {visible(arg)} is not UTF-8 text", hint="Write it in UTF-8.")
-            return failure.report(wrong, failure.asked_output(args), claim_stdout())
+            wrong = UsageError(f"the argument {sanitize(arg)} is not UTF-8 text", hint="Write it in UTF-8.")
+            return failure.report(wrong, failure.requested_output(args), claim_stdout())
     try:
         code = get_command(_root).main(list(args), prog_name="llm-do", standalone_mode=False)
     except _BAD_USAGE as error:
@@ -109,7 +109,7 @@ def run(args: Sequence[str]) -> int:
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else 0
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 (whatever it is, a person gets a paragraph)
-        return failure.report(failure.told(error), "text", claim_stdout(), debug="--debug" in args)
+        return failure.report(failure.as_llm_do_error(error), "text", claim_stdout(), debug="--debug" in args)
     return code if isinstance(code, int) else 0
 
 
@@ -137,4 +137,4 @@ def _usage(error: Any, args: Sequence[str]) -> int:
     if "extra argument" in error.format_message() and "--project" in options and "project" not in options:
         hint = f"The project is named with --project. {hint}"
     wrong = UsageError(error.format_message(), hint=hint)
-    return failure.report(wrong, failure.asked_output(args), claim_stdout())
+    return failure.report(wrong, failure.requested_output(args), claim_stdout())

@@ -11,7 +11,7 @@ from contextvars import copy_context
 from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
-__all__ = ["PerLoop", "being_cancelled", "end_tasks", "run_blocking"]
+__all__ = ["PerLoop", "cancel_and_wait", "is_being_cancelled", "run_blocking"]
 
 T = TypeVar("T")
 
@@ -35,7 +35,7 @@ class PerLoop(Generic[T]):
         return self._values[loop]
 
 
-def being_cancelled() -> bool:
+def is_being_cancelled() -> bool:
     """Whether this task is being cancelled; else a `CancelledError` is only that of something it has waited for."""
     try:
         task = asyncio.current_task()
@@ -44,7 +44,7 @@ def being_cancelled() -> bool:
     return task is not None and task.cancelling() > 0
 
 
-async def end_tasks(*tasks: asyncio.Task[Any]) -> None:
+async def cancel_and_wait(*tasks: asyncio.Task[Any]) -> None:
     """Cancel what still runs and wait until it has ended, however often the waiting itself is cancelled."""
     again = False
     while unfinished := [task for task in tasks if not task.done()]:

@@ -6,15 +6,15 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from llm_do.concurrency.event_loops import end_tasks
+from llm_do.concurrency.event_loops import cancel_and_wait
 from llm_do.errors import RunError
 
-__all__ = ["side_by_side"]
+__all__ = ["gather_in_order"]
 
-Work = Callable[[], Awaitable[Any]]
+Job = Callable[[], Awaitable[Any]]
 
 
-async def side_by_side(works: Sequence[Work], *, ends: Callable[[BaseException], bool]) -> list[Any]:
+async def gather_in_order(works: Sequence[Job], *, ends: Callable[[BaseException], bool]) -> list[Any]:
     """Run all at once; no order of completion shows in what comes out.
 
     Args:
@@ -29,7 +29,7 @@ async def side_by_side(works: Sequence[Work], *, ends: Callable[[BaseException],
 
     Example:
         >>> async def give(value): return value
-        >>> asyncio.run(side_by_side([lambda: give(1), lambda: give(2)], ends=lambda error: True))
+        >>> asyncio.run(gather_in_order([lambda: give(1), lambda: give(2)], ends=lambda error: True))
         [1, 2]
     """
     tasks = [asyncio.ensure_future(work()) for work in works]
@@ -38,15 +38,15 @@ async def side_by_side(works: Sequence[Work], *, ends: Callable[[BaseException],
         while pending:
             done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
             for task in tasks:
-                error = failure_of(task) if task in done else None
+                error = task_failure(task) if task in done else None
                 if error is not None and ends(error):
                     raise error
     finally:
-        await end_tasks(*tasks)
-    return [failure_of(task) or task.result() for task in tasks]
+        await cancel_and_wait(*tasks)
+    return [task_failure(task) or task.result() for task in tasks]
 
 
-def failure_of(task: asyncio.Task[Any]) -> BaseException | None:
+def task_failure(task: asyncio.Task[Any]) -> BaseException | None:
     """Why a finished task failed; one that was cancelled by itself has failed too."""
     if task.cancelled():
         return RunError("a member was cancelled", hint="What it waited for was cancelled inside it.")

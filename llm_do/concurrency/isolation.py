@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 from types import TracebackType
 
-__all__ = ["Undisturbed"]
+__all__ = ["SubscriberGuard"]
 
 
-class Undisturbed:
+class SubscriberGuard:
     """Around the call of a subscriber: what it raises is logged, `sys.exit()` included, and reaches nobody.
 
     What isn't the subscriber's goes on: Ctrl-C, the end of a generator, and the cancellation of whoever tells it.
@@ -21,7 +21,7 @@ class Undisturbed:
     Example:
         >>> log = logging.getLogger("example")
         >>> log.disabled = True
-        >>> with Undisturbed(log, "failed on %s", "started"):
+        >>> with SubscriberGuard(log, "failed on %s", "started"):
         ...     raise SystemExit(3)
     """
 
@@ -43,9 +43,9 @@ class Undisturbed:
         if not isinstance(error, Exception):
             from asyncio import CancelledError
 
-            from llm_do.concurrency.event_loops import being_cancelled
+            from llm_do.concurrency.event_loops import is_being_cancelled
 
-            if isinstance(error, CancelledError) and being_cancelled():
+            if isinstance(error, CancelledError) and is_being_cancelled():
                 return False
         self._log.error(self._message, self._heard, exc_info=error)
         return True

@@ -2,20 +2,20 @@
 
 A `KeyboardInterrupt` that passed an event loop's task would take the loop down, and the run's record with it; a
 `CancelledError` may be that of something which the code has waited for, nobody having cancelled the run. So every place
-that calls a project's code and catches what it raises asks `let_through` first.
+that calls a project's code and catches what it raises asks `reraise_if_cancelled` first.
 """
 
 from __future__ import annotations
 
 import asyncio
 
-from llm_do.concurrency.event_loops import being_cancelled
+from llm_do.concurrency.event_loops import is_being_cancelled
 from llm_do.errors import RunInterruptedError, error_text
 
-__all__ = ["RunEnds", "let_through"]
+__all__ = ["RunEndSignal", "reraise_if_cancelled"]
 
 
-class RunEnds(BaseException):
+class RunEndSignal(BaseException):
     """Carries what ends the whole run to its root, through code that catches every `Exception`."""
 
     def __init__(self, error: Exception) -> None:
@@ -23,7 +23,7 @@ class RunEnds(BaseException):
         self.error = error
 
 
-def let_through(error: BaseException) -> None:
+def reraise_if_cancelled(error: BaseException) -> None:
     """Raise what isn't the failure of the code that raised it; to be called while it is handled.
 
     Args:
@@ -35,7 +35,7 @@ def let_through(error: BaseException) -> None:
         GeneratorExit: What waits for this code is being closed.
 
     Example:
-        >>> let_through(ValueError("the code's own"))
+        >>> reraise_if_cancelled(ValueError("the code's own"))
     """
     if isinstance(error, KeyboardInterrupt):
         told = RunInterruptedError(
@@ -43,6 +43,8 @@ def let_through(error: BaseException) -> None:
             hint="Code ends a call by raising an `Exception`. --debug shows the traceback.",
         )
         told.__cause__ = error
-        raise RunEnds(told) from error
-    if isinstance(error, RunEnds | GeneratorExit) or (isinstance(error, asyncio.CancelledError) and being_cancelled()):
+        raise RunEndSignal(told) from error
+    if isinstance(error, RunEndSignal | GeneratorExit) or (
+        isinstance(error, asyncio.CancelledError) and is_being_cancelled()
+    ):
         raise error

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any, ParamSpec, TypeVar
 
-__all__ = ["WORKERS", "WorkerThreads", "called", "in_worker"]
+__all__ = ["WORKERS", "WorkerThreads", "call_function", "run_in_worker"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -88,15 +88,15 @@ WORKERS: Any = WorkerThreads()
 """The process's worker threads."""
 
 
-async def called(function: Callable[..., Any], *args: Any) -> Any:
+async def call_function(function: Callable[..., Any], *args: Any) -> Any:
     """Call a project's code: async code here, other code in a worker thread; an awaitable it returns is awaited."""
     if inspect.iscoroutinefunction(function):
         return await function(*args)
-    said = await in_worker(function, *args)
+    said = await run_in_worker(function, *args)
     return await said if inspect.isawaitable(said) else said
 
 
-async def in_worker(function: Callable[..., T], *args: Any) -> T:
+async def run_in_worker(function: Callable[..., T], *args: Any) -> T:
     """Run synchronous code in a worker thread, in a copy of this task's context."""
     context = contextvars.copy_context()
     return await asyncio.get_running_loop().run_in_executor(WORKERS, lambda: context.run(function, *args))

@@ -11,13 +11,13 @@ from typing import Literal
 
 from llm_do._frozen import frozen
 
-__all__ = ["Diagnostic", "Place", "Severity"]
+__all__ = ["Diagnostic", "Location", "Severity"]
 
 Severity = Literal["error", "warning"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Place:
+class Location:
     """A stretch of text in a file. Lines and columns count from 1; `end` is exclusive.
 
     Args:
@@ -53,7 +53,7 @@ class Diagnostic:
     code: str
     severity: Severity
     message: str
-    place: Place
+    place: Location
     hint: str | None = None
 
     @property

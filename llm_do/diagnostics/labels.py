@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["label_of"]
+__all__ = ["file_label"]
 
 
-def label_of(root: Path, path: Path) -> str:
+def file_label(root: Path, path: Path) -> str:
     """How a file is named in diagnostics: relative to the root, with what isn't UTF-8 escaped."""
     text = str(path)
     prefix = f"{root}{os.sep}"

@@ -23,8 +23,8 @@ __all__ = [
     "READ",
     "DescriptorFolder",
     "Folder",
+    "FolderEntry",
     "Kind",
-    "Named",
     "PathFolder",
     "kind_at",
     "kind_of",
@@ -49,7 +49,7 @@ _BY_DESCRIPTOR = {os.open, os.stat, os.mkdir, os.rename, os.unlink, os.readlink}
 
 
 @frozen
-class Named:
+class FolderEntry:
     """One name in a folder and what it names; a link is a link, wherever it leads."""
 
     name: str
@@ -66,7 +66,7 @@ class Folder(Protocol):
     def mkdir(self, name: str) -> None: ...
     def unlink(self, name: str) -> None: ...
     def rename(self, name: str, new: str, target: Folder) -> None: ...
-    def entries(self) -> Iterator[Named]: ...
+    def entries(self) -> Iterator[FolderEntry]: ...
     def sync(self) -> None: ...
     def stat(self) -> os.stat_result: ...
     def close(self) -> None: ...
@@ -179,7 +179,7 @@ class DescriptorFolder:
         assert isinstance(target, DescriptorFolder)
         os.rename(name, new, src_dir_fd=self.fd, dst_dir_fd=target.fd)
 
-    def entries(self) -> Iterator[Named]:
+    def entries(self) -> Iterator[FolderEntry]:
         with os.scandir(self.fd) as found:
             yield from map(_named, found)
 
@@ -236,7 +236,7 @@ class PathFolder:
         assert isinstance(target, PathFolder)
         self._at(name).replace(target._at(new))
 
-    def entries(self) -> Iterator[Named]:
+    def entries(self) -> Iterator[FolderEntry]:
         self._check()
         with os.scandir(self.path) as found:
             yield from map(_named, found)
@@ -259,12 +259,12 @@ class PathFolder:
         return self.path / name
 
 
-def _named(entry: os.DirEntry[str]) -> Named:
+def _named(entry: os.DirEntry[str]) -> FolderEntry:
     if entry.is_symlink() or _is_link_entry(entry):
-        return Named(entry.name, "link")
+        return FolderEntry(entry.name, "link")
     if entry.is_dir(follow_symlinks=False):
-        return Named(entry.name, "folder")
-    return Named(entry.name, "file" if entry.is_file(follow_symlinks=False) else "other")
+        return FolderEntry(entry.name, "folder")
+    return FolderEntry(entry.name, "file" if entry.is_file(follow_symlinks=False) else "other")
 
 
 def _is_link(info: os.stat_result) -> bool:

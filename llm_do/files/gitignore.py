@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 
 from llm_do._frozen import frozen
 from llm_do.files.glob_patterns import Glob
-from llm_do.files.paths import fold
+from llm_do.files.paths import fold_name
 from llm_do.files.refusals import FileRefusedError
 
-__all__ = ["IGNORE_FILE", "IgnoreRule", "ignored", "never_listed", "parse_rules"]
+__all__ = ["IGNORE_FILE", "IgnoreRule", "is_ignored", "is_never_listed", "parse_rules"]
 
 IGNORE_FILE = ".gitignore"
 
@@ -66,9 +66,9 @@ def parse_rules(lines: Iterable[str], base: str = "") -> tuple[IgnoreRule, ...]:
 
     Example:
         >>> rules = parse_rules(["*.log", "!keep.log", "/build/"])
-        >>> [ignored(rules, path, folder=False) for path in ("a/x.log", "keep.log", "build")]
+        >>> [is_ignored(rules, path, folder=False) for path in ("a/x.log", "keep.log", "build")]
         [True, False, False]
-        >>> ignored(rules, "build", folder=True)
+        >>> is_ignored(rules, "build", folder=True)
         True
     """
     rules: list[IgnoreRule] = []
@@ -80,7 +80,7 @@ def parse_rules(lines: Iterable[str], base: str = "") -> tuple[IgnoreRule, ...]:
     return tuple(rules)
 
 
-def ignored(rules: Sequence[IgnoreRule], path: str, *, folder: bool) -> bool:
+def is_ignored(rules: Sequence[IgnoreRule], path: str, *, folder: bool) -> bool:
     """Whether the last rule that names a path ignores it.
 
     Args:
@@ -91,14 +91,14 @@ def ignored(rules: Sequence[IgnoreRule], path: str, *, folder: bool) -> bool:
     return next((not rule.negated for rule in reversed(rules) if rule.applies(path, folder=folder)), False)
 
 
-def never_listed(name: str) -> bool:
+def is_never_listed(name: str) -> bool:
     """Whether a folder or file of this name is never listed.
 
     Example:
-        >>> never_listed(".GIT"), never_listed(".github")
+        >>> is_never_listed(".GIT"), is_never_listed(".github")
         (True, False)
     """
-    return fold(name) in _NEVER
+    return fold_name(name) in _NEVER
 
 
 def _parse_rule(line: str, base: str) -> IgnoreRule | None:

@@ -8,17 +8,17 @@ from pathlib import Path
 
 from llm_do._frozen import frozen
 from llm_do.files.folders import Folder, kind_at
-from llm_do.files.paths import outside, shown, split
+from llm_do.files.paths import display_path, outside_refusal, split_path
 from llm_do.files.refusals import FileRefusedError
 
-__all__ = ["Spot", "Walk"]
+__all__ = ["Walk", "WalkEnd"]
 
 _MAX_LINKS = 40
 _RACED = {errno.ELOOP, errno.ENOTDIR, errno.EMLINK, errno.EINVAL, errno.ENOENT}
 
 
 @frozen
-class Spot:
+class WalkEnd:
     """Where a walk ended.
 
     Args:
@@ -57,7 +57,7 @@ class Walk:
         for folder in reversed(self.stack):
             folder.close()
 
-    def to(self, parts: list[str], *, follow: bool, missing_ok: bool) -> Spot:
+    def to(self, parts: list[str], *, follow: bool, missing_ok: bool) -> WalkEnd:
         todo = deque(parts)
         trail = [self._position(todo)]
         while todo:
@@ -75,7 +75,7 @@ class Walk:
             elif kind is None:
                 # Nothing is above a folder that doesn't exist, so `..` after it leads nowhere either.
                 if not missing_ok or ".." in todo:
-                    raise FileRefusedError(shown(self.path), "there is no such file or folder", reason="missing")
+                    raise FileRefusedError(display_path(self.path), "there is no such file or folder", reason="missing")
                 return self._spot(name, tuple(todo), trail)
             elif not todo:
                 return self._spot(name, (), trail)
@@ -83,11 +83,11 @@ class Walk:
                 self._down(name, todo)
         return self._spot("", (), trail)
 
-    def _spot(self, name: str, below: tuple[str, ...], trail: list[str]) -> Spot:
+    def _spot(self, name: str, below: tuple[str, ...], trail: list[str]) -> WalkEnd:
         where = "/".join([*self.names, *([name] if name else []), *below]) or "."
         if trail[-1] != where:
             trail.append(where)
-        return Spot(self.stack[-1], name, below, tuple(trail))
+        return WalkEnd(self.stack[-1], name, below, tuple(trail))
 
     def _down(self, name: str, todo: deque[str]) -> None:
         try:
@@ -103,7 +103,7 @@ class Walk:
 
     def _up(self) -> None:
         if not self.names:
-            raise outside(self.path)
+            raise outside_refusal(self.path)
         self.stack.pop().close()
         self.names.pop()
 
@@ -119,11 +119,11 @@ class Walk:
         try:
             # A relative target is a path from here; only an absolute one may name the root by its spelling.
             absolute = Path(target).is_absolute()
-            parts = split(target if absolute else f"./{target}", self.spellings if absolute else ())
+            parts = split_path(target if absolute else f"./{target}", self.spellings if absolute else ())
         except FileRefusedError as error:
             raise FileRefusedError(
-                shown(self.path),
-                f"the link {shown('/'.join([*self.names, name]))} leads outside the root folder",
+                display_path(self.path),
+                f"the link {display_path('/'.join([*self.names, name]))} leads outside the root folder",
                 reason="outside",
             ) from error
         if absolute:
@@ -134,7 +134,7 @@ class Walk:
     def _count(self) -> None:
         self.links += 1
         if self.links > _MAX_LINKS:
-            raise FileRefusedError(shown(self.path), "it has too many links or a loop of them", reason="invalid")
+            raise FileRefusedError(display_path(self.path), "it has too many links or a loop of them", reason="invalid")
 
     def _position(self, todo: deque[str]) -> str:
         """Where the walk would end if no more links came; going up past the root is refused when it happens."""

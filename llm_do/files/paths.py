@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from llm_do.files.refusals import FileRefusedError
 
-__all__ = ["WINDOWS", "fold", "outside", "shown", "split"]
+__all__ = ["WINDOWS", "display_path", "fold_name", "outside_refusal", "split_path"]
 
 WINDOWS = os.name == "nt"
 
@@ -24,7 +24,7 @@ _IGNORED_BY_MACOS = dict.fromkeys(
 _DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))}
 
 
-def split(path: str, roots: Sequence[str], *, windows: bool = WINDOWS) -> list[str]:
+def split_path(path: str, roots: Sequence[str], *, windows: bool = WINDOWS) -> list[str]:
     """The names a path is made of, relative to the root; `..` stays, for only a walk knows where it leads.
 
     Args:
@@ -39,9 +39,9 @@ def split(path: str, roots: Sequence[str], *, windows: bool = WINDOWS) -> list[s
         FileRefusedError: The path can't be one, or is absolute and not below the root.
 
     Example:
-        >>> split("a//./b/../c", ["/srv"], windows=False)
+        >>> split_path("a//./b/../c", ["/srv"], windows=False)
         ['a', 'b', '..', 'c']
-        >>> split("/srv/a", ["/srv"], windows=False)
+        >>> split_path("/srv/a", ["/srv"], windows=False)
         ['a']
     """
     _check_text(path)
@@ -54,31 +54,31 @@ def split(path: str, roots: Sequence[str], *, windows: bool = WINDOWS) -> list[s
             text = "./" + tail.lstrip("/")
             break
     if text.startswith("/") or (windows and text[1:2] == ":"):
-        raise outside(path)
+        raise outside_refusal(path)
     if text.startswith("~"):
         raise FileRefusedError(
-            shown(path),
+            display_path(path),
             "`~` does not stand for a home folder here",
             reason="outside",
             hint="Give a path below the root; a name that begins with ~ is written ./~name.",
         )
     parts = [part for part in text.split("/") if part not in ("", ".")]
     if len(parts) > _MAX_PARTS:
-        raise FileRefusedError(shown(path), "it has too many parts", reason="invalid")
+        raise FileRefusedError(display_path(path), "it has too many parts", reason="invalid")
     if windows and any(_reserved(part) for part in parts):
-        raise FileRefusedError(shown(path), "Windows reserves such a name", reason="invalid")
+        raise FileRefusedError(display_path(path), "Windows reserves such a name", reason="invalid")
     return parts
 
 
 @lru_cache(maxsize=4096)
-def fold(name: str) -> str:
+def fold_name(name: str) -> str:
     """One spelling for all names that some file system takes for the same name.
 
     Case, Unicode composition, the characters that macOS ignores, and the trailing dots, trailing spaces,
     stream names and short names of Windows make no difference. It errs towards "the same".
 
     Example:
-        >>> fold(".GIT") == fold(".git. ") == fold("git~1") == fold(".g\\u200cit::$INDEX_ALLOCATION")
+        >>> {fold_name(name) for name in (".GIT", ".git. ", "git~1", ".g\\u200cit::$INDEX_ALLOCATION")} == {".git"}
         True
     """
     name = unicodedata.normalize("NFKC", name).translate(_IGNORED_BY_MACOS)
@@ -87,22 +87,22 @@ def fold(name: str) -> str:
     return ".git" if name == "git~1" else name
 
 
-def outside(path: str) -> FileRefusedError:
+def outside_refusal(path: str) -> FileRefusedError:
     """The refusal of a path that leaves its root.
 
     Args:
         path: The path as it was asked for.
     """
     return FileRefusedError(
-        shown(path), "it is outside the root folder", reason="outside", hint="Give a path below the root."
+        display_path(path), "it is outside the root folder", reason="outside", hint="Give a path below the root."
     )
 
 
-def shown(path: str, limit: int = 300) -> str:
+def display_path(path: str, limit: int = 300) -> str:
     """A path for a message or a listing: one line, nothing a terminal or a reader could be misled by.
 
     Example:
-        >>> shown("a\\nb")
+        >>> display_path("a\\nb")
         'a\\\\nb'
     """
     text = "".join(character if character.isprintable() else ascii(character)[1:-1] for character in path[:limit])
@@ -113,13 +113,15 @@ def _check_text(path: str) -> None:
     if not path:
         raise FileRefusedError("''", "the path is empty", reason="invalid", hint="The root itself is `.`.")
     if "\0" in path:
-        raise FileRefusedError(shown(path), "a path can't hold a NUL character", reason="invalid")
+        raise FileRefusedError(display_path(path), "a path can't hold a NUL character", reason="invalid")
     if len(path) > _MAX_LENGTH:
-        raise FileRefusedError(shown(path, 60), f"it is longer than {_MAX_LENGTH} characters", reason="invalid")
+        raise FileRefusedError(display_path(path, 60), f"it is longer than {_MAX_LENGTH} characters", reason="invalid")
     try:
         os.fsencode(path)
     except UnicodeEncodeError:
-        raise FileRefusedError(shown(path), "it holds characters that no file name can", reason="invalid") from None
+        raise FileRefusedError(
+            display_path(path), "it holds characters that no file name can", reason="invalid"
+        ) from None
 
 
 def _reserved(part: str) -> bool:

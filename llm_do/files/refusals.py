@@ -10,7 +10,7 @@ from typing import Literal
 
 from llm_do.errors import ToolError
 
-__all__ = ["FileRefusedError", "Reason", "refusal"]
+__all__ = ["FileRefusedError", "Reason", "refusal_for"]
 
 Reason = Literal[
     "invalid",
@@ -70,7 +70,7 @@ class FileRefusedError(ToolError):
         self.reason: Reason = reason
 
 
-def refusal(path: str, error: OSError) -> FileRefusedError:
+def refusal_for(path: str, error: OSError) -> FileRefusedError:
     """The refusal that an operating system's error amounts to.
 
     Args:
@@ -81,7 +81,7 @@ def refusal(path: str, error: OSError) -> FileRefusedError:
         An error to raise `from error`.
 
     Example:
-        >>> refusal("a", FileNotFoundError(errno.ENOENT, "No such file or directory")).reason
+        >>> refusal_for("a", FileNotFoundError(errno.ENOENT, "No such file or directory")).reason
         'missing'
     """
     reason, why = _SYSTEM.get(error.errno or 0, ("failed", f"the system refused it ({error.strerror or error})"))

@@ -19,10 +19,20 @@ from pathlib import Path
 from typing import BinaryIO
 
 from llm_do._frozen import frozen
-from llm_do.files.folders import CREATE, Folder, Kind, Named, kind_at, kind_of, must_be_regular, open_file, open_folder
-from llm_do.files.path_walk import Spot, Walk
-from llm_do.files.paths import outside, shown, split
-from llm_do.files.refusals import FileRefusedError, refusal
+from llm_do.files.folders import (
+    CREATE,
+    Folder,
+    FolderEntry,
+    Kind,
+    kind_at,
+    kind_of,
+    must_be_regular,
+    open_file,
+    open_folder,
+)
+from llm_do.files.path_walk import Walk, WalkEnd
+from llm_do.files.paths import display_path, outside_refusal, split_path
+from llm_do.files.refusals import FileRefusedError, refusal_for
 
 __all__ = ["FileInfo", "Guard", "Root"]
 
@@ -126,7 +136,7 @@ class Root:
         Raises:
             FileRefusedError: It is missing, outside, not a regular file, or may not be read.
         """
-        with self._walk(path, guard=guard) as spot, open_file(spot.folder, spot.name, shown(path)) as stream:
+        with self._walk(path, guard=guard) as spot, open_file(spot.folder, spot.name, display_path(path)) as stream:
             yield stream
 
     def read(self, path: str, *, limit: int, guard: Guard | None = None) -> bytes:
@@ -158,9 +168,9 @@ class Root:
         """
         with self._walk(path, missing_ok=True, guard=guard) as spot, contextlib.ExitStack() as opened:
             if spot.is_root:
-                raise FileRefusedError(shown(path), "it is a folder, not a file", reason="not_a_file")
+                raise FileRefusedError(display_path(path), "it is a folder, not a file", reason="not_a_file")
             folder, name = _make_way(spot, opened)
-            mode = _mode_to_keep(folder, name, shown(path))
+            mode = _mode_to_keep(folder, name, display_path(path))
             _replace(folder, name, data, mode)
             return mode is None
 
@@ -198,10 +208,10 @@ class Root:
             self._walk(target, follow=False, missing_ok=True, guard=guard) as new,
             contextlib.ExitStack() as opened,
         ):
-            _must_be_file(old.folder, old.name, shown(source))
+            _must_be_file(old.folder, old.name, display_path(source))
             if new.is_root or (not new.below and kind_at(new.folder, new.name) is not None):
                 raise FileRefusedError(
-                    shown(target),
+                    display_path(target),
                     "there is something of that name already",
                     reason="exists",
                     hint="Choose a free name.",
@@ -216,7 +226,7 @@ class Root:
             FileRefusedError: It is missing, outside, or no file.
         """
         with self._walk(path, follow=False, guard=guard) as spot:
-            _must_be_file(spot.folder, spot.name, shown(path))
+            _must_be_file(spot.folder, spot.name, display_path(path))
             spot.folder.unlink(spot.name)
 
     @contextlib.contextmanager
@@ -231,14 +241,14 @@ class Root:
                 yield spot.folder, spot.trail[-1]
                 return
             if kind_at(spot.folder, spot.name) != "folder":
-                raise FileRefusedError(shown(path), "it is not a folder", reason="not_a_folder")
+                raise FileRefusedError(display_path(path), "it is not a folder", reason="not_a_folder")
             opened = spot.folder.child(spot.name)
             try:
                 yield opened, spot.trail[-1]
             finally:
                 opened.close()
 
-    def list(self, path: str = ".", *, limit: int = 1000) -> list[Named]:
+    def list(self, path: str = ".", *, limit: int = 1000) -> list[FolderEntry]:
         """The names in one folder, in order.
 
         Args:
@@ -257,8 +267,8 @@ class Root:
     @contextlib.contextmanager
     def _walk(
         self, path: str, *, follow: bool = True, missing_ok: bool = False, guard: Guard | None = None
-    ) -> Generator[Spot]:
-        parts = split(path, self.spellings)
+    ) -> Generator[WalkEnd]:
+        parts = split_path(path, self.spellings)
         try:
             with contextlib.ExitStack() as opened:
                 root = self._open()
@@ -271,26 +281,26 @@ class Root:
                     guard(spot.trail)
                 yield spot
         except OSError as error:
-            raise refusal(shown(path), error) from error
+            raise refusal_for(display_path(path), error) from error
 
     @contextlib.contextmanager
-    def _to_come(self, path: str, parts: list[str], *, missing_ok: bool) -> Generator[Spot]:
+    def _to_come(self, path: str, parts: list[str], *, missing_ok: bool) -> Generator[WalkEnd]:
         """A spot below a root that isn't there yet: what it lacks begins with the root."""
         _stays(path, parts)
         if not missing_ok or ".." in parts:
             why = "there is no such file or folder: the root folder doesn't exist yet"
-            raise FileRefusedError(shown(path), why, reason="missing")
+            raise FileRefusedError(display_path(path), why, reason="missing")
         base = Root(self._base or self.path, by_descriptor=self._by_descriptor)
-        way = split(str(self.path), base.spellings)
+        way = split_path(str(self.path), base.spellings)
         folder = base._open()
         assert folder is not None  # a root without a base is never to come
         with Walk(folder, str(self.path), base.spellings) as walk:
             try:
                 found = walk.to(way, follow=True, missing_ok=True)
             except FileRefusedError as error:
-                why = f"it doesn't exist, and can't be made in {shown(str(base.path))}, {error.why}"
+                why = f"it doesn't exist, and can't be made in {display_path(str(base.path))}, {error.why}"
                 raise FileRefusedError(self._shown, why, reason=error.reason) from error
-            yield Spot(found.folder, found.name, (*found.below, *parts), ("/".join(parts) or ".",))
+            yield WalkEnd(found.folder, found.name, (*found.below, *parts), ("/".join(parts) or ".",))
 
     def _open(self) -> Folder | None:
         """The root; None where it is to come."""
@@ -301,13 +311,13 @@ class Root:
         except FileNotFoundError as error:
             if self._base is not None:
                 return None
-            raise refusal(self._shown, error) from error
+            raise refusal_for(self._shown, error) from error
         except OSError as error:
-            raise refusal(self._shown, error) from error
+            raise refusal_for(self._shown, error) from error
 
     @property
     def _shown(self) -> str:
-        return f"the root folder {shown(str(self.path))}"
+        return f"the root folder {display_path(str(self.path))}"
 
 
 def _is_below(path: Path, base: Path) -> bool:
@@ -320,7 +330,7 @@ def _stays(path: str, parts: list[str]) -> None:
     for part in parts:
         depth += -1 if part == ".." else 1
         if depth < 0:
-            raise outside(path)
+            raise outside_refusal(path)
 
 
 def _must_be_file(folder: Folder, name: str, path: str) -> None:
@@ -328,12 +338,12 @@ def _must_be_file(folder: Folder, name: str, path: str) -> None:
         info = folder.lstat(name) if name else folder.stat()
     except OSError as error:
         # Here, where it is known whose it is: a move has two paths.
-        raise refusal(path, error) from error
+        raise refusal_for(path, error) from error
     if kind_of(info) != "link":
         must_be_regular(info, path)
 
 
-def _make_way(spot: Spot, opened: contextlib.ExitStack) -> tuple[Folder, str]:
+def _make_way(spot: WalkEnd, opened: contextlib.ExitStack) -> tuple[Folder, str]:
     """Make the folders a spot lacks; the folder and the name that then remain."""
     folder, name = spot.folder, spot.name
     for below in spot.below:

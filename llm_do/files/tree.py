@@ -14,13 +14,13 @@ from itertools import islice
 from typing import BinaryIO
 
 from llm_do._frozen import frozen
-from llm_do.files.folders import Folder, Kind, Named, kind_at, open_file
-from llm_do.files.gitignore import IGNORE_FILE, IgnoreRule, ignored, never_listed, parse_rules
-from llm_do.files.paths import shown
+from llm_do.files.folders import Folder, FolderEntry, Kind, kind_at, open_file
+from llm_do.files.gitignore import IGNORE_FILE, IgnoreRule, is_ignored, is_never_listed, parse_rules
+from llm_do.files.paths import display_path
 from llm_do.files.refusals import FileRefusedError
 from llm_do.files.root import Root
 
-__all__ = ["Found", "Tree"]
+__all__ = ["Tree", "TreeEntry"]
 
 _ENVIRONMENTS: tuple[tuple[str, Kind], ...] = (("pyvenv.cfg", "file"), ("conda-meta", "folder"))
 """What tells a folder with a Python environment: Python's own kind, and conda's."""
@@ -31,7 +31,7 @@ _MAX_IGNORE_BYTES = 100_000
 
 
 @frozen
-class Found:
+class TreeEntry:
     """Something below the root.
 
     Args:
@@ -76,7 +76,7 @@ class Tree:
     _seen: int = 0
     _until: float = field(default=0.0)
 
-    def __iter__(self) -> Generator[Found]:
+    def __iter__(self) -> Generator[TreeEntry]:
         """What is below the start, every folder directly before what is in it, sorted by name.
 
         Raises:
@@ -95,17 +95,17 @@ class Tree:
             with self.root.folder(above or ".") as (folder, _):
                 rules += _own_rules(folder, above)
             above = f"{above}/{name}" if above else name
-            if ignored(rules, above, folder=True):
+            if is_ignored(rules, above, folder=True):
                 return ()
         return rules
 
-    def _below(self, folder: Folder, base: str, rules: tuple[IgnoreRule, ...], depth: int) -> Generator[Found]:
+    def _below(self, folder: Folder, base: str, rules: tuple[IgnoreRule, ...], depth: int) -> Generator[TreeEntry]:
         try:
             found = list(islice(folder.entries(), _MAX_IN_FOLDER + 1))
         except OSError:
             return
         if len(found) > _MAX_IN_FOLDER:
-            self.stopped = f"{shown(base or '.')} holds more than {_MAX_IN_FOLDER} names"
+            self.stopped = f"{display_path(base or '.')} holds more than {_MAX_IN_FOLDER} names"
         names = sorted(found[:_MAX_IN_FOLDER], key=lambda entry: entry.name)
         if any(entry.name == IGNORE_FILE for entry in names):
             rules += _own_rules(folder, base)
@@ -114,7 +114,7 @@ class Tree:
             # What is left out counts too: looking through many rules takes its time.
             if self._exhausted():
                 return
-            if never_listed(entry.name) or ignored(rules, path, folder=entry.kind == "folder"):
+            if is_never_listed(entry.name) or is_ignored(rules, path, folder=entry.kind == "folder"):
                 continue
             if entry.kind != "folder":
                 yield _found(folder, entry, path)
@@ -122,8 +122,8 @@ class Tree:
             yield from self._folder(folder, entry, path, rules, depth)
 
     def _folder(
-        self, folder: Folder, entry: Named, path: str, rules: tuple[IgnoreRule, ...], depth: int
-    ) -> Generator[Found]:
+        self, folder: Folder, entry: FolderEntry, path: str, rules: tuple[IgnoreRule, ...], depth: int
+    ) -> Generator[TreeEntry]:
         try:
             child = folder.child(entry.name)
         except OSError:
@@ -139,7 +139,7 @@ class Tree:
             if depth + 1 < _MAX_DEPTH:
                 yield from self._below(child, path, rules, depth + 1)
             else:
-                self.stopped = f"{shown(path)} is too deep"
+                self.stopped = f"{display_path(path)} is too deep"
         finally:
             child.close()
 
@@ -154,8 +154,8 @@ class Tree:
         return True
 
 
-def _found(folder: Folder, entry: Named, path: str) -> Found:
-    return Found(path, entry.kind, lambda: open_file(folder, entry.name, shown(path)))
+def _found(folder: Folder, entry: FolderEntry, path: str) -> TreeEntry:
+    return TreeEntry(path, entry.kind, lambda: open_file(folder, entry.name, display_path(path)))
 
 
 def _own_rules(folder: Folder, base: str) -> tuple[IgnoreRule, ...]:

@@ -9,13 +9,13 @@ from weakref import WeakKeyDictionary
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.flow_spec import FlowSpec
 
-__all__ = ["bound"]
+__all__ = ["bind_members"]
 
 _bound: WeakKeyDictionary[FlowSpec, dict[AgentSpec, AgentSpec]] = WeakKeyDictionary()
 _lock = threading.Lock()
 
 
-def bound(flow: FlowSpec, spec: AgentSpec) -> AgentSpec:
+def bind_members(flow: FlowSpec, spec: AgentSpec) -> AgentSpec:
     """An agent as it is inside a flow: the same declaration for all runs, so that it is built once.
 
     Args:

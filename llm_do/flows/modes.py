@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 from pydantic import BaseModel
 
 from llm_do.errors import RunError
-from llm_do.flows.flow_members import bound
+from llm_do.flows.flow_members import bind_members
 from llm_do.flows.plan import run_plan
-from llm_do.flows.team import lead_of
+from llm_do.flows.team import build_lead
 from llm_do.flows.workflow import Workflow
 from llm_do.project.agent_spec import AgentSpec
-from llm_do.project.flow_spec import FlowSpec, member_of
+from llm_do.project.flow_spec import FlowSpec, as_member
 from llm_do.runtime.call.flow_turn import FlowTurn
 from llm_do.runtime.call.handoff_chain import Chain, find_target
 from llm_do.runtime.tools.gated_tools import GateState
@@ -37,7 +37,7 @@ async def _handoff(flow: FlowSpec, given: BaseModel, turn: FlowTurn) -> Any:
     def resolve(name: str, source: AgentSpec) -> AgentSpec | None:
         member = flow.members.get(name)
         found = member if isinstance(member, AgentSpec) else find_target(turn.ctx, name, source)
-        return bound(flow, found) if found is not None else None
+        return bind_members(flow, found) if found is not None else None
 
     chain = Chain(
         turn.ctx,
@@ -49,14 +49,14 @@ async def _handoff(flow: FlowSpec, given: BaseModel, turn: FlowTurn) -> Any:
         toolkits=_toolkits(turn),
     )
     try:
-        return await chain.run(bound(flow, agent_named(flow, starts, turn)), given, turn.history)
+        return await chain.run(bind_members(flow, agent_named(flow, starts, turn)), given, turn.history)
     finally:
         turn.active = chain.agent or starts
 
 
 async def _team(flow: FlowSpec, given: BaseModel, turn: FlowTurn) -> Any:
     """The lead, which has a tool for each worker."""
-    lead = lead_of(flow, agent_named(flow, flow.agents[0], turn), turn.ctx.runtime.registry)
+    lead = build_lead(flow, agent_named(flow, flow.agents[0], turn), turn.ctx.runtime.registry)
 
     def resolve(name: str, source: AgentSpec) -> AgentSpec | None:
         return lead if name == lead.name else find_target(turn.ctx, name, source)
@@ -83,7 +83,7 @@ def agent_named(flow: FlowSpec, name: str, turn: FlowTurn) -> AgentSpec:
     Raises:
         RunError: It isn't one.
     """
-    found = member_of(flow, name, turn.ctx.runtime.registry)
+    found = as_member(flow, name, turn.ctx.runtime.registry)
     if found is None or found.kind != "agent":
         raise RunError(
             f"flow {flow.name!r} needs an agent named {name!r}",

@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 
 from llm_do.errors import LlmDoError, RunError
 from llm_do.flows.step import run_step
-from llm_do.project.flow_spec import FlowSpec, member_of
+from llm_do.project.flow_spec import FlowSpec, as_member
 from llm_do.project.inputs import PromptInput
 from llm_do.project.registry import Registered
 from llm_do.runtime.call.flow_turn import FlowTurn
@@ -136,7 +136,7 @@ async def _step(turn: FlowTurn, found: Registered, value: object, position: str)
 
 
 def _member(flow: FlowSpec, name: str, turn: FlowTurn) -> Registered:
-    found = member_of(flow, name, turn.ctx.runtime.registry)
+    found = as_member(flow, name, turn.ctx.runtime.registry)
     if found is None:
         raise RunError(f"flow {flow.name!r} needs {name!r}, which doesn't exist", agent_path=turn.ctx.path)
     return found

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from llm_do.concurrency.run_end import let_through
+from llm_do.concurrency.run_end import reraise_if_cancelled
 from llm_do.errors import LlmDoError
-from llm_do.flows.step_input import passed
+from llm_do.flows.step_input import step_input
 from llm_do.project.registry import Registered
 from llm_do.runtime.call.dispatch import call_found
 from llm_do.runtime.context.call_context import CallContext
-from llm_do.runtime.session.entries import raised_by
+from llm_do.runtime.session.entries import entry_error
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -46,12 +46,12 @@ async def run_step(
     """
     call_id = f"{ctx.call_id}.{position.replace('/', '.')}{found.name}"
     try:
-        given = passed(found, value, ctx)
+        given = step_input(found, value, ctx)
         return await call_found(ctx, found, given, call_id, position=position, history=history, messages=messages)
     except LlmDoError:
         raise
     except BaseException as error:
-        let_through(error)
-        failure = raised_by(found.name, error, ctx)
+        reraise_if_cancelled(error)
+        failure = entry_error(found.name, error, ctx)
         failure.agent_path = f"{ctx.path}/{position}{found.name}"
         raise failure from error

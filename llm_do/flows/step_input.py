@@ -15,10 +15,10 @@ from llm_do.project.registry import Registered
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.record.results import output_text, to_json_data
 
-__all__ = ["own_copy", "passed"]
+__all__ = ["private_copy", "step_input"]
 
 
-def passed(found: Registered, value: Any, ctx: CallContext) -> Any:
+def step_input(found: Registered, value: Any, ctx: CallContext) -> Any:
     """The input of a step.
 
     Args:
@@ -59,12 +59,12 @@ def _model(found: Registered, ctx: CallContext) -> type[BaseModel] | None:
     return annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None
 
 
-def own_copy(value: Any) -> Any:
+def private_copy(value: Any) -> Any:
     """A copy for one of several members that get the same input, so that none can change another's.
 
     Example:
         >>> given = {"notes": []}
-        >>> own_copy(given)["notes"] is given["notes"]
+        >>> private_copy(given)["notes"] is given["notes"]
         False
     """
     if isinstance(value, BaseModel | dict | list) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):

@@ -8,15 +8,15 @@ from dataclasses import fields
 from typing import Any, Literal, TypeAlias
 
 from llm_do.diagnostics.codes import diagnostic
-from llm_do.diagnostics.diagnostic import Place
+from llm_do.diagnostics.diagnostic import Location
 from llm_do.errors import LinkError, UsageError
 from llm_do.formats.syntax.flow_expression import FlowSyntaxError, FlowTree, Parallel, Reference, parse_flow
-from llm_do.linker.checks.flow_checks import FlowFault, Spot, delegate_name, own_faults, spots_of
+from llm_do.linker.checks.flow_checks import FlowFault, FlowPosition, delegate_name, find_own_faults, flow_positions
 from llm_do.linker.python.exports import tool_name
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.flow_spec import Aggregate, FlowMode, FlowSpec, handoff_names
 from llm_do.project.registry import NAME_PATTERN, Registered
-from llm_do.text.words import nearest
+from llm_do.text.words import did_you_mean
 
 __all__ = ["Member", "ParallelGroup", "SerialGroup", "Swarm", "SwarmNode"]
 
@@ -224,7 +224,7 @@ def _bound(flow: str, listed: Sequence[tuple[str, Any]]) -> Mapping[str, Any]:
             continue
         if bound.get(name, member) is not member:
             message = f"two different members of the flow {flow!r} are called {name!r}"
-            raise LinkError(message, [diagnostic("LD502", message, Place(flow))], hint="Rename one of them.")
+            raise LinkError(message, [diagnostic("LD502", message, Location(flow))], hint="Rename one of them.")
         bound[name] = member
     return bound
 
@@ -239,7 +239,7 @@ def _tree(name: str, flow: str | None, mode: FlowMode) -> FlowTree | None:
     try:
         return parse_flow(flow)
     except FlowSyntaxError as error:
-        fault = FlowFault("LD501", error.message, Spot("flow", start=error.start, end=error.end), error.hint)
+        fault = FlowFault("LD501", error.message, FlowPosition("flow", start=error.start, end=error.end), error.hint)
         raise _refused(name, flow, [fault]) from error
 
 
@@ -266,17 +266,17 @@ def _is_text(value: object) -> bool:
 
 def _check(flow: FlowSpec, text: str) -> None:
     _check_arguments(flow)
-    faults = [*own_faults(flow), *_no_agents(flow)]
-    for name, spot in spots_of(flow):
+    faults = [*find_own_faults(flow), *_no_agents(flow)]
+    for name, spot in flow_positions(flow):
         if name not in flow.agents:
-            hint = nearest(name, flow.agents) or "list it among the flow's agents"
+            hint = did_you_mean(name, flow.agents) or "list it among the flow's agents"
             faults.append(FlowFault("LD201", f"the flow has no member `{name}`", spot, hint))
     if flow.mode == "handoff":
         for member in flow.members.values():
             for target in handoff_names(member) if isinstance(member, AgentSpec) else ():
                 if target not in flow.agents:
                     message = f"`{member.name}` hands over to `{target}`, which is not in the flow"
-                    faults.append(FlowFault("LD506", message, Spot(), f"add `{target}` to the flow's agents"))
+                    faults.append(FlowFault("LD506", message, FlowPosition(), f"add `{target}` to the flow's agents"))
     lead = flow.members.get(flow.agents[0]) if flow.mode == "team" and flow.agents else None
     if isinstance(lead, AgentSpec):
         faults += _clashes(lead, flow.agents[1:])
@@ -288,7 +288,7 @@ def _no_agents(flow: FlowSpec) -> list[FlowFault]:
     """Members that have to be agents, and that code has given something else."""
     needed = flow.agents if flow.mode == "handoff" else flow.agents[:1] if flow.mode == "team" else ()
     given = [name for name in needed if not isinstance(flow.members.get(name, AgentSpec(name)), AgentSpec)]
-    return [FlowFault("LD204", f"`{name}` is no agent, which mode {flow.mode} needs", Spot()) for name in given]
+    return [FlowFault("LD204", f"`{name}` is no agent, which mode {flow.mode} needs", FlowPosition()) for name in given]
 
 
 def _clashes(lead: AgentSpec, workers: Sequence[str]) -> list[FlowFault]:
@@ -296,7 +296,9 @@ def _clashes(lead: AgentSpec, workers: Sequence[str]) -> list[FlowFault]:
     given = {delegate_name(worker) for worker in workers}
     names = [item if isinstance(item, str) else tool_name(item) for item in lead.tools]
     return [
-        FlowFault("LD507", f"`{lead.name}` has a tool called `{name}`, and the team gives it one of that name", Spot())
+        FlowFault(
+            "LD507", f"`{lead.name}` has a tool called `{name}`, and the team gives it one of that name", FlowPosition()
+        )
         for name in names
         if name in given
     ]
@@ -310,9 +312,9 @@ def _refused(name: str, text: str, faults: Sequence[FlowFault]) -> LinkError:
     return LinkError(f"the flow {name!r}: {first.message}{where}", found, hint=first.hint)
 
 
-def _place(name: str, text: str, spot: Spot) -> Place:
+def _place(name: str, text: str, spot: FlowPosition) -> Location:
     if spot.start < 0:
-        return Place(name)
+        return Location(name)
     before = text[: spot.start]
     line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
-    return Place(name, line, column, line, column + spot.end - spot.start)
+    return Location(name, line, column, line, column + spot.end - spot.start)

@@ -12,10 +12,10 @@ from pydantic_ai import RunContext, Tool
 from pydantic_ai.toolsets import FunctionToolset
 
 from llm_do.errors import RunError
-from llm_do.flows.step_input import passed
+from llm_do.flows.step_input import step_input
 from llm_do.linker.checks.flow_checks import delegate_name
 from llm_do.project.agent_spec import AgentSpec
-from llm_do.project.flow_spec import FlowSpec, member_of
+from llm_do.project.flow_spec import FlowSpec, as_member
 from llm_do.project.inputs import AnyInput, PromptInput
 from llm_do.project.registry import Registered, Registry
 from llm_do.runtime.call.dispatch import call_found
@@ -23,14 +23,14 @@ from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.record.results import output_text
 from llm_do.runtime.tools.traits import TRAITS_KEY, ToolTraits
 
-__all__ = ["lead_of"]
+__all__ = ["build_lead"]
 
 _Key = tuple[AgentSpec, tuple[object, ...]]
 _leads: WeakKeyDictionary[FlowSpec, tuple[_Key, AgentSpec]] = WeakKeyDictionary()
 _lock = threading.Lock()
 
 
-def lead_of(flow: FlowSpec, lead: AgentSpec, registry: Registry) -> AgentSpec:
+def build_lead(flow: FlowSpec, lead: AgentSpec, registry: Registry) -> AgentSpec:
     """A team's lead with its tools: the same declaration for all runs, so that its agent is built once.
 
     Args:
@@ -55,7 +55,7 @@ def lead_of(flow: FlowSpec, lead: AgentSpec, registry: Registry) -> AgentSpec:
 
 
 def _worker(flow: FlowSpec, name: str, registry: Registry) -> Registered:
-    found = member_of(flow, name, registry)
+    found = as_member(flow, name, registry)
     if found is None:
         raise RunError(
             f"team {flow.name!r} has a worker {name!r}, which doesn't exist",
@@ -70,7 +70,7 @@ def _delegate(worker: Registered, registry: Registry) -> Tool[Any]:
         """Call the worker as a child of the lead's call; the call's id comes from the tool call's."""
         call = ctx.deps
         call_id = f"{call.call_id}.{ctx.tool_call_id or worker.name}"
-        return output_text(await call_found(call, worker, passed(worker, task, call), call_id))
+        return output_text(await call_found(call, worker, step_input(worker, task, call), call_id))
 
     description = getattr(worker.value, "description", None)
     said = f"Give a task to {worker.name} and get its result."

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from llm_do._frozen import frozen
-from llm_do.concurrency.gathering import side_by_side
-from llm_do.concurrency.run_end import let_through
-from llm_do.concurrency.worker_threads import called
+from llm_do.concurrency.gathering import gather_in_order
+from llm_do.concurrency.run_end import reraise_if_cancelled
+from llm_do.concurrency.worker_threads import call_function
 from llm_do.errors import BudgetError, InputError, LlmDoError, RunError
 from llm_do.flows.step import run_step
-from llm_do.flows.step_input import own_copy
-from llm_do.formats.syntax.flow_expression import FlowTree, Parallel, Reference, Serial, show_flow
-from llm_do.project.flow_spec import FlowSpec, member_of
+from llm_do.flows.step_input import private_copy
+from llm_do.formats.syntax.flow_expression import FlowTree, Parallel, Reference, Serial, format_flow
+from llm_do.project.flow_spec import FlowSpec, as_member
 from llm_do.runtime.call.flow_turn import FlowTurn
 from llm_do.runtime.record.results import output_text
-from llm_do.runtime.session.entries import raised_by
+from llm_do.runtime.session.entries import entry_error
 from llm_do.runtime.toolcall.tool_call import ENDS_RUN
 
 if TYPE_CHECKING:
@@ -131,10 +131,10 @@ class Workflow:
         told: list[list[ModelMessage]] = [[] for _ in tree.members]
 
         def work(index: int, member: FlowTree) -> Any:
-            return lambda: self._run(member, own_copy(value), position, history, told[index], first=first)
+            return lambda: self._run(member, private_copy(value), position, history, told[index], first=first)
 
         try:
-            outcomes = await side_by_side(
+            outcomes = await gather_in_order(
                 [work(index, member) for index, member in enumerate(tree.members)],
                 ends=self._ends,
             )
@@ -154,7 +154,7 @@ class Workflow:
 
     async def _joined(self, tree: Parallel, outcomes: list[Any]) -> Any:
         outputs = [
-            MemberFailure(show_flow(member), outcome) if isinstance(outcome, Exception) else outcome
+            MemberFailure(format_flow(member), outcome) if isinstance(outcome, Exception) else outcome
             for member, outcome in zip(tree.members, outcomes, strict=True)
         ]
         aggregate = self.flow.aggregate
@@ -163,12 +163,12 @@ class Workflow:
                 str(output) if isinstance(output, MemberFailure) else output_text(output) for output in outputs
             )
         try:
-            return await called(aggregate, outputs)
+            return await call_function(aggregate, outputs)
         except LlmDoError:
             raise
         except BaseException as error:
-            let_through(error)
-            raise raised_by(f"the aggregate of flow {self.flow.name!r}", error, self.ctx) from error
+            reraise_if_cancelled(error)
+            raise entry_error(f"the aggregate of flow {self.flow.name!r}", error, self.ctx) from error
 
     async def _step(
         self,
@@ -181,7 +181,7 @@ class Workflow:
         first: bool,
     ) -> Any:
         ctx = self.ctx
-        found = member_of(self.flow, name, ctx.runtime.registry)
+        found = as_member(self.flow, name, ctx.runtime.registry)
         if found is None:
             raise RunError(
                 f"flow {self.flow.name!r} has a step {name!r}, which is no agent, function or flow",

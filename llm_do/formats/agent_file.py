@@ -12,8 +12,8 @@ from pydantic import ConfigDict, Discriminator, Field
 
 from llm_do.diagnostics.diagnostic import Diagnostic
 from llm_do.formats.shared_parts import CompactionFile, StateGate
-from llm_do.formats.syntax.frontmatter import split
-from llm_do.formats.syntax.source import Loc, Node, Source, Trap
+from llm_do.formats.syntax.frontmatter import split_frontmatter
+from llm_do.formats.syntax.source import AmbiguousScalar, KeyPath, Node, Source
 from llm_do.formats.syntax.yaml_nodes import parse_yaml
 from llm_do.formats.toolset_config import ToolsetList, ToolsetUse
 from llm_do.formats.validation.fields import (
@@ -29,7 +29,13 @@ from llm_do.formats.validation.fields import (
     model_setting_names,
 )
 from llm_do.formats.validation.output_schema import check_output
-from llm_do.formats.validation.validator import Parsed, exclude, misspelled, parsed, validate
+from llm_do.formats.validation.validator import (
+    Parsed,
+    find_misspelled_keys,
+    parse_result,
+    report_exclusive_keys,
+    validate,
+)
 
 __all__ = [
     "AgentFile",
@@ -152,11 +158,11 @@ class AgentFile(Strict):
     )
     hooks: HooksFile = Field(default_factory=lambda: _NO_HOOKS, description="Hook point to functions, for this agent.")
 
-    def toolset_uses(self) -> list[tuple[str, ToolsetUse, Loc]]:
+    def toolset_uses(self) -> list[tuple[str, ToolsetUse, KeyPath]]:
         """The toolsets in declared order: name, how it is used, and the path in the node tree to the name."""
         if isinstance(self.toolsets, dict):
             return [(name, use, ("toolsets", name)) for name, use in self.toolsets.items()]
-        uses: list[tuple[str, ToolsetUse, Loc]] = []
+        uses: list[tuple[str, ToolsetUse, KeyPath]] = []
         for index, item in enumerate(self.toolsets):
             if isinstance(item, str):
                 uses.append((item, _PLAIN_USE, ("toolsets", index)))
@@ -180,12 +186,12 @@ def parse_agent(text: str, file: str) -> Parsed[AgentFile]:
         The declaration, the frontmatter's nodes, all that is wrong with it, and the body.
 
     Example:
-        >>> parsed = parse_agent("---\\nname: greeter\\n---\\n\\nGreet the person.\\n", "greeter.agent")
-        >>> parsed.value.name, parsed.body
+        >>> parse_result = parse_agent("---\\nname: greeter\\n---\\n\\nGreet the person.\\n", "greeter.agent")
+        >>> parse_result.value.name, parse_result.body
         ('greeter', 'Greet the person.')
     """
     source = Source(file, text.removeprefix("\ufeff"))
-    parts = split(source)
+    parts = split_frontmatter(source)
     if isinstance(parts, Diagnostic):
         return Parsed(None, None, (parts,))
     result = parse_yaml(source, parts.start, parts.end)
@@ -195,7 +201,7 @@ def parse_agent(text: str, file: str) -> Parsed[AgentFile]:
         found += _rules(node)
     if not found:
         return Parsed(value, node, (), parts.body, parts.body_start)
-    return parsed(value, node, found, parts.body, parts.body_start)
+    return parse_result(value, node, found, parts.body, parts.body_start)
 
 
 def _rules(node: Node) -> list[Diagnostic]:
@@ -203,14 +209,14 @@ def _rules(node: Node) -> list[Diagnostic]:
     keys = node.entries
     found: list[Diagnostic] = []
     if "model" in keys and "compatible_models" in keys:
-        found += exclude(node, "model", "compatible_models", "pin a model, or say which ones will do")
+        found += report_exclusive_keys(node, "model", "compatible_models", "pin a model, or say which ones will do")
     if "output" in keys:
-        found += exclude(node, "output", "output_model_ref", "keep one of the two")
+        found += report_exclusive_keys(node, "output", "output_model_ref", "keep one of the two")
         found += check_output(node, ("output",))
     if "compaction" in keys:
-        found += exclude(node, "max_tokens", "fraction", "keep one of the two", ("compaction",))
+        found += report_exclusive_keys(node, "max_tokens", "fraction", "keep one of the two", ("compaction",))
     if "model_settings" in keys:
-        found += misspelled(node, ("model_settings",), model_setting_names())
+        found += find_misspelled_keys(node, ("model_settings",), model_setting_names())
     if "toolsets" in keys:
         toolsets = keys["toolsets"]
         found += _use_rules(node, ("toolsets",), toolsets)
@@ -219,9 +225,11 @@ def _rules(node: Node) -> list[Diagnostic]:
     return found
 
 
-def _use_rules(node: Node, loc: Loc, uses: Node) -> list[Diagnostic]:
+def _use_rules(node: Node, loc: KeyPath, uses: Node) -> list[Diagnostic]:
     return [
-        found for name in uses.entries for found in misspelled(node, (*loc, name), ("prefix", "include", "exclude"))
+        found
+        for name in uses.entries
+        for found in find_misspelled_keys(node, (*loc, name), ("prefix", "include", "exclude"))
     ]
 
 
@@ -248,4 +256,10 @@ def readable_name(node: Node | None, text: str = "") -> str | None:
     name = node.entries.get("name")
     if name is None or name.kind != "scalar":
         return None
-    return name.scalar.text if isinstance(name.scalar, Trap) else name.scalar if isinstance(name.scalar, str) else None
+    return (
+        name.scalar.text
+        if isinstance(name.scalar, AmbiguousScalar)
+        else name.scalar
+        if isinstance(name.scalar, str)
+        else None
+    )

@@ -13,7 +13,7 @@ from llm_do.diagnostics.codes import diagnostic
 from llm_do.diagnostics.diagnostic import Diagnostic
 from llm_do.formats.shared_parts import FlowFile, ThreadsFile
 from llm_do.formats.syntax.json_nodes import parse_json
-from llm_do.formats.syntax.source import Loc, Node, show_loc
+from llm_do.formats.syntax.source import KeyPath, Node, format_key_path
 from llm_do.formats.toolset_config import ToolsetConfig, server_faults
 from llm_do.formats.validation.fields import (
     ClassRef,
@@ -30,8 +30,14 @@ from llm_do.formats.validation.fields import (
     model_setting_names,
     text_or_object,
 )
-from llm_do.formats.validation.validator import Parsed, exclude, misspelled, parsed, validate
-from llm_do.text.words import close_to
+from llm_do.formats.validation.validator import (
+    Parsed,
+    find_misspelled_keys,
+    parse_result,
+    report_exclusive_keys,
+    validate,
+)
+from llm_do.text.words import closest_match
 
 __all__ = [
     "ApprovalsFile",
@@ -199,17 +205,17 @@ def parse_manifest(text: str, file: str) -> Parsed[ManifestFile]:
 
     Example:
         >>> text = '{"version": 1, "entry": {"agent": "main"}, "agent_files": ["main.agent"], "modle": "x"}'
-        >>> parsed = parse_manifest(text, "project.json")
-        >>> parsed.value.entry.agent
+        >>> parse_result = parse_manifest(text, "project.json")
+        >>> parse_result.value.entry.agent
         'main'
-        >>> print(parsed.diagnostics[0].message, "|", parsed.diagnostics[0].hint)
+        >>> print(parse_result.diagnostics[0].message, "|", parse_result.diagnostics[0].hint)
         unknown key `modle` | did you mean `model`?
     """
     result = parse_json(text, file)
     value, found = validate(ManifestFile, result, salvage={"version": 1})
     if result.node is not None and result.node.kind == "mapping":
         found += _rules(result.node)
-    return parsed(value, result.node, found)
+    return parse_result(value, result.node, found)
 
 
 def _rules(node: Node) -> list[Diagnostic]:
@@ -225,7 +231,7 @@ def _rules(node: Node) -> list[Diagnostic]:
         found.append(diagnostic("LD131", message, mode.place, "use an API key, and `oauth_off` or no `auth_mode`"))
     found += _entry_rules(node)
     found += _file_rules(node)
-    found += misspelled(node, ("model_settings",), model_setting_names())
+    found += find_misspelled_keys(node, ("model_settings",), model_setting_names())
     for name, config in node.entries["toolsets"].entries.items() if "toolsets" in node.entries else ():
         found += _server_rules(node, ("toolsets", name), config)
     return found
@@ -243,7 +249,7 @@ def _entry_rules(node: Node) -> list[Diagnostic]:
     if not kinds:
         message = "`entry` names nothing to run"
         hint = 'give it one of "agent", "function" and "flow"'
-        near = any(close_to(key, ("agent", "function", "flow")) for key in entry.entries)
+        near = any(closest_match(key, ("agent", "function", "flow")) for key in entry.entries)
         if not near:
             found.append(diagnostic("LD127", message, node.key_place(("entry",)), hint))
     if len(kinds) > 1:
@@ -260,24 +266,24 @@ def _file_rules(node: Node) -> list[Diagnostic]:
     lists = [node.entries[key] for key in ("agent_files", "python_files") if key in node.entries]
     if any(files.kind != "sequence" or files.items for files in lists):
         return []
-    if any(close_to(key, ("agent_files", "python_files"), cutoff=0.8) for key in node.entries if key not in _KEYS):
+    if any(closest_match(key, ("agent_files", "python_files"), cutoff=0.8) for key in node.entries if key not in _KEYS):
         return []
     place = lists[0].place if lists else node.source.place(node.start, node.start + 1)
     hint = 'add `"agent_files": ["*.agent"]`'
     return [diagnostic("LD129", "the manifest lists no files: `agent_files` and `python_files` are empty", place, hint)]
 
 
-def _server_rules(root: Node, loc: Loc, config: Node) -> list[Diagnostic]:
+def _server_rules(root: Node, loc: KeyPath, config: Node) -> list[Diagnostic]:
     kind = config.entries.get("type")
     if kind is None or kind.scalar != "mcp":
         return []
     if "command" not in config.entries and "url" not in config.entries:
         message = f"the server `{loc[-1]}` has neither `command` nor `url`"
         return [diagnostic("LD121", message, root.key_place(loc), "add one of them")]
-    both = exclude(root, "command", "url", "a server has one of them", loc)
+    both = report_exclusive_keys(root, "command", "url", "a server has one of them", loc)
     faults = () if both else server_faults({key: inner.data() for key, inner in config.entries.items()}).items()
     idle = [
-        diagnostic("LD128", f"`{show_loc((*loc, key))}` {why}", config.key_place((key,)), "take it out")
+        diagnostic("LD128", f"`{format_key_path((*loc, key))}` {why}", config.key_place((key,)), "take it out")
         for key, why in faults
     ]
     return both + idle

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 from llm_do.errors import LlmDoError
-from llm_do.linker.linker import check
+from llm_do.linker.linker import check_project
 from llm_do.linker.python.python_files import Watch
-from llm_do.linker.subprocess_check import diagnostic_of, run_task
+from llm_do.linker.subprocess_check import diagnostic_from_dict, run_task
 
 __all__ = ["main"]
 
@@ -42,10 +42,10 @@ def main(given: Mapping[str, Any]) -> NoReturn:
     import_module("pydantic_ai.toolsets")  # every project with Python files needs it; its time is not the files'
     os._exit = exit_seen
     sys.argv[1:] = []
-    refused = {file: diagnostic_of(found) for file, found in given["refused"].items()}
+    refused = {file: diagnostic_from_dict(found) for file, found in given["refused"].items()}
     watch = Watch(refused, lambda label: _begin(folder, label, seconds, trace))
     try:
-        report = check(Path(given["project"]), watch=watch)
+        report = check_project(Path(given["project"]), watch=watch)
         data = run_task(report, given["task"], given["options"])
         answer = {"diagnostics": [item.to_dict() for item in report.diagnostics], "data": data}
     except LlmDoError as error:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from llm_do.diagnostics.diagnostic import Place
+from llm_do.diagnostics.diagnostic import Location
 from llm_do.errors import InputError
 from llm_do.linker.analysis.names import Names
 from llm_do.linker.python.python_files import run_user_code
@@ -119,7 +119,7 @@ def _implied(files: ProjectFiles, names: Names, owners: Mapping[str, AgentSource
     if len(agents) == 1:
         found = names.taken[agents[0]]
         return EntrySpec("agent", found.name, input_model=found.value.input_model, place=found.place)
-    place = Place(files.agents[0].label if files.agents else MANIFEST)
+    place = Location(files.agents[0].label if files.agents else MANIFEST)
     hint = "call one of them main, name one .agent file as the project, or write a project.json with an entry"
     listed = ", ".join(sorted(agents))
     message = f"no agent is called main, and there are several: {listed}" if agents else "there is no agent to run"

@@ -6,22 +6,22 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from llm_do.diagnostics.diagnostic import Place
+from llm_do.diagnostics.diagnostic import Location
 from llm_do.formats.syntax.flow_expression import FlowSyntaxError, FlowTree, offset_in_json, parse_flow
 from llm_do.linker.analysis.inventory import AgentTools
 from llm_do.linker.analysis.names import Names
 from llm_do.linker.checks.flow_checks import (
-    Spot,
+    FlowPosition,
     delegate_name,
-    flow_faults,
-    own_faults,
-    spots_of,
+    find_flow_faults,
+    find_own_faults,
+    flow_positions,
     transfer_tool_names,
 )
 from llm_do.linker.python.references import References
 from llm_do.linker.sources.project_files import ProjectFiles
 from llm_do.project.agent_spec import AgentSpec
-from llm_do.project.flow_spec import FlowSpec, every_caller, member_of
+from llm_do.project.flow_spec import FlowSpec, as_member, every_caller
 from llm_do.project.plan_members import plan_members
 from llm_do.project.registry import NAME_PATTERN, Registered
 
@@ -52,7 +52,7 @@ def register_flows(files: ProjectFiles, names: Names, references: References) ->
 
 
 def _flow(
-    name: str, declared: FlowFile, files: ProjectFiles, names: Names, references: References, place: Place
+    name: str, declared: FlowFile, files: ProjectFiles, names: Names, references: References, place: Location
 ) -> FlowSpec | None:
     common: dict[str, Any] = {"name": name, "description": declared.description, "place": place}
     if declared.mode == "handoff":
@@ -71,7 +71,7 @@ def _flow(
         try:
             tree = parse_flow(declared.flow)
         except FlowSyntaxError as error:
-            spot = Spot("flow", start=error.start, end=error.end)
+            spot = FlowPosition("flow", start=error.start, end=error.end)
             node = files.node.at(("flows", name)) if files.node is not None else None
             names.fault("LD501", error.message, _place(node, place, spot), error.hint)
             return None
@@ -98,14 +98,16 @@ def check_flows(files: ProjectFiles, names: Names) -> None:
             continue
         registered = names.taken.get(flow.name)
         node = files.node.at(("flows", flow.name)) if files.node is not None else None
-        where = partial(_place, node if registered is not None and registered.value is flow else None, at or Place(""))
+        where = partial(
+            _place, node if registered is not None and registered.value is flow else None, at or Location("")
+        )
         _look_up(flow, names, where)
-        for fault in (*own_faults(flow), *flow_faults(flow, names.taken)):
+        for fault in (*find_own_faults(flow), *find_flow_faults(flow, names.taken)):
             names.fault(fault.code, fault.message, where(fault.spot), fault.hint)
 
 
 def check_given_tools(
-    spec: AgentSpec, tools: AgentTools, flows: Iterable[FlowSpec], names: Names, place: Place
+    spec: AgentSpec, tools: AgentTools, flows: Iterable[FlowSpec], names: Names, place: Location
 ) -> None:
     """See that the tools with which an agent hands over and delegates clash with none of its others.
 
@@ -119,7 +121,7 @@ def check_given_tools(
     taken = {tool.name: tool.origin for tool in tools.tools}
     given = [(name, "`handoffs`") for name in transfer_tool_names(spec)]
     for flow in flows:
-        lead = member_of(flow, flow.agents[0], names.taken) if flow.mode == "team" and flow.agents else None
+        lead = as_member(flow, flow.agents[0], names.taken) if flow.mode == "team" and flow.agents else None
         if lead is not None and lead.value is spec:
             given += [(delegate_name(worker), f"the team `{flow.name}`") for worker in flow.agents[1:]]
     for name, giver in given:
@@ -134,11 +136,11 @@ def check_given_tools(
 _LONGEST = int(NAME_PATTERN.partition("{0,")[2].partition("}")[0]) + 1
 
 
-def _look_up(flow: FlowSpec, names: Names, place_of: Callable[[Spot], Place]) -> None:
-    for name, spot in spots_of(flow):
+def _look_up(flow: FlowSpec, names: Names, place_of: Callable[[FlowPosition], Location]) -> None:
+    for name, spot in flow_positions(flow):
         where = place_of(spot)
         if name in flow.members:
-            found = member_of(flow, name, names.taken)
+            found = as_member(flow, name, names.taken)
             if found is not None and found.kind != "agent" and _needs_agent(flow, spot):
                 names.fault("LD204", f"`{name}` is a {_noun(found)}, not an agent", where)
         elif _needs_agent(flow, spot):
@@ -151,11 +153,11 @@ def _noun(found: Registered) -> str:
     return "function" if found.kind == "tool" else found.kind
 
 
-def _needs_agent(flow: FlowSpec, spot: Spot) -> bool:
+def _needs_agent(flow: FlowSpec, spot: FlowPosition) -> bool:
     return flow.mode == "handoff" or (flow.mode == "team" and spot.key == "lead")
 
 
-def _place(node: Node | None, place: Place, spot: Spot) -> Place:
+def _place(node: Node | None, place: Location, spot: FlowPosition) -> Location:
     """The place of a spot in a flow of the manifest; of the flow itself for one that Python makes."""
     if node is None or not spot.key:
         return place

@@ -8,12 +8,12 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from llm_do.diagnostics.diagnostic import Diagnostic, Place
+from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.errors import LinkError
 from llm_do.linker.analysis.inventory import Inventory, Origin
 from llm_do.linker.analysis.names import Names
 from llm_do.linker.checks.agent_checks import check_agent, check_template
-from llm_do.linker.checks.tool_checks import check_together
+from llm_do.linker.checks.tool_checks import check_tool_names
 from llm_do.linker.python.python_files import PythonFiles
 from llm_do.linker.python.references import References
 from llm_do.linker.sources.conversion import AgentSource, agent_spec
@@ -54,18 +54,18 @@ def link_agent(text: str, path: Path, root: Path, registry: Registry) -> AgentSp
     names = Names(taken=dict(registry), root=root)
     references = References(root, PythonFiles(), [])
     spec = agent_spec(source, parsed.value, references)
-    place = spec.place or Place(label)
+    place = spec.place or Location(label)
     check_agent(spec, names, place, source)
     if spec.template:
         check_template(source, spec, names)
-    check_together(Inventory(names.taken).of(spec), names, partial(_everywhere, place))
+    check_tool_names(Inventory(names.taken).of(spec), names, partial(_everywhere, place))
     found += [*names.faults, *references.faults]
     if any(item.severity == "error" for item in found):
         raise _error(found)
     return spec
 
 
-def _everywhere(place: Place, _: Origin) -> Place:
+def _everywhere(place: Location, _: Origin) -> Location:
     return place
 
 

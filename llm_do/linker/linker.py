@@ -16,14 +16,14 @@ from pathlib import Path
 from types import FunctionType
 
 from llm_do._frozen import frozen
-from llm_do.diagnostics.diagnostic import Diagnostic, Place
+from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.errors import LinkError
 from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool, Origin
 from llm_do.linker.analysis.names import Broken, Names
 from llm_do.linker.checks.agent_checks import CHECKS, check_agent, check_environment, check_model, check_template
-from llm_do.linker.checks.rule_checks import Subjects, check_detours, check_rules, check_shells, link_policy
-from llm_do.linker.checks.tool_checks import check_functions, check_limits, check_together, given_tools
-from llm_do.linker.checks.unused_names import find_unused, names_listed
+from llm_do.linker.checks.rule_checks import Subjects, check_escalations, check_rules, check_shells, link_policy
+from llm_do.linker.checks.tool_checks import check_functions, check_limits, check_tool_names, tools_given_by_code
+from llm_do.linker.checks.unused_names import find_unused, listed_names
 from llm_do.linker.entry import find_entry
 from llm_do.linker.flow_linker import check_flows, check_given_tools, register_flows
 from llm_do.linker.python.exports import Export, is_toolset, read_exports
@@ -39,7 +39,7 @@ from llm_do.linker.sources.conversion import (
 )
 from llm_do.linker.sources.file_lists import stay_inside
 from llm_do.linker.sources.project_files import ProjectFiles, read_project
-from llm_do.linker.sources.project_root import locate
+from llm_do.linker.sources.project_root import locate_project
 from llm_do.policy.rules import Policy
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.builtin_toolsets import CONFIGURABLE, BuiltinToolset
@@ -48,7 +48,7 @@ from llm_do.project.functions import takes_context
 from llm_do.project.project import EntrySpec, Project
 from llm_do.project.registry import Registry
 
-__all__ = ["LinkReport", "check", "link"]
+__all__ = ["LinkReport", "check_project", "link"]
 
 
 @frozen
@@ -79,7 +79,7 @@ def link(path: Path) -> Project:
         UsageError: There is no project at `path`.
         LinkError: It doesn't link; the error carries every diagnostic.
     """
-    report = check(path)
+    report = check_project(path)
     if report.project is not None:
         return report.project
     errors = [item for item in report.diagnostics if item.severity == "error"]
@@ -88,7 +88,7 @@ def link(path: Path) -> Project:
     raise LinkError(message, report.diagnostics, hint=errors[0].hint)
 
 
-def check(path: Path, *, watch: Watch | None = None) -> LinkReport:
+def check_project(path: Path, *, watch: Watch | None = None) -> LinkReport:
     """Link the project at `path` and report, whatever is wrong with it.
 
     Args:
@@ -101,7 +101,7 @@ def check(path: Path, *, watch: Watch | None = None) -> LinkReport:
     Raises:
         UsageError: There is no project at `path`.
     """
-    located = locate(path)
+    located = locate_project(path)
     with _uncollected():
         files = read_project(located)
         found = list(files.diagnostics)
@@ -153,7 +153,7 @@ class _Linked:
         known: dict[str, Sequence[KnownTool]] = {name: found.tools for name, found in self.tools.items()}
         open_ = {name for name, found in self.tools.items() if found.open}
         for spec, _ in every_agent(self.names.taken) if self.names.refused else ():
-            if self.names.refused.intersection(names_listed(spec)):
+            if self.names.refused.intersection(listed_names(spec)):
                 open_.add(spec.name)
         faults = [*self.files.diagnostics, *self.names.faults, *self.references.faults]
         faulty = {item.place.file for item in faults if item.severity == "error"}
@@ -178,7 +178,7 @@ def _finish(linked: _Linked, found: list[Diagnostic]) -> Project | None:
     check_shells(linked.files, linked.names)
     check_rules(policy, linked.subjects, linked.files, linked.names)
     entry = find_entry(linked.files, linked.names, linked.owners, linked.references)
-    check_detours(entry, linked.tools, policy, linked.files, linked.names)
+    check_escalations(entry, linked.tools, policy, linked.files, linked.names)
     project = _assemble(linked, entry, policy)
     found += [*linked.python.diagnostics, *linked.names.faults, *linked.references.faults]
     if project is None or _has_errors(found):
@@ -210,7 +210,7 @@ def _register_agents(linked: _Linked) -> None:
         if source.value is None:
             continue
         spec = agent_spec(source, source.value, linked.references)
-        if linked.names.register(spec.name, "agent", spec, spec.place or Place(source.label)):
+        if linked.names.register(spec.name, "agent", spec, spec.place or Location(source.label)):
             linked.owners[spec.name] = source
 
 
@@ -249,15 +249,15 @@ def _check_functions(linked: _Linked) -> None:
         and not takes_context(export.value)
         and "TOOLS" in (getattr(linked.python.by_label(export.label), "namespace", None) or ())
     }
-    listed = {name for spec, _ in every_agent(taken) for name in names_listed(spec)}
+    listed = {name for spec, _ in every_agent(taken) for name in listed_names(spec)}
     space = linked.python.space
     items = [item for item in taken.values() if item.kind == "tool" and item.name in exported | listed]
-    given = given_tools(every_agent(taken), items)
+    given = tools_given_by_code(every_agent(taken), items)
     check_functions(linked.inventory, items, given, linked.names, space.public if space is not None else str)
 
 
 def _check_agents(linked: _Linked) -> None:
-    limits: list[tuple[AgentSpec, AgentTools, Place]] = []
+    limits: list[tuple[AgentSpec, AgentTools, Location]] = []
     callers = every_caller(linked.names.taken)
     flows = [flow for flow, _ in callers if isinstance(flow, FlowSpec)]
     for spec, at in callers:
@@ -265,11 +265,11 @@ def _check_agents(linked: _Linked) -> None:
             continue
         registered = linked.names.taken.get(spec.name)
         source = linked.owners.get(spec.name) if registered is not None and registered.value is spec else None
-        place = at or Place("")
+        place = at or Location("")
         check_agent(spec, linked.names, place, source)
         tools = linked.inventory.of(spec)
         linked.tools.setdefault(spec.name, tools)
-        check_together(tools, linked.names, partial(_line, source, place))
+        check_tool_names(tools, linked.names, partial(_line, source, place))
         check_given_tools(spec, tools, flows, linked.names, place)
         limits.append((spec, tools, place))
         if spec.template and source is not None:
@@ -278,7 +278,7 @@ def _check_agents(linked: _Linked) -> None:
     check_limits(limits, manifest.model if manifest is not None else None, linked.names)
 
 
-def _line(source: AgentSource | None, place: Place, origin: Origin, *inner: str | int) -> Place:
+def _line(source: AgentSource | None, place: Location, origin: Origin, *inner: str | int) -> Location:
     """Where a line of an agent's lists stands, or something in it."""
     if source is None or source.value is None:
         return origin.ref.place or place if origin.ref is not None else place

@@ -1,6 +1,6 @@
 """Linking in a process of its own, so that a project's Python files can hang, exit or crash without harm.
 
-Only what looks at projects pays for it (`check`, `graph`, `tools`), and only for those that have Python files;
+Only what looks at projects pays for it (`check_project`, `graph`, `tools`), and only for those that have Python files;
 `Project.load` links where it is called. What happens in that process is in `llm_do.linker.check_worker`.
 """
 
@@ -22,14 +22,14 @@ from typing import Any
 
 from llm_do._frozen import frozen
 from llm_do.diagnostics.codes import diagnostic
-from llm_do.diagnostics.diagnostic import Diagnostic, Place
-from llm_do.diagnostics.labels import label_of
+from llm_do.diagnostics.diagnostic import Diagnostic, Location
+from llm_do.diagnostics.labels import file_label
 from llm_do.errors import UsageError
-from llm_do.linker.linker import LinkReport, check
+from llm_do.linker.linker import LinkReport, check_project
 from llm_do.linker.sources.project_files import read_project
-from llm_do.linker.sources.project_root import locate
+from llm_do.linker.sources.project_root import locate_project
 
-__all__ = ["Checked", "check_apart", "diagnostic_of", "run_task"]
+__all__ = ["CheckResult", "check_in_subprocess", "diagnostic_from_dict", "run_task"]
 
 SECONDS = 30.0
 """How long the import of one file may take."""
@@ -45,7 +45,7 @@ _ESCAPED = re.compile(r"\\x([0-9a-f]{2})|\\u([0-9a-f]{4})|\\U([0-9a-f]{8})")
 
 
 @frozen
-class Checked:
+class CheckResult:
     """What linking found.
 
     Args:
@@ -79,9 +79,9 @@ class _End:
     code: int | None
 
 
-def check_apart(
+def check_in_subprocess(
     path: Path, task: str | None = None, options: Mapping[str, Any] | None = None, *, seconds: float = SECONDS
-) -> Checked:
+) -> CheckResult:
     """Link the project at `path` and report, whatever its Python files do.
 
     Args:
@@ -97,10 +97,10 @@ def check_apart(
         UsageError: There is no project at `path`; or the task failed with an error of ours.
         RuntimeError: A fault of ours.
     """
-    located = locate(path)
+    located = locate_project(path)
     files = read_project(located)
     if not files.readable or not files.python:
-        return _here(check(path), task, options or {})
+        return _here(check_project(path), task, options or {})
     refused: dict[str, Diagnostic] = {}
     for _ in range(_ATTEMPTS):
         given = {
@@ -118,19 +118,19 @@ def check_apart(
         if file in refused:
             break
         refused[file] = found
-    return Checked((*files.diagnostics, *refused.values()), located.root)
+    return CheckResult((*files.diagnostics, *refused.values()), located.root)
 
 
-def diagnostic_of(data: Mapping[str, Any]) -> Diagnostic:
+def diagnostic_from_dict(data: Mapping[str, Any]) -> Diagnostic:
     """The diagnostic that `Diagnostic.to_dict` wrote.
 
     Example:
-        >>> found = diagnostic("LD101", "the file can't be read", Place("a.agent"))
-        >>> diagnostic_of(found.to_dict()) == found
+        >>> found = diagnostic("LD101", "the file can't be read", Location("a.agent"))
+        >>> diagnostic_from_dict(found.to_dict()) == found
         True
     """
     end = data["end"] or {"line": 0, "column": 0}
-    place = Place(data["file"], data["line"], data["column"], end["line"], end["column"])
+    place = Location(data["file"], data["line"], data["column"], end["line"], end["column"])
     return Diagnostic(data["code"], data["severity"], data["message"], place, data["hint"])
 
 
@@ -142,11 +142,11 @@ def run_task(report: LinkReport, task: str | None, options: Mapping[str, Any]) -
     return getattr(import_module(module), name)(report.project, **options)
 
 
-def _here(report: LinkReport, task: str | None, options: Mapping[str, Any]) -> Checked:
-    return Checked(report.diagnostics, report.root, run_task(report, task, options))
+def _here(report: LinkReport, task: str | None, options: Mapping[str, Any]) -> CheckResult:
+    return CheckResult(report.diagnostics, report.root, run_task(report, task, options))
 
 
-def _ask(given: Mapping[str, Any], root: Path, limit: float) -> Checked | _End:
+def _ask(given: Mapping[str, Any], root: Path, limit: float) -> CheckResult | _End:
     with tempfile.TemporaryDirectory(prefix="llm-do-") as folder:
         code = _run(json.dumps({**given, "folder": folder}), limit)
         answer = _read(Path(folder, "answer"))
@@ -155,12 +155,12 @@ def _ask(given: Mapping[str, Any], root: Path, limit: float) -> Checked | _End:
         return _End(_read(Path(folder, "file")), _read(Path(folder, "trace")), code)
 
 
-def _checked(answer: Mapping[str, Any], root: Path) -> Checked:
+def _checked(answer: Mapping[str, Any], root: Path) -> CheckResult:
     if "error" in answer:
         raise UsageError(answer["error"], hint=answer["hint"])
     if "fault" in answer:
         raise RuntimeError(f"linking failed in its own process:\n{answer['fault']}")
-    return Checked(tuple(map(diagnostic_of, answer["diagnostics"])), root, answer["data"])
+    return CheckResult(tuple(map(diagnostic_from_dict, answer["diagnostics"])), root, answer["data"])
 
 
 def _run(given: str, limit: float) -> int | None:
@@ -191,7 +191,7 @@ def _read(path: Path) -> str:
 def _blame(end: _End, root: Path, seconds: float) -> tuple[str, Diagnostic]:
     """The file to blame, absolute, and what is said of it."""
     file, line = _nearest_frame(end.trace, root) or (str(root / end.file) if end.file else "", 1)
-    place = Place(label_of(root, Path(file)) if file else "project.json", line)
+    place = Location(file_label(root, Path(file)) if file else "project.json", line)
     first = end.trace.partition("\n")[0]
     if first.startswith("Timeout") or end.code is None:
         message = f"the import was still running after {seconds:g} s"

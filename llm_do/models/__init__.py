@@ -9,11 +9,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from llm_do.models.catalog import ModelInfo, available, local_at_hand
+    from llm_do.models.catalog import ModelInfo, available_models, is_local_available
     from llm_do.models.pool import CONNECTION_SETTINGS, ModelPool, resolve_model
     from llm_do.models.providers.factories import ModelFactory, register_model_factory
-    from llm_do.models.providers.failures import explain_failure, is_passing
-    from llm_do.models.providers.model_names import Choice, ModelOverride, check_name, choose, parse_override
+    from llm_do.models.providers.failures import explain_failure, is_transient
+    from llm_do.models.providers.model_names import (
+        Choice,
+        ModelOverride,
+        check_model_name,
+        choose_model,
+        parse_override,
+    )
 
 __all__ = [
     "CONNECTION_SETTINGS",
@@ -22,12 +28,12 @@ __all__ = [
     "ModelInfo",
     "ModelOverride",
     "ModelPool",
-    "available",
-    "check_name",
-    "choose",
+    "available_models",
+    "check_model_name",
+    "choose_model",
     "explain_failure",
-    "is_passing",
-    "local_at_hand",
+    "is_local_available",
+    "is_transient",
     "parse_override",
     "register_model_factory",
     "resolve_model",
@@ -40,12 +46,12 @@ _HOMES = {
     "ModelInfo": "catalog",
     "ModelOverride": "providers.model_names",
     "ModelPool": "pool",
-    "available": "catalog",
-    "check_name": "providers.model_names",
-    "choose": "providers.model_names",
+    "available_models": "catalog",
+    "check_model_name": "providers.model_names",
+    "choose_model": "providers.model_names",
     "explain_failure": "providers.failures",
-    "is_passing": "providers.failures",
-    "local_at_hand": "catalog",
+    "is_transient": "providers.failures",
+    "is_local_available": "catalog",
     "parse_override": "providers.model_names",
     "register_model_factory": "providers.factories",
     "resolve_model": "pool",

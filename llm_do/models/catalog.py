@@ -11,7 +11,7 @@ from llm_do.models.builtin import weights
 from llm_do.models.providers.factories import registered_prefixes
 from llm_do.models.providers.model_names import PROVIDERS, ProviderInfo
 
-__all__ = ["ModelInfo", "available", "local_at_hand"]
+__all__ = ["ModelInfo", "available_models", "is_local_available"]
 
 PACKAGES = {
     "bedrock": "boto3",
@@ -52,19 +52,19 @@ class ModelInfo:
     note: str = ""
 
 
-def local_at_hand() -> bool:
+def is_local_available() -> bool:
     """Whether `local` could be used now: its weights are here, or a server is named, and what runs it is installed."""
     return _local(os.environ).usable
 
 
-def available(environ: Mapping[str, str] | None = None) -> list[ModelInfo]:
+def available_models(environ: Mapping[str, str] | None = None) -> list[ModelInfo]:
     """List the kinds of models, and why not where one can't be used.
 
     Args:
         environ: Where keys are looked for; None is this process's environment.
 
     Example:
-        >>> [info.usable for info in available({"OPENAI_API_KEY": "k"}) if info.name == "openai:NAME"]
+        >>> [info.usable for info in available_models({"OPENAI_API_KEY": "k"}) if info.name == "openai:NAME"]
         [True]
     """
     environ = os.environ if environ is None else environ
@@ -91,7 +91,7 @@ def _local(environ: Mapping[str, str]) -> ModelInfo:
         return ModelInfo("local", usable=True, note=f"LLM_DO_LOCAL_MODEL names {chosen}")
     installed, missing = _runtime()
     reasons = [] if installed else [missing]
-    if weights.find() is None:
+    if weights.find_weights() is None:
         reasons.append(f"LLM_DO_LOCAL_MODEL names no file: {chosen}" if chosen else "run `llm-do models pull`")
     return ModelInfo("local", not reasons, "; ".join(reasons))
 

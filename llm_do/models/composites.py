@@ -8,12 +8,12 @@ from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings, merge_model_settings
 
-from llm_do._unsaid import leave_unsaid
+from llm_do._unsaid import suppress_warning
 
-__all__ = ["members", "sent_once"]
+__all__ = ["component_models", "disable_client_retries"]
 
 
-def members(model: Model) -> list[Model]:
+def component_models(model: Model) -> list[Model]:
     """The models that answer in the end: those that a list tries in order, without what is wrapped around them.
 
     Args:
@@ -22,11 +22,11 @@ def members(model: Model) -> list[Model]:
     while isinstance(model, WrapperModel):
         model = model.wrapped
     if isinstance(model, FallbackModel):
-        return [part for each in model.models for part in members(each)]
+        return [part for each in model.models for part in component_models(each)]
     return [model]
 
 
-def sent_once(model: Model, settings: ModelSettings | None) -> ModelSettings | None:
+def disable_client_retries(model: Model, settings: ModelSettings | None) -> ModelSettings | None:
     """The settings with which a provider's library sends a request once, even where its client would try again.
 
     Trying again is the runtime's business, so that events and budgets are true.
@@ -38,13 +38,13 @@ def sent_once(model: Model, settings: ModelSettings | None) -> ModelSettings | N
     Returns:
         The settings; themselves where no library would try again that can be told not to.
     """
-    parts = members(model)
+    parts = component_models(model)
     told = [part for part in parts if "max_retries" not in part.unsupported_settings]
     if not any(map(_may_retry, told)) and not (told and (settings or {}).get("max_retries")):
         return settings
     if len(told) < len(parts):
         # The models of a list are all sent the same; nobody has asked for what one of them would say it doesn't know.
-        leave_unsaid("The `max_retries` setting is not supported", UnsupportedSettingWarning)
+        suppress_warning("The `max_retries` setting is not supported", UnsupportedSettingWarning)
     return merge_model_settings(settings, ModelSettings(max_retries=0))
 
 

@@ -17,8 +17,8 @@ from llm_do.errors import ModelError, ModelUnavailableError
 from llm_do.models.providers.factories import factory_for, registered_prefixes
 from llm_do.models.providers.model_names import (
     BUILT_IN,
-    check_name,
-    expanded,
+    check_model_name,
+    expand_user,
     is_http_address,
     local_server,
     split_name,
@@ -95,7 +95,7 @@ class ModelPool:
         names = [name] if isinstance(name, str) else list(name)
         base_url = _base_url(settings, agent, file)
         for each in names:
-            check_name(each, agent=agent, file=file, registered=registered_prefixes())
+            check_model_name(each, agent=agent, file=file, registered=registered_prefixes())
         with self._lock:
             shelf = self._shelf()
             try:
@@ -184,7 +184,7 @@ class ModelPool:
             from llm_do.models.builtin.script_file import load_script
             from llm_do.models.builtin.script_model import ScriptModel
 
-            return ScriptModel(load_script(expanded(rest)), agent)
+            return ScriptModel(load_script(expand_user(rest)), agent)
         if prefix == "local" and not rest and "://" in (chosen := os.environ.get("LLM_DO_LOCAL_MODEL", "")):
             rest = chosen
         if "://" in rest:

@@ -8,7 +8,7 @@ from typing import Any, cast
 from pydantic_ai.messages import ModelMessage, ToolCallPart, ToolReturnPart, is_multi_modal_content
 from pydantic_ai.models import ModelRequestParameters
 
-__all__ = ["characters_of", "tokens_of", "tokens_of_text", "tokens_of_tools"]
+__all__ = ["count_characters", "estimate_text_tokens", "estimate_tokens", "estimate_tool_tokens"]
 
 CHARACTERS = 4
 """Characters of a token."""
@@ -17,7 +17,7 @@ MEDIA = 1_000 * CHARACTERS
 """What a picture or another file counts as: providers charge by its size in pixels or pages, not in bytes."""
 
 
-def tokens_of(messages: Sequence[ModelMessage]) -> int:
+def estimate_tokens(messages: Sequence[ModelMessage]) -> int:
     """Tokens of a history.
 
     Args:
@@ -26,21 +26,21 @@ def tokens_of(messages: Sequence[ModelMessage]) -> int:
     Returns:
         The estimate; a picture or another file counts as 1,000.
     """
-    characters = sum(characters_of(part) for message in messages for part in message.parts)
+    characters = sum(count_characters(part) for message in messages for part in message.parts)
     return characters // CHARACTERS + 4 * len(messages)
 
 
-def tokens_of_text(text: str) -> int:
+def estimate_text_tokens(text: str) -> int:
     """Tokens of a text.
 
     Example:
-        >>> tokens_of_text("Good morning")
+        >>> estimate_text_tokens("Good morning")
         3
     """
     return len(text) // CHARACTERS
 
 
-def tokens_of_tools(parameters: ModelRequestParameters) -> int:
+def estimate_tool_tokens(parameters: ModelRequestParameters) -> int:
     """Tokens of the tools that a request offers.
 
     Args:
@@ -53,7 +53,7 @@ def tokens_of_tools(parameters: ModelRequestParameters) -> int:
     return characters // CHARACTERS
 
 
-def characters_of(part: Any) -> int:
+def count_characters(part: Any) -> int:
     """Characters of one part of a message, or what stands for them.
 
     Args:

@@ -23,7 +23,7 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple, TypeGuard, cast
 
 from llm_do.policy.globs import Atoms, Glob, PathGlob, split_atoms
-from llm_do.policy.risks import INTERPRETERS, RISKS, RUNNERS, WRAPPERS, is_risky, known_as
+from llm_do.policy.risks import INTERPRETERS, RISKS, RUNNERS, WRAPPERS, is_risky, program_name
 from llm_do.policy.values import Pipeline
 
 __all__ = ["CommandGlob", "Word", "is_pipeline"]
@@ -199,7 +199,7 @@ def _allows(words: tuple[Word, ...], argv: tuple[str, ...]) -> bool:
     if len(argv) - 1 < len(fixed) or (rest and not open_ended):
         return False
     program = _program(argv[0])
-    programs = known_as(program, argv)
+    programs = program_name(program, argv)
     if program in WRAPPERS:
         programs |= {*map(_program, argv)} & RISKS.keys()
     for word, token in zip(fixed, argv[1:], strict=False):
@@ -268,7 +268,7 @@ def _runs_others(program: str, argv: tuple[str, ...]) -> bool:
         return True
     if _LOADER.fullmatch(program) or not RUNNERS.get(program, frozenset()).isdisjoint(argv[1:]):
         return True
-    names = known_as(program, argv)
+    names = program_name(program, argv)
     return program in RISKS and any(is_risky(names, token) for token in argv[1:])
 
 

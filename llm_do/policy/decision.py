@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from llm_do.policy.matcher import Seen, covers, matches, see
+from llm_do.policy.matcher import PreparedCall, covers, matches, prepare_call
 from llm_do.policy.pattern import Pattern
-from llm_do.policy.proposals import allow_hint, wider_hint
+from llm_do.policy.proposals import narrowest_rule, wider_rule
 from llm_do.policy.rules import Policy, Rule
 from llm_do.policy.values import Decision, Effect, ToolCallInfo, ToolKind, Verdict
 
-__all__ = ["Mode", "Opinion", "answer", "decide", "nobody_to_ask"]
+__all__ = ["Mode", "Opinion", "answer_automatically", "decide", "deny_without_approver"]
 
 Mode = Literal["prompt", "approve_all", "reject_all"]
 """What answers a question that nothing else answered: a person, yes, or no."""
@@ -70,7 +70,7 @@ def decide(
         >>> decide(ToolCallInfo("send", {"to": "ann"}), Policy(), metadata="allow").source
         'metadata'
     """
-    seen = see(call)
+    seen = prepare_call(call)
     return (
         _denied(seen, policy, metadata, toolset, function)
         or _must_ask(seen, policy, toolset, function)
@@ -80,7 +80,7 @@ def decide(
     )
 
 
-def answer(
+def answer_automatically(
     decision: Decision,
     *,
     remembered: bool,
@@ -114,7 +114,7 @@ def answer(
             reason = f"{call.tool_name} was allowed by an earlier answer" + (f" ({place})" if place else "")
             given = _answered(decision, "allow", "remembered", reason)
             return replace(given, place=place or given.place)
-        seen = see(call)
+        seen = prepare_call(call)
         granted = _together([rule.pattern for rule in rules], seen)
         if granted:
             used = [rule for rule in rules if any(rule.pattern is one for one in granted)]
@@ -130,7 +130,7 @@ def answer(
     return None
 
 
-def nobody_to_ask(decision: Decision, call: ToolCallInfo) -> Decision:
+def deny_without_approver(decision: Decision, call: ToolCallInfo) -> Decision:
     """The denial of a call that needs a person where there is none; says what would allow it.
 
     Args:
@@ -141,14 +141,14 @@ def nobody_to_ask(decision: Decision, call: ToolCallInfo) -> Decision:
         The denial, its source `person`.
     """
     reason = f"{call.tool_name} is denied: no terminal to ask on"
-    hint = None if decision.person_only else allow_hint(call)
+    hint = None if decision.person_only else narrowest_rule(call)
     if decision.person_only:
         reason += f", and only a person can allow this ({decision.reason})"
     elif hint is None:
         reason += ", and no rule can allow arguments that could not be resolved"
     else:
         ways = [f"--allow {shlex.quote(hint)}"]
-        if (wider := wider_hint(call)) is not None:
+        if (wider := wider_rule(call)) is not None:
             ways.append(f"calls like it with --allow {shlex.quote(wider)}")
         if decision.source not in ("ask", "policy"):
             ways.append(f"with {'that' if wider is None else 'such a'} rule under approvals.allow")
@@ -163,7 +163,7 @@ def _answered(
 
 
 def _denied(
-    seen: Seen, policy: Policy, metadata: Effect | None, toolset: Verdict | None, function: Opinion | None
+    seen: PreparedCall, policy: Policy, metadata: Effect | None, toolset: Verdict | None, function: Opinion | None
 ) -> Decision | None:
     call = seen.call
     if toolset is not None and toolset.effect == "deny":
@@ -178,7 +178,7 @@ def _denied(
     return None
 
 
-def _must_ask(seen: Seen, policy: Policy, toolset: Verdict | None, function: Opinion | None) -> Decision | None:
+def _must_ask(seen: PreparedCall, policy: Policy, toolset: Verdict | None, function: Opinion | None) -> Decision | None:
     call = seen.call
     # A rule is not a person: a question marked as a person's own is asked before any rule may allow.
     if toolset is not None and toolset.person_only:
@@ -192,7 +192,7 @@ def _must_ask(seen: Seen, policy: Policy, toolset: Verdict | None, function: Opi
     return None
 
 
-def _allowed(seen: Seen, policy: Policy, metadata: Effect | None, function: Opinion | None) -> Decision | None:
+def _allowed(seen: PreparedCall, policy: Policy, metadata: Effect | None, function: Opinion | None) -> Decision | None:
     call = seen.call
     granted = _together([rule.pattern for rule in policy.allows], seen)
     if granted:
@@ -227,7 +227,7 @@ def _by_default(call: ToolCallInfo, policy: Policy, harmless: str | None, *, cal
     return Decision("ask", "default", f"{call.tool_name} is asked about by default: no rule speaks of it")
 
 
-def _by_rule(seen: Seen, effect: Effect, rules: list[Rule]) -> Decision:
+def _by_rule(seen: PreparedCall, effect: Effect, rules: list[Rule]) -> Decision:
     text = ", ".join(rule.text for rule in rules)
     places = [rule.place for rule in rules if rule.place]
     word = {"allow": "allowed", "ask": "asked about", "deny": "denied"}[effect]
@@ -244,7 +244,7 @@ def _by_rule(seen: Seen, effect: Effect, rules: list[Rule]) -> Decision:
     return Decision(effect, effect, reason, rule=text, place=", ".join(places) or None)
 
 
-def _together(patterns: Sequence[Pattern], seen: Seen) -> list[Pattern]:
+def _together(patterns: Sequence[Pattern], seen: PreparedCall) -> list[Pattern]:
     """The first patterns that between them allow every stage of a call; none when something is left over."""
     missing = set(range(seen.stages))
     used: list[Pattern] = []

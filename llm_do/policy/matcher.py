@@ -17,11 +17,11 @@ from llm_do.policy.pattern import ArgumentPattern, Pattern
 from llm_do.policy.values import Pipeline, ToolCallInfo, real_path
 from llm_do.text.canonical_json import canonical_json
 
-__all__ = ["Seen", "covers", "is_unresolved", "matches", "see"]
+__all__ = ["PreparedCall", "covers", "is_unresolved", "matches", "prepare_call"]
 
 
 @frozen
-class Seen:
+class PreparedCall:
     """A call with what every rule needs to know of it, worked out once.
 
     Args:
@@ -40,7 +40,7 @@ class Seen:
     stages: int
 
 
-def see(call: ToolCallInfo | Seen) -> Seen:
+def prepare_call(call: ToolCallInfo | PreparedCall) -> PreparedCall:
     """Work out what every rule needs to know of a call.
 
     Args:
@@ -49,7 +49,7 @@ def see(call: ToolCallInfo | Seen) -> Seen:
     Returns:
         The call as rules see it.
     """
-    if isinstance(call, Seen):
+    if isinstance(call, PreparedCall):
         return call
     targets: dict[str, list[str] | Pipeline | None] = {}
     others: dict[str, Sequence[list[str]]] = {}
@@ -66,7 +66,9 @@ def see(call: ToolCallInfo | Seen) -> Seen:
     if "shell" in (call.tool, call.tool_name) and "command" in call.args:
         targets.setdefault("command", None)
     pipelines = [value for value in targets.values() if isinstance(value, tuple)]
-    return Seen(call, targets, others, None in targets.values(), len(pipelines[0]) if len(pipelines) == 1 else 1)
+    return PreparedCall(
+        call, targets, others, None in targets.values(), len(pipelines[0]) if len(pipelines) == 1 else 1
+    )
 
 
 def _ways(trail: Sequence[object]) -> list[list[str]]:
@@ -74,7 +76,7 @@ def _ways(trail: Sequence[object]) -> list[list[str]]:
     return [parts for parts in ways if parts is not None]
 
 
-def is_unresolved(call: ToolCallInfo | Seen) -> bool:
+def is_unresolved(call: ToolCallInfo | PreparedCall) -> bool:
     """Whether an argument should stand for a path or a command and doesn't, so that no rule can allow the call.
 
     Args:
@@ -84,10 +86,10 @@ def is_unresolved(call: ToolCallInfo | Seen) -> bool:
         True for a path outside the root, a command that can't be parsed, and a `shell` whose command
         nobody parsed.
     """
-    return see(call).unresolved
+    return prepare_call(call).unresolved
 
 
-def covers(pattern: Pattern, call: ToolCallInfo | Seen) -> frozenset[int]:
+def covers(pattern: Pattern, call: ToolCallInfo | PreparedCall) -> frozenset[int]:
     """Which of a call's stages a pattern allows; several patterns may allow a pipeline together.
 
     Args:
@@ -97,7 +99,7 @@ def covers(pattern: Pattern, call: ToolCallInfo | Seen) -> frozenset[int]:
     Returns:
         Indexes of the stages, counted from 0; empty when it doesn't match.
     """
-    seen = see(call)
+    seen = prepare_call(call)
     call = seen.call
     if seen.unresolved or not pattern.tool.matches(call.tool_name) or not _agent_matches(pattern, call, fold=False):
         return frozenset()
@@ -111,7 +113,7 @@ def covers(pattern: Pattern, call: ToolCallInfo | Seen) -> frozenset[int]:
     return everything
 
 
-def matches(pattern: Pattern, call: ToolCallInfo | Seen, *, restrictive: bool = False) -> bool:
+def matches(pattern: Pattern, call: ToolCallInfo | PreparedCall, *, restrictive: bool = False) -> bool:
     """Whether a pattern matches a call.
 
     Args:
@@ -132,7 +134,7 @@ def matches(pattern: Pattern, call: ToolCallInfo | Seen, *, restrictive: bool = 
         >>> matches(log, run("git", "log", "-3")), matches(log, run("git", "-C", "/", "log"))
         (True, False)
     """
-    seen = see(call)
+    seen = prepare_call(call)
     call = seen.call
     if not restrictive:
         return len(covers(pattern, seen)) == seen.stages
@@ -191,7 +193,7 @@ def _text_of(value: object) -> str | None:
         return None
 
 
-def _allowed_stages(argument: ArgumentPattern, name: str, seen: Seen) -> frozenset[int]:
+def _allowed_stages(argument: ArgumentPattern, name: str, seen: PreparedCall) -> frozenset[int]:
     everything = frozenset(range(seen.stages))
     if name in seen.targets:
         target = seen.targets[name]
@@ -209,7 +211,7 @@ def _allowed_stages(argument: ArgumentPattern, name: str, seen: Seen) -> frozens
     return everything if argument.plain.matches(text) else frozenset()
 
 
-def _touched(argument: ArgumentPattern, name: str, seen: Seen) -> bool:
+def _touched(argument: ArgumentPattern, name: str, seen: PreparedCall) -> bool:
     if name in seen.targets:
         target = seen.targets[name]
         if isinstance(target, tuple):

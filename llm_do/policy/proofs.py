@@ -14,7 +14,7 @@ from llm_do.policy.pattern import ArgumentPattern, Pattern, PatternError, parse_
 from llm_do.policy.rules import Rule, RuleFault
 from llm_do.policy.values import Pipeline, Resolved, ToolCallInfo
 
-__all__ = ["ArgumentKind", "argument_kind", "broad", "naive_split", "proofs"]
+__all__ = ["ArgumentKind", "argument_kind", "check_examples", "naive_split", "overly_broad_reason"]
 
 ArgumentKind = Literal["command", "path", "text"]
 """What a tool's primary argument stands for, and so how a rule's examples are read."""
@@ -53,7 +53,7 @@ def _tool_name(pattern: Pattern) -> str:
     return tool.literal or (meant[0] if meant else tool.sample)
 
 
-def broad(rule: Rule) -> bool:
+def overly_broad_reason(rule: Rule) -> bool:
     """Whether a rule grants more than a reader expects, which is worth a warning.
 
     Args:
@@ -64,7 +64,8 @@ def broad(rule: Rule) -> bool:
         arguments to a program that runs others (`shell(env *)`, `shell(python *)`, `shell(git *)`).
 
     Example:
-        >>> [broad(Rule("allow", parse_pattern(text), text)) for text in ("*", "shell(*)", "shell(git log *)")]
+        >>> rules = [Rule("allow", parse_pattern(text), text) for text in ("*", "shell(*)", "shell(git log *)")]
+        >>> [overly_broad_reason(rule) for rule in rules]
         [True, True, False]
     """
     pattern = rule.pattern
@@ -122,7 +123,7 @@ _PIECE = re.compile(
 )
 
 
-def proofs(rule: Rule) -> tuple[RuleFault, ...]:
+def check_examples(rule: Rule) -> tuple[RuleFault, ...]:
     """Check a rule's examples; those of a rule that denies or asks say what it must leave alone and what it must not.
 
     An example is the text of the primary argument, or of the only argument that the rule names; for
@@ -138,7 +139,7 @@ def proofs(rule: Rule) -> tuple[RuleFault, ...]:
     Example:
         >>> rule = Rule("allow", parse_pattern("shell(git log *)"), "shell(git log *)",
         ...             allows=("git log -3",), refuses=("git -C / log", "git log --output=x", "git log; rm x"))
-        >>> proofs(rule)
+        >>> check_examples(rule)
         ()
     """
     faults: list[RuleFault] = []

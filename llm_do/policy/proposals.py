@@ -8,19 +8,19 @@ from llm_do.policy.command_patterns import is_pipeline
 from llm_do.policy.globs import path_parts
 from llm_do.policy.matcher import is_unresolved, matches
 from llm_do.policy.pattern import PatternError, parse_pattern
-from llm_do.policy.proofs import broad
+from llm_do.policy.proofs import overly_broad_reason
 from llm_do.policy.rules import Rule
 from llm_do.policy.values import ToolCallInfo, real_path
 from llm_do.text.canonical_json import canonical_json
 
-__all__ = ["allow_hint", "allows_call", "proposals", "quote", "wider_hint"]
+__all__ = ["allows_call", "narrowest_rule", "proposed_rules", "quote_argument", "wider_rule"]
 
 _PLAIN = re.compile(r"(?!=|[A-Za-z_][A-Za-z0-9_]*=)[A-Za-z0-9_./@%+:=-]+")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TOOL = re.compile(r"[A-Za-z0-9_./@%+-]+")
 
 
-def quote(text: str) -> str:
+def quote_argument(text: str) -> str:
     """A text as a pattern that matches just this text.
 
     Args:
@@ -30,7 +30,7 @@ def quote(text: str) -> str:
         The text, in quotes where a character of it would mean something.
 
     Example:
-        >>> quote("notes/todo.md"), quote("a *"), quote("it's")
+        >>> quote_argument("notes/todo.md"), quote_argument("a *"), quote_argument("it's")
         ('notes/todo.md', "'a *'", "'it'\\\\''s'")
     """
     if _PLAIN.fullmatch(text):
@@ -38,7 +38,7 @@ def quote(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-def allow_hint(call: ToolCallInfo, *, limit: int | None = 500) -> str | None:
+def narrowest_rule(call: ToolCallInfo, *, limit: int | None = 500) -> str | None:
     """The narrowest rule that allows a call.
 
     It speaks of the primary argument, or of every argument where the tool declares none.
@@ -52,7 +52,7 @@ def allow_hint(call: ToolCallInfo, *, limit: int | None = 500) -> str | None:
         The rule; None when no rule can allow the call, because an argument could not be resolved.
 
     Example:
-        >>> allow_hint(ToolCallInfo("write_file", {"path": "notes/todo.md", "content": ""}, primary="path"))
+        >>> narrowest_rule(ToolCallInfo("write_file", {"path": "notes/todo.md", "content": ""}, primary="path"))
         'write_file(notes/todo.md)'
     """
     if is_unresolved(call):
@@ -76,7 +76,7 @@ def allow_hint(call: ToolCallInfo, *, limit: int | None = 500) -> str | None:
     return tool
 
 
-def proposals(call: ToolCallInfo) -> list[str]:
+def proposed_rules(call: ToolCallInfo) -> list[str]:
     """Rules that would allow a call and others like it, for a person to choose from: the narrowest first.
 
     Each speaks of the agent that makes the call only, and allows this very call.
@@ -89,13 +89,13 @@ def proposals(call: ToolCallInfo) -> list[str]:
 
     Example:
         >>> path = {"path": "notes/todo.md"}
-        >>> proposals(ToolCallInfo("write_file", path, primary="path", resolved=path))
+        >>> proposed_rules(ToolCallInfo("write_file", path, primary="path", resolved=path))
         ['main:write_file(notes/todo.md)', 'main:write_file(notes/**)', 'main:write_file']
         >>> command = {"command": (("git", "log", "-3"),)}
-        >>> proposals(ToolCallInfo("shell", {"command": "git log -3"}, primary="command", resolved=command))
+        >>> proposed_rules(ToolCallInfo("shell", {"command": "git log -3"}, primary="command", resolved=command))
         ['main:shell(git log -3)', 'main:shell(git log *)']
     """
-    hint = allow_hint(call)
+    hint = narrowest_rule(call)
     if hint is None:
         return []
     found = [hint]
@@ -103,18 +103,18 @@ def proposals(call: ToolCallInfo) -> list[str]:
     value = call.resolved.get(call.primary) if isinstance(call.primary, str) else None
     path = real_path(value)
     if path is not None and "/" in path:
-        found.append(f"{tool}({quote(path.rpartition('/')[0])}/**)")
+        found.append(f"{tool}({quote_argument(path.rpartition('/')[0])}/**)")
     elif value is not None and is_pipeline(value):
         words = _subcommand(value[0])
         if len(value) == 1 and len(words) > 1:
-            found.append(f"{tool}({' '.join(map(quote, words))} *)")
+            found.append(f"{tool}({' '.join(map(quote_argument, words))} *)")
     if not is_pipeline(value):
         found.append(tool)
     rules = [f"{call.path}:{rule}" for rule in dict.fromkeys(found)]
     return [rule for rule in rules if allows_call(rule, call) and (rule.endswith(f":{tool}") or not _broad(rule))]
 
 
-def wider_hint(call: ToolCallInfo) -> str | None:
+def wider_rule(call: ToolCallInfo) -> str | None:
     """A rule that allows a call and others like it, where that is no more than a reader expects.
 
     Args:
@@ -125,13 +125,13 @@ def wider_hint(call: ToolCallInfo) -> str | None:
         nothing between this very call and too much: any file, any command.
 
     Example:
-        >>> wider_hint(ToolCallInfo("lend", {"title": "Emma"}))
+        >>> wider_rule(ToolCallInfo("lend", {"title": "Emma"}))
         'lend'
         >>> path = {"path": "todo.md"}
-        >>> wider_hint(ToolCallInfo("write_file", path, kind="toolset", primary="path", resolved=path))
+        >>> wider_rule(ToolCallInfo("write_file", path, kind="toolset", primary="path", resolved=path))
     """
     bare = not call.resolved and (call.primary is None or call.kind == "function")
-    for rule in proposals(call)[1:]:
+    for rule in proposed_rules(call)[1:]:
         text = rule.removeprefix(f"{call.path}:")
         if ("(" in text or bare) and not _broad(text) and allows_call(text, call):
             return text
@@ -147,7 +147,7 @@ def allows_call(rule: str, call: ToolCallInfo) -> bool:
 
 
 def _broad(rule: str) -> bool:
-    return broad(Rule("allow", parse_pattern(rule), rule))
+    return overly_broad_reason(Rule("allow", parse_pattern(rule), rule))
 
 
 def _subcommand(argv: tuple[str, ...]) -> list[str]:
@@ -160,12 +160,12 @@ def _argument(call: ToolCallInfo, name: str) -> str | None:
         value = call.resolved[name]
         if (path := real_path(value)) is not None:
             parts = path_parts(path) or ["."]
-            return quote(parts[0] + "/".join(parts[1:]) if parts[0] == "/" else "/".join(parts))
-        return " | ".join(" ".join(map(quote, argv)) for argv in value) if is_pipeline(value) else None
+            return quote_argument(parts[0] + "/".join(parts[1:]) if parts[0] == "/" else "/".join(parts))
+        return " | ".join(" ".join(map(quote_argument, argv)) for argv in value) if is_pipeline(value) else None
     if name not in call.args:
         return None
     value = call.args[name]
     try:
-        return quote(value if isinstance(value, str) else canonical_json(value))
+        return quote_argument(value if isinstance(value, str) else canonical_json(value))
     except TypeError:
         return None

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from llm_do._frozen import frozen
 
-__all__ = ["INTERPRETERS", "RISKS", "RUNNERS", "WRAPPERS", "Risk", "is_risky", "known_as"]
+__all__ = ["INTERPRETERS", "RISKS", "RUNNERS", "WRAPPERS", "Risk", "is_risky", "program_name"]
 
 
 def _words(text: str) -> frozenset[str]:
@@ -219,7 +219,7 @@ _RISKY_ENDS = ("cmd", "command", "exec", "executable", "plugin", "script", "tool
 _NAME = re.compile(r"--?([A-Za-z][A-Za-z0-9_-]*)")
 
 
-def known_as(program: str, words: Iterable[str]) -> set[str]:
+def program_name(program: str, words: Iterable[str]) -> set[str]:
     """The names by which the risks of a command are known: its program's, and its subcommand's.
 
     Args:
@@ -227,7 +227,7 @@ def known_as(program: str, words: Iterable[str]) -> set[str]:
         words: The words of the command.
 
     Example:
-        >>> sorted(known_as("git", ["git", "rebase", "main"]))
+        >>> sorted(program_name("git", ["git", "rebase", "main"]))
         ['git', 'git rebase']
     """
     return {program, *(name for word in words if (name := f"{program} {word}") in RISKS)}

@@ -22,8 +22,8 @@ __all__ = [
     "ToolKind",
     "Trail",
     "Verdict",
-    "as_resolved",
     "real_path",
+    "to_resolved",
 ]
 
 Effect = Literal["allow", "ask", "deny"]
@@ -66,11 +66,11 @@ Source = Literal[
 _NOBODY: frozenset[Source] = frozenset({"default", "metadata", "toolset"})
 
 
-def as_resolved(trail: Trail) -> str | Trail:
+def to_resolved(trail: Trail) -> str | Trail:
     """A path as rules see it: with its trail only where links are on the way.
 
     Example:
-        >>> as_resolved(("a/b",)), as_resolved(("current/b", "releases/1/b"))
+        >>> to_resolved(("a/b",)), to_resolved(("current/b", "releases/1/b"))
         ('a/b', ('current/b', 'releases/1/b'))
     """
     return trail[0] if len(trail) == 1 else trail

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from llm_do._frozen import frozen
-from llm_do.diagnostics.diagnostic import Place
+from llm_do.diagnostics.diagnostic import Location
 from llm_do.project.gates import Gate
 from llm_do.tools import NamedTool, options_of
 
@@ -61,7 +61,7 @@ class ToolsetRef:
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    place: Place | None = None
+    place: Location | None = None
     value: ToolsetDef | None = None
 
 
@@ -77,7 +77,7 @@ class ServerSideTool:
 
     tool_type: str
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    place: Place | None = None
+    place: Location | None = None
 
 
 @dataclass(eq=False)
@@ -139,7 +139,7 @@ class AgentSpec:
     template: bool = False
     tool_timeout: float | None = None
     loop_threshold: int | None = None
-    place: Place | None = None
+    place: Location | None = None
     context_providers: Sequence[Any] = ()
     states: Mapping[str, Gate] = field(default_factory=dict[str, Gate])
     gate: Literal["hide", "refuse"] | None = None

@@ -18,9 +18,9 @@ __all__ = [
     "BuiltinTool",
     "BuiltinToolset",
     "Options",
-    "builtin",
-    "option_faults",
-    "tools_known",
+    "find_builtin",
+    "find_option_faults",
+    "known_tools",
 ]
 
 BUILTINS: Mapping[str, str] = {
@@ -126,18 +126,18 @@ class BuiltinToolset:
         return getattr(importlib.import_module(module), attribute)
 
 
-def builtin(name: str) -> BuiltinToolset | None:
+def find_builtin(name: str) -> BuiltinToolset | None:
     """The built-in of that name, None when there is none.
 
     Example:
-        >>> builtin("filesystem_cwd").target
+        >>> find_builtin("filesystem_cwd").target
         'llm_do.toolsets.filesystem:filesystem_cwd'
     """
     target = BUILTINS.get(name)
     return BuiltinToolset(name, target) if target is not None else None
 
 
-def tools_known(toolset: BuiltinToolset, options: Mapping[str, Any]) -> tuple[BuiltinTool, ...] | None:
+def known_tools(toolset: BuiltinToolset, options: Mapping[str, Any]) -> tuple[BuiltinTool, ...] | None:
     """The tools of a built-in, None when only running it shows them.
 
     Args:
@@ -145,7 +145,7 @@ def tools_known(toolset: BuiltinToolset, options: Mapping[str, Any]) -> tuple[Bu
         options: What an agent says besides.
 
     Example:
-        >>> [tool.name for tool in tools_known(BuiltinToolset("docs", "", {"type": "filesystem"}), {"read_only": True})]
+        >>> [tool.name for tool in known_tools(BuiltinToolset("docs", "", {"type": "filesystem"}), {"read_only": True})]
         ['read_file', 'list_files', 'search_files']
     """
     tools = _TOOLS.get(str(toolset.config.get("type", toolset.name)))
@@ -167,7 +167,7 @@ class Options:
     wrong: Mapping[str, str]
 
 
-def option_faults(toolset: BuiltinToolset, options: Mapping[str, Any]) -> Options:
+def find_option_faults(toolset: BuiltinToolset, options: Mapping[str, Any]) -> Options:
     """Check the options an agent gives a built-in: a configured one takes those of its type, others take none.
 
     Args:
@@ -175,7 +175,7 @@ def option_faults(toolset: BuiltinToolset, options: Mapping[str, Any]) -> Option
         options: What the agent says.
 
     Example:
-        >>> option_faults(BuiltinToolset("docs", "", {"type": "filesystem"}), {"read_only": 1}).wrong
+        >>> find_option_faults(BuiltinToolset("docs", "", {"type": "filesystem"}), {"read_only": 1}).wrong
         {'read_only': 'should be a valid boolean'}
     """
     from pydantic import ValidationError

@@ -11,8 +11,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from llm_do._frozen import frozen
-from llm_do.diagnostics.diagnostic import Place
-from llm_do.formats.syntax.flow_expression import FlowTree, Parallel, Reference, Serial, names_in, series_of, show_flow
+from llm_do.diagnostics.diagnostic import Location
+from llm_do.formats.syntax.flow_expression import (
+    FlowTree,
+    Parallel,
+    Reference,
+    Serial,
+    format_flow,
+    names_in,
+    series_of,
+)
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.functions import input_model_of, takes_context
 from llm_do.project.inputs import AnyInput, PromptInput
@@ -26,12 +34,12 @@ __all__ = [
     "FlowMode",
     "FlowSpec",
     "StepOutline",
+    "as_member",
     "callers_by_name",
     "every_agent",
     "every_caller",
     "handoff_names",
-    "member_of",
-    "outline_of",
+    "step_outlines",
 ]
 
 FlowMode = Literal["workflow", "handoff", "team", "plan"]
@@ -75,7 +83,7 @@ class FlowSpec:
     max_concurrency: int | None = None
     max_handoffs: int = 10
     description: str | None = None
-    place: Place | None = None
+    place: Location | None = None
 
     @property
     def steps(self) -> FlowTree:
@@ -101,7 +109,7 @@ class FlowSpec:
             return
         seen.add(self)
         for name in _first(self.steps):
-            found = member_of(self, name, registry)
+            found = as_member(self, name, registry)
             if found is None:
                 continue
             if found.kind == "agent":
@@ -112,7 +120,7 @@ class FlowSpec:
                 yield input_model_of(found.value) if takes_context(found.value) else AnyInput
 
 
-def member_of(flow: FlowSpec, name: str, registry: Mapping[str, Registered]) -> Registered | None:
+def as_member(flow: FlowSpec, name: str, registry: Mapping[str, Registered]) -> Registered | None:
     """What a name means in a flow: what code has given it there, else what is registered under it.
 
     Args:
@@ -125,7 +133,7 @@ def member_of(flow: FlowSpec, name: str, registry: Mapping[str, Registered]) -> 
 
     Example:
         >>> flow = FlowSpec("solo", agents=("writer",), members={"writer": AgentSpec("writer")})
-        >>> member_of(flow, "writer", {}).kind
+        >>> as_member(flow, "writer", {}).kind
         'agent'
     """
     value = flow.members.get(name)
@@ -137,7 +145,7 @@ def member_of(flow: FlowSpec, name: str, registry: Mapping[str, Registered]) -> 
     return Registered(name, "flow" if isinstance(value, FlowSpec) else "tool", value)
 
 
-def every_agent(names: Mapping[str, Registered]) -> list[tuple[AgentSpec, Place | None]]:
+def every_agent(names: Mapping[str, Registered]) -> list[tuple[AgentSpec, Location | None]]:
     """Every agent of a project, as `every_caller` finds it.
 
     Args:
@@ -164,7 +172,7 @@ def callers_by_name(names: Mapping[str, Registered]) -> dict[str, AgentSpec | Fl
     return found
 
 
-def every_caller(names: Mapping[str, Registered]) -> list[tuple[AgentSpec | FlowSpec, Place | None]]:
+def every_caller(names: Mapping[str, Registered]) -> list[tuple[AgentSpec | FlowSpec, Location | None]]:
     """Every agent and flow of a project: the registered ones, then those that code has given to one of them.
 
     Args:
@@ -173,7 +181,7 @@ def every_caller(names: Mapping[str, Registered]) -> list[tuple[AgentSpec | Flow
     Returns:
         Each once, with its place; one without a place of its own has that of what it was given to.
     """
-    found: list[tuple[AgentSpec | FlowSpec, Place | None]] = [
+    found: list[tuple[AgentSpec | FlowSpec, Location | None]] = [
         (item.value, item.place) for item in names.values() if item.kind in ("agent", "flow")
     ]
     seen = {id(item) for item, _ in found}
@@ -212,7 +220,7 @@ class StepOutline:
     to: tuple[str, ...] = ()
 
 
-def outline_of(flow: FlowSpec, registry: Mapping[str, Registered]) -> StepOutline:
+def step_outlines(flow: FlowSpec, registry: Mapping[str, Registered]) -> StepOutline:
     """Describe a flow, nested ones included, for whoever draws it.
 
     Args:
@@ -224,14 +232,14 @@ def outline_of(flow: FlowSpec, registry: Mapping[str, Registered]) -> StepOutlin
 
     Example:
         >>> from llm_do.formats.syntax.flow_expression import parse_flow
-        >>> outline_of(FlowSpec("article", tree=parse_flow("a >> (b | c)")), {}).parts[1].kind
+        >>> step_outlines(FlowSpec("article", tree=parse_flow("a >> (b | c)")), {}).parts[1].kind
         'parallel'
     """
     return _outline(flow, registry, ())
 
 
 def _outline(flow: FlowSpec, registry: Mapping[str, Registered], above: tuple[FlowSpec, ...]) -> StepOutline:
-    shown = show_flow(flow.steps) if flow.mode == "workflow" else ""
+    shown = format_flow(flow.steps) if flow.mode == "workflow" else ""
     if flow in above:
         return StepOutline("flow", flow.name, flow.mode, shown)
     inside = _outlined(flow.steps, flow, registry, (*above, flow))
@@ -246,7 +254,7 @@ def _outlined(
         return StepOutline("serial", parts=tuple(_outlined(step, flow, registry, above) for step in tree.steps))
     if isinstance(tree, Parallel):
         return StepOutline("parallel", parts=tuple(_outlined(each, flow, registry, above) for each in tree.members))
-    found = member_of(flow, tree.name, registry)
+    found = as_member(flow, tree.name, registry)
     if found is None:
         return StepOutline("unknown", tree.name)
     if found.kind == "flow":

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import field
 
 from llm_do._frozen import frozen
-from llm_do.diagnostics.diagnostic import Place
+from llm_do.diagnostics.diagnostic import Location
 
 __all__ = ["Analysis", "DeadEnd", "Gate", "analyse"]
 
@@ -42,7 +42,7 @@ class Gate:
     needs: tuple[str, ...] = ()
     enables: tuple[str, ...] = ()
     disables: tuple[str, ...] = ()
-    place: Place | None = field(default=None, compare=False)
+    place: Location | None = field(default=None, compare=False)
 
     @property
     def empty(self) -> bool:

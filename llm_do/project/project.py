@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from llm_do._frozen import frozen
-from llm_do.diagnostics.diagnostic import Diagnostic, Place
+from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.policy.rules import Policy
 from llm_do.project.registry import Registry
 from llm_do.project.thread_config import ThreadsSpec
@@ -43,7 +43,7 @@ class EntrySpec:
     function: Callable[..., Any] | None = None
     input_model: type[BaseModel] | None = None
     args: Mapping[str, Any] | None = None
-    place: Place | None = None
+    place: Location | None = None
 
 
 @frozen

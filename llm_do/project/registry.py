@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from llm_do._frozen import frozen
-from llm_do.diagnostics.diagnostic import Place
+from llm_do.diagnostics.diagnostic import Location
 from llm_do.formats.validation.fields import NAME_PATTERN
 from llm_do.project.agent_spec import AgentSpec
-from llm_do.text.words import close_to
+from llm_do.text.words import closest_match
 
 __all__ = ["NAME_PATTERN", "Kind", "Registered", "Registry"]
 
@@ -33,7 +33,7 @@ class Registered:
     name: str
     kind: Kind
     value: Any
-    place: Place | None = None
+    place: Location | None = None
 
 
 class Registry(Mapping[str, Registered]):
@@ -76,7 +76,7 @@ class Registry(Mapping[str, Registered]):
 
     def nearest(self, name: str) -> str | None:
         """The registered name most like `name`, for "did you mean"."""
-        return close_to(name, self._names)
+        return closest_match(name, self._names)
 
     def extended(self, more: Mapping[str, Registered]) -> Registry:
         """A registry that has `more` besides; a name both have is `more`'s."""

@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, cast
 
 from llm_do._frozen import frozen
-from llm_do._unsaid import leave_unsaid
+from llm_do._unsaid import suppress_warning
 from llm_do.errors import ToolkitError, UsageError
 from llm_do.tools import NamedTool, Tool, ToolOptions, approval_fault, options_of
 
@@ -31,16 +31,16 @@ __all__ = [
     "APPROVAL_WORDS",
     "UNCHECKED",
     "MadeTool",
+    "add_examples",
     "approval_config",
-    "approval_said",
+    "describe_approval",
     "fixed_tools",
     "gated_toolset",
-    "kept",
     "make_schema",
-    "properties_of",
+    "remember_schema",
+    "schema_properties",
     "static_approval",
     "tool_of",
-    "with_examples",
 ]
 
 UNCHECKED = frozenset({"any", "dict[str,any]"})
@@ -120,7 +120,7 @@ def make_schema(item: Callable[..., Any] | PydanticTool[Any] | Tool | NamedTool,
         options = options_of(item)
         function = item.function if isinstance(item, NamedTool) else item
         made = tool_of(function, name=options.name or name, description=options.description)
-        made.description = with_examples(made.description, options.examples)
+        made.description = add_examples(made.description, options.examples)
     if name is not None:
         made.name = name
     return MadeTool(made, metadata, options, unchecked)
@@ -143,7 +143,7 @@ def tool_of(
     from pydantic_ai import Tool as PydanticTool
 
     # PydanticAI warns of what it can make no schema of, such as an iterator that is returned.
-    leave_unsaid("Could not generate return schema for", UserWarning)
+    suppress_warning("Could not generate return schema for", UserWarning)
     return PydanticTool(function, takes_ctx=takes_ctx, name=name, description=description)
 
 
@@ -152,7 +152,7 @@ def approval_config(toolset: AbstractToolset[Any]) -> Mapping[str, Mapping[str, 
     return getattr(toolset, APPROVAL_KEY, {})
 
 
-def approval_said(item: object) -> object:
+def describe_approval(item: object) -> object:
     """What a tool object, or the definition of a tool, says as its approval: a word, nothing, or what is no word.
 
     Args:
@@ -179,7 +179,7 @@ def static_approval(levels: Sequence[tuple[AbstractToolset[Any], str]], tool_def
     for owner, name in reversed(levels):
         said_here = approval_config(owner).get(name, {})
         config = {**said_here, "blocked": True} if config.get("blocked") else dict(said_here or config)
-    said = approval_said(tool_def)
+    said = describe_approval(tool_def)
     if said == "deny" or approval_fault(said) is not None or config.get("blocked"):
         return "deny"
     if config.get("pre_approved"):
@@ -189,11 +189,11 @@ def static_approval(levels: Sequence[tuple[AbstractToolset[Any], str]], tool_def
     return cast("Effect | None", said) or ("ask" if tool_def.kind == "unapproved" else None)
 
 
-def with_examples(description: str | None, examples: Sequence[Mapping[str, Any]]) -> str | None:
+def add_examples(description: str | None, examples: Sequence[Mapping[str, Any]]) -> str | None:
     """A tool's description with the calls that its author wants to show the model.
 
     Example:
-        >>> with_examples("Add.", [{"a": 1, "b": 2}])
+        >>> add_examples("Add.", [{"a": 1, "b": 2}])
         'Add.\\n\\nExamples:\\n{"a": 1, "b": 2}'
     """
     if not examples:
@@ -246,11 +246,11 @@ def _toolkit_tools(toolset: Any) -> list[PydanticTool[Any]] | None:
         return None
 
 
-def properties_of(schema: Mapping[str, Any]) -> dict[str, Any] | None:
+def schema_properties(schema: Mapping[str, Any]) -> dict[str, Any] | None:
     """The parameters that a tool's JSON Schema names, None where it names none.
 
     Example:
-        >>> properties_of({"$ref": "#/$defs/Node", "$defs": {"Node": {"properties": {"name": {"type": "string"}}}}})
+        >>> schema_properties({"$ref": "#/$defs/Node", "$defs": {"Node": {"properties": {"name": {"type": "string"}}}}})
         {'name': {'type': 'string'}}
     """
     root: Mapping[str, Any] = schema
@@ -262,11 +262,11 @@ def properties_of(schema: Mapping[str, Any]) -> dict[str, Any] | None:
     return cast("dict[str, Any]", found) if isinstance(found, dict) else None
 
 
-def kept(name: str, include: Sequence[str], exclude: Sequence[str]) -> bool:
+def remember_schema(name: str, include: Sequence[str], exclude: Sequence[str]) -> bool:
     """Whether globs keep a tool: one of `include` matches, where there are any, and none of `exclude`.
 
     Example:
-        >>> kept("search_issues", ["search_*"], []), kept("search_code", [], ["*_code"])
+        >>> remember_schema("search_issues", ["search_*"], []), remember_schema("search_code", [], ["*_code"])
         (True, False)
     """
     if include and not any(fnmatchcase(name, glob) for glob in include):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pydantic_ai import ToolDefinition
     from pydantic_ai.toolsets import AbstractToolset, WrapperToolset
 
-__all__ = ["Level", "ShownTool", "levels", "shown_tools"]
+__all__ = ["Level", "ShownTool", "find_shown_tools", "wrapper_levels"]
 
 Level: TypeAlias = "tuple[AbstractToolset[Any], str]"
 """A toolset, and what a tool is called there."""
@@ -44,7 +44,7 @@ class ShownTool:
     prepared: bool = False
 
 
-def shown_tools(toolset: object) -> list[ShownTool] | None:
+def find_shown_tools(toolset: object) -> list[ShownTool] | None:
     """The tools that a toolset is known to have, None where only a run can tell.
 
     Args:
@@ -55,7 +55,7 @@ def shown_tools(toolset: object) -> list[ShownTool] | None:
         >>> def find(part: str) -> str:
         ...     return part
         >>> parts = FunctionToolset([find]).prefixed("parts").filtered(lambda ctx, tool: True)
-        >>> [(shown.definition.name, shown.conditional) for shown in shown_tools(parts)]
+        >>> [(shown.definition.name, shown.conditional) for shown in find_shown_tools(parts)]
         [('parts_find', True)]
     """
     if "pydantic_ai" not in sys.modules:
@@ -70,18 +70,18 @@ def shown_tools(toolset: object) -> list[ShownTool] | None:
         own = cast("FunctionToolset[Any]", toolset)
         return [_of_function(own, tool) for tool in own.tools.values()]
     if isinstance(toolset, CombinedToolset) and _same(given, CombinedToolset, "get_tools", "for_run", "for_run_step"):
-        parts = [shown_tools(part) for part in cast("CombinedToolset[Any]", toolset).toolsets]
+        parts = [find_shown_tools(part) for part in cast("CombinedToolset[Any]", toolset).toolsets]
         if any(part is None for part in parts):
             return None
         return [_outside(shown, given) for part in parts for shown in part or ()]
     if isinstance(toolset, WrapperToolset) and _same(given, WrapperToolset, "for_run", "for_run_step"):
         wrapper = cast("WrapperToolset[Any]", toolset)
-        inner = shown_tools(wrapper.wrapped)
+        inner = find_shown_tools(wrapper.wrapped)
         return None if inner is None else _wrapped(wrapper, inner)
     return None
 
 
-def levels(toolset: AbstractToolset[Any], name: str, owner: AbstractToolset[Any] | None = None) -> list[Level]:
+def wrapper_levels(toolset: AbstractToolset[Any], name: str, owner: AbstractToolset[Any] | None = None) -> list[Level]:
     """The toolsets that a call comes through, the outermost first, with the tool's name at each.
 
     Args:

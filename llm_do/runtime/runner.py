@@ -14,7 +14,7 @@ from pydantic_ai.providers import Provider
 from llm_do.concurrency.event_loops import run_blocking
 from llm_do.errors import UsageError
 from llm_do.project.agent_spec import AgentSpec
-from llm_do.project.flow_spec import FlowSpec, member_of
+from llm_do.project.flow_spec import FlowSpec, as_member
 from llm_do.project.project import EntrySpec, Project
 from llm_do.project.registry import Registered, Registry
 from llm_do.runtime.approval.broker import ApprovalCallback, ApprovalMode, RunApprovalPolicy
@@ -164,7 +164,7 @@ def _begun(
 
 def _agents_of(flow: FlowSpec) -> dict[str, Registered]:
     """The members of a flow by name, so that they find each other when one lists another's."""
-    members = {name: member_of(flow, name, {}) for name in flow.members if name != flow.name}
+    members = {name: as_member(flow, name, {}) for name in flow.members if name != flow.name}
     return {name: member for name, member in members.items() if member is not None}
 
 

@@ -24,19 +24,19 @@ from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.registry import NAME_PATTERN, Registered
 from llm_do.runtime.agents.agent_builder import AgentBuilder, builder_of
 from llm_do.runtime.approval.broker import ApprovalCallback, ApprovalMode, RunApprovalPolicy
-from llm_do.runtime.approval.saved_approvals import Answers
-from llm_do.runtime.approval.saved_approvals import load as load_answers
+from llm_do.runtime.approval.saved_approvals import SavedApprovals
+from llm_do.runtime.approval.saved_approvals import load_saved_approvals as load_answers
 from llm_do.runtime.context.budget import BudgetMeter
 from llm_do.runtime.context.resources import Resources
 from llm_do.runtime.context.run_state import RunState
 from llm_do.runtime.context.user_questions import AskUser
 from llm_do.runtime.record.events import Event, Subscription
-from llm_do.runtime.record.histories import continued
+from llm_do.runtime.record.histories import continue_history
 from llm_do.runtime.record.recording import check_id
 from llm_do.runtime.record.results import ExecutionContext, RunResult, Usage
 from llm_do.runtime.record.run_stream import RunStream
 from llm_do.runtime.session.entries import AgentEntry, Entry, entry_for, entry_input
-from llm_do.runtime.session.execution import Execution, Given
+from llm_do.runtime.session.execution import Execution, RunInputs
 from llm_do.runtime.session.runtime_config import RuntimeConfig, patterns_of, policy_of, session_config
 from llm_do.runtime.session.shared import Shared
 
@@ -156,7 +156,7 @@ class Runtime:
         self.allow_options = patterns_of(self.config.allow, "--allow")
         self.remembered: set[str] = set()
         self.remembered_rules: list[Rule] = []
-        self.answers: Answers = load_answers(project.root)
+        self.answers: SavedApprovals = load_answers(project.root)
         for fault in self.answers.faults:
             self.config.notice(f"{fault}; it allows nothing")
         self.pool = ModelPool(self.config.notice)
@@ -346,7 +346,7 @@ class Runtime:
         """
         check_id("thread", thread_id)
         check_id("user", user_id)
-        history = continued(messages, execution_context)
+        history = continue_history(messages, execution_context)
         active = execution_context.active_agent if execution_context else None
         chosen = entry_for(self.project, self.registry, entry, history, active)
         value = entry_input(chosen, self.project.entry.args if input is None and entry is None else input)
@@ -359,7 +359,7 @@ class Runtime:
             toolkits=dict(execution_context.toolkits if execution_context else {}),
             records_steps=isinstance(chosen, AgentEntry),
         )
-        given = Given(entry, history if messages is not None or execution_context is not None else None)
+        given = RunInputs(entry, history if messages is not None or execution_context is not None else None)
         return await Execution(self, run, given).carry_out(chosen, value)
 
     def interrupt(self) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ["visible"]
+__all__ = ["escape_controls"]
 
 
-def visible(text: str) -> str:
+def escape_controls(text: str) -> str:
     """Write what is not visible, or not what it seems, as an escape: controls, line breaks, bidirectional marks.
 
     Example:
-        >>> print(visible("a\\x1b[31m\\u202eb"))
+        >>> print(escape_controls("a\\x1b[31m\\u202eb"))
         a\\x1b[31m\\u202eb
     """
     if text.isprintable():

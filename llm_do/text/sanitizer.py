@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 
-__all__ = ["format_args", "visible"]
+__all__ = ["format_arguments", "sanitize"]
 
 _INVISIBLE = frozenset(
     [
@@ -32,7 +32,7 @@ _ODD = re.compile(rf"(\\*)([^ -~])|(\\+)([nrt]|{_TAIL})?")
 _ODD_IN_LINES = re.compile(rf"(\\*)([^ -~])|(\\+)([rt]|{_TAIL})?")
 
 
-def visible(text: str, *, lines: bool = False) -> str:
+def sanitize(text: str, *, lines: bool = False) -> str:
     r"""A text in which every character can be seen, and none does anything to a terminal.
 
     Control, format (bidirectional, zero-width), private, unassigned and otherwise invisible
@@ -48,16 +48,16 @@ def visible(text: str, *, lines: bool = False) -> str:
         The text to show; always encodable as UTF-8.
 
     Example:
-        >>> print(visible("rm \u202etxt.exe\x1b[2J"))
+        >>> print(sanitize("rm \u202etxt.exe\x1b[2J"))
         rm \u202etxt.exe\x1b[2J
-        >>> print(visible("a literal \\u202e, C:\\dir"))
+        >>> print(sanitize("a literal \\u202e, C:\\dir"))
         a literal \\u202e, C:\dir
     """
 
     return _reveal(text, lines=lines, double=True)
 
 
-def format_args(args: Mapping[str, object], *, lines: bool = True) -> list[tuple[str, str]]:
+def format_arguments(args: Mapping[str, object], *, lines: bool = True) -> list[tuple[str, str]]:
     """Every argument of a call as a name and a text to show, in the order given.
 
     Texts stand as they are, other values as JSON; a text that would read as such a value is quoted.
@@ -70,15 +70,15 @@ def format_args(args: Mapping[str, object], *, lines: bool = True) -> list[tuple
         Pairs of name and text, complete.
 
     Example:
-        >>> format_args({"to": "ann", "urgent": True, "code": "1"})
+        >>> format_arguments({"to": "ann", "urgent": True, "code": "1"})
         [('to', 'ann'), ('urgent', 'true'), ('code', '"1"')]
     """
-    return [(visible(name), _show(value, lines=lines)) for name, value in args.items()]
+    return [(sanitize(name), _show(value, lines=lines)) for name, value in args.items()]
 
 
 def _show(value: object, *, lines: bool) -> str:
     if isinstance(value, str) and not _reads_as_json(value):
-        return visible(value, lines=lines)
+        return sanitize(value, lines=lines)
     # Imported here, since every error that is told of makes its text visible, and few show arguments.
     from llm_do.text.canonical_json import canonical_json
 
@@ -86,7 +86,7 @@ def _show(value: object, *, lines: bool) -> str:
         # JSON has doubled the backslashes of texts already.
         return _reveal(canonical_json(value), lines=False, double=False)
     except TypeError:
-        return visible(repr(value))
+        return sanitize(repr(value))
 
 
 def _reveal(text: str, *, lines: bool, double: bool) -> str:

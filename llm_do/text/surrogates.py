@@ -10,14 +10,14 @@ from typing import Any, cast
 
 from pydantic_ai.messages import ModelResponse, ModelResponsePart, TextPart, ThinkingPart, ToolCallPart
 
-__all__ = ["whole", "whole_data", "whole_response"]
+__all__ = ["replace_surrogates", "replace_surrogates_in_data", "replace_surrogates_in_response"]
 
 
-def whole(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """A text without lone surrogates; two that make a character together become it.
 
     Example:
-        >>> whole("a\\ud83d\\ude00b"), whole("a\\ud800b") == "a\\ufffdb"
+        >>> replace_surrogates("a\\ud83d\\ude00b"), replace_surrogates("a\\ud800b") == "a\\ufffdb"
         ('a😀b', True)
     """
     if text.isascii():
@@ -29,18 +29,21 @@ def whole(text: str) -> str:
     return text
 
 
-def whole_data(value: Any) -> Any:
+def replace_surrogates_in_data(value: Any) -> Any:
     """JSON data whose texts, names of fields included, have no lone surrogates; other values stay what they are."""
     if isinstance(value, str):
-        return whole(value)
+        return replace_surrogates(value)
     if isinstance(value, dict):
-        return {whole_data(key): whole_data(item) for key, item in cast("dict[Any, Any]", value).items()}
+        return {
+            replace_surrogates_in_data(key): replace_surrogates_in_data(item)
+            for key, item in cast("dict[Any, Any]", value).items()
+        }
     if isinstance(value, list):
-        return [whole_data(item) for item in cast("list[Any]", value)]
+        return [replace_surrogates_in_data(item) for item in cast("list[Any]", value)]
     return value
 
 
-def whole_response(response: ModelResponse) -> ModelResponse:
+def replace_surrogates_in_response(response: ModelResponse) -> ModelResponse:
     """A model's response without lone surrogates in what it says and asks for."""
     parts = [_whole_part(part) for part in response.parts]
     changed = any(new is not old for new, old in zip(parts, response.parts, strict=True))
@@ -49,10 +52,14 @@ def whole_response(response: ModelResponse) -> ModelResponse:
 
 def _whole_part(part: ModelResponsePart) -> ModelResponsePart:
     if isinstance(part, TextPart | ThinkingPart):
-        content = whole(part.content)
+        content = replace_surrogates(part.content)
         return part if content == part.content else replace(part, content=content)
     if isinstance(part, ToolCallPart):
-        name, args, call_id = whole(part.tool_name), whole_data(part.args), whole(part.tool_call_id)
+        name, args, call_id = (
+            replace_surrogates(part.tool_name),
+            replace_surrogates_in_data(part.args),
+            replace_surrogates(part.tool_call_id),
+        )
         if (name, args, call_id) != (part.tool_name, part.args, part.tool_call_id):
             return replace(part, tool_name=name, args=args, tool_call_id=call_id)
     return part

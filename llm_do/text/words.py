@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["article", "close_to", "nearest"]
+__all__ = ["closest_match", "did_you_mean", "with_article"]
 
 
-def close_to(word: str, words: Iterable[str], cutoff: float = 0.6) -> str | None:
+def closest_match(word: str, words: Iterable[str], cutoff: float = 0.6) -> str | None:
     """The word most like `word`, None when none is.
 
     Args:
@@ -16,7 +16,7 @@ def close_to(word: str, words: Iterable[str], cutoff: float = 0.6) -> str | None
         cutoff: How like it has to be, from 0 to 1.
 
     Example:
-        >>> close_to("serach", ["search", "write"])
+        >>> closest_match("serach", ["search", "write"])
         'search'
     """
     import difflib  # only what has a fault needs it
@@ -25,22 +25,22 @@ def close_to(word: str, words: Iterable[str], cutoff: float = 0.6) -> str | None
     return found[0] if found else None
 
 
-def nearest(name: str, among: Iterable[str]) -> str | None:
+def did_you_mean(name: str, among: Iterable[str]) -> str | None:
     """A hint that names what is most like `name`, None when nothing is.
 
     Example:
-        >>> nearest("serach", ["search", "write"])
+        >>> did_you_mean("serach", ["search", "write"])
         'did you mean `search`?'
     """
-    close = close_to(name, among)
+    close = closest_match(name, among)
     return f"did you mean `{close}`?" if close else None
 
 
-def article(noun: str) -> str:
+def with_article(noun: str) -> str:
     """A noun with its article.
 
     Example:
-        >>> article("agent"), article("flow")
+        >>> with_article("agent"), with_article("flow")
         ('an agent', 'a flow')
     """
     return f"{'an' if noun[:1].lower() in tuple('aeiou') else 'a'} {noun}"

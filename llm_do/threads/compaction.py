@@ -22,11 +22,11 @@ from pydantic_ai.models import Model, ModelRequestParameters
 
 from llm_do._frozen import frozen
 from llm_do.errors import LlmDoError
-from llm_do.models.composites import sent_once
-from llm_do.models.providers.model_names import anchored
-from llm_do.models.token_estimates import characters_of, tokens_of, tokens_of_text
+from llm_do.models.composites import disable_client_retries
+from llm_do.models.providers.model_names import anchor_path
+from llm_do.models.token_estimates import count_characters, estimate_text_tokens, estimate_tokens
 from llm_do.runtime.record.results import Usage
-from llm_do.runtime.request.cost import check_price, free, used_by
+from llm_do.runtime.request.cost import check_price, is_free, response_usage
 
 if TYPE_CHECKING:
     from llm_do.runtime.context.call_context import CallContext
@@ -100,7 +100,7 @@ def _cleared(message: ModelMessage) -> ModelMessage:
         return message
     parts = [
         replace(part, content=CLEARED)
-        if isinstance(part, ToolReturnPart) and characters_of(part) > len(CLEARED)
+        if isinstance(part, ToolReturnPart) and count_characters(part) > len(CLEARED)
         else part
         for part in message.parts
     ]
@@ -120,10 +120,10 @@ def slide(messages: Sequence[ModelMessage], limit: int, preserve_recent: int = 1
         preserve_recent: Latest messages that stay.
     """
     split = _split(messages, preserve_recent)
-    middle, left = split.middle, tokens_of(messages)
+    middle, left = split.middle, estimate_tokens(messages)
     at = 0
     while at < len(middle) and (left > limit or _answers(middle[at])):
-        left -= tokens_of(middle[at : at + 1])
+        left -= estimate_tokens(middle[at : at + 1])
         at += 1
     return split.whole(middle[at:])
 
@@ -161,7 +161,7 @@ class HistoryCompactor:
         limit = self._limit(model) - tools
         history = self._with_summary(messages)
         for strategy in self._strategies:
-            if tokens_of(history) <= limit:
+            if estimate_tokens(history) <= limit:
                 break
             if strategy == "tool_result_clearing":
                 history = clear_results(history, self._recent)
@@ -210,23 +210,23 @@ class HistoryCompactor:
     async def _ask(self, ctx: CallContext, model: Model, split: _Split) -> str:
         asked = model
         if self._summary_model is not None:
-            name = anchored(self._summary_model, ctx.project.root)
+            name = anchor_path(self._summary_model, ctx.project.root)
             asked = ctx.runtime.pool.get(name, agent=ctx.frame.config.name)
         prompt = _PROMPT + "\n".join(filter(None, map(_plain, [*split.first, *split.middle])))
         budget = ctx.run.budget
         check_price(budget.budget.cost_usd, asked)
-        held = budget.reserve(tokens_of_text(prompt), 0)
+        held = budget.reserve(estimate_text_tokens(prompt), 0)
         used = Usage(requests=1)
         try:
             async with ctx.runtime.shared.request_slot():
-                settings = sent_once(asked, None)
+                settings = disable_client_retries(asked, None)
                 response = await asked.request(
                     [ModelRequest.user_text_prompt(prompt)], settings, ModelRequestParameters()
                 )
-            used = used_by(response)
+            used = response_usage(response)
         finally:
             ctx.frame.usage += used
-            budget.settle(held, used, free=free(asked))
+            budget.settle(held, used, free=is_free(asked))
         text = "".join(part.content for part in response.parts if isinstance(part, TextPart)).strip()
         if not text:
             raise LlmDoError("the model gave no text")

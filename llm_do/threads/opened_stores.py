@@ -15,7 +15,7 @@ from llm_do.threads.sqlite.sqlite_store import SqliteStore
 if TYPE_CHECKING:
     from llm_do.project.project import Project
 
-__all__ = ["memory_store", "open_store", "unrecorded"]
+__all__ = ["memory_store", "open_store", "reason_unrecorded"]
 
 _stores: WeakValueDictionary[tuple[int, str], SqliteStore] = WeakValueDictionary()
 _lock = threading.Lock()
@@ -55,7 +55,7 @@ def memory_store() -> SqliteStore:
     return SqliteStore(None)
 
 
-def unrecorded(project: Project) -> StoreError | None:
+def reason_unrecorded(project: Project) -> StoreError | None:
     """Why a project's runs go on without being recorded: its folder can't be written, or is a link; None if they are.
 
     Args:

@@ -14,14 +14,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from llm_do.errors import LlmDoError, StoreError, ToolError
-from llm_do.runtime.record.histories import closed
+from llm_do.runtime.record.histories import close_history
 from llm_do.runtime.record.recording import ThreadConfig, ThreadView, UserView
-from llm_do.threads.opened_stores import memory_store, open_store, unrecorded
+from llm_do.threads.opened_stores import memory_store, open_store, reason_unrecorded
 from llm_do.threads.sqlite.rows import new_token
 from llm_do.threads.store.codec import Redactor, event_text, message_text, redactor, state_text
-from llm_do.threads.store.protocol import Batch, Begun, Draft, Ending, EventRow, MessageRow, ThreadStore
+from llm_do.threads.store.protocol import Batch, EventRow, MessageRow, OpenedRun, PendingWrites, RunEnd, ThreadStore
 from llm_do.threads.store.records import RunRecord
-from llm_do.threads.store.usable_history import usable
+from llm_do.threads.store.usable_history import usable_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,7 +79,7 @@ class StoreRecorder:
             store = self._opened()
             begun = await store.begin_run(record, self._project.threads.config)
         except StoreError as error:
-            if keeps and unrecorded(self._project) is None:
+            if keeps and reason_unrecorded(self._project) is None:
                 raise
             self._notice(f"this run is not recorded: {error.message}{f'. {error.hint}' if error.hint else ''}")
             if not keeps:
@@ -97,7 +97,7 @@ class StoreRecorder:
 
     def _opened(self) -> ThreadStore:
         if self._store is None:
-            reason = unrecorded(self._project)
+            reason = reason_unrecorded(self._project)
             if reason is not None:
                 raise reason
             self._store = open_store(self._project)
@@ -114,7 +114,7 @@ class StoreRecording:
         notice: Told when the journal can't be written.
     """
 
-    def __init__(self, store: ThreadStore, run: RunState, begun: Begun, notice: Callable[[str], None]) -> None:
+    def __init__(self, store: ThreadStore, run: RunState, begun: OpenedRun, notice: Callable[[str], None]) -> None:
         self._store = store
         self._run = run
         self._begun = begun
@@ -122,7 +122,9 @@ class StoreRecording:
         self._hide: Redactor = redactor()
         thread = begun.thread
         whole = bool(begun.history) and begun.history[0].parent is None
-        self.history: list[ModelMessage] = closed(usable([each.message for each in begun.history], whole=whole))
+        self.history: list[ModelMessage] = close_history(
+            usable_part([each.message for each in begun.history], whole=whole)
+        )
         self.toolkits: Mapping[str, Any] = thread.toolkits if thread is not None else {}
         run.thread = ThreadView(run.thread_id, thread.state if thread is not None else {}, _config(begun))
         run.user = UserView(run.user_id, begun.user_state)
@@ -207,7 +209,7 @@ class StoreRecording:
             state = self._changed(state_text(self._run.thread.state, ""), self._state)
             user = self._changed(state_text(self._run.user.state, ""), self._user_state)
         self._events.append(self._row(event))
-        ending = Ending(
+        ending = RunEnd(
             batch=replace(self._batch(), draft=None),
             status=status,
             time=event.time,
@@ -229,7 +231,7 @@ class StoreRecording:
         except LlmDoError:
             # What stood against it is how the run ends: its own last event is still to come. Its thread and its
             # user's state are the others' by then.
-            self._begun = Begun(None)
+            self._begun = OpenedRun(None)
             self._user_state = _text(self._run.user.state, "")
             raise
         if self._fault is not None:
@@ -282,14 +284,14 @@ class StoreRecording:
     def _changed(self, now: str, before: str) -> str | None:
         return None if now == before else now
 
-    def _draft(self) -> Draft | None:
+    def _draft(self) -> PendingWrites | None:
         state, user = _text(self._run.thread.state, self._sent_state), _text(self._run.user.state, self._sent_user)
         tip = self._messages[-1][1].id if self._messages else None
         thread = self._begun.thread is not None
         gates: Mapping[str, GateState] = self._gates() if thread else {}
         moved = any(self._sent_gates.get(name) is not state for name, state in gates.items())
         self._sent_gates = gates
-        draft = Draft(
+        draft = PendingWrites(
             tip,
             state if state != self._sent_state and thread else None,
             user if user != self._sent_user and self._run.user_id is not None else None,
@@ -332,7 +334,7 @@ class StoreRecording:
                 return
 
 
-def _config(begun: Begun) -> ThreadConfig:
+def _config(begun: OpenedRun) -> ThreadConfig:
     return begun.thread.config if begun.thread is not None else ThreadConfig()
 
 

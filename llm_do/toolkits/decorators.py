@@ -23,7 +23,7 @@ from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, T
 from llm_do.concurrency.worker_threads import WORKERS
 from llm_do.errors import ToolError, ToolkitError
 from llm_do.runtime.context.call_context import CURRENT_TOOL
-from llm_do.toolkits.remembered_values import LOCK, Entry, Scope, memory_of
+from llm_do.toolkits.remembered_values import LOCK, RememberedCall, Scope, remembered_in
 
 __all__ = ["Scope", "cache_result", "rate_limit", "retry", "timeout"]
 
@@ -185,7 +185,7 @@ def rate_limit(calls: int, per: float, *, scope: Scope = "run") -> Callable[[F],
         mark = object()
 
         def count() -> None:
-            memory = memory_of(scope)
+            memory = remembered_in(scope)
             if memory is None:
                 return
             now = time.monotonic()
@@ -240,13 +240,13 @@ def cache_result(ttl: float | None = None, *, scope: Scope = "run", max_entries:
         mark = object()
         signature = inspect.signature(function)
 
-        def entry(args: tuple[Any, ...], named: Mapping[str, Any]) -> Entry | None:
-            memory = memory_of(scope)
+        def entry(args: tuple[Any, ...], named: Mapping[str, Any]) -> RememberedCall | None:
+            memory = remembered_in(scope)
             if memory is None:
                 return None
             with LOCK:
                 results: dict[str, tuple[float, object, Any]] = memory.setdefault(mark, {})
-            return Entry(results, signature.bind(*args, **named).arguments, ttl, max_entries)
+            return RememberedCall(results, signature.bind(*args, **named).arguments, ttl, max_entries)
 
         @functools.wraps(function)
         async def wait(*args: Any, **named: Any) -> Any:

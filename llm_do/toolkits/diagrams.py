@@ -15,7 +15,7 @@ from llm_do.linker.checks.machine_checks import StateMachine, machines
 from llm_do.project.agent_spec import AgentSpec, ToolsetRef
 from llm_do.project.gates import Gate
 from llm_do.project.tool_schemas import gated_toolset
-from llm_do.text.escapes import visible
+from llm_do.text.escapes import escape_controls
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
@@ -51,9 +51,10 @@ def draw(gates: Mapping[str, Gate], form: Form = "text", *, initial: Iterable[st
         push   needs tested
     """
     shown = {
-        visible(tool): _gate({key: map(visible, getattr(gate, key)) for key in _WORDS}) for tool, gate in gates.items()
+        escape_controls(tool): _gate({key: map(escape_controls, getattr(gate, key)) for key in _WORDS})
+        for tool, gate in gates.items()
     }
-    return _DRAWINGS[form](shown, sorted(map(visible, initial)), visible(name))
+    return _DRAWINGS[form](shown, sorted(map(escape_controls, initial)), escape_controls(name))
 
 
 def machines_data(project: Project, agent: str | None = None) -> list[dict[str, Any]]:

@@ -12,10 +12,10 @@ from pydantic_ai import RunContext
 
 from llm_do.runtime.context.call_context import CURRENT_CALL
 from llm_do.runtime.record.results import to_json_data
-from llm_do.toolkits.machine.toolkit_state import WORK
+from llm_do.toolkits.machine.toolkit_state import OPEN_TRANSACTIONS
 from llm_do.tools import Update
 
-__all__ = ["LOCK", "Entry", "Scope", "memory_of"]
+__all__ = ["LOCK", "RememberedCall", "Scope", "remembered_in"]
 
 Scope = Literal["run", "thread"]
 """How long something is remembered: as long as the run, or in all runs of the same user's thread."""
@@ -24,7 +24,7 @@ LOCK = threading.Lock()
 """Held while what is remembered is read and changed, since tools run in threads of their own."""
 
 
-def memory_of(scope: Scope) -> MutableMapping[Any, Any] | None:
+def remembered_in(scope: Scope) -> MutableMapping[Any, Any] | None:
     """What is remembered for the run, or for the thread of its user; None outside of any run.
 
     Args:
@@ -38,7 +38,7 @@ def memory_of(scope: Scope) -> MutableMapping[Any, Any] | None:
     return call.runtime.shared.thread_memory(call.user_id, call.thread_id)
 
 
-class Entry:
+class RememberedCall:
     """One call's place among the remembered results of its tool.
 
     Args:
@@ -60,7 +60,7 @@ class Entry:
         self._max = max_entries
         plain = {name: value for name, value in arguments.items() if not isinstance(value, RunContext)}
         self._key = json.dumps(to_json_data(plain), sort_keys=True)
-        work = WORK.get()
+        work = OPEN_TRANSACTIONS.get()
         # Held, not only compared: an identity is one only as long as the object lives.
         self._data = work[-1].context.data if work and len(plain) < len(arguments) else None
         self._kept: tuple[float, object, Any] | None = None

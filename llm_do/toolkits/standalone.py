@@ -17,10 +17,10 @@ from llm_do.runtime.tools.traits import TRAITS_KEY
 from llm_do.toolkits.machine.machine_gate import Machine, MachineGate
 from llm_do.toolkits.machine.toolkit_state import ToolkitState
 
-__all__ = ["Alone", "Changing"]
+__all__ = ["StandaloneMachine", "StandaloneOrder"]
 
 
-class Changing(Machine, Protocol):
+class StandaloneMachine(Machine, Protocol):
     """A machine that keeps its state itself."""
 
     def become(self, state: ToolkitState) -> None:
@@ -28,14 +28,14 @@ class Changing(Machine, Protocol):
         ...
 
 
-class Alone:
+class StandaloneOrder:
     """Lets calls to one machine through one after the other, and none after one that failed in the same step.
 
     Args:
         machine: The machine.
     """
 
-    def __init__(self, machine: Changing) -> None:
+    def __init__(self, machine: StandaloneMachine) -> None:
         self._machine = machine
         self._lock = asyncio.Lock()
         self._stopped: tuple[int, str] | None = None

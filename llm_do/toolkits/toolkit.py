@@ -25,7 +25,7 @@ from llm_do.toolkits.dynamic.frozen_values import Value
 from llm_do.toolkits.dynamic.sources import Filter
 from llm_do.toolkits.machine.toolkit_machine import ToolkitMachine
 from llm_do.toolkits.machine.toolkit_state import state_in_run
-from llm_do.toolkits.standalone import Alone
+from llm_do.toolkits.standalone import StandaloneOrder
 from llm_do.tools import Tool, ToolArguments, options_of
 
 __all__ = ["Toolkit"]
@@ -71,7 +71,7 @@ class Toolkit(GatedToolset[ToolkitMachine]):
         if validation_enabled:
             first = first.validating()
         self.gated = ToolkitMachine(self, first)
-        self._alone = Alone(self.gated)
+        self._alone = StandaloneOrder(self.gated)
 
     # -- declaring tools
 
@@ -152,7 +152,7 @@ class Toolkit(GatedToolset[ToolkitMachine]):
         made = copy.copy(self)
         made.name = name or self.name
         made.gated = self.gated.copy(made, self.context.copy(), self.unlocked_states)
-        made._alone = Alone(made.gated)
+        made._alone = StandaloneOrder(made.gated)
         return made
 
     # -- what is available

@@ -17,7 +17,7 @@ from pydantic_ai.toolsets.abstract import ToolsetTool
 
 from llm_do.concurrency.event_loops import PerLoop
 from llm_do.errors import AbortedError
-from llm_do.policy.decision import answer, decide, nobody_to_ask
+from llm_do.policy.decision import answer_automatically, decide, deny_without_approver
 from llm_do.policy.digest import call_digest
 from llm_do.policy.rules import Policy, build_policy
 from llm_do.policy.values import Decision, ToolCallInfo
@@ -31,9 +31,9 @@ from llm_do.runtime.approval.broker import (
     Question,
     RunApprovalPolicy,
 )
-from llm_do.runtime.approval.toolset_opinion import judged, stricter, told
-from llm_do.runtime.record.results import as_mapping
-from llm_do.runtime.tools.approval_requirement import Wants, required_by, wanted_late
+from llm_do.runtime.approval.toolset_opinion import describe_safely, stricter_verdict, toolset_verdict
+from llm_do.runtime.record.results import arguments_data
+from llm_do.runtime.tools.approval_requirement import ApprovalRequirement, requirement_of_wrappers, requirement_raised
 from llm_do.runtime.tools.stamped_tools import StampedToolset
 from llm_do.runtime.tools.stamped_tools import approval_config as get_toolset_approval_config
 from llm_do.runtime.tools.stamped_tools import set_approval_config as set_toolset_approval_config
@@ -80,24 +80,31 @@ class ApprovalToolset(WrapperToolset[Any]):
     ) -> Any:
         """Call the tool if policy or a person allows it; else the model is told of the denial."""
         traits = traits_of(tool.tool_def.metadata) or ToolTraits()
-        decision = await self._decided(name, tool_args, ctx, traits, required_by(traits, ctx, tool.tool_def))
+        decision = await self._decided(
+            name, tool_args, ctx, traits, requirement_of_wrappers(traits, ctx, tool.tool_def)
+        )
         if decision.effect != "allow":
             return ToolDenied(f"{decision.reason}. Do not retry this call.")
         if not decision.approves:
             try:
                 return await super().call_tool(name, tool_args, ctx, tool)
             except ApprovalRequired as error:
-                decision = await self._decided(name, tool_args, ctx, traits, wanted_late(error))
+                decision = await self._decided(name, tool_args, ctx, traits, requirement_raised(error))
             if decision.effect != "allow":
                 return ToolDenied(f"{decision.reason}. Do not retry this call.")
         return await super().call_tool(name, tool_args, replace(ctx, tool_call_approved=True), tool)
 
     async def _decided(
-        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], traits: ToolTraits, wants: Wants | None
+        self,
+        name: str,
+        tool_args: dict[str, Any],
+        ctx: RunContext[Any],
+        traits: ToolTraits,
+        wants: ApprovalRequirement | None,
     ) -> Decision:
         info = _info(name, tool_args, ctx, traits)
         wanted = wants(tool_args) if wants is not None else None
-        verdict = stricter(judged(traits, info), wanted)
+        verdict = stricter_verdict(toolset_verdict(traits, info), wanted)
         decision = decide(info, self._policy, metadata=traits.approval, toolset=verdict, harmless=traits.harmless)
         if decision.effect == "ask":
             decision = await self._answer(info, decision, ctx, traits)
@@ -113,7 +120,7 @@ class ApprovalToolset(WrapperToolset[Any]):
 
         def known() -> Decision | None:
             remembered = bound in self._remembered
-            return answer(decision, remembered=remembered, options=(), mode=self._who.mode, call=info)
+            return answer_automatically(decision, remembered=remembered, options=(), mode=self._who.mode, call=info)
 
         def keep(given: ApprovalDecision) -> None:
             # There is no project whose file could keep it: an answer for good is one for this session.
@@ -124,7 +131,7 @@ class ApprovalToolset(WrapperToolset[Any]):
         if given is not None:
             return given
         if self._brokers is None:
-            return nobody_to_ask(decision, info)
+            return deny_without_approver(decision, info)
         broker = self._brokers.get()
 
         async def request() -> ApprovalRequest:
@@ -139,8 +146,8 @@ class ApprovalToolset(WrapperToolset[Any]):
                 args=info.args,
                 reason=decision.reason,
                 rule=decision.rule,
-                description=await told(traits.describe, info.args) or "",
-                diff=await told(traits.diff, info.args),
+                description=await describe_safely(traits.describe, info.args) or "",
+                diff=await describe_safely(traits.diff, info.args),
                 digest=bound,
                 call=info,
                 person_only=decision.person_only,
@@ -159,6 +166,6 @@ class ApprovalToolset(WrapperToolset[Any]):
 
 def _info(name: str, tool_args: Mapping[str, Any], ctx: RunContext[Any], traits: ToolTraits) -> ToolCallInfo:
     """The call as rules see it; its arguments are a copy."""
-    data = dict(as_mapping(tool_args))
+    data = dict(arguments_data(tool_args))
     agent = (ctx.agent.name if ctx.agent is not None else None) or "agent"
     return call_info(name, traits, data, agent=agent, path=agent, depth=1)

@@ -14,9 +14,9 @@ import yaml
 from pydantic_ai import FunctionToolset, RunContext, Tool
 
 from llm_do.concurrency.event_loops import PerLoop
-from llm_do.concurrency.worker_threads import in_worker
+from llm_do.concurrency.worker_threads import run_in_worker
 from llm_do.errors import LinkError, ToolError
-from llm_do.files.paths import shown
+from llm_do.files.paths import display_path
 from llm_do.files.root import Root
 from llm_do.linker.generated_agents import link_agent
 from llm_do.project.agent_spec import AgentSpec, ToolsetRef
@@ -93,7 +93,7 @@ async def agent_create(
             spec = link_agent(text, path, project.root, runtime.registry)
         except LinkError as error:
             raise ToolError(f"the agent can't be made: {error.message}") from error
-        await in_worker(Root(project.root).write, where, text.encode())
+        await run_in_worker(Root(project.root).write, where, text.encode())
         runtime.register_agents({name: spec})
     return f"{'Replaced' if taken is not None else 'Made'} the agent {name}; it is in {where}"
 
@@ -216,4 +216,6 @@ def _check_within(spec: AgentSpec, caller: AgentSpec) -> None:
 
 def _describe(args: Mapping[str, Any]) -> str:
     given = [f"{key} {', '.join(map(str, args[key]))}" for key in ("tools", "toolsets") if args.get(key)]
-    return f"Make the agent {shown(str(args.get('name', '')))}" + (f", with {' and '.join(given)}" if given else "")
+    return f"Make the agent {display_path(str(args.get('name', '')))}" + (
+        f", with {' and '.join(given)}" if given else ""
+    )

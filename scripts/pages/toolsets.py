@@ -16,7 +16,7 @@ from llm_do.formats.editor_schema import project_schema
 from llm_do.policy.decision import decide
 from llm_do.policy.rules import Policy
 from llm_do.policy.values import ToolCallInfo
-from llm_do.project.builtin_toolsets import BUILTINS, CONFIGURABLE, builtin
+from llm_do.project.builtin_toolsets import BUILTINS, CONFIGURABLE, find_builtin
 from llm_do.ui.reports.explanation import explain_data
 from llm_do.ui.reports.tool_list import tools_data
 from scripts.pages.markdown import code, prose, table
@@ -149,7 +149,7 @@ def _project(folder: Path) -> Project:
 def _summary(agents: Mapping[str, Any]) -> str:
     rows = []
     for name in sorted(BUILTINS):
-        found = builtin(name)
+        found = find_builtin(name)
         assert found is not None
         tools = [code(tool["name"]) for tool in agents[f"with_{name}"]["tools"]]
         rows.append([f"[{code(name)}](#{name})", _first_sentence(found.load().__doc__), ", ".join(tools)])
@@ -157,7 +157,7 @@ def _summary(agents: Mapping[str, Any]) -> str:
 
 
 def _builtin(project: Project, agents: Mapping[str, Any], name: str) -> Iterator[str]:
-    found = builtin(name)
+    found = find_builtin(name)
     assert found is not None
     yield f"{_first_sentence(found.load().__doc__)}\n"
     if name in _SAME and CALLS[name] in (CALLS["filesystem_project"], CALLS["filesystem_project_ro"]):

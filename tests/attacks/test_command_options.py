@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from llm_do.errors import ToolError
 from llm_do.policy.matcher import matches
 from llm_do.policy.pattern import parse_pattern
-from llm_do.policy.proofs import broad, naive_split
+from llm_do.policy.proofs import naive_split, overly_broad_reason
 from llm_do.policy.rules import Rule
 from llm_do.policy.values import ToolCallInfo
 from llm_do.toolsets.shell.command_line import parse_command
@@ -251,7 +251,7 @@ def test_a_word_is_not_yet_a_program(command: str) -> None:
 )
 def test_a_rule_that_lets_any_program_text_in_is_broad(rule: str, expected: bool) -> None:
     text = f"shell({rule})"
-    assert bool(broad(Rule("allow", parse_pattern(text), text))) is expected
+    assert bool(overly_broad_reason(Rule("allow", parse_pattern(text), text))) is expected
 
 
 @given(st.text(alphabet="ab -=~.|'\"$`;#!*@{}[]?\n\té", max_size=14))

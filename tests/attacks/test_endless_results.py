@@ -15,7 +15,7 @@ import pytest
 from pydantic_ai import ToolReturn
 
 from llm_do import Update
-from llm_do.runtime.tools.iterated_results import MOST
+from llm_do.runtime.tools.iterated_results import MAX_ITEMS
 from tests.support.runs import agent, carry_out, heard, runtime_of
 from tests.support.scripted import call, script
 
@@ -90,7 +90,7 @@ def test_a_generator_without_an_end_is_cut(function: Callable[[], Any], inside: 
     kept = json.loads(next((tmp_path / ".llm-do" / "artifacts").glob("*.txt")).read_text())
     numbers = kept["numbers"] if inside else kept
     assert numbers[:-1] == list(range(len(numbers) - 1))
-    assert MOST * 0.99 < len(json.dumps(numbers)) < MOST * 1.01
+    assert MAX_ITEMS * 0.99 < len(json.dumps(numbers)) < MAX_ITEMS * 1.01
 
 
 def test_a_generator_that_is_slow_for_ever_times_out_and_is_let_go_of() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from llm_do.diagnostics.codes import diagnostic
-from llm_do.diagnostics.diagnostic import Place
+from llm_do.diagnostics.diagnostic import Location
 from llm_do.errors import ModelUnavailableError
 from llm_do.models.builtin.script_file import load_script, parse_script
 from llm_do.ui.reports.diagnostic_text import render_text
@@ -17,7 +17,7 @@ from tests.cli.cli_processes import run
 
 
 def shown(line: str, column: int, end: int | None = None) -> list[str]:
-    place = Place("a.json", 1, column, 1, end) if end is not None else Place("a.json", 1, column)
+    place = Location("a.json", 1, column, 1, end) if end is not None else Location("a.json", 1, column)
     return render_text([diagnostic("LD120", "wrong", place)], lambda file: line).splitlines()
 
 

@@ -9,7 +9,7 @@ import pytest
 from pydantic_ai import FunctionToolset
 
 from llm_do import Runtime
-from llm_do.policy.proposals import allow_hint, proposals
+from llm_do.policy.proposals import narrowest_rule, proposed_rules
 from llm_do.policy.values import ToolCallInfo
 from llm_do.toolsets.shell import ShellToolset, configured, shell_readonly
 from tests.support.runs import agent, carry_out, project_of
@@ -77,10 +77,10 @@ def test_a_proposed_rule_names_the_directory_and_allows_the_call(root: Path) -> 
     resolve = traits(configured(context(root, "sh"))).resolve
     assert resolve is not None
     info = ToolCallInfo("shell", args, primary="command", resolved=resolve(args))
-    hint = allow_hint(info)
+    hint = narrowest_rule(info)
     assert hint is not None
     assert "cwd=out" in hint
-    assert proposals(info)[0] == f"main:{hint}"
+    assert proposed_rules(info)[0] == f"main:{hint}"
 
 
 def test_a_rule_that_denies_a_command_denies_it_everywhere(root: Path) -> None:

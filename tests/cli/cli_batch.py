@@ -18,8 +18,7 @@ from typing import Any
 
 from llm_do.cli import main
 from llm_do.cli.app import COMMANDS
-from llm_do.linker import check_worker as child
-from llm_do.linker import subprocess_check as apart
+from llm_do.linker import check_worker, subprocess_check
 
 HEAVY = (
     *(f"llm_do.cli.commands.{name}" for name in COMMANDS),
@@ -69,7 +68,7 @@ def link(given: str, limit: float) -> int | None:
             os.setsid()
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             os.dup2(2, 1)
-            child.main(json.loads(given))
+            check_worker.main(json.loads(given))
         finally:
             os._exit(99)
     _, status = os.waitpid(asked, 0)
@@ -90,7 +89,7 @@ def begin(args: list[str], cwd: str, files: list[Path]) -> None:
 
 
 if __name__ == "__main__":
-    apart._run = link
+    subprocess_check._run = link
     for name in HEAVY:
         import_module(name)
     for line in sys.stdin:

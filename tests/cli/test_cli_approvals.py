@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_do.runtime.approval import saved_approvals as answers
+from llm_do.runtime.approval import saved_approvals
 from tests.cli.cli_processes import Ended, run, run_many
 
 MANIFEST = """
@@ -106,8 +106,8 @@ def test_what_was_allowed_for_good_is_listed_explained_checked_and_taken_back(
     ended: Callable[..., dict[str, Ended]],
 ) -> None:
     root = ended.root  # type: ignore[attr-defined]
-    answers.add_rule(root, "main:send(to=bob)")
-    answers.add_rule(root, "shout")
+    saved_approvals.add_rule(root, "main:send(to=bob)")
+    saved_approvals.add_rule(root, "shout")
 
     said = ended(
         listed="approvals list",
@@ -137,7 +137,7 @@ def test_what_was_allowed_for_good_is_listed_explained_checked_and_taken_back(
 def test_check_tells_of_answers_that_can_not_be_read(ended: Callable[..., dict[str, Ended]]) -> None:
     root = ended.root  # type: ignore[attr-defined]
     (root / ".llm-do").mkdir()
-    (root / answers.FILE).write_text('{"version": 1, "allow": [\n  "send("\n]}')
+    (root / saved_approvals.FILE).write_text('{"version": 1, "allow": [\n  "send("\n]}')
 
     said = ended(text="check", data="check --format json")
 

@@ -46,7 +46,7 @@ def test_a_person_chooses_the_template_and_a_pipe_is_asked_nothing(tmp_path: Pat
 
 
 def test_the_doctor_tells_what_is_there_and_never_shows_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from llm_do.ui.reports.checkup import checkup, lines
+    from llm_do.ui.reports.checkup import checkup, checkup_lines
 
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     monkeypatch.setenv("TERM", "dumb")
@@ -57,7 +57,7 @@ def test_the_doctor_tells_what_is_there_and_never_shows_a_key(tmp_path: Path, mo
     found = {check.name: check for check in checkup(tmp_path)}
 
     assert "OPENAI_API_KEY" in found["keys"].found
-    assert "sk-secret" not in "\n".join(lines(list(found.values()), 40))
+    assert "sk-secret" not in "\n".join(checkup_lines(list(found.values()), 40))
     assert found["terminal"].status == "note"
     assert (found["state.db"].status, found["clock"].status) == ("bad", "ok")
     assert {"python", "extra local", "extra otel", "sandbox", "locale", "store", "local model"} <= set(found)
@@ -79,12 +79,12 @@ def test_the_doctor_finds_the_store_of_a_folder_with_any_name(tmp_path: Path, na
 
 
 def test_the_doctor_breaks_no_path_and_a_pipe_gets_a_line_for_each_check() -> None:
-    from llm_do.ui.reports.checkup import Check, lines
+    from llm_do.ui.reports.checkup import Check, checkup_lines
 
     checks = [Check("project", "ok", f"{'/folder' * 20} and more words than fit into forty columns")]
 
-    assert len(list(lines(checks))) == 1
-    broken = list(lines(checks, 40))
+    assert len(list(checkup_lines(checks))) == 1
+    broken = list(checkup_lines(checks, 40))
     assert f"{'':8}{'/folder' * 20}" in broken
     assert [line for line in broken if len(line) >= 40 and "/" not in line] == []
 

@@ -8,7 +8,7 @@ import pytest
 
 from llm_do import LinkError, UsageError
 from llm_do.cli.actions.failure import event_record
-from llm_do.diagnostics.diagnostic import Diagnostic, Place
+from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.runtime.record.events import EventBase, RunStartedEvent, TextDoneEvent
 from tests.cli.cli_processes import run
 
@@ -25,7 +25,11 @@ def began(kind: type[EventBase] = RunStartedEvent, seq: int = 0, **data: object)
     ("error", "status", "kind"),
     [
         (UsageError("no such option"), "invalid", "UsageError"),
-        (LinkError("no", [Diagnostic("LD101", "error", "is wrong", Place("a.agent", 3, 1))]), "invalid", "LinkError"),
+        (
+            LinkError("no", [Diagnostic("LD101", "error", "is wrong", Location("a.agent", 3, 1))]),
+            "invalid",
+            "LinkError",
+        ),
         (KeyboardInterrupt(), "interrupted", "RunInterruptedError"),
     ],
     ids=["usage", "link", "interrupt"],

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from llm_do.linker.linker import check
-from llm_do.linker.subprocess_check import Checked, check_apart
+from llm_do.linker.linker import check_project
+from llm_do.linker.subprocess_check import CheckResult, check_in_subprocess
 
 __all__ = ["HERE", "Case", "File", "cases", "harms", "linked", "whole", "write"]
 
@@ -132,18 +132,18 @@ def harms(case: Case) -> bool:
     return case.code in ("LD310", "LD311")
 
 
-def linked(case: Case) -> Checked:
+def linked(case: Case) -> CheckResult:
     """What linking a case finds; each is linked once, however many ask."""
     if case.source not in _LINKED:
         with tempfile.TemporaryDirectory() as folder:
             root = write(case, Path(folder))
             if harms(case):
-                found = check_apart(root, seconds=2)
+                found = check_in_subprocess(root, seconds=2)
             else:
-                report = check(root)
-                found = Checked(report.diagnostics, report.root)
+                report = check_project(root)
+                found = CheckResult(report.diagnostics, report.root)
         _LINKED[case.source] = found
     return _LINKED[case.source]
 
 
-_LINKED: dict[tuple[Path, int], Checked] = {}
+_LINKED: dict[tuple[Path, int], CheckResult] = {}

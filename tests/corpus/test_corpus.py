@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from llm_do.diagnostics.codes import CODES
-from llm_do.linker.linker import check
+from llm_do.linker.linker import check_project
 from tests.corpus.cases import Case, cases, harms, linked, write
 
 CASES = cases()
@@ -37,7 +37,7 @@ def test_a_wrong_project_gives_exactly_what_is_written_beside_it(case: Case) -> 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in CASES if case.fixed])
 def test_a_project_put_right_is_clean(case: Case, tmp_path: Path) -> None:
-    assert check(write(case, tmp_path, fixed=True)).diagnostics == ()
+    assert check_project(write(case, tmp_path, fixed=True)).diagnostics == ()
 
 
 def test_the_first_case_of_every_code_shows_how_it_is_put_right() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import llm_do
 from llm_do.diagnostics.codes import CODES, diagnostic
-from llm_do.diagnostics.diagnostic import Place
+from llm_do.diagnostics.diagnostic import Location
 from llm_do.formats.agent_file import parse_agent
 from llm_do.formats.manifest import parse_manifest
 from llm_do.formats.syntax.source import decode, read_text
@@ -104,4 +104,4 @@ def test_every_row_of_the_table_is_complete(code: str) -> None:
 
 def test_a_code_that_is_not_in_the_table_is_refused() -> None:
     with pytest.raises(KeyError):
-        diagnostic("LD999", "x", Place("a"))
+        diagnostic("LD999", "x", Location("a"))

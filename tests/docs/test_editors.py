@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from llm_do.linker.linker import check
+from llm_do.linker.linker import check_project
 from llm_do.ui.reports.diagnostic_text import render_text
 from scripts.pages.markdown import FENCED
 
@@ -23,7 +23,7 @@ def test_the_pattern_for_vs_code_finds_every_finding_and_its_place(tmp_path: Pat
     agent = "---\nname: main\ntools: [add, 'a:b: c']\nmodle: x\n---\nAdd.\n"
     (tmp_path / "main.agent").write_text(agent, encoding="utf-8")
     wanted = pattern()
-    report = check(tmp_path)
+    report = check_project(tmp_path)
     lines = render_text(report.diagnostics, lambda _: agent).splitlines()
 
     found = [match for line in lines if (match := re.match(str(wanted["regexp"]), line))]

@@ -20,7 +20,7 @@ import llm_do
 from llm_do import Project
 from llm_do.errors import EXIT_CODES
 from llm_do.formats.editor_schema import agent_schema, project_schema
-from llm_do.project.builtin_toolsets import BUILTINS, builtin, tools_known
+from llm_do.project.builtin_toolsets import BUILTINS, find_builtin, known_tools
 from llm_do.runtime.record.events import EVENT_TYPES, Event, EventBase
 from scripts import reference
 from scripts.pages import api, docstrings, markdown, project_files, runs, samples, schemas, toolsets
@@ -129,9 +129,9 @@ def test_every_status_is_explained() -> None:
 
 @pytest.mark.parametrize("name", BUILTINS)
 def test_every_tool_of_a_toolset_is_listed(name: str) -> None:
-    found = builtin(name)
+    found = find_builtin(name)
     assert found is not None
-    tools = tools_known(found, {})
+    tools = known_tools(found, {})
     assert tools is not None
     row = next(line for line in text_of("toolset-options.md").splitlines() if line.startswith(f"| [`{name}`]"))
 

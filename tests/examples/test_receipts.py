@@ -113,7 +113,7 @@ def test_the_expected_answers_are_of_the_receipts_there_are(example: Load) -> No
 @pytest.mark.local_model
 @pytest.mark.slow
 def test_the_local_model_reads_at_least_ten_of_twelve_right(example: Load, capsys: pytest.CaptureFixture[str]) -> None:
-    if weights.find() is None or find_spec("xllamacpp") is None:
+    if weights.find_weights() is None or find_spec("xllamacpp") is None:
         pytest.skip("the local model's weights are not here: run `llm-do models pull`")
 
     report: Any = Runtime(example("receipts"), model="local").run_sync().output

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_do.files.paths import fold, shown, split
+from llm_do.files.paths import display_path, fold_name, split_path
 from llm_do.files.refusals import FileRefusedError
 
 
@@ -18,7 +18,7 @@ from llm_do.files.refusals import FileRefusedError
     ],
 )
 def test_windows_separates_by_both_slashes(path: str, parts: list[str]) -> None:
-    assert split(path, ["C:\\srv"], windows=True) == parts
+    assert split_path(path, ["C:\\srv"], windows=True) == parts
 
 
 @pytest.mark.parametrize(
@@ -27,28 +27,28 @@ def test_windows_separates_by_both_slashes(path: str, parts: list[str]) -> None:
 )
 def test_what_windows_takes_for_something_else_is_refused(path: str) -> None:
     with pytest.raises(FileRefusedError):
-        split(path, ["C:\\srv"], windows=True)
+        split_path(path, ["C:\\srv"], windows=True)
 
 
 def test_elsewhere_a_backslash_is_an_ordinary_character() -> None:
-    assert split("..\\a", ["/srv"], windows=False) == ["..\\a"]
+    assert split_path("..\\a", ["/srv"], windows=False) == ["..\\a"]
 
 
 @pytest.mark.parametrize(
     "name", [".git", ".GIT", ".Git", ".git.", ".git ", "GIT~1", ".g\u200cit", ".git::$INDEX_ALLOCATION", "．git"]
 )
 def test_every_spelling_of_a_protected_name_is_the_same(name: str) -> None:
-    assert fold(name) == ".git"
+    assert fold_name(name) == ".git"
 
 
 @pytest.mark.parametrize("name", [".github", "git", ".gitignore", "..git", "a.git"])
 def test_other_names_stay_others(name: str) -> None:
-    assert fold(name) != ".git"
+    assert fold_name(name) != ".git"
 
 
 @given(st.text(max_size=400))
 def test_what_is_shown_is_one_plain_line(text: str) -> None:
-    line = shown(text)
+    line = display_path(text)
     assert line.isprintable()
     assert len(line) <= 300 * 10 + 3
     line.encode()

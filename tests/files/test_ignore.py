@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_do.files.gitignore import ignored, never_listed, parse_rules
+from llm_do.files.gitignore import is_ignored, is_never_listed, parse_rules
 
 
 @pytest.mark.parametrize(
@@ -35,12 +35,12 @@ from llm_do.files.gitignore import ignored, never_listed, parse_rules
     ],
 )
 def test_a_rule_ignores_what_it_does_in_git(lines: list[str], path: str, folder: bool, expected: bool) -> None:
-    assert ignored(parse_rules(lines), path, folder=folder) is expected
+    assert is_ignored(parse_rules(lines), path, folder=folder) is expected
 
 
 def test_a_rule_holds_below_the_folder_of_its_file_only() -> None:
     rules = parse_rules(["/x", "*.log"], base="sub")
-    assert [ignored(rules, path, folder=False) for path in ("sub/x", "x", "sub/a/x", "sub/a/b.log", "b.log")] == [
+    assert [is_ignored(rules, path, folder=False) for path in ("sub/x", "x", "sub/a/x", "sub/a/b.log", "b.log")] == [
         True,
         False,
         False,
@@ -51,12 +51,12 @@ def test_a_rule_holds_below_the_folder_of_its_file_only() -> None:
 
 def test_an_inner_file_has_the_last_word() -> None:
     rules = parse_rules(["*.log"]) + parse_rules(["!keep.log"], base="sub")
-    assert ignored(rules, "keep.log", folder=False)
-    assert not ignored(rules, "sub/keep.log", folder=False)
+    assert is_ignored(rules, "keep.log", folder=False)
+    assert not is_ignored(rules, "sub/keep.log", folder=False)
 
 
 def test_some_folders_are_never_listed() -> None:
-    assert [name for name in (".git", ".GIT", ".llm-do", ".venv", ".github", "venv") if never_listed(name)] == [
+    assert [name for name in (".git", ".GIT", ".llm-do", ".venv", ".github", "venv") if is_never_listed(name)] == [
         ".git",
         ".GIT",
         ".llm-do",
@@ -66,4 +66,4 @@ def test_some_folders_are_never_listed() -> None:
 
 @given(st.lists(st.text(max_size=20), max_size=5), st.text(min_size=1, max_size=20), st.booleans())
 def test_any_text_can_be_rules(lines: list[str], path: str, folder: bool) -> None:
-    assert ignored(parse_rules(lines), path, folder=folder) in (True, False)
+    assert is_ignored(parse_rules(lines), path, folder=folder) in (True, False)

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from llm_do import LinkError, Project, Runtime
-from llm_do.linker.linker import LinkReport, check
-from llm_do.project.flow_spec import outline_of
+from llm_do.linker.linker import LinkReport, check_project
+from llm_do.project.flow_spec import step_outlines
 from llm_do.ui.reports.diagnostic_text import render_text
 
 Link = Callable[..., LinkReport]
@@ -36,7 +36,7 @@ def link(tmp_path: Path) -> Link:
         if python:
             manifest["python_files"] = ["tools.py"]
         (tmp_path / "project.json").write_text(json.dumps({**manifest, **keys}), encoding="utf-8")
-        return check(tmp_path)
+        return check_project(tmp_path)
 
     return linked
 
@@ -106,7 +106,7 @@ def test_escapes_in_the_manifest_move_no_caret(link: Link, tmp_path: Path) -> No
     path = tmp_path / "project.json"
     path.write_text(path.read_text().replace("a >> b", "a \\u003e> bb \\u003e> c"), encoding="utf-8")
 
-    assert told(check(tmp_path)) == [("LD201", "bb")]
+    assert told(check_project(tmp_path)) == [("LD201", "bb")]
 
 
 def test_flows_that_run_each_other_are_told_with_the_way_round(link: Link) -> None:
@@ -286,7 +286,7 @@ def test_the_outline_of_a_flow_shows_what_is_inside(link: Link) -> None:
     project = link(flows, {"a": "", "b": "", "c": "handoffs: [d]", "d": ""}).project
     assert project is not None
 
-    shown = outline_of(project.registry["f"].value, project.registry)
+    shown = step_outlines(project.registry["f"].value, project.registry)
 
     first, second = shown.parts
     assert (shown.kind, shown.mode, shown.expression) == ("flow", "workflow", "a >> (b | g)")
@@ -302,8 +302,8 @@ def test_the_outline_of_a_flow_shows_what_is_inside(link: Link) -> None:
 def test_a_project_with_flows_links_without_pydantic_ai(link: Link, tmp_path: Path) -> None:
     link(flow("a >> (b | c)"))
     code = (
-        "import sys\nfrom pathlib import Path\nfrom llm_do.linker.linker import check\n"
-        "linked = check(Path(sys.argv[1])).project is not None\n"
+        "import sys\nfrom pathlib import Path\nfrom llm_do.linker.linker import check_project\n"
+        "linked = check_project(Path(sys.argv[1])).project is not None\n"
         "print(linked, 'pydantic_ai' in sys.modules, 'llm_do.flows' in sys.modules)"
     )
 

@@ -14,10 +14,10 @@ from llm_do.formats.syntax.flow_expression import (
     Parallel,
     Reference,
     Serial,
+    format_flow,
     names_in,
     offset_in_json,
     parse_flow,
-    show_flow,
 )
 from llm_do.formats.syntax.json_nodes import parse_json
 
@@ -82,12 +82,12 @@ def test_a_fault_is_shown_under_the_character_that_has_it(text: str, message: st
 
 @given(TREES)
 def test_what_is_written_is_read_back(tree: FlowTree) -> None:
-    assert parse_flow(show_flow(tree)) == tree
+    assert parse_flow(format_flow(tree)) == tree
 
 
 @given(TREES)
 def test_every_name_knows_its_place(tree: FlowTree) -> None:
-    text = show_flow(tree)
+    text = format_flow(tree)
 
     for name in names_in(parse_flow(text)):
         assert text[name.start :].startswith(name.name)

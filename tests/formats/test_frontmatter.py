@@ -8,20 +8,20 @@ import pytest
 
 from llm_do.diagnostics.diagnostic import Diagnostic
 from llm_do.formats.agent_file import parse_agent
-from llm_do.formats.syntax.frontmatter import Frontmatter, split
+from llm_do.formats.syntax.frontmatter import Frontmatter, split_frontmatter
 from llm_do.formats.syntax.source import Source
 
 PLAIN = "---\nname: main\ntools:\n  - search\n---\n\nYou are helpful.\n\nAlways.\n"
 
 
 def parts(text: str) -> Frontmatter:
-    found = split(Source("a.agent", text))
+    found = split_frontmatter(Source("a.agent", text))
     assert isinstance(found, Frontmatter), found
     return found
 
 
 def fault(text: str) -> Diagnostic:
-    found = split(Source("a.agent", text))
+    found = split_frontmatter(Source("a.agent", text))
     assert isinstance(found, Diagnostic), found
     return found
 

@@ -7,7 +7,7 @@ import time
 import pytest
 import yaml
 
-from llm_do.formats.syntax.source import NodeResult, Source, Trap
+from llm_do.formats.syntax.source import AmbiguousScalar, NodeResult, Source
 from llm_do.formats.syntax.yaml_nodes import MAX_ALIASES, parse_yaml, plain_scalar
 
 
@@ -80,7 +80,7 @@ def test_a_plain_scalar_means_what_json_would_make_of_it(text: str, value: objec
 )
 def test_a_scalar_that_yaml_versions_disagree_about_is_a_trap(text: str) -> None:
     trap = plain_scalar(text)
-    assert isinstance(trap, Trap)
+    assert isinstance(trap, AmbiguousScalar)
     assert trap.text == text
     assert trap.meaning
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from llm_do.formats.agent_file import parse_agent, readable_name
 from llm_do.formats.manifest import parse_manifest
-from llm_do.formats.syntax.flow_expression import FlowSyntaxError, names_in, parse_flow, show_flow
+from llm_do.formats.syntax.flow_expression import FlowSyntaxError, format_flow, names_in, parse_flow
 from llm_do.formats.syntax.source import decode
 from llm_do.policy.matcher import matches
 from llm_do.policy.pattern import PatternError, parse_pattern
@@ -113,8 +113,8 @@ def flow(data: bytes) -> Hashable:
         return _fault(fault, fault.start, fault.end, text)
     for name in names_in(tree):
         assert text[name.start :].startswith(name.name)
-    assert show_flow(parse_flow(show_flow(tree))) == show_flow(tree)
-    return min(show_flow(tree).count(">>"), 5), min(show_flow(tree).count("|"), 5)
+    assert format_flow(parse_flow(format_flow(tree))) == format_flow(tree)
+    return min(format_flow(tree).count(">>"), 5), min(format_flow(tree).count("|"), 5)
 
 
 def pattern(data: bytes) -> Hashable:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_do.linker.linker import LinkReport, check
+from llm_do.linker.linker import LinkReport, check_project
 
 Make = Callable[[Mapping[str, object]], Path]
 
@@ -81,4 +81,4 @@ def make(tmp_path: Path) -> Make:
 @pytest.fixture
 def checked(make: Make) -> Callable[[Mapping[str, object]], LinkReport]:
     """Write a project's files and link them."""
-    return lambda files: check(make(files))
+    return lambda files: check_project(make(files))

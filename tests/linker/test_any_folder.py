@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from llm_do.diagnostics.codes import CODES
-from llm_do.linker.linker import LinkReport, check
+from llm_do.linker.linker import LinkReport, check_project
 from tests.linker.conftest import write_files
 
 NAMES = st.sampled_from(["main", "a", "b", "add", "kit", "filesystem_cwd", "todo", "mian", "é"])
@@ -106,5 +106,5 @@ def test_a_folder_of_nonsense_gives_only_diagnostics(
     if manifest is not None:
         files["project.json"] = manifest
     write_files(root, {**files, **(garbage if len(garbage) < 3 else {})})
-    assert_sound(check(root), root)
-    assert_sound(check(root / "a.agent"), root)
+    assert_sound(check_project(root), root)
+    assert_sound(check_project(root / "a.agent"), root)

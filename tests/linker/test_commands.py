@@ -140,8 +140,8 @@ def test_looking_at_agents_alone_imports_no_pydantic_ai(make: Make) -> None:
     code = f"""
 import sys
 from pathlib import Path
-from llm_do.linker.subprocess_check import check_apart
-found = check_apart(Path({str(root)!r}), "llm_do.ui.reports.project_graph:graph_data")
+from llm_do.linker.subprocess_check import check_in_subprocess
+found = check_in_subprocess(Path({str(root)!r}), "llm_do.ui.reports.project_graph:graph_data")
 assert found.data["entry"]["name"] == "main"
 print([name for name in ("pydantic_ai", "openai", "jsonschema") if name in sys.modules])
 """

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from llm_do.linker.linker import check
+from llm_do.linker.linker import check_project
 from llm_do.linker.python.exports import read_exports
 from llm_do.linker.python.python_files import load_python_files
 from tests.linker.conftest import Make, agent, manifest
@@ -111,7 +111,7 @@ def test_what_a_file_lists_in_toolsets_is_all_it_exports_of_them(make: Make) -> 
 def test_a_toolset_that_toolsets_leaves_out_is_no_toolset_and_the_hint_says_how(make: Make) -> None:
     code = TOOLSET + "spare = FunctionToolset()\nTOOLSETS = []"
     files = {"project.json": manifest(python_files=["a.py"], model="test"), "a.py": code}
-    report = check(make({**files, "main.agent": agent("main", "toolsets: [spare]")}))
+    report = check_project(make({**files, "main.agent": agent("main", "toolsets: [spare]")}))
 
     [found] = [item for item in report.diagnostics if item.severity == "error"]
     assert (found.code, found.file, found.line) == ("LD201", "main.agent", 3)
@@ -214,6 +214,6 @@ def test_an_entry_function_in_all_is_not_a_tool(make: Make) -> None:
             "main.py": "def main(input, ctx): ...\ndef help(): ...\n__all__ = ['main', 'help']",
         }
     )
-    project = check(root).project
+    project = check_project(root).project
     assert project is not None
     assert list(project.registry) == ["help"]

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_do.diagnostics.diagnostic import Place
+from llm_do.diagnostics.diagnostic import Location
 from llm_do.linker.sources.file_lists import list_files, stay_inside
 from tests.linker.conftest import Make
 
-PLACE = Place("project.json", 3, 5)
+PLACE = Location("project.json", 3, 5)
 TREE = {
     "a.agent": "",
     "b.agent": "",

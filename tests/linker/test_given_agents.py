@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from llm_do.linker.checks.rule_checks import idle
+from llm_do.linker.checks.rule_checks import find_idle_pattern
 from llm_do.linker.linker import LinkReport
 from llm_do.ui.reports.explanation import explain_data
 from llm_do.ui.reports.project_graph import graph_data
@@ -122,7 +122,7 @@ def test_what_a_given_agent_lists_is_used_and_drawn(checked: Checked, holder: st
     shown = {each["name"]: {tool["name"] for tool in each["tools"]} for each in drawn["agents"]}
     assert {"proof", "write_file"} <= shown["given"]
     assert any(way["agent"] == "proof" for way in drawn["paths"]) or "handoffs" in holder or holder == "deeper"
-    assert idle("given:write_file", report.project) is None
+    assert find_idle_pattern("given:write_file", report.project) is None
 
 
 def test_a_given_agents_tools_are_listed_and_explained(checked: Checked) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from llm_do.linker.linker import LinkReport, check, link
+from llm_do.linker.linker import LinkReport, check_project, link
 from tests.linker.conftest import Make, agent, codes, found, manifest
 
 Checked = Callable[[Mapping[str, object]], LinkReport]
@@ -74,7 +74,10 @@ def test_what_a_single_file_leads_to_is_checked(make: Make) -> None:
             "helper.agent": "---\nname: helper\nmodle: x\n---",
         }
     )
-    assert found(check(root / "greeter.agent")) == [("LD201", "greeter.agent", 3, 20), ("LD120", "helper.agent", 3, 1)]
+    assert found(check_project(root / "greeter.agent")) == [
+        ("LD201", "greeter.agent", 3, 20),
+        ("LD120", "helper.agent", 3, 1),
+    ]
 
 
 def test_a_single_file_may_have_a_hidden_name(make: Make) -> None:

@@ -9,16 +9,16 @@ import pytest
 from llm_do import AgentSpec, tool
 from llm_do.linker.analysis.inventory import Inventory
 from llm_do.project.agent_spec import ToolsetRef
-from llm_do.project.builtin_toolsets import BUILTINS, CONFIGURABLE, BuiltinToolset, builtin, tools_known
+from llm_do.project.builtin_toolsets import BUILTINS, CONFIGURABLE, BuiltinToolset, find_builtin, known_tools
 from llm_do.project.registry import Registered
 from llm_do.runtime.tools.traits import BuiltinContext, traits_of
 
 
 @pytest.mark.parametrize("name", BUILTINS)
 def test_what_is_written_down_of_a_built_in_is_what_it_is(name: str, tmp_path: Path) -> None:
-    toolset = builtin(name)
+    toolset = find_builtin(name)
     assert toolset is not None
-    known = tools_known(toolset, {})
+    known = known_tools(toolset, {})
     assert known is not None
     made = toolset.load()(BuiltinContext(name, tmp_path, tmp_path))
     assert {tool.name: (tool.arguments, tool.primary) for tool in known} == {
@@ -31,7 +31,7 @@ def test_what_is_written_down_of_a_built_in_is_what_it_is(name: str, tmp_path: P
 def test_a_configured_one_has_the_tools_that_are_written_down(kind: str, tmp_path: Path) -> None:
     toolset = BuiltinToolset("mine", CONFIGURABLE[kind], {"type": kind})
     made = toolset.load()(BuiltinContext("mine", tmp_path, tmp_path, options={"type": kind}))
-    known = tools_known(toolset, {})
+    known = known_tools(toolset, {})
     assert known is not None
     assert [tool.name for tool in known] == list(made.tools)
 

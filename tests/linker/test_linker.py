@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from llm_do.errors import LinkError, UsageError
-from llm_do.linker.linker import LinkReport, check, link
+from llm_do.linker.linker import LinkReport, check_project, link
 from llm_do.project.project import Project
 from llm_do.project.registry import NAME_PATTERN
 from tests.linker.conftest import MODELS, TOOLS, Make, agent, manifest, project
@@ -142,7 +142,7 @@ def test_a_link_error_carries_every_diagnostic(make: Make) -> None:
 
 def test_where_there_is_no_project_linking_is_a_usage_error(make: Make) -> None:
     with pytest.raises(UsageError):
-        check(make({}) / "gone")
+        check_project(make({}) / "gone")
 
 
 def test_agents_that_list_each_other_and_themselves_link(checked: Checked) -> None:
@@ -174,8 +174,8 @@ def test_linking_agents_alone_imports_neither_pydantic_ai_nor_a_provider(make: M
     code = f"""
 import sys
 from pathlib import Path
-from llm_do.linker.linker import check
-assert check(Path({str(root)!r})).diagnostics == ()
+from llm_do.linker.linker import check_project
+assert check_project(Path({str(root)!r})).diagnostics == ()
 heavy = ("pydantic_ai", "genai_prices", "openai", "rich", "typer", "jsonschema", "asyncio")
 print([name for name in heavy if name in sys.modules])
 """
@@ -248,7 +248,7 @@ def test_a_project_of_the_older_format_links_unchanged(make: Make) -> None:
                 """,
         }
     )
-    report = check(root)
+    report = check_project(root)
     assert report.diagnostics == ()
     assert report.project is not None
     assert (report.project.entry.kind, report.project.entry.name) == ("function", "main")

@@ -8,7 +8,7 @@ from typing import Any
 
 from llm_do import AgentSpec, Runtime
 from llm_do.linker.analysis.inventory import Inventory
-from llm_do.linker.analysis.permissions import call_paths, detours, right_of
+from llm_do.linker.analysis.permissions import call_paths, find_escalations, permission_for
 from llm_do.policy.rules import build_policy
 from llm_do.project.flow_spec import FlowSpec
 from llm_do.project.project import EntrySpec, Overrides, Project, RuntimeSettings
@@ -75,7 +75,7 @@ def test_a_right_is_what_a_run_decides() -> None:
         spec = AgentSpec("main", tools=["send"], model=script(call("send", to="ann"), "done"))
         made = project_of([spec], tools={"send": send}, policy=policy)
         (tool,) = Inventory(made.registry).of(spec).tools
-        right = right_of(tool, "main", policy, made.settings)
+        right = permission_for(tool, "main", policy, made.settings)
         result = asyncio.run(Runtime(made, approvals="reject_all").execute("go"))
         assert bool(result.denials) == (right.effect != "allow"), approvals
 
@@ -103,7 +103,7 @@ def test_a_tool_kept_from_an_agent_that_has_it_through_another_is_found() -> Non
     def found(**approvals: Any) -> list[tuple[str, str]]:
         made = project(MAIN, WRITER, CRITIC, approvals=approvals)
         tools = {spec.name: Inventory(made.registry).of(spec) for spec in (MAIN, WRITER, CRITIC)}
-        return [(item.path, item.tool) for item in detours("main", tools, made.policy, made.settings)]
+        return [(item.path, item.tool) for item in find_escalations("main", tools, made.policy, made.settings)]
 
     gate = ["main:write_file"]
     assert found(ask=gate, allow=["writer:write_file"]) == [("main/writer", "write_file")]

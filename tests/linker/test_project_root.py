@@ -5,34 +5,34 @@ from pathlib import Path
 import pytest
 
 from llm_do.errors import UsageError
-from llm_do.linker.sources.project_root import Located, find_project, locate
+from llm_do.linker.sources.project_root import ProjectLocation, find_project, locate_project
 from tests.linker.conftest import Make
 
 
 def test_a_folder_with_a_manifest_is_its_project(make: Make) -> None:
     root = make({"project.json": "{}", "main.agent": ""})
-    assert locate(root) == Located(root, root / "project.json")
+    assert locate_project(root) == ProjectLocation(root, root / "project.json")
 
 
 def test_a_manifest_of_any_name_is_a_project(make: Make) -> None:
     root = make({"other.json": "{}"})
-    assert locate(root / "other.json") == Located(root, root / "other.json")
+    assert locate_project(root / "other.json") == ProjectLocation(root, root / "other.json")
 
 
 def test_a_folder_with_an_agent_is_a_project_without_a_manifest(make: Make) -> None:
     root = make({"a.agent": ""})
-    assert locate(root) == Located(root)
+    assert locate_project(root) == ProjectLocation(root)
 
 
 def test_a_single_agent_file_is_a_project_even_beside_a_manifest(make: Make) -> None:
     root = make({"a.agent": "", "project.json": "{}"})
-    assert locate(root / "a.agent") == Located(root, None, root / "a.agent")
+    assert locate_project(root / "a.agent") == ProjectLocation(root, None, root / "a.agent")
 
 
 def test_a_path_through_a_link_and_dots_gives_the_real_root(make: Make, tmp_path: Path) -> None:
     make({"real/project.json": "{}"})
     (tmp_path / "link").symlink_to("real")
-    assert locate(tmp_path / "link" / ".." / "link").root == tmp_path / "real"
+    assert locate_project(tmp_path / "link" / ".." / "link").root == tmp_path / "real"
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_where_nothing_is_the_error_names_what_was_looked_for(make: Make, named:
     root = make({"notes.txt": "", "empty/readme.md": "", "odd/project.json/x": ""})
     (root / "dangling").symlink_to("nowhere")
     with pytest.raises(UsageError) as caught:
-        locate(root / named)
+        locate_project(root / named)
     assert message in caught.value.message
     assert caught.value.hint
 
@@ -65,7 +65,7 @@ def test_the_nearest_manifest_upwards_is_found(make: Make) -> None:
 
 def test_a_bare_folder_is_found_when_no_manifest_is_above(make: Make) -> None:
     root = make({"a.agent": ""})
-    assert find_project(root) == Located(root)
+    assert find_project(root) == ProjectLocation(root)
 
 
 def test_where_no_project_is_upwards_the_error_says_so(make: Make) -> None:

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from llm_do.formats.syntax.flow_expression import parse_flow
-from llm_do.linker.checks.flow_checks import flow_faults
-from llm_do.linker.linker import LinkReport, check
+from llm_do.linker.checks.flow_checks import find_flow_faults
+from llm_do.linker.linker import LinkReport, check_project
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.flow_spec import FlowSpec
 from llm_do.project.inputs import PromptInput
@@ -32,7 +32,7 @@ def linked(**files: bytes) -> LinkReport:
         root = Path(folder)
         for name, data in files.items():
             (root / name.replace("_", ".")).write_bytes(data)
-        report = check(root)
+        report = check_project(root)
         for item in report.diagnostics:
             assert item.line >= 1
             assert item.column >= 1
@@ -81,7 +81,7 @@ def test_aliases_that_would_multiply_to_billions_are_refused_at_once(make: Make)
     root = make({"main.agent": agent("main", "output:\n  " + "\n  ".join(lines))})
     tracemalloc.start()
     start = time.process_time()
-    found = check(root).diagnostics
+    found = check_project(root).diagnostics
     spent, (_, peak) = time.process_time() - start, tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert [item.code for item in found] == ["LD113"]
@@ -102,7 +102,7 @@ def test_names_that_nothing_has_do_not_take_long_however_many_they_are(make: Mak
         }
     )
     start = time.process_time()
-    found = check(root).diagnostics
+    found = check_project(root).diagnostics
     assert time.process_time() - start < 4
     assert [item.code for item in found].count("LD201") == 2000
 
@@ -123,7 +123,7 @@ def test_flows_that_share_members_are_each_looked_at_once() -> None:
             flow = FlowSpec(f"{side}{layer}", tree=parse_flow(below))
             names[flow.name] = Registered(flow.name, "flow", flow)
     top: FlowSpec = names[f"a{layers - 1}"].value
-    assert list(flow_faults(top, names)) == []
+    assert list(find_flow_faults(top, names)) == []
     assert top.input_model(names) is PromptInput
     assert names.asked < 20 * layers
 
@@ -135,7 +135,7 @@ def test_many_agents_that_list_each_other_are_linked_in_time_that_grows_with_the
         times: list[float] = []
         for _ in range(3):
             start = time.process_time()
-            assert check(root / f"n{count}").diagnostics == ()
+            assert check_project(root / f"n{count}").diagnostics == ()
             times.append(time.process_time() - start)
         return min(times)
 

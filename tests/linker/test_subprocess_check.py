@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 
 from llm_do.diagnostics.codes import diagnostic
-from llm_do.diagnostics.diagnostic import Place
+from llm_do.diagnostics.diagnostic import Location
 from llm_do.errors import UsageError
-from llm_do.linker.subprocess_check import Checked, check_apart, diagnostic_of
+from llm_do.linker.subprocess_check import CheckResult, check_in_subprocess, diagnostic_from_dict
 from tests.linker.conftest import Make, agent, manifest, write_files
 
 TOOLS = "def add(a: int) -> int:\n    return a\nTOOLS = [add]\n"
 
 
-def codes(report: Checked) -> list[tuple[str, str, int]]:
+def codes(report: CheckResult) -> list[tuple[str, str, int]]:
     return [(item.code, item.file, item.line) for item in report.diagnostics]
 
 
@@ -44,7 +44,7 @@ def test_everything_else_is_told_beside_a_file_that_hangs_and_one_that_ends_the_
             main__agent=agent("main", "tools: [add, sub, mul]\nmodle: x"),
         )
     )
-    report = check_apart(root, seconds=2)
+    report = check_in_subprocess(root, seconds=2)
     assert codes(report) == [
         ("LD311", "a.py", 2),
         ("LD310", "c.py", 3),
@@ -59,7 +59,9 @@ def test_everything_else_is_told_beside_a_file_that_hangs_and_one_that_ends_the_
 @pytest.mark.slow
 def test_files_that_hang_and_crash_in_native_code_are_told_together(make: Make) -> None:
     crash = "import ctypes\n\ndef crash():\n    ctypes.string_at(0)\n\ncrash()\n"
-    report = check_apart(make(project(b__py=crash, c__py="while True:\n    pass\n", d__py="import b\n")), seconds=2)
+    report = check_in_subprocess(
+        make(project(b__py=crash, c__py="while True:\n    pass\n", d__py="import b\n")), seconds=2
+    )
     assert [(code, file) for code, file, _ in codes(report)] == [("LD311", "b.py"), ("LD310", "c.py")]
     assert report.diagnostics[0].line == 4
 
@@ -75,7 +77,7 @@ def test_files_that_hang_and_crash_in_native_code_are_told_together(make: Make) 
     ],
 )
 def test_whatever_ends_the_process_is_told_at_its_file(make: Make, code: str, how: str) -> None:
-    (found,) = check_apart(make(project(f"{TOOLS}{code}\n"))).diagnostics
+    (found,) = check_in_subprocess(make(project(f"{TOOLS}{code}\n"))).diagnostics
     assert (found.code, found.file) == ("LD311", "tools.py")
     assert how in found.message
 
@@ -83,7 +85,7 @@ def test_whatever_ends_the_process_is_told_at_its_file(make: Make, code: str, ho
 @pytest.mark.slow
 def test_a_file_that_hangs_when_its_exports_are_looked_at_is_told(make: Make) -> None:
     code = "import time\nclass Slow(dict):\n    def items(self):\n        time.sleep(1000)\nTOOLS = Slow()\n"
-    report = check_apart(make({**project(code), "main.agent": agent("main")}), seconds=2)
+    report = check_in_subprocess(make({**project(code), "main.agent": agent("main")}), seconds=2)
     assert codes(report) == [("LD310", "tools.py", 4)]
 
 
@@ -91,7 +93,7 @@ def test_a_file_that_hangs_when_its_exports_are_looked_at_is_told(make: Make) ->
 class Lively:
     """What became of a project whose files read, print, shadow a module and start a process, checked in its folder."""
 
-    report: Checked
+    report: CheckResult
     stderr: str
     line: int
 
@@ -123,7 +125,7 @@ def lively(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lively]:
         ours = os.dup(2)
         os.dup2(stderr.fileno(), 2)
         try:
-            report = check_apart(Path())
+            report = check_in_subprocess(Path())
         finally:
             os.dup2(ours, 2)
             os.close(ours)
@@ -156,12 +158,14 @@ def test_what_was_started_by_a_file_ends_with_the_check(lively: Lively) -> None:
 
 def test_a_project_without_python_files_is_linked_here(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("subprocess.Popen", None)
-    assert codes(check_apart(make({"main.agent": agent("main", "tools: [add]")}))) == [("LD201", "main.agent", 3)]
+    assert codes(check_in_subprocess(make({"main.agent": agent("main", "tools: [add]")}))) == [
+        ("LD201", "main.agent", 3)
+    ]
 
 
 def test_a_task_gets_the_linked_project_in_either_place(make: Make) -> None:
     task = "llm_do.ui.reports.project_graph:graph_data"
-    apart = check_apart(make(project()), task)
+    apart = check_in_subprocess(make(project()), task)
     assert apart.data["entry"] == {"kind": "agent", "name": "main"}
     assert [tool["name"] for tool in apart.data["agents"][0]["tools"]] == ["add"]
 
@@ -181,12 +185,12 @@ def test_a_toolset_whose_tools_show_at_run_time_is_told_by_the_name_it_is_listed
 @pytest.mark.slow
 def test_a_task_that_refuses_says_so_here(make: Make) -> None:
     with pytest.raises(UsageError, match="no agent 'mian'"):
-        check_apart(make(project()), "llm_do.ui.reports.tool_list:tools_data", {"agent": "mian"})
+        check_in_subprocess(make(project()), "llm_do.ui.reports.tool_list:tools_data", {"agent": "mian"})
 
 
 def test_a_diagnostic_survives_the_way_through_json() -> None:
-    found = diagnostic("LD201", "there is no tool `a`", Place("a.agent", 2, 3, 2, 4), "did you mean `b`?")
-    assert diagnostic_of(found.to_dict()) == found
+    found = diagnostic("LD201", "there is no tool `a`", Location("a.agent", 2, 3, 2, 4), "did you mean `b`?")
+    assert diagnostic_from_dict(found.to_dict()) == found
 
 
 def test_an_interruption_that_a_file_raises_itself_is_told_like_any_other_fault(
@@ -194,7 +198,7 @@ def test_an_interruption_that_a_file_raises_itself_is_told_like_any_other_fault(
 ) -> None:
     root = make(project(a__py="import b\n", b__py="def stop():\n    raise KeyboardInterrupt('enough')\nstop()\n"))
 
-    report = check_apart(root)
+    report = check_in_subprocess(root)
 
     assert [(item.code, item.file, item.line) for item in report.diagnostics] == [("LD302", "b.py", 2)]
     assert "KeyboardInterrupt: enough" in report.diagnostics[0].message

@@ -35,7 +35,7 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def local_weights() -> Path:
     """The local model's weights; a test that asks for them is skipped where they can't be run."""
-    path = weights.find()
+    path = weights.find_weights()
     if path is None:
         pytest.skip("the local model's weights are not here: run `llm-do models pull`")
     if find_spec("xllamacpp") is None:

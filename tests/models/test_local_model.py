@@ -227,7 +227,7 @@ def test_a_missing_file_is_said_before_anything_is_loaded(tmp_path: Path, name: 
 
 def test_missing_weights_say_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LLM_DO_LOCAL_MODEL", raising=False)
-    monkeypatch.setattr(weights, "find", lambda: None)
+    monkeypatch.setattr(weights, "find_weights", lambda: None)
     with pytest.raises(ModelUnavailableError) as raised:
         ModelPool().get("local")
     assert "llm-do models pull" in (raised.value.hint or "")

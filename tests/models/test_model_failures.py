@@ -13,7 +13,7 @@ from pydantic_ai.models.test import TestModel
 
 from llm_do import Project, RunResult, Runtime
 from llm_do.errors import LlmDoError, ModelUnavailableError, ProviderError
-from llm_do.models import ModelPool, explain_failure, is_passing, register_model_factory
+from llm_do.models import ModelPool, explain_failure, is_transient, register_model_factory
 from tests.models.asking import say
 from tests.support.openai_server import serve
 
@@ -58,7 +58,7 @@ def test_a_failed_request_carries_its_status() -> None:
 def test_a_cut_connection_is_a_passing_failure() -> None:
     with serve({"gpt-test": [{"cut": True, "times": 9}]}) as (url, _), pytest.raises(ModelAPIError) as raised:
         say(ModelPool(), "openai-chat:gpt-test", settings={"base_url": url})
-    assert is_passing(raised.value)
+    assert is_transient(raised.value)
 
 
 def test_a_stream_that_ends_without_saying_why_is_a_passing_failure() -> None:
@@ -72,7 +72,7 @@ def test_a_stream_that_ends_without_saying_why_is_a_passing_failure() -> None:
 
     with serve({"gpt-test": [{"cut": "quietly"}]}) as (url, _), pytest.raises(ModelAPIError) as raised:
         asyncio.run(stream(url))
-    assert is_passing(raised.value)
+    assert is_transient(raised.value)
 
 
 @pytest.mark.parametrize(("status", "passing"), [(429, True), (500, True), (503, True), (408, True), (400, False)])
@@ -80,7 +80,7 @@ def test_which_failures_pass(status: int, passing: bool) -> None:
     turn = {"status": status, "times": 9, "retry_after": 2}
     with serve({"gpt-test": [turn]}) as (url, _), pytest.raises(ModelAPIError) as raised:
         say(ModelPool(), "openai-chat:gpt-test", settings={"base_url": url})
-    assert is_passing(raised.value) is passing
+    assert is_transient(raised.value) is passing
     assert raised.value.retry_after == 2
 
 

@@ -4,18 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from llm_do.models import available, local_at_hand, register_model_factory
-from llm_do.models import catalog as listing
+from llm_do.models import available_models, catalog, is_local_available, register_model_factory
 from llm_do.models.builtin import weights
 from llm_do.models.providers.model_names import PROVIDERS
 
 
-def listed(environ: dict[str, str]) -> dict[str, listing.ModelInfo]:
-    return {info.name: info for info in available(environ)}
+def listed(environ: dict[str, str]) -> dict[str, catalog.ModelInfo]:
+    return {info.name: info for info in available_models(environ)}
 
 
 def test_every_kind_of_model_is_listed_once() -> None:
-    names = [info.name for info in available({})]
+    names = [info.name for info in available_models({})]
     assert len(names) == len(set(names))
     for name in ("local", "local:PATH.gguf", "local:URL#NAME", "script:PATH", "test"):
         assert name in names
@@ -47,20 +46,20 @@ def test_a_projects_own_prefix_is_listed() -> None:
 
 
 def test_the_local_model_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weights, "find", lambda: None)
-    monkeypatch.setattr(listing, "find_spec", lambda _: None)
+    monkeypatch.setattr(weights, "find_weights", lambda: None)
+    monkeypatch.setattr(catalog, "find_spec", lambda _: None)
     info = listed({})["local"]
     assert (info.usable, info.note) == (False, "run `pip install 'llm-do[local]'`; run `llm-do models pull`")
-    assert not local_at_hand()
+    assert not is_local_available()
 
 
 def test_the_local_model_is_at_hand_with_its_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LLM_DO_LOCAL_MODEL", raising=False)
-    monkeypatch.setattr(weights, "find", lambda: Path("here"))
-    monkeypatch.setattr(listing, "find_spec", lambda _: object())
-    assert local_at_hand()
+    monkeypatch.setattr(weights, "find_weights", lambda: Path("here"))
+    monkeypatch.setattr(catalog, "find_spec", lambda _: object())
+    assert is_local_available()
 
 
 def test_a_server_of_ones_own_is_the_local_model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LLM_DO_LOCAL_MODEL", "http://localhost:1/v1#m")
-    assert local_at_hand()
+    assert is_local_available()

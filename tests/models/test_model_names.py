@@ -9,9 +9,9 @@ from pydantic_ai.models import known_model_names
 from pydantic_ai.providers import infer_provider_class
 
 from llm_do.errors import ModelUnavailableError
-from llm_do.models import Choice, ModelOverride, check_name, choose, parse_override
+from llm_do.models import Choice, ModelOverride, check_model_name, choose_model, parse_override
 from llm_do.models.providers.known_prices import price_known
-from llm_do.models.providers.model_names import BUILT_IN, LEFT_OUT, PROVIDERS, keys_at_hand, local_server, split_name
+from llm_do.models.providers.model_names import BUILT_IN, LEFT_OUT, PROVIDERS, available_keys, local_server, split_name
 
 FILE = "main.agent"
 
@@ -53,7 +53,7 @@ def test_every_provider_of_pydantic_ai_is_known_or_left_out_on_purpose() -> None
 )
 def test_a_wrong_name_says_what_was_meant(name: str, hint: str) -> None:
     with pytest.raises(ModelUnavailableError) as raised:
-        check_name(name, agent="main", file=FILE)
+        check_model_name(name, agent="main", file=FILE)
     assert raised.value.hint == hint
     assert raised.value.file == FILE
     assert "'main'" in raised.value.message
@@ -64,7 +64,7 @@ def test_a_wrong_name_says_what_was_meant(name: str, hint: str) -> None:
     "name", ["test", "local", "local:a.gguf", "script:a.yaml", "openai:gpt-5", "mine:x", "ollama:a:7b"]
 )
 def test_a_right_name_passes(name: str) -> None:
-    check_name(name, registered=["mine"])
+    check_model_name(name, registered=["mine"])
 
 
 @settings(deadline=None)
@@ -73,7 +73,7 @@ def test_any_text_is_taken_apart_and_checked_without_surprise(name: str) -> None
     prefix, rest = split_name(name)
     assert name in (prefix + ":" + rest, rest, prefix)
     try:
-        check_name(name)
+        check_model_name(name)
     except ModelUnavailableError:
         pass
     else:
@@ -83,14 +83,14 @@ def test_any_text_is_taken_apart_and_checked_without_surprise(name: str) -> None
 def test_the_callers_model_comes_before_all_others() -> None:
     override = ModelOverride("test")
     environ = {"LLM_DO_MODEL": "openai:env"}
-    choice = choose("main", "openai:own", environ=environ, override=override, manifest="openai:all")
+    choice = choose_model("main", "openai:own", environ=environ, override=override, manifest="openai:all")
     assert choice == Choice(("test",), "override")
 
 
 def test_a_model_for_one_agent_comes_before_that_for_every_agent() -> None:
     override = parse_override(["test", "critic=openai:gpt-5"])
-    assert choose("critic", environ={}, override=override).names == ("openai:gpt-5",)
-    assert choose("main", environ={}, override=override).names == ("test",)
+    assert choose_model("critic", environ={}, override=override).names == ("openai:gpt-5",)
+    assert choose_model("main", environ={}, override=override).names == ("test",)
 
 
 @pytest.mark.parametrize(
@@ -103,23 +103,25 @@ def test_a_model_for_one_agent_comes_before_that_for_every_agent() -> None:
     ],
 )
 def test_the_first_that_names_a_model_wins(declared, environment, manifest, expected) -> None:
-    assert choose("main", declared, environ={"LLM_DO_MODEL": environment}, manifest=manifest) == expected
+    assert choose_model("main", declared, environ={"LLM_DO_MODEL": environment}, manifest=manifest) == expected
 
 
 def test_without_a_name_and_a_key_the_local_model_is_used_where_it_is_at_hand() -> None:
-    assert choose("main", environ={"OPENAI_API_KEY": ""}, local_at_hand=lambda: True) == Choice(("local",), "local")
+    assert choose_model("main", environ={"OPENAI_API_KEY": ""}, local_at_hand=lambda: True) == Choice(
+        ("local",), "local"
+    )
 
 
 def test_the_local_model_is_never_used_where_there_is_a_key() -> None:
     with pytest.raises(ModelUnavailableError) as raised:
-        choose("main", environ={"OPENAI_API_KEY": "k"}, local_at_hand=lambda: True, file=FILE)
+        choose_model("main", environ={"OPENAI_API_KEY": "k"}, local_at_hand=lambda: True, file=FILE)
     assert "OPENAI_API_KEY is set" in (raised.value.hint or "")
     assert "--model local" in (raised.value.hint or "")
 
 
 def test_without_any_model_the_error_lists_the_ways_to_name_one() -> None:
     with pytest.raises(ModelUnavailableError) as raised:
-        choose("main", environ={}, file=FILE)
+        choose_model("main", environ={}, file=FILE)
     error = raised.value
     assert error.message == "agent 'main' has no model"
     assert error.file == FILE
@@ -131,18 +133,18 @@ def test_whether_the_local_model_is_at_hand_is_not_asked_when_a_model_is_named()
     def never() -> bool:
         raise AssertionError
 
-    choose("main", "test", environ={}, local_at_hand=never)
+    choose_model("main", "test", environ={}, local_at_hand=never)
 
 
 @pytest.mark.parametrize("name", ["Anthropic:Claude-X", "local"])
 def test_a_compatible_model_is_matched_in_any_case(name: str) -> None:
-    assert choose("main", environ={"LLM_DO_MODEL": name}, compatible=["anthropic:*", "LOCAL"]).names == (name,)
+    assert choose_model("main", environ={"LLM_DO_MODEL": name}, compatible=["anthropic:*", "LOCAL"]).names == (name,)
 
 
 @pytest.mark.parametrize("override", [None, ModelOverride("openai:gpt-5")])
 def test_an_incompatible_model_is_refused_wherever_it_was_named(override: ModelOverride | None) -> None:
     with pytest.raises(ModelUnavailableError) as raised:
-        choose(
+        choose_model(
             "main", environ={"LLM_DO_MODEL": "openai:gpt-5"}, override=override, compatible=["anthropic:*"], file=FILE
         )
     for part in ("main", "openai:gpt-5", "anthropic:*"):
@@ -151,20 +153,20 @@ def test_an_incompatible_model_is_refused_wherever_it_was_named(override: ModelO
 
 def test_an_incompatible_local_model_is_refused_too() -> None:
     with pytest.raises(ModelUnavailableError, match="not compatible with the model 'local'"):
-        choose("main", environ={}, local_at_hand=lambda: True, compatible=["anthropic:*"])
+        choose_model("main", environ={}, local_at_hand=lambda: True, compatible=["anthropic:*"])
 
 
 def test_paths_in_a_projects_files_start_at_the_project() -> None:
     root = Path("/project")
-    assert choose("main", "script:a.yaml", environ={}, root=root).names == ("script:/project/a.yaml",)
-    assert choose("main", environ={}, manifest="local:m.gguf", root=root).names == ("local:/project/m.gguf",)
-    assert choose("main", environ={"LLM_DO_MODEL": "script:a.yaml"}, root=root).names == ("script:a.yaml",)
-    assert choose("main", "local:http://h/v1#m", environ={}, root=root).names == ("local:http://h/v1#m",)
+    assert choose_model("main", "script:a.yaml", environ={}, root=root).names == ("script:/project/a.yaml",)
+    assert choose_model("main", environ={}, manifest="local:m.gguf", root=root).names == ("local:/project/m.gguf",)
+    assert choose_model("main", environ={"LLM_DO_MODEL": "script:a.yaml"}, root=root).names == ("script:a.yaml",)
+    assert choose_model("main", "local:http://h/v1#m", environ={}, root=root).names == ("local:http://h/v1#m",)
 
 
 def test_the_home_of_a_user_that_does_not_exist_is_a_path_like_any_other() -> None:
     root = Path("/project")
-    assert choose("main", "script:~nobody-of-this-name/a.yaml", environ={}, root=root).names == (
+    assert choose_model("main", "script:~nobody-of-this-name/a.yaml", environ={}, root=root).names == (
         "script:/project/~nobody-of-this-name/a.yaml",
     )
 
@@ -174,11 +176,11 @@ def test_an_equals_sign_in_a_models_name_does_not_name_an_agent() -> None:
 
 
 def test_an_empty_override_counts_as_none() -> None:
-    assert choose("main", "test", environ={}, override=parse_override([""])).origin == "agent"
+    assert choose_model("main", "test", environ={}, override=parse_override([""])).origin == "agent"
 
 
 def test_keys_are_found_and_empty_ones_are_not() -> None:
-    assert keys_at_hand({"OPENAI_API_KEY": "k", "GROQ_API_KEY": "", "HOME": "/"}) == ["OPENAI_API_KEY"]
+    assert available_keys({"OPENAI_API_KEY": "k", "GROQ_API_KEY": "", "HOME": "/"}) == ["OPENAI_API_KEY"]
 
 
 def test_a_server_of_ones_own_needs_no_models_name() -> None:

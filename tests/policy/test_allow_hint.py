@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from llm_do.policy.matcher import matches
 from llm_do.policy.pattern import parse_pattern
-from llm_do.policy.proposals import allow_hint, quote
+from llm_do.policy.proposals import narrowest_rule, quote_argument
 from llm_do.policy.values import Resolved, ToolCallInfo
 
 ODD = st.text(alphabet="ab*?[]!()=,:'\"\\ |/.-~\n\t", max_size=8) | st.text(max_size=8)
@@ -22,7 +22,7 @@ def primary(value: object, resolved: Resolved | None = None, tool: str = "tool")
 
 
 def hint(call: ToolCallInfo) -> str:
-    text = allow_hint(call, limit=None)
+    text = narrowest_rule(call, limit=None)
     assert text is not None
     return text
 
@@ -41,15 +41,15 @@ def test_a_hint_reads_like_a_rule_that_a_person_would_write() -> None:
 
 
 def test_no_rule_is_proposed_for_what_no_rule_can_allow() -> None:
-    assert allow_hint(ToolCallInfo("shell", {"command": "a;b"}, primary="command")) is None
-    assert allow_hint(ToolCallInfo("read", {"path": "../x"}, primary="path", resolved={"path": None})) is None
+    assert narrowest_rule(ToolCallInfo("shell", {"command": "a;b"}, primary="command")) is None
+    assert narrowest_rule(ToolCallInfo("read", {"path": "../x"}, primary="path", resolved={"path": None})) is None
 
 
 def test_a_long_hint_leaves_out_its_longest_arguments() -> None:
     call = ToolCallInfo("send", {"to": "ann", "text": "x" * 1000})
-    assert allow_hint(call) == "send(to=ann)"
-    assert allow_hint(call, limit=8) == "send"
-    assert allow_hint(primary("x" * 1000)) == "tool"
+    assert narrowest_rule(call) == "send(to=ann)"
+    assert narrowest_rule(call, limit=8) == "send"
+    assert narrowest_rule(primary("x" * 1000)) == "tool"
 
 
 @given(ODD, ODD)
@@ -102,4 +102,4 @@ def test_a_hint_names_any_tool(tool: str) -> None:
 
 @given(st.text())
 def test_a_quoted_text_stays_one_line_of_one_pattern(text: str) -> None:
-    assert parse_pattern(f"tool(it={quote(text)}, other=x)").named[0][1].plain.literal == text
+    assert parse_pattern(f"tool(it={quote_argument(text)}, other=x)").named[0][1].plain.literal == text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from llm_do.policy.decision import Mode, Opinion, answer, decide, nobody_to_ask
+from llm_do.policy.decision import Mode, Opinion, answer_automatically, decide, deny_without_approver
 from llm_do.policy.pattern import parse_pattern
 from llm_do.policy.rules import Policy, build_policy, option_rules
 from llm_do.policy.values import Decision, Effect, Source, ToolCallInfo, ToolKind, Verdict
@@ -97,7 +97,7 @@ def test_a_deny_option_is_a_rule_that_nothing_overrides() -> None:
     decision = decide(CALL, policy, metadata="allow", function="approve")
     assert (decision.effect, decision.place) == ("deny", "--deny")
     allowed = [parse_pattern("*")]
-    assert answer(decision, remembered=True, options=allowed, mode="approve_all", call=CALL) is decision
+    assert answer_automatically(decision, remembered=True, options=allowed, mode="approve_all", call=CALL) is decision
 
 
 def test_rules_allow_a_pipeline_together_and_one_stage_denies_it() -> None:
@@ -131,21 +131,21 @@ def test_a_question_is_answered_in_order(
 ) -> None:
     question = decide(CALL, Policy())
     patterns = [parse_pattern(text) for text in options]
-    answered = answer(question, remembered=remembered, options=patterns, mode=mode, call=CALL)
+    answered = answer_automatically(question, remembered=remembered, options=patterns, mode=mode, call=CALL)
     assert answered is not None
     assert (answered.effect, answered.source) == (effect, source)
 
 
 def test_a_question_that_nothing_answers_is_a_persons() -> None:
-    assert answer(decide(CALL, Policy()), remembered=False, options=[], mode="prompt", call=CALL) is None
+    assert answer_automatically(decide(CALL, Policy()), remembered=False, options=[], mode="prompt", call=CALL) is None
 
 
 def test_a_persons_own_question_is_answered_by_nothing_but_a_no() -> None:
     question = decide(CALL, Policy(), toolset=PERSON)
     everything = [parse_pattern("*")]
     for mode in ("prompt", "approve_all"):
-        assert answer(question, remembered=True, options=everything, mode=mode, call=CALL) is None
-    denied = answer(question, remembered=True, options=everything, mode="reject_all", call=CALL)
+        assert answer_automatically(question, remembered=True, options=everything, mode=mode, call=CALL) is None
+    denied = answer_automatically(question, remembered=True, options=everything, mode="reject_all", call=CALL)
     assert denied is not None
     assert (denied.effect, denied.source) == ("deny", "mode")
 
@@ -155,19 +155,19 @@ def test_options_allow_a_pipeline_together() -> None:
     call = ToolCallInfo("shell", {"command": ""}, primary="command", resolved={"command": pipeline})
     question = decide(call, Policy())
     options = [parse_pattern("shell(git log *)"), parse_pattern("shell(head)")]
-    granted = answer(question, remembered=False, options=options, mode="prompt", call=call)
+    granted = answer_automatically(question, remembered=False, options=options, mode="prompt", call=call)
     assert granted is not None
     assert granted.effect == "allow"
-    assert answer(question, remembered=False, options=options[:1], mode="prompt", call=call) is None
+    assert answer_automatically(question, remembered=False, options=options[:1], mode="prompt", call=call) is None
 
 
 def test_an_answer_leaves_what_is_no_question_alone() -> None:
     allowed = decide(CALL, rules(allow=["*"]))
-    assert answer(allowed, remembered=False, options=[], mode="reject_all", call=CALL) is allowed
+    assert answer_automatically(allowed, remembered=False, options=[], mode="reject_all", call=CALL) is allowed
 
 
 def test_without_a_person_the_denial_names_the_rule_that_would_allow_the_call() -> None:
-    denied = nobody_to_ask(decide(CALL, Policy()), CALL)
+    denied = deny_without_approver(decide(CALL, Policy()), CALL)
     assert (denied.effect, denied.source) == ("deny", "person")
     assert denied.reason == (
         "write_file is denied: no terminal to ask on; allow it with --allow 'write_file(a.md)' "
@@ -177,7 +177,7 @@ def test_without_a_person_the_denial_names_the_rule_that_would_allow_the_call() 
 
 def test_a_denial_offers_calls_like_it_where_they_are_no_more_than_expected() -> None:
     def said(call: ToolCallInfo) -> str:
-        return nobody_to_ask(decide(call, Policy()), call).reason.partition("; ")[2]
+        return deny_without_approver(decide(call, Policy()), call).reason.partition("; ")[2]
 
     lend = ToolCallInfo("lend", {"title": "Emma", "to": "ann"})
     assert said(lend) == (
@@ -197,7 +197,7 @@ def test_a_denial_offers_calls_like_it_where_they_are_no_more_than_expected() ->
 
 def test_a_denial_offers_no_rule_for_any_file_any_program_or_any_agent() -> None:
     def said(call: ToolCallInfo) -> str:
-        return nobody_to_ask(decide(call, Policy()), call).reason
+        return deny_without_approver(decide(call, Policy()), call).reason
 
     command = {"command": (("python", "x.py"),)}
     for call in (
@@ -249,11 +249,11 @@ def test_what_is_allowed_by_its_kind_says_why() -> None:
 
 
 def test_without_a_person_a_denial_proposes_only_what_would_help() -> None:
-    by_rule = nobody_to_ask(decide(CALL, rules(ask=["write_file"])), CALL)
+    by_rule = deny_without_approver(decide(CALL, rules(ask=["write_file"])), CALL)
     assert "--allow 'write_file(a.md)'" in by_rule.reason
     assert "approvals.allow" not in by_rule.reason
-    persons = nobody_to_ask(decide(CALL, Policy(), toolset=PERSON), CALL)
+    persons = deny_without_approver(decide(CALL, Policy(), toolset=PERSON), CALL)
     assert "--allow" not in persons.reason
     assert "only a person" in persons.reason
     unparsed = ToolCallInfo("shell", {"command": "a;b"}, primary="command", resolved={"command": None})
-    assert "--allow" not in nobody_to_ask(decide(unparsed, Policy()), unparsed).reason
+    assert "--allow" not in deny_without_approver(decide(unparsed, Policy()), unparsed).reason

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_do.policy.matcher import covers, is_unresolved, matches, see
+from llm_do.policy.matcher import covers, is_unresolved, matches, prepare_call
 from llm_do.policy.pattern import Pattern, PatternError, parse_pattern
-from llm_do.policy.proposals import allow_hint, proposals
+from llm_do.policy.proposals import narrowest_rule, proposed_rules
 from llm_do.policy.values import ToolCallInfo
 
 
@@ -183,8 +183,8 @@ def test_a_path_through_a_link_is_allowed_by_where_it_is_and_denied_by_every_nam
     assert not denies("write_file(a)", call)
     assert not is_unresolved(call)
     assert is_unresolved(ToolCallInfo("write_file", {}, primary="path", resolved={"path": ()}))
-    assert allow_hint(call) == "write_file(releases/1/a)"
-    assert proposals(call)[1] == "main:write_file(releases/1/**)"
+    assert narrowest_rule(call) == "write_file(releases/1/a)"
+    assert proposed_rules(call)[1] == "main:write_file(releases/1/**)"
 
 
 def test_every_end_of_a_move_has_to_be_allowed_and_one_is_enough_to_deny() -> None:
@@ -261,7 +261,7 @@ def test_a_shell_whose_command_nobody_parsed_is_allowed_by_no_pattern_and_denied
 def test_patterns_may_allow_a_pipeline_together() -> None:
     pipeline = (("git", "log"), ("head", "-3"))
     call = ToolCallInfo("shell", {"command": "..."}, primary="command", resolved={"command": pipeline})
-    assert see(call).stages == 2
+    assert prepare_call(call).stages == 2
     assert covers(parse_pattern("shell(git log *)"), call) == {0}
     assert covers(parse_pattern("shell(head *)"), call) == {1}
     assert covers(parse_pattern("shell(git log * | head *)"), call) == {0, 1}

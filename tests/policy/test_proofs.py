@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from llm_do.policy.pattern import parse_pattern
-from llm_do.policy.proofs import broad, proofs
+from llm_do.policy.proofs import check_examples, overly_broad_reason
 from llm_do.policy.rules import Rule
 
 
@@ -38,11 +38,11 @@ def test_a_rule_whose_examples_hold_has_no_fault() -> None:
         rule("**/x:send(to=ann)", "ask", allows=("bob",), refuses=("ann",)),
         rule("send", allows=("anything",)),
     ):
-        assert proofs(good) == ()
+        assert check_examples(good) == ()
 
 
 def test_a_wrong_example_is_a_fault_at_its_own_place() -> None:
-    faults = proofs(rule("shell(git log *)", allows=("git log", "git push"), refuses=("git log -3",)))
+    faults = check_examples(rule("shell(git log *)", allows=("git log", "git push"), refuses=("git log -3",)))
     assert [(fault.path, fault.message) for fault in faults] == [
         (
             ("approvals", "allow", 0, "allows", 1),
@@ -53,7 +53,7 @@ def test_a_wrong_example_is_a_fault_at_its_own_place() -> None:
             "the rule shell(git log *) would allow 'git log -3', which stands under refuses",
         ),
     ]
-    deny = proofs(rule("shell(rm *)", "deny", allows=("rm x",), refuses=("ls",)))
+    deny = check_examples(rule("shell(rm *)", "deny", allows=("rm x",), refuses=("ls",)))
     assert [fault.message for fault in deny] == [
         "the rule shell(rm *) would deny 'rm x', which stands under allows",
         "the rule shell(rm *) does not deny 'ls', which stands under refuses",
@@ -62,22 +62,22 @@ def test_a_wrong_example_is_a_fault_at_its_own_place() -> None:
 
 def test_an_example_of_another_shape_than_the_rule_is_a_fault() -> None:
     for example in ("ann", "to=ann", "to=(", "to=a, kind=b, more=c"):
-        (fault,) = proofs(rule("send(to=*, kind=*)", allows=(example,)))
+        (fault,) = check_examples(rule("send(to=*, kind=*)", allows=(example,)))
         assert "doesn't fit" in fault.message
 
 
 def test_an_example_written_as_a_whole_call_is_never_right_by_accident() -> None:
-    (fault,) = proofs(rule("write_file(out/**)", allows=("write_file(out/minutes.md)",)))
+    (fault,) = check_examples(rule("write_file(out/**)", allows=("write_file(out/minutes.md)",)))
     assert fault.hint == "an example is the argument alone: write 'out/minutes.md'"
-    (fault,) = proofs(rule("shell(git *)", refuses=("shell(git push)",)))
+    (fault,) = check_examples(rule("shell(git *)", refuses=("shell(git push)",)))
     assert fault.hint == "an example is the argument alone: write 'git push'"
-    assert proofs(rule("shell(git log *)", refuses=("shell(git push)", "other(x)"))) == ()
+    assert check_examples(rule("shell(git log *)", refuses=("shell(git push)", "other(x)"))) == ()
 
 
 def test_an_example_of_a_wrong_outcome_says_what_examples_are() -> None:
-    (fault,) = proofs(rule("write_file(out/**)", allows=("in/minutes.md",)))
+    (fault,) = check_examples(rule("write_file(out/**)", allows=("in/minutes.md",)))
     assert fault.hint == "correct the rule or the example, which is the argument alone, without the tool's name"
-    (fault,) = proofs(rule("lend(member=ann)", allows=("title=Emma, member=ann",)))
+    (fault,) = check_examples(rule("lend(member=ann)", allows=("title=Emma, member=ann",)))
     assert fault.hint == "correct the rule or the example, which is the text of member alone, without the tool's name"
 
 
@@ -90,7 +90,7 @@ def test_an_example_of_a_directory_is_read_as_a_path() -> None:
             refuses=("command=make x, cwd=src/a/b",),
         ),
     ):
-        assert proofs(good) == ()
+        assert check_examples(good) == ()
 
 
 def test_an_example_of_a_command_may_quote_its_words() -> None:
@@ -100,7 +100,7 @@ def test_an_example_of_a_command_may_quote_its_words() -> None:
         rule("shell(git show *)", allows=("git show stash@{0}",), refuses=("git show {a,b}",)),
         rule("shell(rm *)", "deny", allows=('echo "rm x"',), refuses=("rm 'a b'", "sh -c 'rm x'", "echo 'a")),
     ):
-        assert proofs(good) == ()
+        assert check_examples(good) == ()
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_an_example_of_a_command_may_quote_its_words() -> None:
     ],
 )
 def test_a_rule_that_grants_more_than_a_reader_expects_is_broad(text: str) -> None:
-    assert broad(rule(text))
+    assert overly_broad_reason(rule(text))
 
 
 @pytest.mark.parametrize(
@@ -146,9 +146,9 @@ def test_a_rule_that_grants_more_than_a_reader_expects_is_broad(text: str) -> No
     ],
 )
 def test_a_rule_that_grants_what_it_says_is_not_broad(text: str) -> None:
-    assert not broad(rule(text))
+    assert not overly_broad_reason(rule(text))
 
 
 def test_only_a_rule_that_allows_can_be_broad() -> None:
-    assert not broad(rule("*", "deny"))
-    assert not broad(rule("shell(*)", "ask"))
+    assert not overly_broad_reason(rule("*", "deny"))
+    assert not overly_broad_reason(rule("shell(*)", "ask"))

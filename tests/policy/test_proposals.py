@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_do.policy.proposals import allows_call, proposals
+from llm_do.policy.proposals import allows_call, proposed_rules
 from llm_do.policy.values import ToolCallInfo
 
 TEXT = st.text(max_size=20)
@@ -14,7 +14,7 @@ def test_a_file_is_proposed_with_its_folder_and_its_tool() -> None:
         "write_file", {"path": "out/a b.md"}, primary="path", path="main/b", agent="b", resolved={"path": "out/a b.md"}
     )
 
-    assert proposals(call) == [
+    assert proposed_rules(call) == [
         "main/b:write_file('out/a b.md')",
         "main/b:write_file(out/**)",
         "main/b:write_file",
@@ -23,7 +23,7 @@ def test_a_file_is_proposed_with_its_folder_and_its_tool() -> None:
 
 def test_a_command_is_proposed_with_its_subcommand_and_never_with_any_arguments() -> None:
     def rules(*argv: str) -> list[str]:
-        return proposals(ToolCallInfo("shell", {}, primary="command", resolved={"command": (argv,)}))
+        return proposed_rules(ToolCallInfo("shell", {}, primary="command", resolved={"command": (argv,)}))
 
     assert rules("git", "log", "-3") == ["main:shell(git log -3)", "main:shell(git log *)"]
     assert rules("python", "x.py") == ["main:shell(python x.py)"]
@@ -31,12 +31,14 @@ def test_a_command_is_proposed_with_its_subcommand_and_never_with_any_arguments(
 
 
 def test_what_can_not_be_resolved_is_proposed_no_rule() -> None:
-    assert proposals(ToolCallInfo("shell", {"command": "a; b"}, primary="command", resolved={"command": None})) == []
+    assert (
+        proposed_rules(ToolCallInfo("shell", {"command": "a; b"}, primary="command", resolved={"command": None})) == []
+    )
 
 
 @given(st.dictionaries(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), TEXT, max_size=4))
 def test_every_proposal_allows_the_call_it_is_made_for(args: dict[str, str]) -> None:
     call = ToolCallInfo("send", args)
 
-    assert all(allows_call(rule, call) for rule in proposals(call))
-    assert len(proposals(call)) >= 1
+    assert all(allows_call(rule, call) for rule in proposed_rules(call))
+    assert len(proposed_rules(call)) >= 1

@@ -14,12 +14,12 @@ from pydantic_ai.usage import RunUsage
 
 from llm_do import AgentSpec
 from llm_do.linker.analysis.inventory import Inventory
-from llm_do.linker.analysis.permissions import right_of
+from llm_do.linker.analysis.permissions import permission_for
 from llm_do.policy.rules import build_policy
 from llm_do.project.agent_spec import ToolsetRef
 from llm_do.project.project import RuntimeSettings
 from llm_do.project.registry import Registered
-from llm_do.project.toolset_wrappers import levels, shown_tools
+from llm_do.project.toolset_wrappers import find_shown_tools, wrapper_levels
 
 
 def find(part: str) -> str:
@@ -66,7 +66,7 @@ def test_what_is_listed_is_what_a_run_shows(name: str) -> None:
     toolset = WRAPPED[name]
     run = RunContext(deps=None, model=TestModel(), usage=RunUsage())
     shown = asyncio.run(toolset.get_tools(run))
-    listed = shown_tools(toolset)
+    listed = find_shown_tools(toolset)
 
     assert listed is not None
     assert {tool.definition.name: tool.definition.metadata for tool in listed} == {
@@ -77,17 +77,17 @@ def test_what_is_listed_is_what_a_run_shows(name: str) -> None:
         assert tool.levels[0] == (toolset, tool.definition.name)
         assert own in last.tools  # type: ignore[attr-defined]
         if name != "combined":
-            assert levels(toolset, tool.definition.name) == list(tool.levels)
+            assert wrapper_levels(toolset, tool.definition.name) == list(tool.levels)
 
 
 def test_what_a_run_may_hide_is_listed_as_such() -> None:
     deferred = parts().defer_loading(["find"]).prefixed("x")
     prepared = FunctionToolset([PydanticTool(find, prepare=lambda ctx, tool: None)])
 
-    assert [tool.conditional for tool in shown_tools(parts().filtered(yes).prefixed("x")) or ()] == [True, True]
-    assert [tool.conditional for tool in shown_tools(deferred) or ()] == [True, False]
-    assert [(tool.conditional, tool.prepared) for tool in shown_tools(prepared) or ()] == [(True, True)]
-    assert [tool.conditional for tool in shown_tools(parts().approval_required(yes)) or ()] == [False, False]
+    assert [tool.conditional for tool in find_shown_tools(parts().filtered(yes).prefixed("x")) or ()] == [True, True]
+    assert [tool.conditional for tool in find_shown_tools(deferred) or ()] == [True, False]
+    assert [(tool.conditional, tool.prepared) for tool in find_shown_tools(prepared) or ()] == [(True, True)]
+    assert [tool.conditional for tool in find_shown_tools(parts().approval_required(yes)) or ()] == [False, False]
 
 
 def test_what_has_code_of_its_own_is_not_guessed_at() -> None:
@@ -111,7 +111,7 @@ def test_what_has_code_of_its_own_is_not_guessed_at() -> None:
         CombinedToolset([parts(), ExternalToolset([])]),
         lambda ctx: parts(),
     ):
-        assert shown_tools(toolset) is None
+        assert find_shown_tools(toolset) is None
 
 
 def known(toolset: Any, **ref: Any) -> Any:
@@ -134,7 +134,7 @@ def test_what_a_wrapper_wants_approved_is_no_right_that_the_tool_gives_itself() 
 
     def right(tool: Any, **rules: Any) -> str:
         policy, _ = build_policy({"default": "allow", **rules})
-        return right_of(tool, "main", policy, RuntimeSettings()).effect
+        return permission_for(tool, "main", policy, RuntimeSettings()).effect
 
     assert (right(plain), right(wrapped)) == ("allow", "ask")
     assert right(wrapped, allow=["x_find"]) == "allow"

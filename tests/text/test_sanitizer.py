@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_do.text.sanitizer import format_args, visible
+from llm_do.text.sanitizer import format_arguments, sanitize
 
 ANY = st.text(alphabet=st.characters())
 TRICKY = st.text(alphabet="\\nrtxuU012e \n\t\x1b\u202eé", max_size=14)
@@ -49,16 +49,16 @@ def read_back(shown: str) -> str:
     ],
 )
 def test_a_character_that_is_not_plainly_visible_is_escaped(text: str, shown: str) -> None:
-    assert visible(text) == shown
+    assert sanitize(text) == shown
 
 
 def test_lines_are_kept_when_asked_for() -> None:
-    assert visible("a\nb\r\n\x1b\\n", lines=True) == "a\nb\\r\n\\x1b\\n"
+    assert sanitize("a\nb\r\n\x1b\\n", lines=True) == "a\nb\\r\n\\x1b\\n"
 
 
 @given(ANY | TRICKY, st.booleans())
 def test_what_is_shown_is_harmless_and_encodes(text: str, lines: bool) -> None:
-    shown = visible(text, lines=lines)
+    shown = sanitize(text, lines=lines)
     shown.encode("utf-8")
     left = shown.replace("\n", "") if lines else shown
     bad = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
@@ -67,17 +67,17 @@ def test_what_is_shown_is_harmless_and_encodes(text: str, lines: bool) -> None:
 
 @given(ANY | TRICKY)
 def test_what_is_shown_can_be_read_back_so_that_no_two_texts_look_alike(text: str) -> None:
-    assert read_back(visible(text)) == text
+    assert read_back(sanitize(text)) == text
 
 
 @given(TRICKY, TRICKY)
 def test_different_texts_look_different_in_lines_too(one: str, other: str) -> None:
-    assert (visible(one, lines=True) == visible(other, lines=True)) is (one == other)
+    assert (sanitize(one, lines=True) == sanitize(other, lines=True)) is (one == other)
 
 
 def test_arguments_are_shown_whole_and_in_order() -> None:
     long = "x" * 100_000
-    shown = format_args({"b": long, "a": 1, "c\n": {"k": ["\u202e", "\x1b", "\\u202e"]}, "d": object})
+    shown = format_arguments({"b": long, "a": 1, "c\n": {"k": ["\u202e", "\x1b", "\\u202e"]}, "d": object})
     assert shown[0] == ("b", long)
     assert shown[1] == ("a", "1")
     assert shown[2] == ("c\\n", '{"k":["\\u202e","\\u001b","\\\\u202e"]}')
@@ -86,14 +86,14 @@ def test_arguments_are_shown_whole_and_in_order() -> None:
 
 @pytest.mark.parametrize("value", ["1", "true", "null", "", " ", '"x"', "-1.5e3"])
 def test_a_text_that_would_read_as_another_value_is_quoted(value: str) -> None:
-    assert format_args({"a": value}) == [("a", json.dumps(value))]
+    assert format_arguments({"a": value}) == [("a", json.dumps(value))]
 
 
 def test_a_json_document_in_a_text_stands_as_it_is() -> None:
-    assert format_args({"a": '{\n "b": 1\n}'}) == [("a", '{\n "b": 1\n}')]
+    assert format_arguments({"a": '{\n "b": 1\n}'}) == [("a", '{\n "b": 1\n}')]
 
 
 def test_a_long_text_takes_time_in_proportion_to_its_length() -> None:
     start = time.process_time()
-    visible("\\" * 300_000 + "\u202e" * 100_000)
+    sanitize("\\" * 300_000 + "\u202e" * 100_000)
     assert time.process_time() - start < 2

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolReturnPart, UserPromptPart
 
 from llm_do import tool
-from llm_do.models.token_estimates import tokens_of
+from llm_do.models.token_estimates import estimate_tokens
 from llm_do.threads import memory_store
 from llm_do.threads.compaction import CLEARED, SUMMARY, clear_results, slide
 from tests.support.history import results_of, strict
@@ -59,7 +59,7 @@ def test_whatever_is_left_out_the_history_stays_valid(shape: list[int], recent: 
         assert shortened[0] == history[0]
         kept = max(recent, 1)
         assert shortened[-kept:] == history[-kept:] or len(shortened) < kept
-        assert tokens_of(shortened) <= tokens_of(history)
+        assert estimate_tokens(shortened) <= estimate_tokens(history)
 
 
 def test_clearing_keeps_every_call_with_its_cleared_result() -> None:
@@ -75,7 +75,7 @@ def test_clearing_keeps_every_call_with_its_cleared_result() -> None:
 def test_a_window_drops_the_oldest_first_and_no_more_than_it_must() -> None:
     history = history_of([0, 1, 0, 0])
 
-    shortened = slide(history, tokens_of(history) - 1, 2)
+    shortened = slide(history, estimate_tokens(history) - 1, 2)
 
     assert shortened == [history[0], *history[2:]]
 
@@ -183,4 +183,4 @@ def test_a_thread_may_say_how_its_history_is_shortened(strategies: list[str]) ->
 
     on_thread(runtime_of([agent("main", model, tools=[look])], options={"store": store}), *"ab")
 
-    assert tokens_of(model.asked[-2].messages) < 200
+    assert estimate_tokens(model.asked[-2].messages) < 200

@@ -18,7 +18,7 @@ from pydantic_ai.messages import ModelRequest, ModelResponse, ToolReturnPart, Us
 from llm_do import tool
 from llm_do.threads import SqliteStore, ThreadConfig
 from llm_do.threads.store.codec import message_text
-from llm_do.threads.store.protocol import Batch, Draft, EventRow, MessageRow
+from llm_do.threads.store.protocol import Batch, EventRow, MessageRow, PendingWrites
 from llm_do.threads.store.records import Filter, RunRecord
 from tests.support.history import results_of, strict
 from tests.support.runs import agent, runtime_of
@@ -157,7 +157,7 @@ def test_a_call_whose_id_was_used_before_does_not_get_the_earlier_calls_result(t
         ]
         result = {"depth": 1, "status": "success", "tool_call_id": "0", "tool_name": "add", "result": "first"}
         events = [EventRow(0, 1.5, "tool_result", json.dumps(result))]
-        await store.write(Batch("r", events, rows, draft=Draft("m3")))
+        await store.write(Batch("r", events, rows, draft=PendingWrites("m3")))
         store._active.clear()
         await store.recover()
 

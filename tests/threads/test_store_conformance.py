@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from llm_do import ThreadConflict
 from llm_do.threads import ConversationManager, ThreadConfig, ThreadRecord, ThreadStore, memory_store
-from llm_do.threads.store.protocol import Batch, Ending, EventRow, MessageRow
+from llm_do.threads.store.protocol import Batch, EventRow, MessageRow, RunEnd
 from llm_do.threads.store.records import Filter, RunRecord
 from tests.threads.thread_support import done, said, talk
 
@@ -133,15 +133,15 @@ def test_two_runs_on_one_thread_the_second_to_end_loses_and_is_kept_as_a_branch(
         assert one.thread is not None
         assert two.thread is not None
         await store.finish_run(
-            Ending(
+            RunEnd(
                 Batch("r1", [event(0)], [row("m1")]), "completed", 2.0, turn=one.thread.turn, head="m1", state='{"n":1}'
             )
         )
         with pytest.raises(ThreadConflict):
             await store.finish_run(
-                Ending(Batch("r2", [event(0)], [row("m2")]), "completed", 2.0, turn=two.thread.turn, head="m2")
+                RunEnd(Batch("r2", [event(0)], [row("m2")]), "completed", 2.0, turn=two.thread.turn, head="m2")
             )
-        await store.finish_run(Ending(Batch("r2", [event(1, "run_failed")]), "failed", 3.0))
+        await store.finish_run(RunEnd(Batch("r2", [event(1, "run_failed")]), "failed", 3.0))
         thread = await store.thread("t")
         assert thread is not None
         assert (thread.head, thread.state, thread.branches) == ("m1", {"n": 1}, ("m2",))
@@ -155,10 +155,10 @@ def test_a_losing_run_that_will_be_done_again_leaves_nothing(store: ThreadStore)
     async def race() -> None:
         one = await store.begin_run(run("r1"), ThreadConfig())
         two = await store.begin_run(run("r2"), ThreadConfig())
-        await store.finish_run(Ending(Batch("r1", (), [row("m1")]), "completed", 2.0, turn=one.thread.turn, head="m1"))  # type: ignore[union-attr]
+        await store.finish_run(RunEnd(Batch("r1", (), [row("m1")]), "completed", 2.0, turn=one.thread.turn, head="m1"))  # type: ignore[union-attr]
         await store.write(Batch("r2", [event(0)], [row("m2")]))
         with pytest.raises(ThreadConflict):
-            await store.finish_run(Ending(Batch("r2"), "completed", 2.0, turn=two.thread.turn, head="m2", keep=False))  # type: ignore[union-attr]
+            await store.finish_run(RunEnd(Batch("r2"), "completed", 2.0, turn=two.thread.turn, head="m2", keep=False))  # type: ignore[union-attr]
         again = await store.begin_run(run("r2"), ThreadConfig())
         assert again.thread is not None
         assert again.thread.branches == ()
@@ -174,10 +174,10 @@ def test_a_users_state_takes_changes_of_different_keys_from_two_runs(store: Thre
         text = (await store.begin_run(run("r1", None, "ann"), ThreadConfig())).user_text
         await store.begin_run(run("r2", None, "ann"), ThreadConfig())
         await store.begin_run(run("r3", None, "ann"), ThreadConfig())
-        await store.finish_run(Ending(Batch("r1"), "completed", 1.0, user_text=text, user_state='{"a":2,"b":1}'))
-        await store.finish_run(Ending(Batch("r2"), "completed", 1.0, user_text=text, user_state='{"a":1,"b":1,"c":3}'))
+        await store.finish_run(RunEnd(Batch("r1"), "completed", 1.0, user_text=text, user_state='{"a":2,"b":1}'))
+        await store.finish_run(RunEnd(Batch("r2"), "completed", 1.0, user_text=text, user_state='{"a":1,"b":1,"c":3}'))
         with pytest.raises(ThreadConflict):
-            await store.finish_run(Ending(Batch("r3"), "completed", 1.0, user_text=text, user_state='{"a":9,"b":1}'))
+            await store.finish_run(RunEnd(Batch("r3"), "completed", 1.0, user_text=text, user_state='{"a":9,"b":1}'))
         return (await store.user_state("ann"))[0]
 
     assert done(race()) == {"a": 2, "b": 1, "c": 3}

@@ -17,9 +17,8 @@ import pytest
 from llm_do import Runtime, StoreError, ThreadConfig
 from llm_do.threads import SqliteStore
 from llm_do.threads.opened_stores import open_store
-from llm_do.threads.sqlite import migrations
-from llm_do.threads.sqlite import sqlite_store as sqlite
-from llm_do.threads.store.protocol import Batch, Ending
+from llm_do.threads.sqlite import migrations, sqlite_store
+from llm_do.threads.store.protocol import Batch, RunEnd
 from llm_do.threads.store.records import RunRecord
 from tests.support.runs import agent, carry_out, runtime_of
 from tests.support.scripted import script
@@ -232,7 +231,7 @@ def test_a_run_whose_end_cannot_be_saved_is_finished_by_the_next_one(
         raise StoreError("the disk is full")
 
     with monkeypatch.context() as once:
-        once.setattr(sqlite, "finish", refuse)
+        once.setattr(sqlite_store, "finish", refuse)
         failed = on_thread(talker(tmp_path, store=store), "first")[0]
     asyncio.run(store.aclose())
     assert store._worker._db is None, "it is still open"
@@ -308,7 +307,7 @@ def test_a_store_that_is_closed_while_another_thread_begins_a_run_counts_as_aliv
 
     other = SqliteStore(tmp_path / "state.db")
     assert asyncio.run(other.recover()) == []
-    asyncio.run(store.finish_run(Ending(Batch("r"), "completed", 2.0)))
+    asyncio.run(store.finish_run(RunEnd(Batch("r"), "completed", 2.0)))
     for each in (store, other):
         asyncio.run(each.aclose())
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from llm_do import Project
-from llm_do.linker.linker import check
+from llm_do.linker.linker import check_project
 from tests.cli.cli_processes import BATCH, Ended, environment
 
 ANSWERS = """
@@ -63,7 +63,7 @@ def test_threads_and_compaction_are_read_from_files(project: Path) -> None:
 def test_a_store_that_does_not_exist_is_a_diagnostic(tmp_path: Path) -> None:
     write(tmp_path, {"threads": {"store": "postgresql://here"}})
 
-    report = check(tmp_path)
+    report = check_project(tmp_path)
 
     assert report.project is None
     assert [item.code for item in report.diagnostics] == ["LD190"]
@@ -76,7 +76,7 @@ def test_context_providers_are_linked_and_a_wrong_one_is_a_diagnostic(tmp_path: 
     assert [each.__name__ for each in Project.load(tmp_path).context_providers] == ["good"]
 
     write(tmp_path, {"python_files": ["p.py"], "context_providers": ["p.py:good", "p.py:bad", "p.py:gone"]})
-    codes = [item.code for item in check(tmp_path).diagnostics if item.severity == "error"]
+    codes = [item.code for item in check_project(tmp_path).diagnostics if item.severity == "error"]
     assert len(codes) == 2
     assert "LD212" in codes
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from llm_do import ModelUnavailableError, StateManager
-from llm_do.diagnostics.diagnostic import Place
+from llm_do.diagnostics.diagnostic import Location
 from llm_do.threads import SqliteStore
 from tests.support.runs import agent, carry_out, runtime_of
 from tests.threads.thread_support import done
@@ -23,7 +23,7 @@ def _no_key(monkeypatch: pytest.MonkeyPatch) -> None:
 def on(store: SqliteStore, setting: Any, *, own: Any = "test", thread: str | None = "t", **options: Any) -> Any:
     """The result of a run on a thread that is set to a model."""
     done(StateManager(store).set_thread_config("t", {"model": setting}))
-    spec = agent("main", own, place=Place("main.agent", 3))
+    spec = agent("main", own, place=Location("main.agent", 3))
     return carry_out(runtime_of([spec], options={"store": store, **options}), thread_id=thread)
 
 

@@ -13,7 +13,7 @@ from llm_do.project.thread_config import ThreadConfig
 from llm_do.runtime.context.call_context import current_call
 from llm_do.threads import Conversations, memory_store
 from llm_do.threads.store.codec import message_text
-from llm_do.threads.store.protocol import Batch, Draft, MessageRow
+from llm_do.threads.store.protocol import Batch, MessageRow, PendingWrites
 from llm_do.threads.store.records import Filter, RunRecord
 from tests.support.history import strict
 from tests.support.runs import agent, heard, project_of
@@ -156,7 +156,7 @@ def test_deleting_a_thread_takes_the_draft_of_its_killed_run_along(store: Any) -
     async def killed() -> None:
         await store.begin_run(RunRecord("r", "running", "main", "t", None, 1.0), ThreadConfig())
         row = MessageRow("m", None, 0, 1.0, message_text(said("secret")))
-        await store.write(Batch("r", (), [row], draft=Draft("m")))
+        await store.write(Batch("r", (), [row], draft=PendingWrites("m")))
         assert await store.delete_thread("t")
 
     asyncio.run(killed())

@@ -248,9 +248,9 @@ def main_agent(states: str) -> str:
 
 
 def codes(folder: Path) -> list[tuple[str, int]]:
-    from llm_do.linker.linker import check
+    from llm_do.linker.linker import check_project
 
-    return [(item.code, item.place.line) for item in check(folder).diagnostics]
+    return [(item.code, item.place.line) for item in check_project(folder).diagnostics]
 
 
 @pytest.mark.parametrize(
@@ -310,7 +310,7 @@ def test_async_tools_find_their_agents_context_too() -> None:
 
 
 def test_a_state_that_only_a_toolkit_has_is_told_apart_from_the_agents_own(tmp_path: Path) -> None:
-    from llm_do.linker.linker import check
+    from llm_do.linker.linker import check_project
 
     agent_file = (
         "---\nname: main\ntools: [inspect]\ntoolsets: [kit]\nstates:\n  inspect: {requires: [connected]}\n---\nGo.\n"
@@ -319,7 +319,7 @@ def test_a_state_that_only_a_toolkit_has_is_told_apart_from_the_agents_own(tmp_p
     folder = project(tmp_path, tools__py=tools.replace("connectd", "connected"), main__agent=agent_file)
     (folder / "project.json").write_text(PROJECT["project.json"].replace('"inspect", "change"', '"inspect"'))
 
-    (found,) = check(folder).diagnostics
+    (found,) = check_project(folder).diagnostics
 
     assert found.code == "LD410"
     assert found.hint == "the toolkit `kit` has a state of its own: write `connect: {enables: [connected]}` here too"

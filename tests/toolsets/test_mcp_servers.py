@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from llm_do import LinkError, Project, RunResult, Runtime, UsageError
-from llm_do.linker.linker import check
+from llm_do.linker.linker import check_project
 from llm_do.project.agent_spec import ToolsetRef
 from llm_do.project.builtin_toolsets import BuiltinToolset
 from llm_do.runtime.tools.traits import BuiltinContext
@@ -395,7 +395,7 @@ def test_a_manifest_configures_a_server(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_variable_that_is_not_set_is_a_diagnostic(tmp_path: Path) -> None:
     os.environ.pop("NOT_SET_ANYWHERE", None)
     server = {"type": "mcp", "command": command(), "env": {"TOKEN": "${NOT_SET_ANYWHERE}"}}
-    report = check(manifest(tmp_path, server))
+    report = check_project(manifest(tmp_path, server))
     assert [(item.code, item.place.line) for item in report.diagnostics if "NOT_SET_ANYWHERE" in item.message] == [
         ("LD702", 1)
     ]

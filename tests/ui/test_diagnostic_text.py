@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_do.diagnostics.diagnostic import Diagnostic, Place
+from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.ui.reports.diagnostic_text import render_github, render_json, render_text, summary
 
 
 def found(
     line: int, column: int, end: tuple[int, int] = (0, 0), message: str = "wrong", hint: str | None = None
 ) -> Diagnostic:
-    return Diagnostic("LD120", "error", message, Place("a.agent", line, column, *end), hint)
+    return Diagnostic("LD120", "error", message, Location("a.agent", line, column, *end), hint)
 
 
 def shown(item: Diagnostic, text: str | None, width: int | None = None) -> list[str]:
@@ -82,7 +82,7 @@ def test_a_byte_order_mark_does_not_move_the_caret() -> None:
 
 
 def test_nothing_of_a_file_or_message_reaches_the_terminal_as_it_is() -> None:
-    item = Diagnostic("LD120", "error", "a\x1b]0;x\x07\nb\u202e", Place("e\x1b[2J\n.agent"), "h\x1b\r")
+    item = Diagnostic("LD120", "error", "a\x1b]0;x\x07\nb\u202e", Location("e\x1b[2J\n.agent"), "h\x1b\r")
     text = render_text([item], lambda _: None)
     assert text == "e\\x1b[2J\\x0a.agent:1:1: error[LD120]: a\\x1b]0;x\\x07\\x0ab\\u202e\n    = h\\x1b\\x0d\n"
 
@@ -95,7 +95,7 @@ def test_colours_are_there_only_when_asked_for() -> None:
 
 
 def test_json_has_every_field_and_the_counts() -> None:
-    warning = Diagnostic("LD801", "warning", "unused é", Place("b.agent", 3, 4))
+    warning = Diagnostic("LD801", "warning", "unused é", Location("b.agent", 3, 4))
     data = json.loads(render_json([found(2, 7, (2, 9), hint="h"), warning]))
     assert data == {
         "diagnostics": [
@@ -126,7 +126,7 @@ def test_json_has_every_field_and_the_counts() -> None:
 
 
 def test_json_is_ascii_so_that_any_output_can_hold_it() -> None:
-    assert render_json([Diagnostic("LD120", "error", "é\ud800", Place("\udcff"))]).isascii()
+    assert render_json([Diagnostic("LD120", "error", "é\ud800", Location("\udcff"))]).isascii()
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_json_is_ascii_so_that_any_output_can_hold_it() -> None:
         (found(1, 1, message="50%\r\n::x", hint="a:b,c"), "::error file=a.agent,line=1,col=1,title=LD120::"
          "50%25%0D%0A::x%0Aa:b,c"),
         (
-            Diagnostic("LD801", "warning", "unused", Place("a:b,c%\n.agent")),
+            Diagnostic("LD801", "warning", "unused", Location("a:b,c%\n.agent")),
             "::warning file=a%3Ab%2Cc%25%0A.agent,line=1,col=1,title=LD801::unused",
         ),
         (found(1, 1, message="\x1b[31m"), "::error file=a.agent,line=1,col=1,title=LD120::\\x1b[31m"),
@@ -149,7 +149,7 @@ def test_github_annotations_are_escaped(item: Diagnostic, line: str) -> None:
 
 
 def test_a_summary_counts() -> None:
-    warning = Diagnostic("LD801", "warning", "unused", Place("b.agent"))
+    warning = Diagnostic("LD801", "warning", "unused", Location("b.agent"))
     assert summary([]) == "no errors"
     assert summary([found(1, 1)]) == "1 error"
     assert summary([found(1, 1), found(2, 1), warning]) == "2 errors, 1 warning"

@@ -7,44 +7,44 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_do.ui.terminal.folding import fold
-from llm_do.ui.terminal.text_width import width
+from llm_do.ui.terminal.folding import fold_lines
+from llm_do.ui.terminal.text_width import character_width
 
 WORDS = st.lists(st.text("abc.:`/漢é", min_size=1, max_size=12), min_size=1, max_size=20)
 
 
 def test_lines_that_fit_stay_as_they_are() -> None:
     text = "  5 | approvals:  x\n    | ^^^^^^^^^\n"
-    assert fold(text, 40) == text
+    assert fold_lines(text, 40) == text
 
 
 def test_a_hint_goes_on_below_its_text() -> None:
-    assert fold("    = the keys here are name, model", 24) == "    = the keys here are\n      name, model"
+    assert fold_lines("    = the keys here are name, model", 24) == "    = the keys here are\n      name, model"
 
 
 def test_colours_take_no_room() -> None:
     red = "\x1b[1;31merror\x1b[0m: no such file"
-    assert fold(red, 19) == red
-    assert fold(red, 18) == "\x1b[1;31merror\x1b[0m: no such\n  file"
-    assert fold("\x1b[34m    =\x1b[0m the keys here", 14) == "\x1b[34m    =\x1b[0m the keys\n      here"
+    assert fold_lines(red, 19) == red
+    assert fold_lines(red, 18) == "\x1b[1;31merror\x1b[0m: no such\n  file"
+    assert fold_lines("\x1b[34m    =\x1b[0m the keys here", 14) == "\x1b[34m    =\x1b[0m the keys\n      here"
 
 
 def test_seconds_stay_with_their_number() -> None:
-    assert fold("completed: 1 step, 10.2 s, all", 23) == "completed: 1 step,\n  10.2 s, all"
+    assert fold_lines("completed: 1 step, 10.2 s, all", 23) == "completed: 1 step,\n  10.2 s, all"
 
 
 def test_columns_of_a_table_stay_apart() -> None:
-    assert fold("a   b  c and more", 12) == "a   b  c and\n  more"
+    assert fold_lines("a   b  c and more", 12) == "a   b  c and\n  more"
 
 
 @given(WORDS, st.integers(1, 60))
 def test_nothing_is_lost_and_only_single_words_are_longer_than_the_terminal(words: list[str], columns: int) -> None:
-    folded = fold(" ".join(words), columns)
+    folded = fold_lines(" ".join(words), columns)
 
     assert folded.split() == words
     for line in folded.split("\n"):
-        assert sum(map(width, line)) <= columns or len(re.findall(r"\S+", line)) == 1
+        assert sum(map(character_width, line)) <= columns or len(re.findall(r"\S+", line)) == 1
 
 
 def test_a_text_that_is_not_ours_keeps_its_margin() -> None:
-    assert fold("Hello there, what can I do", 14, hang=0) == "Hello there,\nwhat can I do"
+    assert fold_lines("Hello there, what can I do", 14, hang=0) == "Hello there,\nwhat can I do"

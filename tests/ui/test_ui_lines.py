@@ -12,7 +12,7 @@ from llm_do.runtime.record.results import RunResult, Usage, WarningRecord
 from llm_do.ui.live.display import Display
 from llm_do.ui.live.event_lines import event_line, summary_line
 from llm_do.ui.reports.error_text import error_text, paragraph
-from llm_do.ui.terminal.text_width import call_text, cut, shorten, wrap
+from llm_do.ui.terminal.text_width import call_text, shorten_middle, truncate, wrap
 
 
 def test_a_note_on_a_projects_own_error_is_told_with_it() -> None:
@@ -86,7 +86,7 @@ def test_no_line_breaks_out_of_its_line(path: str, text: str) -> None:
 @settings(deadline=None)
 @given(st.text(max_size=400), st.integers(2, 80))
 def test_shortened_text_is_never_longer_than_asked(text: str, limit: int) -> None:
-    assert len(shorten(text, limit)) <= limit
+    assert len(shorten_middle(text, limit)) <= limit
     assert len(call_text("f", {"a": text}, limit)) <= limit + 3
 
 
@@ -94,7 +94,7 @@ def test_shortened_text_is_never_longer_than_asked(text: str, limit: int) -> Non
 @given(st.text(alphabet="日本語abc", max_size=100), st.integers(2, 60))
 def test_wrapping_loses_nothing_and_cutting_fits(text: str, columns: int) -> None:
     assert "".join(wrap(text, columns)) == text
-    assert sum(2 if char > "z" and char != "…" else 1 for char in cut(text, columns)) <= columns
+    assert sum(2 if char > "z" and char != "…" else 1 for char in truncate(text, columns)) <= columns
 
 
 def test_the_summary_counts() -> None:

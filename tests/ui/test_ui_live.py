@@ -14,9 +14,9 @@ from llm_do.runtime.record import events
 from llm_do.ui.live.block import Block
 from llm_do.ui.live.call_tree import CallTree, seconds_text
 from llm_do.ui.live.display import Display
-from llm_do.ui.terminal.markdown import rendered
+from llm_do.ui.terminal.markdown import render_markdown
 from llm_do.ui.terminal.screen import draws_lines
-from llm_do.ui.terminal.text_width import width
+from llm_do.ui.terminal.text_width import character_width
 
 
 class Terminal:
@@ -162,13 +162,13 @@ def test_whatever_is_called_the_tree_fits(texts: list[str], columns: int) -> Non
     drawn = tree.draw(1001.0, columns, 12)
 
     assert len(drawn) <= 12
-    assert all(sum(map(width, line)) < columns and "\n" not in line and "\x1b" not in line for line in drawn)
+    assert all(sum(map(character_width, line)) < columns and "\n" not in line and "\x1b" not in line for line in drawn)
 
 
 @given(st.text(max_size=200), st.booleans())
 @settings(max_examples=100, deadline=None)
 def test_drawn_markdown_does_nothing_to_the_terminal_but_set_styles(text: str, color: bool) -> None:
-    drawn = re.sub(r"\x1b\[[0-9;]*m", "", rendered(f"# {text}", 80, color=color))
+    drawn = re.sub(r"\x1b\[[0-9;]*m", "", render_markdown(f"# {text}", 80, color=color))
 
     assert all(char == "\n" or char.isprintable() for char in drawn)
 
@@ -176,20 +176,20 @@ def test_drawn_markdown_does_nothing_to_the_terminal_but_set_styles(text: str, c
 @given(st.lists(st.text("abcäß漢", min_size=1, max_size=12), min_size=1, max_size=30), st.integers(25, 90))
 @settings(max_examples=60, deadline=None)
 def test_drawn_markdown_keeps_its_words_and_fits(words: list[str], columns: int) -> None:
-    drawn = rendered(f"**{words[0]}** {' '.join(words[1:])}", columns)
+    drawn = render_markdown(f"**{words[0]}** {' '.join(words[1:])}", columns)
 
     plain = re.sub(r"\x1b\[[0-9;]*m", "", drawn)
     assert plain.split() == words
-    assert all(sum(map(width, line)) <= columns for line in plain.split("\n"))
+    assert all(sum(map(character_width, line)) <= columns for line in plain.split("\n"))
 
 
 def test_markdown_is_drawn_and_what_is_none_stays_as_it_is() -> None:
-    assert rendered("a * b * c\n", 80) == "a * b * c\n"
-    assert rendered("see <b>this</b> **x**", 80) == "see <b>this</b> **x**\n"
-    assert rendered("**b** `c`\n\n- [x](http://y)", 80, color=True) == (
+    assert render_markdown("a * b * c\n", 80) == "a * b * c\n"
+    assert render_markdown("see <b>this</b> **x**", 80) == "see <b>this</b> **x**\n"
+    assert render_markdown("**b** `c`\n\n- [x](http://y)", 80, color=True) == (
         "\x1b[1mb\x1b[0m \x1b[36mc\x1b[0m\n\n • \x1b[34mx\x1b[0m (\x1b[34mhttp://y\x1b[0m)\n"
     )
-    assert "\x1b]8" not in rendered("[x](http://y) <http://z>", 80, color=True)
+    assert "\x1b]8" not in render_markdown("[x](http://y) <http://z>", 80, color=True)
 
 
 @pytest.mark.parametrize(

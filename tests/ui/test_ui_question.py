@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llm_do.runtime.approval.broker import ApprovalRequest
-from llm_do.text.sanitizer import format_args
+from llm_do.text.sanitizer import format_arguments
 from llm_do.ui.approval.question import choices_text, help_text, parse_answer, question_text, rules_text
-from llm_do.ui.terminal.text_width import width, wrap_words
+from llm_do.ui.terminal.text_width import character_width, wrap_words
 
 DIFF = "--- a/notes.md\n+++ b/notes.md\n@@ -1 +1 @@\n-old\n+new\n"
 
@@ -78,7 +78,7 @@ def test_words_are_wrapped_whole_where_they_fit_and_none_is_lost(words: list[str
     pieces = list(wrap_words(" ".join(words), columns))
 
     def fits(word: str) -> bool:
-        return sum(map(width, word)) <= columns
+        return sum(map(character_width, word)) <= columns
 
     assert "".join("".join(pieces).split()) == "".join(words)
     assert all(map(fits, pieces))
@@ -97,7 +97,7 @@ def test_everything_is_shown_and_no_text_of_a_model_begins_a_line(value: str, na
     assert all(line.startswith("  ") for line in lines[1:])
     assert all(char.isprintable() or char == "\n" for char in text)
     shown = "".join(line[6:] if line.startswith(("    | ", "    \\ ")) else line for line in lines)
-    for argument, said in format_args(args):
+    for argument, said in format_arguments(args):
         assert argument in shown
         assert said.replace("\n", "") in shown
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from llm_do.cli.arguments.target import user_path
 from llm_do.cli.process.streams import warn
 from llm_do.errors import UsageError
-from llm_do.text.sanitizer import visible
+from llm_do.text.sanitizer import sanitize
 from llm_do.ui.terminal.screen import terminal_columns
 from llm_do.ui.terminal.text_width import wrap_words
 
@@ -65,7 +65,7 @@ async def carry_out(chat: Chat, line: str) -> bool:
 
 def _tell(lines: Iterable[str]) -> None:
     for line in lines:
-        warn(visible(line))
+        warn(sanitize(line))
 
 
 async def _help(_chat: Chat, _: str) -> None:
@@ -82,11 +82,11 @@ async def _help(_chat: Chat, _: str) -> None:
 
 
 async def _tools(chat: Chat, rest: str) -> None:
-    from llm_do.ui.reports.tool_list import lines, tools_data
+    from llm_do.ui.reports.tool_list import tool_lines, tools_data
 
     entry = chat.options.entry or chat.project.entry.name
     agent = rest or (entry if chat.project.registry.agent(entry) is not None else None)
-    _tell(lines(tools_data(chat.project, agent)))
+    _tell(tool_lines(tools_data(chat.project, agent)))
 
 
 async def _agents(chat: Chat, _: str) -> None:
@@ -123,16 +123,16 @@ async def _state(chat: Chat, _: str) -> None:
 
 
 async def _approvals(chat: Chat, rest: str) -> None:
-    from llm_do.runtime.approval import saved_approvals as answers
+    from llm_do.runtime.approval import saved_approvals
 
     runtime = chat.session.runtime
-    stored = answers.load(chat.project.root).stored
+    stored = saved_approvals.load_saved_approvals(chat.project.root).stored
     if rest:
         word, _, number = rest.partition(" ")
         if word != "revoke" or not number.isdecimal() or not 0 < int(number) <= len(stored):
             raise UsageError("that revokes nothing", hint="/approvals lists the numbers; write /approvals revoke N.")
-        answers.revoke(chat.project.root, [stored[int(number) - 1]])
-        runtime.answers = answers.load(chat.project.root)
+        saved_approvals.revoke(chat.project.root, [stored[int(number) - 1]])
+        runtime.answers = saved_approvals.load_saved_approvals(chat.project.root)
         runtime.remembered.clear()
         runtime.remembered_rules.clear()
         _tell(["revoked, and with it what was allowed for this session"])

@@ -14,7 +14,7 @@ from llm_do.cli.actions import failure
 from llm_do.cli.actions.chat_commands import COMMANDS, carry_out
 from llm_do.cli.actions.chat_memory import Memory
 from llm_do.cli.actions.run_action import check_options, link, prepare, print_output, result_line, tell_errors
-from llm_do.cli.arguments.run_input import need_text, said_first, with_files
+from llm_do.cli.arguments.run_input import attach_files, first_message, require_text_input
 from llm_do.cli.arguments.target import resolve
 from llm_do.cli.process import stdin
 from llm_do.cli.process.signals import Interrupts, kill_children
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from llm_do.project.project import Project
     from llm_do.runtime.record.results import RunResult
 
-__all__ = ["Chat", "Said", "start"]
+__all__ = ["Chat", "ChatInput", "start"]
 
 _COMMAND = re.compile(r"/[a-z]+(\s|$)")
 """What is a command, known or not; a path has another slash or a dot."""
@@ -60,12 +60,12 @@ def start(options: RunOptions, *, last: bool) -> int:
             raise UsageError(
                 "the project takes no input from the command line", hint="Set `allow_cli_input` in project.json."
             )
-        need_text(project, options.entry)
-        first = said_first(project, options, target.prompt)
+        require_text_input(project, options.entry)
+        first = first_message(project, options, target.prompt)
         if options.dry_run:
             from llm_do.cli.actions.dry_run import show
 
-            value = with_files(project, options.entry, first, options.attach) if first is not None else None
+            value = attach_files(project, options.entry, first, options.attach) if first is not None else None
             return show(project, options, value, results, needed=False)
         from llm_do.cli.actions.session import Session
 
@@ -78,11 +78,11 @@ def start(options: RunOptions, *, last: bool) -> int:
     except StoreError as error:
         return failure.report(error, "text", results, debug=options.debug)
     except Exception as error:  # noqa: BLE001 (whatever it is, it is told in the form that was asked for)
-        return failure.report(failure.told(error), options.output, results, debug=options.debug)
+        return failure.report(failure.as_llm_do_error(error), options.output, results, debug=options.debug)
 
 
 @frozen
-class Said:
+class ChatInput:
     """What a person said in a turn.
 
     Args:
@@ -117,7 +117,7 @@ class Chat:
         self.options = options
         self.session = session
         self.memory = Memory(project, options)
-        self.said: list[Said] = []
+        self.said: list[ChatInput] = []
         self._attach = options.attach
         self._results = results
         self._interrupts = interrupts
@@ -148,7 +148,7 @@ class Chat:
                     return self._code
             else:
                 attach, self._attach = self._attach, ()
-                await self.turn(Said(value, attach))
+                await self.turn(ChatInput(value, attach))
             if self._results.closed:
                 return PIPE_CLOSED if self.options.output == "events" and not self._code else self._code
             if self._interrupts.signum == 15:
@@ -168,22 +168,24 @@ class Chat:
                 raise
             raise KeyboardInterrupt from None
 
-    async def turn(self, said: Said) -> None:
+    async def turn(self, said: ChatInput) -> None:
         """Carry out one turn, and show what came of it.
 
         Args:
             said: What the person said; a word `@FILE` in it attaches a file.
         """
         options = self.options
-        self._interrupts.last_words = lambda: failure.last_words(options.output, self._results, self.session.heard)
+        self._interrupts.last_words = lambda: failure.print_last_words(
+            options.output, self._results, self.session.heard
+        )
         started = time.monotonic()
         try:
             await self.memory.mark()
             self.said.append(said)
-            value = with_files(self.project, options.entry, said.value, said.attach)
+            value = attach_files(self.project, options.entry, said.value, said.attach)
             result = await self.session.execute(value, **self.memory.options())
         except LlmDoError as error:
-            self._code = failure.tell(error, debug=options.debug)
+            self._code = failure.print_failure(error, debug=options.debug)
             self._results.write(failure.line(error, options.output))
         else:
             self.memory.keep(result)
@@ -215,7 +217,7 @@ class Chat:
         try:
             return await carry_out(self, text)
         except LlmDoError as error:
-            failure.tell(error)
+            failure.print_failure(error)
         except OSError as error:
             warn(error_text(error))
         return True

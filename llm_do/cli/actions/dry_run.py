@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from llm_do.cli.arguments.run_input import entry_model
 from llm_do.cli.process.streams import Results, warn
 from llm_do.errors import InputError, ModelUnavailableError, UsageError
-from llm_do.models import local_at_hand
+from llm_do.models import is_local_available
 from llm_do.models.providers.factories import registered_prefixes
-from llm_do.models.providers.model_names import check_name, choose, parse_override
+from llm_do.models.providers.model_names import check_model_name, choose_model, parse_override
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.flow_spec import callers_by_name
 from llm_do.project.inputs import describe_input, to_input
-from llm_do.text.sanitizer import visible
+from llm_do.text.sanitizer import sanitize
 from llm_do.ui.reports.error_text import error_text
 
 if TYPE_CHECKING:
@@ -99,19 +99,19 @@ def _models(project: Project, options: RunOptions, spec: AgentSpec) -> tuple[lis
     declared, default = spec.model, project.model
     names = (str, list, tuple)
     try:
-        choice = choose(
+        choice = choose_model(
             spec.name,
             declared if isinstance(declared, names) else None,
             environ=os.environ,
             override=parse_override(options.models),
             manifest=default if isinstance(default, names) else None,
             compatible=spec.compatible_models,
-            local_at_hand=local_at_hand,
+            local_at_hand=is_local_available,
             file=spec.place.file if spec.place else None,
             root=project.root,
         )
         for name in choice.names:
-            check_name(name, agent=spec.name, registered=registered_prefixes())
+            check_model_name(name, agent=spec.name, registered=registered_prefixes())
     except ModelUnavailableError as error:
         return [], None, f"{error.message}" + (f": {error.hint}" if error.hint else "")
     return list(choice.names), choice.origin, None
@@ -133,4 +133,4 @@ def _lines(data: dict[str, Any]) -> list[str]:
         said = f"{', '.join(agent['models'])} ({agent['origin']})" if agent["models"] else "none"
         lines.append(f"agent {name}: model {said}")
         lines += [f"  {key}: {', '.join(agent[key])}" for key in ("tools", "toolsets") if agent[key]]
-    return [visible(line) for line in lines]
+    return [sanitize(line) for line in lines]

@@ -15,14 +15,23 @@ if TYPE_CHECKING:
     from llm_do.runtime.record.events import Event
     from llm_do.runtime.record.results import ErrorRecord
 
-__all__ = ["asked_output", "event_record", "failed_result", "last_words", "line", "report", "tell", "told"]
+__all__ = [
+    "as_llm_do_error",
+    "event_record",
+    "failed_result",
+    "line",
+    "print_failure",
+    "print_last_words",
+    "report",
+    "requested_output",
+]
 
 
-def asked_output(args: Sequence[str]) -> str:
+def requested_output(args: Sequence[str]) -> str:
     """The value of `--output` in arguments that can't be parsed, `text` where there is none.
 
     Example:
-        >>> asked_output(["run", "--output", "json", "--nonsense"])
+        >>> requested_output(["run", "--output", "json", "--nonsense"])
         'json'
     """
     found = "text"
@@ -99,12 +108,12 @@ def report(error: BaseException, output: str, results: Results, *, debug: bool =
     Returns:
         The exit code.
     """
-    code = tell(error, debug=debug)
+    code = print_failure(error, debug=debug)
     results.write_last(line(error, output))
     return code
 
 
-def tell(error: BaseException, *, debug: bool = False) -> int:
+def print_failure(error: BaseException, *, debug: bool = False) -> int:
     """Tell of an error on stderr.
 
     Args:
@@ -147,7 +156,7 @@ def _records(error: BaseException) -> list[ErrorRecord]:
     return [ErrorRecord.of(error)]
 
 
-def told(error: BaseException) -> BaseException:
+def as_llm_do_error(error: BaseException) -> BaseException:
     """An error that has a class of ours, or one that says that llm-do itself is at fault."""
     if isinstance(error, LlmDoError):
         return error
@@ -156,7 +165,7 @@ def told(error: BaseException) -> BaseException:
     return wrong
 
 
-def last_words(output: str, results: Results, heard: Sequence[Event] = ()) -> None:
+def print_last_words(output: str, results: Results, heard: Sequence[Event] = ()) -> None:
     """What a process that is about to be killed still owes its reader.
 
     Args:

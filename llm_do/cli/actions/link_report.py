@@ -18,12 +18,12 @@ from llm_do.ui.terminal.screen import terminal_columns, wants_color
 if TYPE_CHECKING:
     from llm_do.diagnostics.diagnostic import Diagnostic
     from llm_do.linker.linker import LinkReport
-    from llm_do.linker.subprocess_check import Checked
+    from llm_do.linker.subprocess_check import CheckResult
 
 __all__ = ["from_here", "read_source", "show"]
 
 
-def show(report: LinkReport | Checked, *, no_color: bool = False) -> None:
+def show(report: LinkReport | CheckResult, *, no_color: bool = False) -> None:
     """Show all that was found on stderr."""
     text = render_text(
         from_here(report.diagnostics, report.root),

@@ -39,7 +39,7 @@ def start(options: RunOptions) -> int:
     """
     results = claim_stdout()
     interrupts = Interrupts()
-    interrupts.last_words = lambda: failure.last_words(options.output, results)
+    interrupts.last_words = lambda: failure.print_last_words(options.output, results)
     interrupts.install()
     try:
         check_options(options)
@@ -51,7 +51,7 @@ def start(options: RunOptions) -> int:
     except StoreError as error:
         return failure.report(error, "text", results, debug=options.debug)
     except Exception as error:  # noqa: BLE001 (whatever it is, it is told in the form that was asked for)
-        return failure.report(failure.told(error), options.output, results, debug=options.debug)
+        return failure.report(failure.as_llm_do_error(error), options.output, results, debug=options.debug)
 
 
 def check_options(options: RunOptions) -> None:
@@ -79,9 +79,9 @@ def _run(options: RunOptions, results: Results, interrupts: Interrupts) -> int:
     target = resolve(options.project, options.prompt, options.named)
     prepare(options)
     project = link(target.path, options)
-    from llm_do.cli.arguments.run_input import gather
+    from llm_do.cli.arguments.run_input import gather_input
 
-    value = gather(project, options, target.prompt, _notice(options))
+    value = gather_input(project, options, target.prompt, _notice(options))
     if options.dry_run:
         from llm_do.cli.actions.dry_run import show
 
@@ -99,10 +99,10 @@ def link(path: os.PathLike[str], options: RunOptions) -> Project:
     from pathlib import Path
 
     from llm_do.cli.actions.link_report import show
-    from llm_do.linker.linker import check
+    from llm_do.linker.linker import check_project
 
     try:
-        report = check(Path(path))
+        report = check_project(Path(path))
     finally:
         ensure_open()
     if report.project is None:
@@ -124,21 +124,21 @@ def _warn_of_idle(project: Project, options: RunOptions) -> None:
     patterns = [("--allow", text) for text in options.allow] + [("--deny", text) for text in options.deny]
     if not patterns:
         return
-    from llm_do.linker.checks.rule_checks import idle
+    from llm_do.linker.checks.rule_checks import find_idle_pattern
     from llm_do.ui.reports.error_text import paragraph
 
     for option, text in patterns:
-        found = idle(text, project)
+        found = find_idle_pattern(text, project)
         if found is not None:
             warn(paragraph(f"{option} {found}", label="warning"))
 
 
 def _notice(options: RunOptions):
     def tell(text: str) -> None:
-        from llm_do.text.sanitizer import visible
+        from llm_do.text.sanitizer import sanitize
 
         if options.verbosity >= 0:
-            warn(visible(text))
+            warn(sanitize(text))
 
     return tell
 
@@ -175,7 +175,7 @@ def _execute(project: Project, options: RunOptions, value: object, results: Resu
     from llm_do.cli.actions.session import Session
 
     session = Session(project, options, results, interrupts)
-    interrupts.last_words = lambda: failure.last_words(options.output, results, session.heard)
+    interrupts.last_words = lambda: failure.print_last_words(options.output, results, session.heard)
     started = time.monotonic()
     result = session.run(value)
     seconds = time.monotonic() - started
@@ -228,9 +228,9 @@ def print_output(result: RunResult, results: Results, session: Session) -> None:
 
     text = output_text(result.output)
     if results.is_terminal and session.animated:
-        from llm_do.ui.terminal.markdown import rendered
+        from llm_do.ui.terminal.markdown import render_markdown
 
-        text = rendered(text, results.columns or 80, color=session.color) if text else ""
+        text = render_markdown(text, results.columns or 80, color=session.color) if text else ""
     elif results.is_terminal:
         text = _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
     if text:

@@ -21,7 +21,7 @@ from llm_do.runtime.record.events import Event, Subscription
 from llm_do.runtime.record.results import output_text, to_json_data
 from llm_do.runtime.runtime import Runtime
 from llm_do.runtime.session.runtime_config import RuntimeConfig
-from llm_do.text.sanitizer import visible
+from llm_do.text.sanitizer import sanitize
 from llm_do.ui.approval.asker import Asker
 from llm_do.ui.live.display import Display
 from llm_do.ui.terminal.screen import can_animate, draws_lines, in_ci, wants_color
@@ -121,7 +121,7 @@ class Session:
     def _notice(self, text: str) -> None:
         if self._verbosity >= 0 and text not in self._noticed:
             self._noticed.add(text)
-            self.display.line(visible(" ".join(text.split())))
+            self.display.line(sanitize(" ".join(text.split())))
 
     def run(self, value: object) -> RunResult:
         """Carry one run out, and end.
@@ -263,7 +263,7 @@ class _Log(logging.Handler):
         error = record.exc_info[1] if record.exc_info else None
         if error is not None:
             text += f": {type(error).__name__}: {error}"
-        warn(visible(f"{record.levelname.lower()}: {record.name}: {' '.join(text.split())}"))
+        warn(sanitize(f"{record.levelname.lower()}: {record.name}: {' '.join(text.split())}"))
         if self._debug and error is not None:
             import traceback
 

@@ -9,22 +9,22 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from llm_do.cli.arguments.target import here_or_at
-from llm_do.cli.arguments.thread_settings import changes
+from llm_do.cli.arguments.target import project_at
+from llm_do.cli.arguments.thread_settings import parse_changes
 from llm_do.cli.process import stdin
 from llm_do.cli.process.streams import claim_stdout, warn
 from llm_do.errors import UsageError
 from llm_do.files.local_folder import FOLDER
-from llm_do.linker.sources.project_files import title_of
-from llm_do.linker.sources.project_root import locate
-from llm_do.text.sanitizer import visible
+from llm_do.linker.sources.project_files import project_title
+from llm_do.linker.sources.project_root import locate_project
+from llm_do.text.sanitizer import sanitize
 from llm_do.threads.managers.pydantic_conversations import Conversations
 from llm_do.threads.managers.state_manager import StateManager
 from llm_do.threads.managers.transfer import export_thread, import_lines
 from llm_do.threads.opened_stores import open_store
 from llm_do.threads.sqlite.sqlite_store import SqliteStore
 from llm_do.threads.store.records import Filter, Observation, ThreadRecord, config_data
-from llm_do.ui.terminal.text_width import width
+from llm_do.ui.terminal.text_width import character_width
 
 __all__ = [
     "branch",
@@ -57,7 +57,7 @@ def carry_out(project: str | None, work: Work, *args: Any, **options: Any) -> in
     Returns:
         The exit code.
     """
-    located = locate(here_or_at(project))
+    located = locate_project(project_at(project))
     root = located.root
     results = claim_stdout()
     if not (root / FOLDER / "state.db").exists() and work is not import_thread and work is not set_config:
@@ -75,9 +75,9 @@ def carry_out(project: str | None, work: Work, *args: Any, **options: Any) -> in
         for line in lines:
             results.write(line + "\n")
     else:
-        said = title_of(located) if work in (list_runs, show_run) else None
+        said = project_title(located) if work in (list_runs, show_run) else None
         if said is not None:
-            warn(visible(said))
+            warn(sanitize(said))
         results.write_lines(lines)
     return 0
 
@@ -119,7 +119,7 @@ async def show_thread(
         return [
             json.dumps({**data, "messages": messages_data([each.message for each in messages])}, ensure_ascii=False)
         ]
-    lines = [f"thread {visible(record.id)}, {record.length} messages, last changed {_when(record.updated)}"]
+    lines = [f"thread {sanitize(record.id)}, {record.length} messages, last changed {_when(record.updated)}"]
     lines += (
         [f"settings {json.dumps(config_data(record.config), ensure_ascii=False)}"] if config_data(record.config) else []
     )
@@ -141,7 +141,7 @@ async def show_config(store: SqliteStore, thread: str, user: str | None) -> Sequ
 async def set_config(store: SqliteStore, thread: str, values: Sequence[str], user: str | None) -> Sequence[str]:
     """Change a thread's settings."""
     record = await store.thread(thread, user)
-    wanted = changes(values, config_data(record.config) if record is not None else {})
+    wanted = parse_changes(values, config_data(record.config) if record is not None else {})
     if "model" in wanted:
         from llm_do.cli.arguments.named_models import check_setting
 
@@ -281,7 +281,7 @@ _FOR_PROGRAMS = (export, show_config, set_config)
 
 
 def _path(item: Observation) -> str:
-    return visible(str(item.data.get("path") or ""))
+    return sanitize(str(item.data.get("path") or ""))
 
 
 def _event_line(item: Observation, start: float, widest: int) -> str:
@@ -305,7 +305,7 @@ def _event_line(item: Observation, start: float, widest: int) -> str:
         "call_finished": lambda: str(data.get("status")),
     }.get(item.type)
     text = said() if said is not None else _short(data)
-    return f"{item.time - start:8.2f}  {item.type:18} {_path(item):<{widest}}  {visible(text)}".rstrip()
+    return f"{item.time - start:8.2f}  {item.type:18} {_path(item):<{widest}}  {sanitize(text)}".rstrip()
 
 
 def _reason(data: Mapping[str, Any]) -> str:
@@ -326,7 +326,7 @@ def _told(message: Any) -> list[str]:
             lines.append(f"{who}: {_short(part.content)}")
         else:
             lines.append(kind)
-    return [visible(line) for line in lines]
+    return [sanitize(line) for line in lines]
 
 
 def _short(value: object, limit: int = 300) -> str:
@@ -344,8 +344,8 @@ def _seconds(started: float, finished: float | None) -> str:
 
 
 def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    shown = [[visible(cell) for cell in row] for row in rows]
-    sizes = [[sum(map(width, cell)) for cell in row] for row in shown]
+    shown = [[sanitize(cell) for cell in row] for row in rows]
+    sizes = [[sum(map(character_width, cell)) for cell in row] for row in shown]
     widest = [min(max(column), _CELL_COLUMNS) for column in zip(*sizes, strict=True)]
     return [
         "  ".join(cell + " " * (most - size) for cell, size, most in zip(row, taken, widest, strict=True)).rstrip()

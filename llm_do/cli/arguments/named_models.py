@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from llm_do.cli.process.streams import warn
 from llm_do.errors import UsageError
 from llm_do.models.providers.factories import registered_prefixes
-from llm_do.models.providers.model_names import ModelOverride, check_name, name_fault, parse_override
+from llm_do.models.providers.model_names import ModelOverride, check_model_name, find_name_fault, parse_override
 from llm_do.project.flow_spec import every_agent
 
 if TYPE_CHECKING:
@@ -34,14 +34,14 @@ def named_models(values: Sequence[str], project: Project) -> ModelOverride:
     override = parse_override(values)
     names = [override.everyone] if isinstance(override.everyone, str) else []
     for name in (*names, *override.agents.values()):
-        check_name(name, registered=registered_prefixes())
+        check_model_name(name, registered=registered_prefixes())
     agents = {spec.name for spec, _ in every_agent(project.registry)} if override.agents else set[str]()
     for agent in override.agents:
         if agent not in agents:
-            from llm_do.text.words import nearest
+            from llm_do.text.words import did_you_mean
             from llm_do.ui.reports.error_text import paragraph
 
-            hint = nearest(agent, sorted(agents))
+            hint = did_you_mean(agent, sorted(agents))
             said = f"a model is named for {agent!r}, and the project has no such agent"
             warn(paragraph(said, hint=hint, label="warning"))
     return override
@@ -61,7 +61,7 @@ def check_setting(value: object) -> None:
 
     names = cast("list[object]", value) if isinstance(value, list) else [value]
     for name in names:
-        fault = name_fault(name) if isinstance(name, str) else None
+        fault = find_name_fault(name) if isinstance(name, str) else None
         if fault is None:
             continue
         if not fault.may_come:

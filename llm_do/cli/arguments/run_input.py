@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from llm_do.cli.arguments.run_options import RunOptions
     from llm_do.project.project import Project
 
-__all__ = ["entry_model", "gather", "need_text", "said_first", "with_files"]
+__all__ = ["attach_files", "entry_model", "first_message", "gather_input", "require_text_input"]
 
 READ_LIMIT = 20 * 1024 * 1024 + 1
 """Bytes of an attachment that are read here: one more than the runtime lets through, so that it can say so."""
@@ -70,7 +70,7 @@ def entry_model(project: Project, entry: str | None) -> type[BaseModel] | None:
     return (spec.input_model or PromptInput) if spec is not None else None
 
 
-def gather(project: Project, options: RunOptions, prompt: str | None, notice: Callable[[str], None]) -> object:
+def gather_input(project: Project, options: RunOptions, prompt: str | None, notice: Callable[[str], None]) -> object:
     """Find the input: prompt or `--input-json` and `--field`, else stdin, else none, which is the entry's default.
 
     Args:
@@ -102,7 +102,7 @@ def gather(project: Project, options: RunOptions, prompt: str | None, notice: Ca
     return _with_attachments(value, model, _read_attachments(options.attach, project.root, notice))
 
 
-def said_first(project: Project, options: RunOptions, prompt: str | None) -> object:
+def first_message(project: Project, options: RunOptions, prompt: str | None) -> object:
     """What is said first in a chat by its arguments; what comes on stdin is said next.
 
     Args:
@@ -122,7 +122,7 @@ def said_first(project: Project, options: RunOptions, prompt: str | None) -> obj
     return _given(options, prompt, entry_model(project, options.entry))
 
 
-def need_text(project: Project, entry: str | None) -> None:
+def require_text_input(project: Project, entry: str | None) -> None:
     """See that what a person says in a chat can be the entry's input: one that takes other fields never would run.
 
     Args:
@@ -142,7 +142,7 @@ def need_text(project: Project, entry: str | None) -> None:
         )
 
 
-def with_files(project: Project, entry: str | None, said: object, attach: Sequence[str] = ()) -> object:
+def attach_files(project: Project, entry: str | None, said: object, attach: Sequence[str] = ()) -> object:
     """What a person says in a chat, with files: words `@FILE` attach some too, where the entry takes attachments.
 
     Args:

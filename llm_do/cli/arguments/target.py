@@ -7,9 +7,9 @@ from pathlib import Path
 
 from llm_do._frozen import frozen
 from llm_do.errors import UsageError
-from llm_do.linker.sources.project_root import Located, find_project, locate
+from llm_do.linker.sources.project_root import ProjectLocation, find_project, locate_project
 
-__all__ = ["Target", "here_or_at", "resolve", "user_path"]
+__all__ = ["Target", "project_at", "resolve", "user_path"]
 
 _SUFFIXES = (".agent", ".json")
 
@@ -27,7 +27,7 @@ class Target:
     prompt: str | None = None
 
 
-def here_or_at(project: str | None, option: str | None = None) -> Path:
+def project_at(project: str | None, option: str | None = None) -> Path:
     """The project a command is about: the one named, else the one of the current folder.
 
     Args:
@@ -43,7 +43,7 @@ def here_or_at(project: str | None, option: str | None = None) -> Path:
     if project is not None and option is not None:
         raise _twice()
     project = option if option is not None else project
-    return _path_of(locate(user_path(project)) if project is not None else _current())
+    return _path_of(locate_project(user_path(project)) if project is not None else _current())
 
 
 def resolve(project: str | None, prompt: str | None, option: str | None = None) -> Target:
@@ -68,11 +68,11 @@ def resolve(project: str | None, prompt: str | None, option: str | None = None) 
             raise _twice()
         project, prompt = option, project
         if prompt is None or prompt.strip():
-            return Target(here_or_at(project), prompt)
+            return Target(project_at(project), prompt)
     if prompt is not None and not prompt.strip():
         raise UsageError("the prompt is empty", hint="Leave it out to run with the default input.")
     if project is None:
-        return Target(here_or_at(None), prompt)
+        return Target(project_at(None), prompt)
     if not project.strip():
         raise UsageError("the first argument is empty", hint="Give a project, a prompt, or nothing.")
     if _is_path(project):
@@ -97,7 +97,7 @@ def _twice() -> UsageError:
 
 def _named(project: str, prompt: str | None) -> Path:
     try:
-        return here_or_at(project)
+        return project_at(project)
     except UsageError as error:
         hint = error.hint or ""
         if prompt is None:
@@ -122,12 +122,12 @@ def user_path(text: str) -> Path:
         return Path(text)
 
 
-def _current() -> Located:
+def _current() -> ProjectLocation:
     try:
         return find_project(Path.cwd())
     except OSError as error:
         raise UsageError(f"the current folder can't be read: {error.strerror or error}") from error
 
 
-def _path_of(found: Located) -> Path:
+def _path_of(found: ProjectLocation) -> Path:
     return found.manifest or found.agent_file or found.root

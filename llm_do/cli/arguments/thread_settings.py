@@ -10,10 +10,10 @@ from llm_do.errors import UsageError
 from llm_do.threads.managers.state_manager import config_key
 from llm_do.ui.terminal.typed_values import json_or_text
 
-__all__ = ["changes"]
+__all__ = ["parse_changes"]
 
 
-def changes(values: Sequence[str], now: Mapping[str, Any]) -> dict[str, Any]:
+def parse_changes(values: Sequence[str], now: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that are to be changed.
 
     Args:
@@ -28,7 +28,7 @@ def changes(values: Sequence[str], now: Mapping[str, Any]) -> dict[str, Any]:
         UsageError: One is no setting, or below something that is no object.
 
     Example:
-        >>> changes(["history_limit=20", "model_settings.top_p=0.5"], {"model_settings": {"seed": 1}})
+        >>> parse_changes(["history_limit=20", "model_settings.top_p=0.5"], {"model_settings": {"seed": 1}})
         {'history_limit': 20, 'model_settings': {'seed': 1, 'top_p': 0.5}}
     """
     found: dict[str, Any] = {}

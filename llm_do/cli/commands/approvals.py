@@ -33,7 +33,7 @@ def list_answers(project: p.OfProject = None, form: Form = "text", _debug: p.Deb
     import json
 
     from llm_do.cli.process.streams import claim_stdout, warn
-    from llm_do.text.sanitizer import visible
+    from llm_do.text.sanitizer import sanitize
 
     results = claim_stdout()
     answers = _answers(project)
@@ -45,12 +45,12 @@ def list_answers(project: p.OfProject = None, form: Form = "text", _debug: p.Deb
         results.write(json.dumps({"answers": data, "faults": [*map(str, answers.faults)]}, indent=2) + "\n")
     else:
         results.write_lines(
-            f"{number} {visible(item.text)}  ({visible(item.place)})" for number, item in enumerate(answers.stored, 1)
+            f"{number} {sanitize(item.text)}  ({sanitize(item.place)})" for number, item in enumerate(answers.stored, 1)
         )
         if not answers.stored:
             warn("nothing was allowed for good")
     for fault in answers.faults:
-        warn(visible(f"warning: {fault}; it allows nothing"))
+        warn(sanitize(f"warning: {fault}; it allows nothing"))
     return 0
 
 
@@ -72,25 +72,25 @@ def revoke(
     """
     from llm_do.cli.process.streams import claim_stdout, warn
     from llm_do.errors import UsageError
-    from llm_do.text.sanitizer import visible
+    from llm_do.text.sanitizer import sanitize
 
     claim_stdout()
     root = _root(project)
-    from llm_do.runtime.approval import saved_approvals as answers
+    from llm_do.runtime.approval import saved_approvals
 
     if everything:
-        answers.clear(root)
+        saved_approvals.clear(root)
         warn("nothing is allowed for good any more")
         return 0
-    stored = answers.load(root).stored
+    stored = saved_approvals.load_saved_approvals(root).stored
     wrong = [number for number in numbers or () if not 0 < number <= len(stored)]
     if wrong or not numbers:
         said = f"there is no number {wrong[0]}" if wrong else "nothing was named to take back"
         raise UsageError(said, hint="`llm-do approvals list` shows the numbers; --all takes back everything.")
     gone = [stored[number - 1] for number in sorted(set(numbers))]
-    answers.revoke(root, gone)
+    saved_approvals.revoke(root, gone)
     for item in gone:
-        warn(visible(f"revoked: {item.text}"))
+        warn(sanitize(f"revoked: {item.text}"))
     return 0
 
 
@@ -154,42 +154,42 @@ def explain(
     import json
 
     from llm_do.cli.actions.link_report import show
-    from llm_do.cli.arguments.target import here_or_at
+    from llm_do.cli.arguments.target import project_at
     from llm_do.cli.process.streams import claim_stdout, without_plugins
     from llm_do.errors import UsageError
 
     results = claim_stdout()
     without_plugins()
     try:
-        path = here_or_at(project)
+        path = project_at(project)
     except UsageError as error:
         if "-p" in words:
             error.hint = "Behind the tool, -p belongs to the call. Write --project, or -p in front of the tool."
         raise
-    from llm_do.linker.subprocess_check import check_apart
-    from llm_do.ui.reports.explanation import lines
+    from llm_do.linker.subprocess_check import check_in_subprocess
+    from llm_do.ui.reports.explanation import explanation_lines
 
     given = {"words": list(words), "allow": list(allow or ()), "deny": list(deny or ())}
-    found = check_apart(path, "llm_do.ui.reports.explanation:explain_data", given, seconds=seconds)
+    found = check_in_subprocess(path, "llm_do.ui.reports.explanation:explain_data", given, seconds=seconds)
     if found.data is None:
         show(found)
         return 3
     if form == "json":
         results.write(json.dumps(found.data, indent=2) + "\n")
     else:
-        results.write_lines(lines(found.data))
+        results.write_lines(explanation_lines(found.data))
     return 0
 
 
 def _root(project: str | None):
-    from llm_do.cli.arguments.target import here_or_at
-    from llm_do.linker.sources.project_root import locate
+    from llm_do.cli.arguments.target import project_at
+    from llm_do.linker.sources.project_root import locate_project
 
-    return locate(here_or_at(project)).root
+    return locate_project(project_at(project)).root
 
 
 def _answers(project: str | None):
     root = _root(project)
-    from llm_do.runtime.approval import saved_approvals as answers
+    from llm_do.runtime.approval import saved_approvals
 
-    return answers.load(root)
+    return saved_approvals.load_saved_approvals(root)

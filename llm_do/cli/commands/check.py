@@ -42,20 +42,20 @@ def check(
       llm-do check --format github
     """
     from llm_do.cli.actions.link_report import from_here, read_source
-    from llm_do.cli.arguments.target import here_or_at
+    from llm_do.cli.arguments.target import project_at
     from llm_do.cli.process.streams import claim_stdout, warn, without_plugins
 
     results = claim_stdout()
     without_plugins()
-    path = here_or_at(project, named)
-    from llm_do.linker.sources.project_files import title_of
-    from llm_do.linker.sources.project_root import locate
-    from llm_do.linker.subprocess_check import check_apart
-    from llm_do.text.escapes import visible
+    path = project_at(project, named)
+    from llm_do.linker.sources.project_files import project_title
+    from llm_do.linker.sources.project_root import locate_project
+    from llm_do.linker.subprocess_check import check_in_subprocess
+    from llm_do.text.escapes import escape_controls
     from llm_do.ui.reports.diagnostic_text import render_github, render_json, render_text, summary
     from llm_do.ui.terminal.screen import wants_color
 
-    report = check_apart(path, seconds=seconds)
+    report = check_in_subprocess(path, seconds=seconds)
     answers, faults = _answers(report.root)
     report = replace(report, diagnostics=(*report.diagnostics, *faults))
     if form == "json":
@@ -67,9 +67,9 @@ def check(
         shown = from_here(report.diagnostics, report.root)
         text = render_text(shown, read_source, color=color, width=results.columns)
         results.write_lines(text.removesuffix("\n").split("\n") if text else ())
-        shown_title = title_of(locate(path))
+        shown_title = project_title(locate_project(path))
         if shown_title is not None:
-            warn(visible(shown_title))
+            warn(escape_controls(shown_title))
         warn(summary(report.diagnostics))
         for line in answers:
             warn(line)
@@ -81,14 +81,14 @@ def _answers(root: Path) -> tuple[list[str], list[Diagnostic]]:
     if not os.path.lexists(root / ".llm-do" / "approvals.json"):
         return [], []
     from llm_do.diagnostics.codes import diagnostic
-    from llm_do.diagnostics.diagnostic import Place
-    from llm_do.runtime.approval import saved_approvals as answers
-    from llm_do.text.sanitizer import visible
+    from llm_do.diagnostics.diagnostic import Location
+    from llm_do.runtime.approval import saved_approvals
+    from llm_do.text.sanitizer import sanitize
 
-    found = answers.load(root)
-    lines = [visible(f"allowed for good: {item.text} ({item.place})") for item in found.stored]
+    found = saved_approvals.load_saved_approvals(root)
+    lines = [sanitize(f"allowed for good: {item.text} ({item.place})") for item in found.stored]
     faults: list[Diagnostic] = []
     for fault in found.faults:
-        where = Place(answers.FILE, fault.line or 1)
+        where = Location(saved_approvals.FILE, fault.line or 1)
         faults.append(diagnostic("LD601", fault.message, where, hint="correct it, or `llm-do approvals revoke --all`"))
     return lines, faults

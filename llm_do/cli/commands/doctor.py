@@ -35,7 +35,7 @@ def doctor(
     import json
 
     from llm_do.cli.process.streams import claim_stdout
-    from llm_do.ui.reports.checkup import checkup, lines
+    from llm_do.ui.reports.checkup import checkup, checkup_lines
 
     results = claim_stdout()
     root = _root(project, named)
@@ -44,17 +44,17 @@ def doctor(
         data = {"checks": [item.to_dict() for item in found], "ok": all(item.status != "bad" for item in found)}
         results.write(json.dumps(data, indent=2) + "\n")
     else:
-        results.write_lines(lines(found, results.columns))
+        results.write_lines(checkup_lines(found, results.columns))
     return 1 if any(item.status == "bad" for item in found) else 0
 
 
 def _root(project: str | None, named: str | None):
-    from llm_do.cli.arguments.target import here_or_at
+    from llm_do.cli.arguments.target import project_at
     from llm_do.errors import UsageError
-    from llm_do.linker.sources.project_root import locate
+    from llm_do.linker.sources.project_root import locate_project
 
     try:
-        return locate(here_or_at(project, named)).root
+        return locate_project(project_at(project, named)).root
     except UsageError:
         if project is not None or named is not None:
             raise

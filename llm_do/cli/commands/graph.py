@@ -47,13 +47,13 @@ def graph(
       llm-do graph --format mermaid > graph.mmd
     """
     from llm_do.cli.actions.link_report import show
-    from llm_do.cli.arguments.target import here_or_at
+    from llm_do.cli.arguments.target import project_at
     from llm_do.cli.process.streams import claim_stdout, without_plugins
 
     results = claim_stdout()
     without_plugins()
-    path = here_or_at(project, named)
-    from llm_do.linker.subprocess_check import check_apart
+    path = project_at(project, named)
+    from llm_do.linker.subprocess_check import check_in_subprocess
     from llm_do.ui.reports import project_graph as drawing
     from llm_do.ui.terminal.screen import wants_color
 
@@ -61,7 +61,7 @@ def graph(
         task, options = "llm_do.toolkits.diagrams:machines_data", {"agent": states}
     else:
         task, options = "llm_do.ui.reports.project_graph:graph_data", {}
-    found = check_apart(path, task, options, seconds=seconds)
+    found = check_in_subprocess(path, task, options, seconds=seconds)
     if found.data is None or rights:
         show(found, no_color=no_color)
     if found.data is None:

@@ -115,11 +115,11 @@ def write(root: Path, files: dict[str, str], said: Callable[[str], object]) -> N
 def _next_steps(folder: str) -> str:
     import shlex
 
-    from llm_do.models.catalog import available
+    from llm_do.models.catalog import available_models
 
     where = "" if folder == "." else f" {shlex.quote(folder)}"
     script = shlex.quote(f"script:{'' if folder == '.' else folder.rstrip('/') + '/'}tests/answers.yaml")
-    usable = {info.name: info for info in available()}
+    usable = {info.name: info for info in available_models()}
     if usable["local"].usable:
         model = "with the local model, offline, or with the provider whose key is set:"
     else:

@@ -37,11 +37,11 @@ def models(
     if action == "pull":
         from llm_do.models.builtin import weights
 
-        results.write(f"{weights.pull(warn)}\n")
+        results.write(f"{weights.pull_weights(warn)}\n")
         return 0
-    from llm_do.models.catalog import available
+    from llm_do.models.catalog import available_models
 
-    found = available()
+    found = available_models()
     shown = [info for info in found if everything or info.usable or info.name == "local"]
     widest = max((len(info.name) for info in shown), default=0)
     notes = [info.note if info.usable else f"not at hand: {info.note}" for info in shown]

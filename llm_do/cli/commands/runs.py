@@ -27,9 +27,9 @@ def list_runs(
     _debug: p.Debug = False,
 ) -> int:
     """List runs, the latest first."""
-    from llm_do.cli.actions import stored_data as stored
+    from llm_do.cli.actions import stored_data
 
-    return stored.carry_out(project, stored.list_runs, thread, limit=limit, as_json=as_json)
+    return stored_data.carry_out(project, stored_data.list_runs, thread, limit=limit, as_json=as_json)
 
 
 @app.command(cls=LeanCommand)
@@ -48,6 +48,6 @@ def show(
     _debug: p.Debug = False,
 ) -> int:
     """Show how a run went; with `--events`, everything it told."""
-    from llm_do.cli.actions import stored_data as stored
+    from llm_do.cli.actions import stored_data
 
-    return stored.carry_out(project, stored.show_run, run, events=events, types=types)
+    return stored_data.carry_out(project, stored_data.show_run, run, events=events, types=types)

@@ -134,7 +134,7 @@ def import_thread(
 
 
 def _do(project: str | None, what: str, *args: Any, **options: Any) -> int:
-    from llm_do.cli.actions import stored_data as stored
+    from llm_do.cli.actions import stored_data
 
-    work: Any = getattr(stored, what)
-    return stored.carry_out(project, work, *args, **options)
+    work: Any = getattr(stored_data, what)
+    return stored_data.carry_out(project, work, *args, **options)

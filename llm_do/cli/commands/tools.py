@@ -39,18 +39,18 @@ def tools(
     import os
 
     from llm_do.cli.actions.link_report import show
-    from llm_do.cli.arguments.target import here_or_at
+    from llm_do.cli.arguments.target import project_at
     from llm_do.cli.process.streams import claim_stdout, without_plugins
 
     results = claim_stdout()
     without_plugins()
     from llm_do.errors import UsageError
-    from llm_do.linker.subprocess_check import check_apart
-    from llm_do.ui.reports.tool_list import lines
+    from llm_do.linker.subprocess_check import check_in_subprocess
+    from llm_do.ui.reports.tool_list import tool_lines
 
     try:
-        found = check_apart(
-            here_or_at(project), "llm_do.ui.reports.tool_list:tools_data", {"agent": agent}, seconds=seconds
+        found = check_in_subprocess(
+            project_at(project), "llm_do.ui.reports.tool_list:tools_data", {"agent": agent}, seconds=seconds
         )
     except UsageError as error:
         if agent is None or not (os.sep in agent or os.path.lexists(agent)):
@@ -62,5 +62,5 @@ def tools(
     if form == "json":
         results.write(json.dumps(found.data, indent=2) + "\n")
     else:
-        results.write_lines(lines(found.data, width=results.columns))
+        results.write_lines(tool_lines(found.data, width=results.columns))
     return 0

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["with_room"]
+__all__ = ["with_stack_room"]
 
 _WORDS = 1 << 15
 """Machine words that are reserved, about what a thousand calls inside each other take; deeper calls get more."""
 
 
-def with_room(function: Callable[[], None]) -> Callable[[], None]:
+def with_stack_room(function: Callable[[], None]) -> Callable[[], None]:
     """A function that does the same, in a frame with room for the frames of what it calls.
 
     CPython keeps frames in chunks of 16 KB, and gives a chunk back to the system when the last frame in it returns. So
@@ -29,7 +29,7 @@ def with_room(function: Callable[[], None]) -> Callable[[], None]:
         The function to call instead.
 
     Example:
-        >>> with_room(lambda: print("the same"))()
+        >>> with_stack_room(lambda: print("the same"))()
         the same
     """
     code = function.__code__

@@ -24,7 +24,7 @@ __all__ = [
     "claim_stdout",
     "ensure_open",
     "ensure_utf8",
-    "leave",
+    "exit_process",
     "warn",
     "without_plugins",
     "write_stderr",
@@ -153,9 +153,9 @@ class Results:
         text = "".join(f"{line}\n" for line in lines)
         columns = self.columns
         if columns is not None and any(len(line) > columns for line in text.split("\n")):
-            from llm_do.ui.terminal.folding import fold
+            from llm_do.ui.terminal.folding import fold_lines
 
-            text = fold(text, columns)
+            text = fold_lines(text, columns)
         self.write(text)
 
 
@@ -238,9 +238,9 @@ def warn(text: str) -> None:
     """Write lines to stderr; a terminal gets no line that it would have to break inside a word."""
     columns = terminal_columns()
     if columns is not None and any(len(line) > columns for line in text.splitlines()):
-        from llm_do.ui.terminal.folding import fold
+        from llm_do.ui.terminal.folding import fold_lines
 
-        text = fold(text, columns)
+        text = fold_lines(text, columns)
     write_stderr(text if text.endswith("\n") else text + "\n")
 
 
@@ -264,7 +264,7 @@ def write_stderr(text: str) -> None:
         write_whole(2, text)
 
 
-def leave(code: int) -> NoReturn:
+def exit_process(code: int) -> NoReturn:
     """End the process without taking the interpreter apart, which would take a quarter of a short run.
 
     What libraries and the project's code registered with `atexit` still runs, and streams are flushed. Threads that

@@ -17,8 +17,8 @@ from llm_do.diagnostics.codes.rules import RULES
 from llm_do.diagnostics.codes.syntax import READING
 from llm_do.diagnostics.codes.tools import TOOLS
 from llm_do.diagnostics.codes.unused import UNUSED
-from llm_do.diagnostics.diagnostic import Diagnostic, Place
-from llm_do.text.escapes import visible
+from llm_do.diagnostics.diagnostic import Diagnostic, Location
+from llm_do.text.escapes import escape_controls
 
 __all__ = ["CODES", "Code", "diagnostic"]
 
@@ -35,7 +35,7 @@ CODES: dict[str, Code] = {
 """Every code. The blocks LD2xx to LD8xx belong to the linker."""
 
 
-def diagnostic(code: str, message: str, place: Place, hint: str | None = None) -> Diagnostic:
+def diagnostic(code: str, message: str, place: Location, hint: str | None = None) -> Diagnostic:
     """Make a diagnostic; its severity comes from the table, and what a file put into its words is made visible.
 
     Args:
@@ -51,7 +51,9 @@ def diagnostic(code: str, message: str, place: Place, hint: str | None = None) -
         KeyError: The code is not in the table.
 
     Example:
-        >>> str(diagnostic("LD120", "unknown key `modle`", Place("a.agent", 3)).severity)
+        >>> str(diagnostic("LD120", "unknown key `modle`", Location("a.agent", 3)).severity)
         'error'
     """
-    return Diagnostic(code, CODES[code].severity, visible(message), place, hint if hint is None else visible(hint))
+    return Diagnostic(
+        code, CODES[code].severity, escape_controls(message), place, hint if hint is None else escape_controls(hint)
+    )

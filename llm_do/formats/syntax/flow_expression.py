@@ -19,11 +19,11 @@ __all__ = [
     "Parallel",
     "Reference",
     "Serial",
+    "format_flow",
     "names_in",
     "offset_in_json",
     "parse_flow",
     "series_of",
-    "show_flow",
 ]
 
 MAX_NESTING = 50
@@ -92,7 +92,7 @@ def parse_flow(text: str) -> FlowTree:
         FlowSyntaxError: It can't be read; the error says where.
 
     Example:
-        >>> show_flow(parse_flow("a>>(b|c)>>d"))
+        >>> format_flow(parse_flow("a>>(b|c)>>d"))
         'a >> (b | c) >> d'
         >>> try: parse_flow("a >> ")
         ... except FlowSyntaxError as error: print(error.message, error.start)
@@ -108,17 +108,17 @@ def parse_flow(text: str) -> FlowTree:
     return tree
 
 
-def show_flow(tree: FlowTree) -> str:
+def format_flow(tree: FlowTree) -> str:
     """Write a tree as an expression; what `parse_flow` reads back.
 
     Example:
-        >>> show_flow(Serial((Reference("a"), Parallel((Reference("b"), Reference("c"))))))
+        >>> format_flow(Serial((Reference("a"), Parallel((Reference("b"), Reference("c"))))))
         'a >> (b | c)'
     """
     if isinstance(tree, Reference):
         return tree.name
     parts, sign = (tree.steps, " >> ") if isinstance(tree, Serial) else (tree.members, " | ")
-    return sign.join(show_flow(part) if isinstance(part, Reference) else f"({show_flow(part)})" for part in parts)
+    return sign.join(format_flow(part) if isinstance(part, Reference) else f"({format_flow(part)})" for part in parts)
 
 
 def names_in(tree: FlowTree) -> Iterator[Reference]:
@@ -134,7 +134,7 @@ def series_of(names: Sequence[str]) -> FlowTree:
     """The tree of a list of names: one after the other.
 
     Example:
-        >>> show_flow(series_of(["a", "b"]))
+        >>> format_flow(series_of(["a", "b"]))
         'a >> b'
     """
     steps = tuple(Reference(name) for name in names)

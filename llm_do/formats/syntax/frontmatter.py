@@ -9,10 +9,10 @@ import re
 
 from llm_do._frozen import frozen
 from llm_do.diagnostics.codes import diagnostic
-from llm_do.diagnostics.diagnostic import Diagnostic, Place
+from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.formats.syntax.source import Source, text_fault
 
-__all__ = ["Frontmatter", "split"]
+__all__ = ["Frontmatter", "split_frontmatter"]
 
 _NEARLY = r"[ \t\ufeff]*[-\u2010-\u2015]{2,}[ \t]*(?=[\r\n]|\Z)"
 _NEARLY_CLOSE = r"(?<=[\r\n])[ \t]*(?:-{3,}|[\u2010-\u2015]+|\.\.\.)[ \t]*(?=[\r\n]|\Z)"
@@ -36,7 +36,7 @@ class Frontmatter:
     body_start: int
 
 
-def split(source: Source) -> Frontmatter | Diagnostic:
+def split_frontmatter(source: Source) -> Frontmatter | Diagnostic:
     """Split the text of an `.agent` file.
 
     Args:
@@ -46,7 +46,7 @@ def split(source: Source) -> Frontmatter | Diagnostic:
         Where the frontmatter is, and the body; or why there is none.
 
     Example:
-        >>> parts = split(Source("a.agent", "---\\nname: a\\n---\\n\\nHello.\\n---\\nMore.\\n"))
+        >>> parts = split_frontmatter(Source("a.agent", "---\\nname: a\\n---\\n\\nHello.\\n---\\nMore.\\n"))
         >>> parts.body
         'Hello.\\n---\\nMore.'
     """
@@ -93,10 +93,10 @@ def _no_opening(source: Source) -> Diagnostic:
     nearly = re.compile(_NEARLY).match(text, at)
     hint = "the first line must be exactly ---"
     if not text.strip():
-        return diagnostic("LD107", "the file is empty", Place(source.file), hint)
+        return diagnostic("LD107", "the file is empty", Location(source.file), hint)
     if nearly is None:
         message = "the file has no frontmatter: its first line is not ---"
-        return diagnostic("LD107", message, Place(source.file), "start it with ---, `name: ...` and another ---")
+        return diagnostic("LD107", message, Location(source.file), "start it with ---, `name: ...` and another ---")
     place = source.place(nearly.start(), nearly.end())
     if nearly.group() == "---":
         message = "there are blank lines in front of the frontmatter" if at else "the frontmatter has no line end"

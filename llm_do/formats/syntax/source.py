@@ -17,22 +17,22 @@ from typing import Literal, TypeAlias
 
 from llm_do._frozen import frozen
 from llm_do.diagnostics.codes import diagnostic
-from llm_do.diagnostics.diagnostic import Diagnostic, Place
+from llm_do.diagnostics.diagnostic import Diagnostic, Location
 
 __all__ = [
     "MAX_DEPTH",
-    "Loc",
+    "AmbiguousScalar",
+    "KeyPath",
     "Node",
     "NodeResult",
     "Plain",
     "ReadResult",
     "Scalar",
     "Source",
-    "Trap",
     "decode",
+    "format_key_path",
     "lines_of",
     "read_text",
-    "show_loc",
     "text_fault",
 ]
 
@@ -45,17 +45,17 @@ MAX_DEPTH = 100
 _BREAK = re.compile(r"\r\n|\r|\n")
 _SURROGATE = "[\ud800-\udfff]"
 
-Loc: TypeAlias = "tuple[str | int, ...]"
+KeyPath: TypeAlias = "tuple[str | int, ...]"
 """The way from the root to a value: keys and indexes."""
 
-Scalar: TypeAlias = "str | int | float | bool | Trap | None"
+Scalar: TypeAlias = "str | int | float | bool | AmbiguousScalar | None"
 
 Plain: TypeAlias = "Scalar | list[Plain] | dict[str, Plain]"
-"""Data without places. A `Trap` stands where YAML's versions disagree about a value."""
+"""Data without places. A `AmbiguousScalar` stands where YAML's versions disagree about a value."""
 
 
 @frozen
-class Trap:
+class AmbiguousScalar:
     """An unquoted YAML scalar that is text to one reader and something else to another, such as `no`.
 
     Args:
@@ -76,7 +76,7 @@ class Source:
 
     Example:
         >>> Source("a.txt", "one\\r\\ntwo").place(5, 8)
-        Place(file='a.txt', line=2, column=1, end_line=2, end_column=4)
+        Location(file='a.txt', line=2, column=1, end_line=2, end_column=4)
     """
 
     __slots__ = ("_starts", "file", "text")
@@ -105,13 +105,13 @@ class Source:
         """The text of a line, counted from 1, without its end."""
         return _BREAK.split(self.text[self.line_start(line) :], maxsplit=1)[0]
 
-    def place(self, start: int, end: int | None = None) -> Place:
+    def place(self, start: int, end: int | None = None) -> Location:
         """The place of the characters from `start` up to `end`; of one point when `end` is None."""
         line, column = self.position(start)
         if end is None or end < start:
-            return Place(self.file, line, column)
+            return Location(self.file, line, column)
         end_line, end_column = self.position(end)
-        return Place(self.file, line, column, end_line, end_column)
+        return Location(self.file, line, column, end_line, end_column)
 
 
 _NO_ENTRIES: dict[str, Node] = {}
@@ -175,11 +175,11 @@ class Node:
         return self.source.text[self.start : self.end]
 
     @property
-    def place(self) -> Place:
+    def place(self) -> Location:
         """Where the value stands."""
         return self.source.place(self.start, self.end)
 
-    def at(self, loc: Loc) -> Node | None:
+    def at(self, loc: KeyPath) -> Node | None:
         """The node at a path below this one, None when there is none."""
         node = self
         for part in loc:
@@ -192,7 +192,7 @@ class Node:
             node = found
         return node
 
-    def place_of(self, loc: Loc) -> Place:
+    def place_of(self, loc: KeyPath) -> Location:
         """The place of the value at a path; of the nearest value around it when there is none."""
         while True:
             node = self.at(loc)
@@ -200,7 +200,7 @@ class Node:
                 return node.place
             loc = loc[:-1]
 
-    def key_place(self, loc: Loc) -> Place:
+    def key_place(self, loc: KeyPath) -> Location:
         """The place of the key that a path ends with; of the value when it ends with an index."""
         if loc and isinstance(loc[-1], str):
             parent = self.at(loc[:-1])
@@ -217,7 +217,7 @@ class Node:
             return {key: node.data() for key, node in self.entries.items()}
         return [node.data() for node in self.items]
 
-    def walk(self, loc: Loc = ()) -> Iterator[tuple[Loc, Node]]:
+    def walk(self, loc: KeyPath = ()) -> Iterator[tuple[KeyPath, Node]]:
         """Every node from this one downwards, parents first, each with its path."""
         yield loc, self
         for key, node in self.entries.items():
@@ -234,7 +234,7 @@ class NodeResult:
         node: The root, None when the text can't be read as its format. Present beside diagnostics where reading
             could go on, as after a duplicate key.
         diagnostics: All that was found.
-        traps: Whether any scalar in the tree is a `Trap`.
+        traps: Whether any scalar in the tree is a `AmbiguousScalar`.
     """
 
     node: Node | None
@@ -269,12 +269,12 @@ def read_text(path: Path, file: str | None = None) -> ReadResult:
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             kind = "a folder" if os.path.isdir(path) else "not a regular file"
-            return ReadResult(None, (diagnostic("LD101", f"the file can't be read: it is {kind}", Place(file)),))
+            return ReadResult(None, (diagnostic("LD101", f"the file can't be read: it is {kind}", Location(file)),))
         with path.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        return ReadResult(None, (diagnostic("LD101", f"the file can't be read: {reason}", Place(file)),))
+        return ReadResult(None, (diagnostic("LD101", f"the file can't be read: {reason}", Location(file)),))
     return decode(data, file)
 
 
@@ -308,7 +308,7 @@ def decode(data: bytes, file: str) -> ReadResult:
 
 
 def _too_long(file: str) -> Diagnostic:
-    return diagnostic("LD104", f"the file is longer than {MAX_BYTES // 1024 // 1024} MiB", Place(file))
+    return diagnostic("LD104", f"the file is longer than {MAX_BYTES // 1024 // 1024} MiB", Location(file))
 
 
 def text_fault(
@@ -348,11 +348,11 @@ def lines_of(text: str) -> list[str]:
     return _BREAK.split(text)
 
 
-def show_loc(loc: Sequence[str | int]) -> str:
+def format_key_path(loc: Sequence[str | int]) -> str:
     """Write a path as people do.
 
     Example:
-        >>> show_loc(("toolsets", 0, "docs", "root"))
+        >>> format_key_path(("toolsets", 0, "docs", "root"))
         'toolsets[0].docs.root'
     """
     shown = ""

@@ -1,7 +1,7 @@
 """YAML to nodes, strictly: no duplicate keys, no tags, no merges, bounded aliases, and none of YAML 1.1's surprises.
 
-A scalar without quotes means what JSON would make of it; where YAML's versions disagree it becomes a `Trap`, so that
-the schema can say what to write instead.
+A scalar without quotes means what JSON would make of it; where YAML's versions disagree it becomes a `AmbiguousScalar`,
+so that the schema can say what to write instead.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ except ImportError:  # PyYAML without libyaml: slower, the same events
 
 from llm_do.diagnostics.codes import diagnostic
 from llm_do.diagnostics.diagnostic import Diagnostic
-from llm_do.formats.syntax.source import MAX_DEPTH, Node, NodeResult, Scalar, Source, Trap, text_fault
+from llm_do.formats.syntax.source import MAX_DEPTH, AmbiguousScalar, Node, NodeResult, Scalar, Source, text_fault
 
 __all__ = ["parse_yaml", "plain_scalar"]
 
@@ -38,11 +38,15 @@ _WORDS: dict[str, Scalar] = {
     "null": None,
     "true": True,
     "false": False,
-    **{word: Trap(word, "null") for word in ("Null", "NULL")},
-    **{word: Trap(word, "true") for word in ("True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON")},
-    **{word: Trap(word, "false") for word in ("False", "FALSE", "no", "No", "NO", "off", "Off", "OFF")},
-    **{word: Trap(word, "not a number") for word in (".nan", ".NaN", ".NAN")},
-    **{sign + word: Trap(sign + word, "infinity") for sign in ("", "+", "-") for word in (".inf", ".Inf", ".INF")},
+    **{word: AmbiguousScalar(word, "null") for word in ("Null", "NULL")},
+    **{word: AmbiguousScalar(word, "true") for word in ("True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON")},
+    **{word: AmbiguousScalar(word, "false") for word in ("False", "FALSE", "no", "No", "NO", "off", "Off", "OFF")},
+    **{word: AmbiguousScalar(word, "not a number") for word in (".nan", ".NaN", ".NAN")},
+    **{
+        sign + word: AmbiguousScalar(sign + word, "infinity")
+        for sign in ("", "+", "-")
+        for word in (".inf", ".Inf", ".INF")
+    },
 }
 _INTEGER = r"[-+]?(?:0|[1-9][0-9]*)"
 _FLOAT = r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
@@ -65,7 +69,7 @@ def plain_scalar(text: str) -> Scalar:
         text: The scalar.
 
     Returns:
-        Its value; text for what looks like nothing else; a `Trap` where YAML's versions disagree.
+        Its value; text for what looks like nothing else; a `AmbiguousScalar` where YAML's versions disagree.
 
     Raises:
         ValueError: A number too large to be held.
@@ -74,7 +78,7 @@ def plain_scalar(text: str) -> Scalar:
         >>> plain_scalar("true"), plain_scalar("1.5"), plain_scalar("gpt-5")
         (True, 1.5, 'gpt-5')
         >>> plain_scalar("no")
-        Trap(text='no', meaning='false')
+        AmbiguousScalar(text='no', meaning='false')
     """
     if text in _WORDS:
         return _WORDS[text]
@@ -89,7 +93,7 @@ def plain_scalar(text: str) -> Scalar:
         return value
     for pattern, meaning in _TRAPS:
         if re.fullmatch(pattern, text):
-            return Trap(text, meaning)
+            return AmbiguousScalar(text, meaning)
     return text
 
 
@@ -237,7 +241,7 @@ class _Composer:
                 value = plain_scalar(event.value)
             except ValueError:
                 self.report("LD116", "the number is too large to be held", event)
-            if type(value) is Trap:
+            if type(value) is AmbiguousScalar:
                 self.traps = True
         elif event.style == '"' and any("\ud800" <= char <= "\udfff" for char in event.value):
             self.report("LD103", "a lone surrogate is not a character", event)
@@ -301,7 +305,7 @@ class _Composer:
         except ValueError:
             value = 0
         if not isinstance(value, str):
-            meaning = value.meaning if isinstance(value, Trap) else _meaning(value)
+            meaning = value.meaning if isinstance(value, AmbiguousScalar) else _meaning(value)
             self.report("LD114", f"YAML takes the key `{_short(text)}` for {meaning}", event, f'quote it: "{text}"')
         return text
 

@@ -11,13 +11,13 @@ from pydantic import BaseModel, ValidationError
 
 from llm_do._frozen import frozen
 from llm_do.diagnostics.codes import diagnostic
-from llm_do.diagnostics.diagnostic import Diagnostic, Place
-from llm_do.formats.syntax.source import Loc, Node, Trap, show_loc
+from llm_do.diagnostics.diagnostic import Diagnostic, Location
+from llm_do.formats.syntax.source import AmbiguousScalar, KeyPath, Node, format_key_path
 from llm_do.formats.validation.fields import CLASS_PATTERN, FUNCTION_PATTERN, NAME_PATTERN, TEXT_PATTERN
 from llm_do.formats.validation.keys import is_required, known_keys
-from llm_do.text.words import close_to
+from llm_do.text.words import closest_match
 
-__all__ = ["Fault", "describe", "free_trap", "unknown_key"]
+__all__ = ["Fault", "explain_ambiguous_scalar", "explain_error", "explain_unknown_key"]
 
 _EXPECTED: dict[str, str] = {
     "bool_type": "true or false",
@@ -53,11 +53,11 @@ class Fault:
         diagnostic: What is said of it.
     """
 
-    loc: Loc
+    loc: KeyPath
     diagnostic: Diagnostic
 
 
-def describe(model: type[BaseModel], root: Node, error: ValidationError) -> list[Fault]:
+def explain_error(model: type[BaseModel], root: Node, error: ValidationError) -> list[Fault]:
     """Put a validation error into words.
 
     Args:
@@ -68,9 +68,9 @@ def describe(model: type[BaseModel], root: Node, error: ValidationError) -> list
     Returns:
         The faults, without those that only follow from others.
     """
-    faults: dict[tuple[Loc, str], Fault] = {}
-    missing: list[tuple[Loc, str]] = []
-    unknown: dict[Loc, list[str]] = {}
+    faults: dict[tuple[KeyPath, str], Fault] = {}
+    missing: list[tuple[KeyPath, str]] = []
+    unknown: dict[KeyPath, list[str]] = {}
     for item in error.errors(include_url=False, include_input=False):
         kind, loc = item["type"], item["loc"]
         if kind == "missing":
@@ -78,18 +78,18 @@ def describe(model: type[BaseModel], root: Node, error: ValidationError) -> list
         elif kind == "extra_forbidden":
             holder, key = _resolve(root, loc[:-1]), str(loc[-1])
             unknown.setdefault(holder, []).append(key)
-            found = unknown_key(root, (*holder, key), known_keys(model, root, holder))
+            found = explain_unknown_key(root, (*holder, key), known_keys(model, root, holder))
             faults[(*holder, key), ""] = Fault((*holder, key), found)
         else:
             fault = _value(model, root, kind, loc, item.get("ctx") or {}, item["msg"])
             faults.setdefault((fault.loc, "key" if loc[-1:] == ("[key]",) else ""), fault)
     for holder, key in missing:
-        if not any(close_to(given, [key]) for given in unknown.get(holder, ())):
+        if not any(closest_match(given, [key]) for given in unknown.get(holder, ())):
             faults[(*holder, key), ""] = Fault(holder, _missing(root, holder, key))
     return list(faults.values())
 
 
-def _resolve(root: Node, loc: Sequence[str | int]) -> Loc:
+def _resolve(root: Node, loc: Sequence[str | int]) -> KeyPath:
     """The path in the tree that a pydantic location means; parts that name a choice of a union are left out."""
     node = root
     path: list[str | int] = []
@@ -101,7 +101,7 @@ def _resolve(root: Node, loc: Sequence[str | int]) -> Loc:
     return tuple(path)
 
 
-def unknown_key(root: Node, loc: Loc, known: Sequence[str]) -> Diagnostic:
+def explain_unknown_key(root: Node, loc: KeyPath, known: Sequence[str]) -> Diagnostic:
     """Say that a key is unknown, and which one was meant.
 
     Args:
@@ -109,20 +109,20 @@ def unknown_key(root: Node, loc: Loc, known: Sequence[str]) -> Diagnostic:
         loc: Path of the key.
         known: The keys there are at that place.
     """
-    inside = f" in `{show_loc(loc[:-1])}`" if loc[:-1] else ""
+    inside = f" in `{format_key_path(loc[:-1])}`" if loc[:-1] else ""
     message = f"unknown key `{_short(str(loc[-1]))}`{inside}"
-    near = close_to(str(loc[-1]), known)
+    near = closest_match(str(loc[-1]), known)
     hint = f"did you mean `{near}`?" if near else f"the keys here are {', '.join(known)}" if known else "leave it out"
     return diagnostic("LD120", message, root.key_place(loc), hint)
 
 
-def _missing(root: Node, holder: Loc, key: str) -> Diagnostic:
-    inside = f" in `{show_loc(holder)}`" if holder else ""
+def _missing(root: Node, holder: KeyPath, key: str) -> Diagnostic:
+    inside = f" in `{format_key_path(holder)}`" if holder else ""
     place = root.key_place(holder) if holder else _point(root)
     return diagnostic("LD121", f"the key `{key}` is missing{inside}", place, f"add `{key}`")
 
 
-def _point(node: Node) -> Place:
+def _point(node: Node) -> Location:
     return node.source.place(node.start, min(node.start + 1, node.end))
 
 
@@ -137,7 +137,7 @@ def _value(
     else:
         path = _resolve(root, loc)
         node = root.at(path)
-        place, shown = root.place_of(path), f"`{show_loc(path)}`" if path else "the file"
+        place, shown = root.place_of(path), f"`{format_key_path(path)}`" if path else "the file"
     words = _Words(shown, node, ctx, _instead(model, root, path))
     code, message, hint = words.say(kind, text)
     if kind in ("union_tag_invalid", "union_tag_not_found") and node is not None:
@@ -148,7 +148,7 @@ def _value(
     return Fault(path, diagnostic(code, message, place, hint))
 
 
-def _instead(model: type[BaseModel], root: Node, path: Loc) -> str | None:
+def _instead(model: type[BaseModel], root: Node, path: KeyPath) -> str | None:
     """What to do with a value that isn't there besides giving one, None when there has to be one."""
     if not path:
         return None
@@ -217,7 +217,7 @@ class _Words:
         node = self.node
         expected = _EXPECTED[kind]
         if expected.startswith("text") and node is not None and node.kind == "scalar" and node.plain:
-            meaning = node.scalar.meaning if isinstance(node.scalar, Trap) else _meaning(node.scalar)
+            meaning = node.scalar.meaning if isinstance(node.scalar, AmbiguousScalar) else _meaning(node.scalar)
             message = f"{self.shown} must be text, and YAML takes `{_short(node.text)}` for {meaning}"
             return "LD115", message, f'quote it: "{_short(node.text)}"'
         return "LD122", f"{self.shown} must be {expected}, not {self.given()}", self.conversion(expected)
@@ -225,7 +225,7 @@ class _Words:
     def conversion(self, expected: str) -> str | None:
         """What to write so that the value has the expected type, where that is plain."""
         scalar = self.node.scalar if self.node is not None else None
-        if isinstance(scalar, Trap):
+        if isinstance(scalar, AmbiguousScalar):
             if scalar.meaning in ("true", "false"):
                 return f"write `{scalar.meaning}`" if expected == "true or false" else None
             return "write it as a decimal number" if "number" in expected and "number" in scalar.meaning else None
@@ -258,7 +258,7 @@ class _Words:
         node = node or self.node
         given = node.scalar if node is not None else None
         words = f"one of {', '.join(allowed)}" if len(allowed) > 1 else "".join(allowed)
-        near = close_to(given, allowed) if isinstance(given, str) else None
+        near = closest_match(given, allowed) if isinstance(given, str) else None
         shown = _Words(self.shown, node, self.ctx).given()
         return "LD123", f"{start} {words}, not {shown}", f"did you mean `{near}`?" if near else None
 
@@ -291,11 +291,10 @@ class _Words:
         return "LD125", f"{subject} can't be part of a tool's name", "letters, digits, _ and - only, 63 at most"
 
 
-def free_trap(loc: Loc, node: Node, trap: Trap) -> Fault:
+def explain_ambiguous_scalar(loc: KeyPath, node: Node, trap: AmbiguousScalar) -> Fault:
     """Say that YAML's versions disagree about a value that may be of any type."""
-    message = (
-        f"`{show_loc(loc)}`: YAML's versions disagree about `{_short(trap.text)}`: some take it for {trap.meaning}"
-    )
+    path, text = format_key_path(loc), _short(trap.text)
+    message = f"`{path}`: YAML's versions disagree about `{text}`: some take it for {trap.meaning}"
     hint = f'quote it: "{_short(trap.text)}"'
     if trap.meaning in ("true", "false", "null"):
         hint += f", or write `{trap.meaning}`"

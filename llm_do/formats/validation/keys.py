@@ -8,12 +8,12 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from pydantic import BaseModel
 
-from llm_do.formats.syntax.source import Loc, Node
+from llm_do.formats.syntax.source import KeyPath, Node
 
 __all__ = ["is_required", "known_keys"]
 
 
-def known_keys(model: type[BaseModel], root: Node, loc: Loc) -> list[str]:
+def known_keys(model: type[BaseModel], root: Node, loc: KeyPath) -> list[str]:
     """List the keys that a mapping may have.
 
     Args:
@@ -27,7 +27,7 @@ def known_keys(model: type[BaseModel], root: Node, loc: Loc) -> list[str]:
     return list(dict.fromkeys(key for kind in _kinds(model, root, loc) for key in _fields(kind)))
 
 
-def is_required(model: type[BaseModel], root: Node, loc: Loc) -> bool:
+def is_required(model: type[BaseModel], root: Node, loc: KeyPath) -> bool:
     """Whether a mapping has to have a key.
 
     Args:
@@ -38,7 +38,7 @@ def is_required(model: type[BaseModel], root: Node, loc: Loc) -> bool:
     return any(loc[-1] in _required(kind) for kind in _kinds(model, root, loc[:-1]))
 
 
-def _kinds(model: type[BaseModel], root: Node, loc: Loc) -> list[object]:
+def _kinds(model: type[BaseModel], root: Node, loc: KeyPath) -> list[object]:
     """What may stand at a place."""
     here: list[object] = list(_choices(model, root))
     for depth, part in enumerate(loc):

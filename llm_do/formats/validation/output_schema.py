@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from llm_do.diagnostics.codes import diagnostic
 from llm_do.diagnostics.diagnostic import Diagnostic
-from llm_do.formats.syntax.source import Loc, Node, Trap, show_loc
+from llm_do.formats.syntax.source import AmbiguousScalar, KeyPath, Node, format_key_path
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
@@ -21,7 +21,7 @@ __all__ = ["check_output"]
 _MOST = 20
 
 
-def check_output(root: Node, loc: Loc) -> list[Diagnostic]:
+def check_output(root: Node, loc: KeyPath) -> list[Diagnostic]:
     """Check a JSON Schema against its metaschema, and its references.
 
     Args:
@@ -40,14 +40,14 @@ def check_output(root: Node, loc: Loc) -> list[Diagnostic]:
     node = root.at(loc)
     if node is None or node.kind != "mapping":
         return []
-    if any(isinstance(below.scalar, Trap) for _, below in node.walk()):
+    if any(isinstance(below.scalar, AmbiguousScalar) for _, below in node.walk()):
         return []  # said already, and what it means isn't known
     schema = cast("dict[str, object]", node.data())
     found = [*_against_metaschema(node, schema, loc), *_references(node, schema, loc)]
     return found[:_MOST]
 
 
-def _against_metaschema(node: Node, schema: dict[str, object], loc: Loc) -> Iterable[Diagnostic]:
+def _against_metaschema(node: Node, schema: dict[str, object], loc: KeyPath) -> Iterable[Diagnostic]:
     from jsonschema import Draft202012Validator
     from jsonschema.validators import validator_for
 
@@ -57,7 +57,7 @@ def _against_metaschema(node: Node, schema: dict[str, object], loc: Loc) -> Iter
     errors = cast("Iterable[ValidationError]", checker.iter_errors(schema))
     for error in _leaves(errors):
         path = tuple(error.absolute_path)
-        message = f"`{show_loc((*loc, *path))}` is not valid in a JSON Schema: {_reason(error)}"
+        message = f"`{format_key_path((*loc, *path))}` is not valid in a JSON Schema: {_reason(error)}"
         yield diagnostic("LD130", message, node.place_of(path))
 
 
@@ -78,21 +78,21 @@ def _reason(error: ValidationError) -> str:
     return text if len(text) <= 160 else text[:157] + "..."
 
 
-def _references(node: Node, schema: dict[str, object], loc: Loc) -> Iterable[Diagnostic]:
+def _references(node: Node, schema: dict[str, object], loc: KeyPath) -> Iterable[Diagnostic]:
     anchors = {below.scalar for path, below in node.walk() if path and path[-1] in ("$anchor", "$dynamicAnchor")}
     for path, below in node.walk():
         reference = below.scalar
         if not path or path[-1] not in ("$ref", "$dynamicRef") or not isinstance(reference, str) or _is_data(path):
             continue
         if not reference.startswith("#"):
-            message = f"`{show_loc((*loc, *path))}` refers to something outside of the schema"
+            message = f"`{format_key_path((*loc, *path))}` refers to something outside of the schema"
             yield diagnostic("LD130", message, below.place, "move it into `$defs`, and refer to `#/$defs/NAME`")
         elif reference[1:] not in anchors and not _pointer(schema, reference[1:]):
-            message = f"`{show_loc((*loc, *path))}` refers to `{reference[:60]}`, which isn't there"
+            message = f"`{format_key_path((*loc, *path))}` refers to `{reference[:60]}`, which isn't there"
             yield diagnostic("LD130", message, below.place)
 
 
-def _is_data(path: Loc) -> bool:
+def _is_data(path: KeyPath) -> bool:
     """Whether a path leads into values, or is a property that happens to be called `$ref`."""
     names = path[:-1]
     return any(name in ("const", "default", "enum", "examples") for name in names) or names[-1:] == ("properties",)

@@ -14,11 +14,11 @@ from pydantic import BaseModel, ValidationError
 from llm_do._frozen import frozen
 from llm_do.diagnostics.codes import diagnostic
 from llm_do.diagnostics.diagnostic import Diagnostic
-from llm_do.formats.syntax.source import Loc, Node, NodeResult, Trap, show_loc
-from llm_do.formats.validation.explanations import Fault, describe, free_trap, unknown_key
-from llm_do.text.words import close_to
+from llm_do.formats.syntax.source import AmbiguousScalar, KeyPath, Node, NodeResult, format_key_path
+from llm_do.formats.validation.explanations import Fault, explain_ambiguous_scalar, explain_error, explain_unknown_key
+from llm_do.text.words import closest_match
 
-__all__ = ["Parsed", "exclude", "misspelled", "parsed", "validate"]
+__all__ = ["Parsed", "find_misspelled_keys", "parse_result", "report_exclusive_keys", "validate"]
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
@@ -90,11 +90,11 @@ def _faults(model: type[M], node: Node, data: object, error: ValidationError | N
             model.model_validate(data)
         except ValidationError as caught:
             error = caught
-    faults = describe(model, node, error) if error is not None else []
+    faults = explain_error(model, node, error) if error is not None else []
     known = {fault.loc for fault in faults if fault.diagnostic.code != "LD121"}
     for loc, part in node.walk():
-        if isinstance(part.scalar, Trap) and not any(loc[:depth] in known for depth in range(len(loc) + 1)):
-            faults.append(free_trap(loc, part, part.scalar))
+        if isinstance(part.scalar, AmbiguousScalar) and not any(loc[:depth] in known for depth in range(len(loc) + 1)):
+            faults.append(explain_ambiguous_scalar(loc, part, part.scalar))
     return faults
 
 
@@ -126,7 +126,7 @@ def _prune(data: object, locs: Iterable[Sequence[str | int]]) -> None:
         del holder[last]
 
 
-def _path(data: object, loc: Sequence[str | int]) -> Loc:
+def _path(data: object, loc: Sequence[str | int]) -> KeyPath:
     """The path that leads to a value; parts that only name a choice of a union are left out."""
     path: list[str | int] = []
     here: Any = data
@@ -147,7 +147,7 @@ def _index(part: str | int) -> int:
     return part if isinstance(part, int) else -1
 
 
-def misspelled(root: Node, loc: Loc, known: Sequence[str]) -> list[Diagnostic]:
+def find_misspelled_keys(root: Node, loc: KeyPath, known: Sequence[str]) -> list[Diagnostic]:
     """Report keys of an open mapping that are almost one of its known keys.
 
     Args:
@@ -163,13 +163,13 @@ def misspelled(root: Node, loc: Loc, known: Sequence[str]) -> list[Diagnostic]:
         return []
     others = [key for key in known if key not in holder.entries]
     return [
-        unknown_key(root, (*loc, key), others)
+        explain_unknown_key(root, (*loc, key), others)
         for key in holder.entries
-        if key not in known and close_to(key, others, cutoff=0.8)
+        if key not in known and closest_match(key, others, cutoff=0.8)
     ]
 
 
-def exclude(node: Node, first: str, second: str, hint: str, loc: Loc = ()) -> list[Diagnostic]:
+def report_exclusive_keys(node: Node, first: str, second: str, hint: str, loc: KeyPath = ()) -> list[Diagnostic]:
     """Say that two keys exclude each other, at the one that stands later.
 
     Args:
@@ -187,11 +187,11 @@ def exclude(node: Node, first: str, second: str, hint: str, loc: Loc = ()) -> li
         return []
     later = max(first, second, key=lambda key: holder.keys[key])
     earlier = second if later == first else first
-    message = f"`{show_loc((*loc, later))}` excludes `{earlier}`, and both are given"
+    message = f"`{format_key_path((*loc, later))}` excludes `{earlier}`, and both are given"
     return [diagnostic("LD128", message, holder.key_place((later,)), hint)]
 
 
-def parsed(
+def parse_result(
     value: T | None, node: Node | None, found: Iterable[Diagnostic], body: str = "", start: int = -1
 ) -> Parsed[T]:
     """Put a result together, its diagnostics sorted by place and each said once."""

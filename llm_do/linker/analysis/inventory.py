@@ -12,16 +12,23 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, cast
 
 from llm_do._frozen import frozen
-from llm_do.linker.python.exports import shown_name
+from llm_do.linker.python.exports import display_name
 from llm_do.linker.python.python_files import run_user_code
 from llm_do.policy.values import Effect, ToolKind
 from llm_do.project.agent_spec import AgentSpec, ToolsetRef
-from llm_do.project.builtin_toolsets import BuiltinToolset, builtin, tools_known
+from llm_do.project.builtin_toolsets import BuiltinToolset, find_builtin, known_tools
 from llm_do.project.flow_spec import FlowSpec
 from llm_do.project.inputs import PromptInput
 from llm_do.project.registry import Registered
-from llm_do.project.tool_schemas import MadeTool, approval_said, kept, make_schema, properties_of, static_approval
-from llm_do.project.toolset_wrappers import ShownTool, shown_tools
+from llm_do.project.tool_schemas import (
+    MadeTool,
+    describe_approval,
+    make_schema,
+    remember_schema,
+    schema_properties,
+    static_approval,
+)
+from llm_do.project.toolset_wrappers import ShownTool, find_shown_tools
 from llm_do.tools import approval_fault
 
 if TYPE_CHECKING:
@@ -172,7 +179,7 @@ class Inventory:
                 return
             name, value = item, found.value
         else:
-            name, value = shown_name(item), item
+            name, value = display_name(item), item
         made = self.made(value, name if isinstance(item, str) else None)
         origin = Origin(name, None, index)
         if isinstance(made, Exception):
@@ -194,7 +201,7 @@ class Inventory:
             return self._instance(ref.value, origin)
         found = self._names.get(ref.name)
         if found is None:
-            shipped = builtin(ref.name)
+            shipped = find_builtin(ref.name)
             return _of_builtin(shipped, origin) if shipped is not None else []
         if found.kind == "agent":
             spec: AgentSpec = found.value
@@ -206,7 +213,7 @@ class Inventory:
         return self._instance(found.value, origin)
 
     def _instance(self, toolset: Any, origin: Origin) -> Origin | list[KnownTool]:
-        tools = shown_tools(toolset)
+        tools = find_shown_tools(toolset)
         return origin if tools is None else [_of_shown(shown, origin) for shown in tools]
 
 
@@ -223,7 +230,7 @@ def _select(tools: list[KnownTool], misses: list[Miss]) -> list[KnownTool]:
             for index, glob in enumerate(globs)
             if not any(fnmatchcase(name, glob) for name in own)
         ]
-    return [tool for tool in tools if kept(tool.tool, ref.include, ref.exclude)]
+    return [tool for tool in tools if remember_schema(tool.tool, ref.include, ref.exclude)]
 
 
 def _wire(ref: ToolsetRef, name: str) -> str:
@@ -250,7 +257,7 @@ def _of_shown(shown: ShownTool, origin: Origin) -> KnownTool:
         tool=definition.name,
         conditional=shown.conditional,
         verdict="ask" if insists else None,
-        fault=approval_fault(approval_said(definition)),
+        fault=approval_fault(describe_approval(definition)),
     )
     return replace(known, arguments=None, schema=None, description=None) if shown.prepared else known
 
@@ -270,7 +277,7 @@ def _of_tool(
     traits: Any = (tool.metadata or {}).get("llm_do")
     primary = primary or getattr(traits, "primary", None)
     asks_itself = asks_itself or getattr(traits, "verdict", None) is not None
-    properties = properties_of(schema)
+    properties = schema_properties(schema)
     return KnownTool(
         name,
         tool.name,
@@ -298,7 +305,7 @@ def _of_flow(ref: ToolsetRef, index: int) -> KnownTool:
 
 def _of_builtin(toolset: BuiltinToolset, origin: Origin) -> Origin | list[KnownTool]:
     ref = cast("ToolsetRef", origin.ref)
-    tools = tools_known(toolset, ref.options)
+    tools = known_tools(toolset, ref.options)
     if tools is None:
         return origin
     return [

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from llm_do._frozen import frozen
 from llm_do.diagnostics.codes import diagnostic
-from llm_do.diagnostics.diagnostic import Diagnostic, Place
+from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.project.builtin_toolsets import BUILTINS
 from llm_do.project.registry import Kind, Registered
-from llm_do.text.words import article, nearest
+from llm_do.text.words import did_you_mean, with_article
 
 __all__ = ["Broken", "Names"]
 
@@ -70,7 +70,7 @@ class Names:
     dollars: bool = False
     _proposed: int = 0
 
-    def register(self, name: str, kind: Kind, value: object, place: Place) -> bool:
+    def register(self, name: str, kind: Kind, value: object, place: Location) -> bool:
         """Give a name to an object; a diagnostic that names both places when something has it already."""
         if name in BUILTINS:
             self.fault("LD203", f"`{name}` is the name of a built-in toolset", place, "choose another name")
@@ -84,7 +84,7 @@ class Names:
         self.taken[name] = Registered(name, kind, value, place)
         return True
 
-    def look_up(self, name: str, kinds: Sequence[Kind], what: str, place: Place) -> Registered | None:
+    def look_up(self, name: str, kinds: Sequence[Kind], what: str, place: Location) -> Registered | None:
         """What a name stands for, when it is of one of the kinds; else a diagnostic.
 
         Args:
@@ -100,7 +100,7 @@ class Names:
             return None
         if found is not None:
             hint = f"list it under {_HOW[found.kind]}" if what in ("a tool", "a toolset") else None
-            self.fault("LD204", f"`{name}` is {article(found.kind)}, not {what}", place, hint)
+            self.fault("LD204", f"`{name}` is {with_article(found.kind)}, not {what}", place, hint)
         elif "toolset" in kinds and name in BUILTINS:
             return None
         elif name in BUILTINS:
@@ -110,7 +110,7 @@ class Names:
             self.fault("LD201", f"there is no {_noun(what)} `{name}`", place, self._proposal(name, kinds))
         return None
 
-    def fault(self, code: str, message: str, place: Place, hint: str | None = None) -> None:
+    def fault(self, code: str, message: str, place: Location, hint: str | None = None) -> None:
         """Add a diagnostic."""
         self.faults.append(diagnostic(code, message, place, hint))
 
@@ -125,7 +125,7 @@ class Names:
             return None
         fitting = [item.name for item in self.taken.values() if item.kind in kinds]
         builtins = list(BUILTINS) if "toolset" in kinds else []
-        return nearest(name, [*fitting, *builtins]) or nearest(name, list(self.taken))
+        return did_you_mean(name, [*fitting, *builtins]) or did_you_mean(name, list(self.taken))
 
 
 def _noun(what: str) -> str:

@@ -18,14 +18,14 @@ from llm_do.policy.values import CALLS, Decision, Effect, ToolCallInfo, Verdict
 if TYPE_CHECKING:
     from llm_do.project.project import RuntimeSettings
 
-__all__ = ["Detour", "Right", "agents_called", "call_paths", "detours", "right_of"]
+__all__ = ["Escalation", "Permission", "agents_called", "call_paths", "find_escalations", "permission_for"]
 
 MOST_PATHS = 500
 """Ways that are looked at; a project with more has them all alike."""
 
 
 @frozen
-class Right:
+class Permission:
     """What holds for one tool of one agent at one call path.
 
     Args:
@@ -47,7 +47,7 @@ class Right:
 
 
 @frozen
-class Detour:
+class Escalation:
     """A right that an agent lacks and has through another one.
 
     Args:
@@ -61,9 +61,9 @@ class Detour:
     own: Decision
 
 
-def right_of(
+def permission_for(
     tool: KnownTool, path: str, policy: Policy, settings: RuntimeSettings, *, agent: str | None = None
-) -> Right:
+) -> Permission:
     """Decide about an ordinary call of a tool.
 
     Args:
@@ -101,7 +101,7 @@ def right_of(
         for rule in policy.rules
         if (rule.pattern.primary is not None or rule.pattern.named) and _applies(rule, tool, own, path)
     ]
-    return Right(tool, decision, rules, tool.asks_itself and decision.source in ("toolset", "default"))
+    return Permission(tool, decision, rules, tool.asks_itself and decision.source in ("toolset", "default"))
 
 
 def _applies(rule: Rule, tool: KnownTool, agent: str, path: str) -> bool:
@@ -144,7 +144,9 @@ def call_paths(entry: str, tools: Mapping[str, AgentTools], deepest: int) -> Ite
         )
 
 
-def detours(entry: str, tools: Mapping[str, AgentTools], policy: Policy, settings: RuntimeSettings) -> Iterator[Detour]:
+def find_escalations(
+    entry: str, tools: Mapping[str, AgentTools], policy: Policy, settings: RuntimeSettings
+) -> Iterator[Escalation]:
     """Find tools that rules keep from an agent, and that it has unasked through an agent it may call unasked.
 
     Args:
@@ -170,12 +172,12 @@ def detours(entry: str, tools: Mapping[str, AgentTools], policy: Policy, setting
                 key = (path[start], path[-1], tool.name)
                 if tool.kind in ("agent", "flow") or key in told:
                     continue
-                own = right_of(tool, "/".join(path[: start + 1]), policy, settings).decision
+                own = permission_for(tool, "/".join(path[: start + 1]), policy, settings).decision
                 if own.source not in ("deny", "ask"):
                     continue
-                if right_of(tool, "/".join(path), policy, settings).effect == "allow":
+                if permission_for(tool, "/".join(path), policy, settings).effect == "allow":
                     told.add(key)
-                    yield Detour("/".join(path), tool.name, own)
+                    yield Escalation("/".join(path), tool.name, own)
 
 
 def _open_way(
@@ -184,6 +186,6 @@ def _open_way(
     """Whether every call along a way is allowed unasked."""
     for index in range(start, len(path) - 1):
         step = next((tool for tool in agents_called(tools[path[index]]) if tool.tool == path[index + 1]), None)
-        if step is None or right_of(step, "/".join(path[: index + 1]), policy, settings).effect != "allow":
+        if step is None or permission_for(step, "/".join(path[: index + 1]), policy, settings).effect != "allow":
             return False
     return True

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from llm_do.diagnostics.diagnostic import Diagnostic, Place
-from llm_do.formats.syntax.source import Loc, Node
+from llm_do.diagnostics.diagnostic import Diagnostic, Location
+from llm_do.formats.syntax.source import KeyPath, Node
 from llm_do.linker.analysis.names import Names
 from llm_do.linker.checks.machine_checks import check_machines
 from llm_do.linker.checks.parameter_checks import check_parameters
@@ -20,9 +20,9 @@ from llm_do.linker.sources.conversion import AgentSource
 from llm_do.linker.sources.file_lists import is_inside
 from llm_do.policy.secrets import is_secret
 from llm_do.project.agent_spec import AgentSpec, ToolsetRef
-from llm_do.project.builtin_toolsets import BuiltinToolset, builtin, option_faults
+from llm_do.project.builtin_toolsets import BuiltinToolset, find_builtin, find_option_faults
 from llm_do.project.inputs import PromptInput
-from llm_do.text.words import nearest
+from llm_do.text.words import did_you_mean
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
@@ -40,7 +40,7 @@ _FIELD = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 _USES = ("prefix", "include", "exclude")
 
 
-def check_agent(spec: AgentSpec, names: Names, place: Place, source: AgentSource | None) -> None:
+def check_agent(spec: AgentSpec, names: Names, place: Location, source: AgentSource | None) -> None:
     """Look up every name that an agent lists, and see that toolsets take the options they are given.
 
     Args:
@@ -69,7 +69,7 @@ def check_agent(spec: AgentSpec, names: Names, place: Place, source: AgentSource
     _check_models(spec, names, place, source)
 
 
-def check_model(model: str, names: Names, place: Place) -> None:
+def check_model(model: str, names: Names, place: Location) -> None:
     """See that a model's name is one, its provider known, and its price if dollars are limited.
 
     Whether the model exists shows when it is used.
@@ -84,10 +84,10 @@ def check_model(model: str, names: Names, place: Place) -> None:
         names.fault("LD701", f"{model!r} is not a model's name", place, hint)
         return
     from llm_do.models.providers.factories import registered_prefixes
-    from llm_do.models.providers.model_names import name_fault
+    from llm_do.models.providers.model_names import find_name_fault
 
     registered = registered_prefixes()
-    fault = name_fault(model, registered)
+    fault = find_name_fault(model, registered)
     if fault is None:
         if names.dollars and model.partition(":")[0] not in registered:
             _check_price(model, names, place)
@@ -97,7 +97,7 @@ def check_model(model: str, names: Names, place: Place) -> None:
     names.fault("LD705" if fault.may_come else "LD704", f"the model `{model}` {fault.problem}", place, fault.hint)
 
 
-def _check_price(model: str, names: Names, place: Place) -> None:
+def _check_price(model: str, names: Names, place: Location) -> None:
     """A model without a known price is refused when it runs; what a registered one has cost, its responses may say."""
     from llm_do.models.providers.known_prices import price_known
 
@@ -116,7 +116,7 @@ def check_template(source: AgentSource, spec: AgentSpec, names: Names) -> None:
         field = found.group(1)
         if field not in known:
             place = source.node.source.place(found.start(1), found.end(1))
-            hint = nearest(field, known) or f"its input has {', '.join(known) or 'no fields'}"
+            hint = did_you_mean(field, known) or f"its input has {', '.join(known) or 'no fields'}"
             names.fault("LD214", f"the template names `{field}`, which the input doesn't have", place, hint)
 
 
@@ -142,7 +142,7 @@ def check_environment(configs: Mapping[str, Mapping[str, Any]], node: Node, name
                         names.fault("LD702", message, place, "set it before llm-do starts")
 
 
-def _check_shell(config: Mapping[str, Any], names: Names, place_of: Callable[..., Place]) -> None:
+def _check_shell(config: Mapping[str, Any], names: Names, place_of: Callable[..., Location]) -> None:
     """See that a shell shows commands no secret, and runs them in the project."""
     given = config.get("env")
     for index, name in enumerate(cast("list[object]", given) if isinstance(given, list) else ()):
@@ -156,25 +156,27 @@ def _check_shell(config: Mapping[str, Any], names: Names, place_of: Callable[...
         names.fault("LD207", message, place_of("cwd"), "name a folder of the project: commands run nowhere else")
 
 
-def _config_place(node: Node, toolset: str, *inner: str | int) -> Place:
+def _config_place(node: Node, toolset: str, *inner: str | int) -> Location:
     return node.place_of(("toolsets", toolset, *inner))
 
 
-def _check_options(ref: ToolsetRef, names: Names, place_of: Callable[..., Place], told: Sequence[Diagnostic]) -> None:
+def _check_options(
+    ref: ToolsetRef, names: Names, place_of: Callable[..., Location], told: Sequence[Diagnostic]
+) -> None:
     """Only configured built-ins take options; a misspelled `prefix` may have been told when the file was read."""
     found = names.taken.get(ref.name)
-    shipped = builtin(ref.name) if found is None else None
+    shipped = find_builtin(ref.name) if found is None else None
     if found is None and shipped is None:
         return
     toolset = shipped if found is None else found.value
-    config = option_faults(toolset, ref.options) if isinstance(toolset, BuiltinToolset) else None
+    config = find_option_faults(toolset, ref.options) if isinstance(toolset, BuiltinToolset) else None
     known = (*_USES, *(config.known if config is not None else ()))
     what = f"the {found.kind}" if found is not None else "the built-in"
     for option in ref.options:
         if any(item.code == "LD120" and f"`{option}`" in item.message for item in told):
             continue
         if option not in known:
-            hint = nearest(option, known) or f"it takes {', '.join(known[:-1])} and {known[-1]}"
+            hint = did_you_mean(option, known) or f"it takes {', '.join(known[:-1])} and {known[-1]}"
             names.fault("LD404", f"{what} `{ref.name}` takes no `{option}`", place_of(option), hint)
         elif config is not None and option in config.wrong:
             names.fault("LD404", f"{what} `{ref.name}`: `{option}` {config.wrong[option]}", place_of(option))
@@ -182,17 +184,17 @@ def _check_options(ref: ToolsetRef, names: Names, place_of: Callable[..., Place]
         _check_shell(ref.options, names, place_of)
 
 
-def _option_place(source: AgentSource, loc: Loc, *inner: str | int) -> Place:
+def _option_place(source: AgentSource, loc: KeyPath, *inner: str | int) -> Location:
     """Where an option of a toolset's line stands, or something in its value."""
     return source.place((*loc, *inner)) if len(inner) > 1 else source.key_place((*loc, *inner))
 
 
-def _check_models(spec: AgentSpec, names: Names, place: Place, source: AgentSource | None) -> None:
+def _check_models(spec: AgentSpec, names: Names, place: Location, source: AgentSource | None) -> None:
     for loc, model in _models_named(spec):
         check_model(model, names, source.place(loc) if source is not None else place)
 
 
-def _models_named(spec: AgentSpec) -> Iterator[tuple[Loc, str]]:
+def _models_named(spec: AgentSpec) -> Iterator[tuple[KeyPath, str]]:
     """The models that an agent names, each with its way through the file."""
     if isinstance(spec.model, str):
         yield ("model",), spec.model

@@ -11,14 +11,22 @@ from collections.abc import Iterator, Mapping
 from llm_do._frozen import frozen
 from llm_do.formats.syntax.flow_expression import Reference, names_in
 from llm_do.project.agent_spec import AgentSpec
-from llm_do.project.flow_spec import FlowSpec, handoff_names, member_of
+from llm_do.project.flow_spec import FlowSpec, as_member, handoff_names
 from llm_do.project.registry import Registered
 
-__all__ = ["FlowFault", "Spot", "delegate_name", "flow_faults", "own_faults", "spots_of", "transfer_tool_names"]
+__all__ = [
+    "FlowFault",
+    "FlowPosition",
+    "delegate_name",
+    "find_flow_faults",
+    "find_own_faults",
+    "flow_positions",
+    "transfer_tool_names",
+]
 
 
 @frozen
-class Spot:
+class FlowPosition:
     """Where in a flow.
 
     Args:
@@ -40,7 +48,7 @@ class FlowFault:
 
     code: str
     message: str
-    spot: Spot
+    spot: FlowPosition
     hint: str | None = None
 
 
@@ -59,14 +67,16 @@ def transfer_tool_names(spec: AgentSpec) -> tuple[str, ...]:
     return tuple(f"transfer_to_{name}" for name in dict.fromkeys(handoff_names(spec)))
 
 
-def own_faults(flow: FlowSpec) -> Iterator[FlowFault]:
+def find_own_faults(flow: FlowSpec) -> Iterator[FlowFault]:
     """What is wrong with a flow whatever its names stand for: doubles, and nothing to run.
 
     Args:
         flow: The flow.
     """
     if flow.tree is None and not flow.agents:
-        yield FlowFault("LD504", f"the flow `{flow.name}` has no members", Spot(), "give it a `flow` or `agents`")
+        yield FlowFault(
+            "LD504", f"the flow `{flow.name}` has no members", FlowPosition(), "give it a `flow` or `agents`"
+        )
     written: set[str] = set()
     for step in names_in(flow.tree) if flow.tree is not None else ():
         if step.name in written:
@@ -83,15 +93,15 @@ def own_faults(flow: FlowSpec) -> Iterator[FlowFault]:
         seen.add(name)
 
 
-def flow_faults(flow: FlowSpec, registry: Mapping[str, Registered]) -> Iterator[FlowFault]:
+def find_flow_faults(flow: FlowSpec, registry: Mapping[str, Registered]) -> Iterator[FlowFault]:
     """What is wrong with a flow among all names of a project; names that nothing has are passed over.
 
     Args:
         flow: The flow.
         registry: Every name of the project.
     """
-    for name, spot in spots_of(flow):
-        found = member_of(flow, name, registry)
+    for name, spot in flow_positions(flow):
+        found = as_member(flow, name, registry)
         if found is not None and found.kind == "flow":
             route = _way_back(found.value, flow, registry, set())
             if route is not None:
@@ -101,7 +111,7 @@ def flow_faults(flow: FlowSpec, registry: Mapping[str, Registered]) -> Iterator[
         yield from _handoff_faults(flow, registry)
 
 
-def spots_of(flow: FlowSpec) -> Iterator[tuple[str, Spot]]:
+def flow_positions(flow: FlowSpec) -> Iterator[tuple[str, FlowPosition]]:
     """Every name that a flow refers to, where it stands; a listed name that the expression has too is told there."""
     written: set[str] = set()
     for step in names_in(flow.tree) if flow.tree is not None else ():
@@ -116,7 +126,7 @@ def _handoff_faults(flow: FlowSpec, registry: Mapping[str, Registered]) -> Itera
     """Handoffs that lead out of the flow, and agents that none leads to."""
     targets: dict[str, tuple[str, ...]] = {}
     for index, name in enumerate(flow.agents):
-        found = member_of(flow, name, registry)
+        found = as_member(flow, name, registry)
         if found is None or found.kind != "agent":
             continue
         targets[name] = handoff_names(found.value)
@@ -146,7 +156,7 @@ def _way_back(
         return None
     seen.add(inner)
     for name in inner.names():
-        found = member_of(inner, name, registry)
+        found = as_member(inner, name, registry)
         if found is not None and found.kind == "flow":
             rest = _way_back(found.value, start, registry, seen)
             if rest is not None:
@@ -154,16 +164,16 @@ def _way_back(
     return None
 
 
-def _step(step: Reference) -> Spot:
-    return Spot("flow", start=step.start, end=step.start + len(step.name))
+def _step(step: Reference) -> FlowPosition:
+    return FlowPosition("flow", start=step.start, end=step.start + len(step.name))
 
 
 _PLAN = ("planner", "executor", "synthesiser")
 
 
-def _listed(flow: FlowSpec, index: int) -> Spot:
+def _listed(flow: FlowSpec, index: int) -> FlowPosition:
     if flow.mode == "plan" and index < len(_PLAN):
-        return Spot(_PLAN[index])
+        return FlowPosition(_PLAN[index])
     if flow.mode == "team":
-        return Spot("lead") if index == 0 else Spot("workers", index - 1)
-    return Spot("agents", index)
+        return FlowPosition("lead") if index == 0 else FlowPosition("workers", index - 1)
+    return FlowPosition("agents", index)

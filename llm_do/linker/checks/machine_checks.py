@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from llm_do._frozen import frozen
 from llm_do.diagnostics.codes import diagnostic
-from llm_do.diagnostics.diagnostic import Diagnostic, Place
+from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.errors import ToolkitError
 from llm_do.linker.analysis.inventory import Inventory, KnownTool
-from llm_do.linker.checks.tool_checks import reason
+from llm_do.linker.checks.tool_checks import short_reason
 from llm_do.linker.python.definitions import definition_of
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.flow_spec import every_agent
 from llm_do.project.gates import Gate, analyse
 from llm_do.project.tool_schemas import gated_toolset
-from llm_do.text.words import nearest
+from llm_do.text.words import did_you_mean
 from llm_do.tools import ToolOptions, options_of
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["StateMachine", "check_machines", "gate_of", "machines", "wire_name"]
 
-_Rule: TypeAlias = "tuple[Gate, Place, object]"
+_Rule: TypeAlias = "tuple[Gate, Location, object]"
 """A gate, where it stands, and the function that says it of itself, if one does."""
 
 
@@ -51,13 +51,13 @@ class StateMachine:
     name: str
     kind: str
     gates: Mapping[str, Gate]
-    place: Place
-    places: Mapping[str, Place]
+    place: Location
+    places: Mapping[str, Location]
     initial: frozenset[str] = frozenset()
     free: int = 0
     functions: Mapping[str, object] = field(default_factory=dict[str, object])
 
-    def place_of(self, tool: str, root: Path, state: str = "") -> Place:
+    def place_of(self, tool: str, root: Path, state: str = "") -> Location:
         """Where a tool's gate is declared, at best where it speaks of a state; else where the machine is.
 
         Args:
@@ -124,7 +124,7 @@ def check_machines(project: Project) -> list[Diagnostic]:
         try:
             toolkit.gated.check()
         except ToolkitError as error:
-            message = f"the toolkit `{machine.name}`: {reason(error, public)}"
+            message = f"the toolkit `{machine.name}`: {short_reason(error, public)}"
             hint = error.hint or "give every parameter a type that JSON can hold, such as str, int or a pydantic model"
             found.append(diagnostic("LD414", message, machine.place, hint.rstrip(".")))
         found += _judged(machine, project.root)
@@ -141,18 +141,18 @@ def _toolkits(project: Project) -> Iterator[tuple[StateMachine, Any]]:
     for item in project.registry.values():
         toolkit = gated_toolset(item.value) if item.kind == "toolset" else None
         if toolkit is not None:
-            place = item.place or Place(item.name)
+            place = item.place or Location(item.name)
             states = toolkit.unlocked_states
             kit = toolkit.gated
             yield StateMachine(item.name, "toolkit", kit.gates, place, {}, states, functions=kit.functions), toolkit
 
 
-def _agents(project: Project) -> Iterator[tuple[AgentSpec, Place]]:
+def _agents(project: Project) -> Iterator[tuple[AgentSpec, Location]]:
     for spec, place in every_agent(project.registry):
-        yield spec, place or Place(spec.name)
+        yield spec, place or Location(spec.name)
 
 
-def _of_agent(spec: AgentSpec, rules: Mapping[str, _Rule], inventory: Inventory, place: Place) -> StateMachine:
+def _of_agent(spec: AgentSpec, rules: Mapping[str, _Rule], inventory: Inventory, place: Location) -> StateMachine:
     tools = inventory.of(spec)
     free = sum(tool.name not in rules for tool in tools.tools) + len(tools.open)
     gates = {name: gate for name, (gate, _, _) in rules.items()}
@@ -162,7 +162,7 @@ def _of_agent(spec: AgentSpec, rules: Mapping[str, _Rule], inventory: Inventory,
 
 
 def _declared(
-    project: Project, spec: AgentSpec, inventory: Inventory, place: Place
+    project: Project, spec: AgentSpec, inventory: Inventory, place: Location
 ) -> tuple[dict[str, _Rule], list[Diagnostic]]:
     """An agent's own gates by the tools' names on the wire, each with its place; and those of no tool."""
     rules: dict[str, _Rule] = {}
@@ -182,7 +182,7 @@ def _declared(
         name, at = wire_name(written, names), gate.place or place
         if name not in names and not tools.open:
             message = f"`states` speaks of the tool `{written}`, which the agent doesn't have"
-            faults.append(diagnostic("LD413", message, at, nearest(name, list(names)) or _listed(tools.tools)))
+            faults.append(diagnostic("LD413", message, at, did_you_mean(name, list(names)) or _listed(tools.tools)))
         rules[name] = gate, at, None
     return rules, faults
 
@@ -208,7 +208,7 @@ def _judged(
         at = machine.place_of(tools[0], root, state)
         verb = "needs" if len(tools) == 1 else "need"
         message = f"nothing in {what} unlocks the state `{state}`, which `{'` and `'.join(tools)}` {verb}"
-        hint = nearest(state, enabled) or "let a tool enable it"
+        hint = did_you_mean(state, enabled) or "let a tool enable it"
         if kits and state in kits:
             tool, toolkit = kits[state]
             hint = f"the toolkit `{toolkit}` has a state of its own: write `{tool}: {{enables: [{state}]}}` here too"

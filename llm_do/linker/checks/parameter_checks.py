@@ -8,7 +8,7 @@ from types import FunctionType, MethodType
 from typing import TYPE_CHECKING
 
 from llm_do.diagnostics.codes import diagnostic
-from llm_do.diagnostics.diagnostic import Diagnostic, Place
+from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.linker.python.definitions import definition_of
 from llm_do.project.flow_spec import every_agent
 from llm_do.project.tool_schemas import gated_toolset
@@ -44,20 +44,20 @@ def check_parameters(project: Project) -> list[Diagnostic]:
     return found
 
 
-def _functions(project: Project) -> Iterator[tuple[str, object, bool, Place]]:
+def _functions(project: Project) -> Iterator[tuple[str, object, bool, Location]]:
     """Name, function, whether it is a toolkit's, and the place of what has it."""
     for spec, at in every_agent(project.registry):
         for item in spec.tools:
             registered = project.registry.get(item) if isinstance(item, str) else None
             value = registered.value if registered is not None else item
-            place = (registered.place if registered is not None else at) or Place(spec.name)
+            place = (registered.place if registered is not None else at) or Location(spec.name)
             name = item if isinstance(item, str) else getattr(item, "__name__", "")
             yield name, value.function if isinstance(value, NamedTool) else value, False, place
     for item in project.registry.values():
         toolkit = gated_toolset(item.value) if item.kind == "toolset" else None
         if toolkit is not None:
             for name, value in toolkit.gated.functions.items():
-                yield name, value, True, item.place or Place(item.name)
+                yield name, value, True, item.place or Location(item.name)
 
 
 def _untyped(function: object, *, skip: tuple[str, ...]) -> list[str]:

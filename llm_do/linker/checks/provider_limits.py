@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from llm_do._frozen import frozen
-from llm_do.project.tool_schemas import properties_of
+from llm_do.project.tool_schemas import schema_properties
 
-__all__ = ["MOST_TOOLS", "Refusal", "families", "refusals"]
+__all__ = ["MAX_TOOLS", "Refusal", "find_refusals", "provider_families"]
 
-MOST_TOOLS = 128
+MAX_TOOLS = 128
 """Tools that OpenAI's services take in one request."""
 
 _DESCRIPTION = 1024
@@ -43,14 +43,15 @@ class Refusal:
     hint: str
 
 
-def families(models: Iterable[str]) -> frozenset[str] | None:
+def provider_families(models: Iterable[str]) -> frozenset[str] | None:
     """The providers that models belong to; None when any may be meant.
 
     Args:
         models: The names an agent pins, and the project's default.
 
     Example:
-        >>> sorted(families(["openai:gpt-5", "anthropic:claude-sonnet-4-5"])), families(["corp:small"])
+        >>> found = provider_families(["openai:gpt-5", "anthropic:claude-sonnet-4-5"])
+        >>> sorted(found), provider_families(["corp:small"])
         (['Anthropic', 'OpenAI'], None)
     """
     found: set[str] = set()
@@ -64,7 +65,7 @@ def families(models: Iterable[str]) -> frozenset[str] | None:
     return frozenset(found) if found else None
 
 
-def refusals(schema: Mapping[str, Any], description: str | None) -> Iterator[Refusal]:
+def find_refusals(schema: Mapping[str, Any], description: str | None) -> Iterator[Refusal]:
     """Find what providers refuse in one tool.
 
     Args:
@@ -75,14 +76,14 @@ def refusals(schema: Mapping[str, Any], description: str | None) -> Iterator[Ref
         What it is, and who refuses it.
 
     Example:
-        >>> [found.by for found in refusals({"type": "object", "anyOf": []}, None)]
+        >>> [found.by for found in find_refusals({"type": "object", "anyOf": []}, None)]
         [('Anthropic', 'OpenAI')]
     """
     roots = [key for key in ("anyOf", "oneOf", "allOf") if key in schema]
     if roots:
         what = f"has `{roots[0]}` at the root of its parameters"
         yield Refusal(what, ("Anthropic", "OpenAI"), "put the choice into a parameter of its own")
-    for name in properties_of(schema) or {}:
+    for name in schema_properties(schema) or {}:
         if not _PROPERTY.fullmatch(name):
             what = f"has a parameter `{name}`, whose name is not 1 to 64 of letters, digits, _, . and -"
             yield Refusal(what, ("Anthropic",), "rename it")

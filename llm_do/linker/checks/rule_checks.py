@@ -10,24 +10,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from llm_do.diagnostics.diagnostic import Place
+from llm_do.diagnostics.diagnostic import Location
 from llm_do.formats.toolset_config import ShellConfig
 from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool
 from llm_do.linker.analysis.names import Names
-from llm_do.linker.analysis.permissions import detours
+from llm_do.linker.analysis.permissions import find_escalations
 from llm_do.linker.sources.conversion import runtime_settings
 from llm_do.policy.pattern import PatternError, parse_pattern
-from llm_do.policy.proofs import broad, proofs
+from llm_do.policy.proofs import check_examples, overly_broad_reason
 from llm_do.policy.rules import Policy, Rule, RuleFault, build_policy
 from llm_do.project.flow_spec import every_agent
-from llm_do.text.words import nearest
+from llm_do.text.words import did_you_mean
 
 if TYPE_CHECKING:
     from llm_do.formats.syntax.source import Node
     from llm_do.linker.sources.project_files import ProjectFiles
     from llm_do.project.project import EntrySpec, Project
 
-__all__ = ["Subjects", "check_detours", "check_rules", "check_shells", "idle", "link_policy"]
+__all__ = ["Subjects", "check_escalations", "check_rules", "check_shells", "find_idle_pattern", "link_policy"]
 
 _GIVEN = ("transfer_to_", "delegate_to_")
 """How the tools that handoffs and teams give to agents begin."""
@@ -72,9 +72,9 @@ def link_policy(files: ProjectFiles, names: Names) -> Policy:
     for fault in faults:
         names.fault("LD601", fault.message, _place(node, fault), fault.hint)
     for rule in policy.rules:
-        for fault in proofs(rule):
+        for fault in check_examples(rule):
             names.fault("LD602", fault.message, _place(node, fault), fault.hint)
-        if broad(rule):
+        if overly_broad_reason(rule):
             message = f"the rule {rule.text} allows more than it seems to"
             hint = "name the tool, and what it may be called with, such as `shell(git log *)`"
             names.fault("LD603", message, _rule_place(node, rule), hint)
@@ -98,7 +98,7 @@ def check_shells(files: ProjectFiles, names: Names) -> None:
                 column = max(1, min((fault.column or 7) - len("shell("), len(text)))
                 place = _place(files.node, RuleFault(fault.message, path, column))
                 names.fault("LD601", f"the command {text} can't be read: {_cause(fault)}", place, fault.hint)
-            if any(broad(rule) for rule in policy.rules):
+            if any(overly_broad_reason(rule) for rule in policy.rules):
                 message = f"the command {text} allows more than it seems to"
                 names.fault("LD603", message, files.node.place_of(path), "name the program and its subcommand")
 
@@ -125,7 +125,7 @@ def check_rules(policy: Policy, subjects: Subjects, files: ProjectFiles, names: 
         if not agents:
             shown = rule.text.partition(":")[0].rpartition("/")[2]
             message = f"the rule {rule.text} can't match: no agent is called `{shown}`"
-            names.fault("LD604", message, place, nearest(shown, list(subjects.tools)))
+            names.fault("LD604", message, place, did_you_mean(shown, list(subjects.tools)))
             continue
         every = [tool for agent in agents for tool in subjects.tools[agent]]
         spoken = [tool for tool in every if _speaks_of(rule, tool)]
@@ -136,7 +136,7 @@ def check_rules(policy: Policy, subjects: Subjects, files: ProjectFiles, names: 
         _check_arguments(rule, spoken, names, place, some=any(agent in subjects.open for agent in agents))
 
 
-def idle(text: str, project: Project) -> str | None:
+def find_idle_pattern(text: str, project: Project) -> str | None:
     """What is wrong with a pattern of the command line that no call can match: a mistyped name would go unnoticed.
 
     Args:
@@ -159,11 +159,11 @@ def idle(text: str, project: Project) -> str | None:
     spoken = [tool for tool in tools if _speaks_of(rule, tool)]
     if spoken:
         return _unknown_argument(text, rule, spoken)
-    hint = nearest(literal, sorted({tool.name for tool in tools}))
+    hint = did_you_mean(literal, sorted({tool.name for tool in tools}))
     return f"{text} can't match: no agent has such a tool" + (f"; {hint}" if hint else "")
 
 
-def check_detours(
+def check_escalations(
     entry: EntrySpec | None, tools: Mapping[str, AgentTools], policy: Policy, files: ProjectFiles, names: Names
 ) -> None:
     """Warn of tools that rules keep from an agent, and that it has unasked through another one.
@@ -177,7 +177,7 @@ def check_detours(
     """
     if files.manifest is None or entry is None or entry.kind != "agent":
         return
-    for found in detours(entry.name, tools, policy, runtime_settings(files.manifest.runtime)):
+    for found in find_escalations(entry.name, tools, policy, runtime_settings(files.manifest.runtime)):
         rule = next((rule for rule in policy.rules if rule.text == found.own.rule), None)
         place = files.place(*rule.path) if rule is not None else files.place("approvals")
         message = f"the rule {found.own.rule} keeps `{found.tool}` from an agent that has it unasked as {found.path}"
@@ -191,22 +191,22 @@ def _unknown_argument(text: str, rule: Rule, spoken: Sequence[KnownTool]) -> str
     known = list(dict.fromkeys(argument for tool in spoken for argument in tool.arguments or ()))
     for name, _ in rule.pattern.named:
         if name not in known:
-            hint = nearest(name, known) or f"its arguments are {', '.join(known) or 'none'}"
+            hint = did_you_mean(name, known) or f"its arguments are {', '.join(known) or 'none'}"
             return f"{text} can't match: `{name}` is no argument of `{spoken[0].name}`; {hint}"
     return None
 
 
 def _nothing(
-    rule: Rule, every: Sequence[KnownTool], names: Names, place: Place, agents: Sequence[str], subjects: Subjects
+    rule: Rule, every: Sequence[KnownTool], names: Names, place: Location, agents: Sequence[str], subjects: Subjects
 ) -> None:
     one = len(agents) == 1 and len(subjects.tools) > 1
     whose = f"the agent `{agents[0]}` has no such tool" if one else "no agent has such a tool"
     literal = rule.pattern.tool.literal
-    hint = nearest(literal, sorted({tool.name for tool in every})) if literal else None
+    hint = did_you_mean(literal, sorted({tool.name for tool in every})) if literal else None
     names.fault("LD604", f"the rule {rule.text} can't match: {whose}", place, hint)
 
 
-def _check_arguments(rule: Rule, spoken: Sequence[KnownTool], names: Names, place: Place, *, some: bool) -> None:
+def _check_arguments(rule: Rule, spoken: Sequence[KnownTool], names: Names, place: Location, *, some: bool) -> None:
     pattern = rule.pattern
     if pattern.primary is not None:
         if all(tool.primary is None for tool in spoken) and not some:
@@ -225,7 +225,7 @@ def _check_arguments(rule: Rule, spoken: Sequence[KnownTool], names: Names, plac
         known = [argument for tool in spoken for argument in tool.arguments or ()]
         if name not in known and not some and all(tool.arguments is not None for tool in spoken):
             message = f"the rule {rule.text} speaks of `{name}`, which is no argument of `{spoken[0].name}`"
-            hint = nearest(name, known) or f"its arguments are {', '.join(dict.fromkeys(known)) or 'none'}"
+            hint = did_you_mean(name, known) or f"its arguments are {', '.join(dict.fromkeys(known)) or 'none'}"
             names.fault("LD606", message, place, hint)
 
 
@@ -248,12 +248,12 @@ def _may_come(rule: Rule, names: Names) -> bool:
     return bool(names.broken.names or names.broken.python) and (literal is None or names.broken.may_have(literal))
 
 
-def _rule_place(node: Node, rule: Rule) -> Place:
+def _rule_place(node: Node, rule: Rule) -> Location:
     holder = node.at(rule.path)
     return node.place_of((*rule.path, "rule") if holder is not None and holder.kind == "mapping" else rule.path)
 
 
-def _place(node: Node, fault: RuleFault) -> Place:
+def _place(node: Node, fault: RuleFault) -> Location:
     """Where a fault is: at a character of the rule where that is known, else the whole text."""
     found = node.at(fault.path)
     if found is None or fault.column is None:

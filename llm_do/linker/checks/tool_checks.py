@@ -9,28 +9,28 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
-from llm_do.diagnostics.diagnostic import Place
+from llm_do.diagnostics.diagnostic import Location
 from llm_do.errors import LlmDoError
 from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool, Origin
 from llm_do.linker.analysis.names import Names
-from llm_do.linker.checks.provider_limits import MOST_TOOLS, families, refusals
-from llm_do.linker.python.exports import shown_name
+from llm_do.linker.checks.provider_limits import MAX_TOOLS, find_refusals, provider_families
+from llm_do.linker.python.exports import display_name
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.registry import NAME_PATTERN, Registered
-from llm_do.project.tool_schemas import MadeTool, approval_said, properties_of
-from llm_do.text.words import nearest
+from llm_do.project.tool_schemas import MadeTool, describe_approval, schema_properties
+from llm_do.text.words import did_you_mean
 from llm_do.tools import approval_fault
 
-__all__ = ["check_functions", "check_limits", "check_together", "given_tools", "reason"]
+__all__ = ["check_functions", "check_limits", "check_tool_names", "short_reason", "tools_given_by_code"]
 
-PlaceOf: TypeAlias = "Callable[..., Place]"
+PlaceOf: TypeAlias = "Callable[..., Location]"
 """From a line of an agent's lists, and a path inside of it, to where that stands."""
 
 _NAME = re.compile(NAME_PATTERN)
 _SHOWN = 3
 
 
-def reason(error: Exception, public: Callable[[str], str] = str) -> str:
+def short_reason(error: Exception, public: Callable[[str], str] = str) -> str:
     """The first sentence of an error, without what pydantic advises its own users.
 
     Args:
@@ -38,7 +38,7 @@ def reason(error: Exception, public: Callable[[str], str] = str) -> str:
         public: Writes the internal names of modules in a text as their author knows them.
 
     Example:
-        >>> reason(ValueError("Unknown type.\\n\\nFor further information visit https://example.org"))
+        >>> short_reason(ValueError("Unknown type.\\n\\nFor further information visit https://example.org"))
         'unknown type'
     """
     text = str(error).strip().partition("\n\n")[0]
@@ -47,7 +47,9 @@ def reason(error: Exception, public: Callable[[str], str] = str) -> str:
     return f"{text[:1].lower() if text[1:2].islower() else text[:1]}{text[1:240]}" or type(error).__name__
 
 
-def given_tools(agents: Iterable[tuple[AgentSpec, Place | None]], known: Iterable[Registered]) -> list[Registered]:
+def tools_given_by_code(
+    agents: Iterable[tuple[AgentSpec, Location | None]], known: Iterable[Registered]
+) -> list[Registered]:
     """The functions and tool objects that code gives to agents, each once, as they are named in messages.
 
     Args:
@@ -60,7 +62,7 @@ def given_tools(agents: Iterable[tuple[AgentSpec, Place | None]], known: Iterabl
         for item in spec.tools:
             if not isinstance(item, str) and id(item) not in told:
                 told.add(id(item))
-                found.append(Registered(shown_name(item), "tool", item, place))
+                found.append(Registered(display_name(item), "tool", item, place))
     return found
 
 
@@ -87,8 +89,8 @@ def check_functions(
 
 
 def _check_function(made: MadeTool | Exception, item: Registered, names: Names, public: Callable[[str], str]) -> None:
-    place = item.place or Place("")
-    unknown = approval_fault(approval_said(item.value))
+    place = item.place or Location("")
+    unknown = approval_fault(describe_approval(item.value))
     if unknown is not None:
         _unknown_approval(f"`{item.name}`", unknown, names, place)
         return
@@ -101,21 +103,21 @@ def _check_function(made: MadeTool | Exception, item: Registered, names: Names, 
             )
         if isinstance(made, LlmDoError) and made.hint is not None:
             hint = made.hint[:1].lower() + made.hint[1:].rstrip(".")
-        names.fault("LD405", f"no tool can be made of `{item.name}`: {reason(made, public)}", place, hint)
+        names.fault("LD405", f"no tool can be made of `{item.name}`: {short_reason(made, public)}", place, hint)
         return
     schema = made.tool.tool_def.parameters_json_schema
     fault = _schema_fault(schema) if made.unchecked else None
     if fault is not None:
         names.fault("LD405", f"the parameters of `{item.name}` are not a JSON Schema: {fault}", place)
         return
-    primary, known = made.options.primary, list(properties_of(schema) or {})
+    primary, known = made.options.primary, list(schema_properties(schema) or {})
     if primary is not None and primary not in known:
         listed = ", ".join(known) or "none"
         message = f"`{item.name}` declares `{primary}` as its primary argument and has no such parameter"
         names.fault("LD409", message, place, f"its parameters are: {listed}")
 
 
-def _unknown_approval(tool: str, fault: str, names: Names, place: Place) -> None:
+def _unknown_approval(tool: str, fault: str, names: Names, place: Location) -> None:
     names.fault("LD416", f"{tool} can't be judged: its {fault}", place, "write one of the three, or leave it out")
 
 
@@ -132,7 +134,7 @@ def _schema_fault(schema: Mapping[str, Any]) -> str | None:
     return None
 
 
-def check_together(tools: AgentTools, names: Names, place_of: PlaceOf) -> None:
+def check_tool_names(tools: AgentTools, names: Names, place_of: PlaceOf) -> None:
     """See that an agent's model can tell its tools apart, and that every choice of tools chooses some.
 
     Args:
@@ -171,7 +173,7 @@ def check_together(tools: AgentTools, names: Names, place_of: PlaceOf) -> None:
     for miss in tools.misses:
         message = f"`{miss.key}: {miss.glob}` matches no tool of {miss.origin}"
         place = place_of(miss.origin, miss.key, miss.index)
-        hint = nearest(miss.glob, miss.known) or f"its tools are {', '.join(miss.known)}"
+        hint = did_you_mean(miss.glob, miss.known) or f"its tools are {', '.join(miss.known)}"
         names.fault("LD408", message, place, hint)
 
 
@@ -192,7 +194,7 @@ def _clash(first: Origin, second: Origin, both: Sequence[str], names: Names, pla
 
 
 def check_limits(
-    agents: Iterable[tuple[AgentSpec, AgentTools, Place]],
+    agents: Iterable[tuple[AgentSpec, AgentTools, Location]],
     default: object,
     names: Names,
 ) -> None:
@@ -205,15 +207,15 @@ def check_limits(
     """
     told: set[tuple[str, str]] = set()
     for spec, tools, place in agents:
-        providers = families(_names(spec.model or default))
+        providers = provider_families(_names(spec.model or default))
         count = sum(not tool.conditional for tool in tools.tools)
-        if count > MOST_TOOLS and (providers is None or "OpenAI" in providers):
-            message = f"the agent `{spec.name}` has {count} tools, and OpenAI takes {MOST_TOOLS}"
+        if count > MAX_TOOLS and (providers is None or "OpenAI" in providers):
+            message = f"the agent `{spec.name}` has {count} tools, and OpenAI takes {MAX_TOOLS}"
             names.fault("LD407", message, place, "leave some out, or move them to an agent of their own")
         for tool in tools.tools:
             if tool.schema is None or tool.schema.get("type", "object") != "object":
                 continue
-            for found in refusals(tool.schema, tool.description):
+            for found in find_refusals(tool.schema, tool.description):
                 by = [name for name in found.by if providers is None or name in providers]
                 if by and (tool.tool, found.what) not in told:
                     told.add((tool.tool, found.what))

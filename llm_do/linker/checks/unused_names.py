@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from llm_do.diagnostics.codes import diagnostic
-from llm_do.diagnostics.diagnostic import Diagnostic, Place
+from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.linker.python.exports import Export
 from llm_do.linker.python.positions import Facts
 from llm_do.linker.python.python_files import LoadedFile, PythonFiles
@@ -17,10 +17,10 @@ from llm_do.project.agent_spec import AgentSpec, ToolsetRef
 from llm_do.project.flow_spec import FlowSpec, every_caller
 from llm_do.project.registry import Registered
 
-__all__ = ["find_unused", "names_listed"]
+__all__ = ["find_unused", "listed_names"]
 
 
-def names_listed(spec: AgentSpec) -> list[str]:
+def listed_names(spec: AgentSpec) -> list[str]:
     """Every name that an agent lists as a tool, a toolset or a hand-over."""
     names = [tool for tool in spec.tools if isinstance(tool, str)]
     for item in (*spec.toolsets, *spec.handoffs):
@@ -36,7 +36,7 @@ def _names_used(caller: AgentSpec | FlowSpec) -> list[str]:
     kind = "flow" if isinstance(caller, FlowSpec) else "agent"
     names: list[str] = []
     for item, _ in every_caller({caller.name: Registered(caller.name, kind, caller)}):
-        names += item.names() if isinstance(item, FlowSpec) else names_listed(item)
+        names += item.names() if isinstance(item, FlowSpec) else listed_names(item)
     return names
 
 
@@ -58,7 +58,7 @@ def find_unused(
     python: PythonFiles,
     exports: Iterable[Export],
     used_files: set[str],
-    configured: Mapping[str, Place],
+    configured: Mapping[str, Location],
 ) -> list[Diagnostic]:
     """Warn of agents and flows that can't be reached, Python files that do nothing, and toolsets that nobody lists.
 
@@ -106,7 +106,7 @@ def _tops(start: Iterable[str], callers: Mapping[str, AgentSpec | FlowSpec]) -> 
 def _unreached(item: Registered) -> Diagnostic:
     message = f"nothing reaches the {item.kind} `{item.name}`"
     hint = f"list it in {'another' if item.kind == 'agent' else 'an'} agent's `toolsets`, or remove it"
-    return diagnostic("LD801", message, item.place or Place(""), hint)
+    return diagnostic("LD801", message, item.place or Location(""), hint)
 
 
 def _unused_files(
@@ -127,7 +127,7 @@ def _unused_files(
             f"nothing uses what {file.label} exports" if mine else f"{file.label} exports nothing that llm-do knows"
         )
         found.append(
-            diagnostic("LD802", message, Place(file.label), "remove it from python_files, or export something")
+            diagnostic("LD802", message, Location(file.label), "remove it from python_files, or export something")
         )
     return found
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import CodeType
 
 from llm_do._frozen import frozen
-from llm_do.diagnostics.diagnostic import Place
-from llm_do.diagnostics.labels import label_of
+from llm_do.diagnostics.diagnostic import Location
+from llm_do.diagnostics.labels import file_label
 from llm_do.linker.python.positions import column_of
 from llm_do.tools import NamedTool
 
@@ -36,7 +36,7 @@ class Definition:
     node: _Function
     lines: tuple[bytes, ...]
 
-    def said(self, text: str) -> Place | None:
+    def said(self, text: str) -> Location | None:
         """Where a decorator has a text as one of its values, such as a state; None where none has."""
         for decorator in self.node.decorator_list:
             for part in ast.walk(decorator):
@@ -44,25 +44,25 @@ class Definition:
                     return self._place(part)
         return None
 
-    def parameter(self, name: str) -> Place | None:
+    def parameter(self, name: str) -> Location | None:
         """Where a parameter stands; None where there is none."""
         given = self.node.args
         found = (each for each in (*given.posonlyargs, *given.args, *given.kwonlyargs) if each.arg == name)
         return next(map(self._place, found), None)
 
     @property
-    def start(self) -> Place:
+    def start(self) -> Location:
         """The line that it begins with: its first decorator, where it has one."""
         return (
             self._place(self.node.decorator_list[0]) if self.node.decorator_list else self._place(self.node, end=False)
         )
 
-    def _place(self, node: ast.expr | ast.arg | _Function, *, end: bool = True) -> Place:
+    def _place(self, node: ast.expr | ast.arg | _Function, *, end: bool = True) -> Location:
         column = column_of(self.lines, node.lineno, node.col_offset)
         if not end or node.end_lineno != node.lineno:
-            return Place(self.label, node.lineno, column)
+            return Location(self.label, node.lineno, column)
         end_column = column_of(self.lines, node.lineno, node.end_col_offset or 0)
-        return Place(self.label, node.lineno, column, node.lineno, end_column)
+        return Location(self.label, node.lineno, column, node.lineno, end_column)
 
 
 def definition_of(function: object, root: Path) -> Definition | None:
@@ -85,7 +85,7 @@ def definition_of(function: object, root: Path) -> Definition | None:
     except (OSError, ValueError, SyntaxError):
         return None
     node = next(_definitions(tree, code), None)
-    label = label_of(root, Path(code.co_filename))
+    label = file_label(root, Path(code.co_filename))
     return Definition(label, node, tuple(source.splitlines())) if node is not None else None
 
 

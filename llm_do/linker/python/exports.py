@@ -15,15 +15,15 @@ from typing import Any, cast
 
 from llm_do._frozen import frozen
 from llm_do.diagnostics.codes import diagnostic
-from llm_do.diagnostics.diagnostic import Diagnostic, Place
+from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.linker.python.python_files import LoadedFile, run_user_code
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.flow_spec import FlowSpec
 from llm_do.project.registry import NAME_PATTERN, Kind
-from llm_do.text.words import article
+from llm_do.text.words import with_article
 from llm_do.tools import options_of
 
-__all__ = ["Export", "accepts", "accepts_keywords", "is_toolset", "read_exports", "shown_name", "tool_name"]
+__all__ = ["Export", "accepts_arguments", "accepts_keywords", "display_name", "is_toolset", "read_exports", "tool_name"]
 
 _NAME = re.compile(NAME_PATTERN)
 _VARIABLES: Mapping[str, tuple[Kind, str]] = {
@@ -49,7 +49,7 @@ class Export:
     name: str
     kind: Kind
     value: Any
-    place: Place
+    place: Location
     label: str
 
 
@@ -63,13 +63,13 @@ class _Collector:
     refused: set[str] = field(default_factory=set[str])
     withheld: set[int] = field(default_factory=set[int])
 
-    def add(self, name: str, kind: Kind, value: object, place: Place, label: str) -> None:
+    def add(self, name: str, kind: Kind, value: object, place: Location, label: str) -> None:
         if (id(value), name) in self.taken:
             return
         if not _NAME.match(name) or name.endswith("\n"):
             self.fault(
                 "LD209",
-                f"{name!r} can't be the name of {article(kind)}",
+                f"{name!r} can't be the name of {with_article(kind)}",
                 place,
                 "use a letter or _, then up to 63 letters, digits, _ and -",
             )
@@ -82,7 +82,7 @@ class _Collector:
         """Note names that were meant to be exported."""
         self.refused.update(name for name in names if name is not None)
 
-    def fault(self, code: str, message: str, place: Place, hint: str | None = None) -> None:
+    def fault(self, code: str, message: str, place: Location, hint: str | None = None) -> None:
         self.faults.append(diagnostic(code, message, place, hint))
 
 
@@ -93,7 +93,7 @@ class _Member:
     variable: str
     key: str | None
     value: object
-    place: Place
+    place: Location
 
 
 def read_exports(
@@ -116,7 +116,7 @@ def read_exports(
                     step(file, collector)
             except Exception as error:  # noqa: BLE001 - a project's objects may raise when they are looked at
                 message = f"reading the exports raised {type(error).__name__}"
-                collector.fault("LD305", message, Place(file.label), "export plain functions and toolset objects")
+                collector.fault("LD305", message, Location(file.label), "export plain functions and toolset objects")
     return collector.found, collector.faults, collector.refused - {export.name for export in collector.found}
 
 
@@ -135,7 +135,7 @@ def tool_name(value: object) -> str | None:
     return None
 
 
-def shown_name(value: object) -> str:
+def display_name(value: object) -> str:
     """What messages call a tool: by its name, else by what it is."""
     return tool_name(value) or str(getattr(value, "__name__", type(value).__name__))
 
@@ -280,7 +280,7 @@ def _refuse_toolset(value: object) -> str | None:
         return "export it in TOOLS"
     if not callable(value):
         return ""
-    return None if accepts(value, 1) else "let the factory take one argument, the RunContext"
+    return None if accepts_arguments(value, 1) else "let the factory take one argument, the RunContext"
 
 
 def _refuse_flow(value: object) -> str | None:
@@ -300,11 +300,11 @@ def _refuse_agent(value: object) -> str | None:
 _REFUSALS = {"tool": _refuse_tool, "toolset": _refuse_toolset, "agent": _refuse_agent, "flow": _refuse_flow}
 
 
-def accepts(function: object, count: int) -> bool:
+def accepts_arguments(function: object, count: int) -> bool:
     """Whether a callable can be called with `count` positional arguments; yes when its signature can't be read.
 
     Example:
-        >>> accepts(lambda a, b=1: a, 2), accepts(lambda a: a, 2)
+        >>> accepts_arguments(lambda a, b=1: a, 2), accepts_arguments(lambda a: a, 2)
         (True, False)
     """
     if not callable(function):
@@ -367,5 +367,5 @@ def _describe(value: object) -> str:
     if inspect.isclass(value):
         return f"the class {value.__name__}"
     if isinstance(value, str | int | float | bool | None):
-        return repr(value) if len(repr(value)) <= 40 else article(type(value).__name__)
-    return article(type(value).__name__)
+        return repr(value) if len(repr(value)) <= 40 else with_article(type(value).__name__)
+    return with_article(type(value).__name__)

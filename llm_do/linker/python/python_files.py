@@ -22,8 +22,8 @@ from typing import Any
 
 from llm_do._frozen import frozen
 from llm_do.diagnostics.codes import diagnostic
-from llm_do.diagnostics.diagnostic import Diagnostic, Place
-from llm_do.diagnostics.labels import label_of
+from llm_do.diagnostics.diagnostic import Diagnostic, Location
+from llm_do.diagnostics.labels import file_label
 from llm_do.linker.python.namespace import ModuleSpace
 from llm_do.linker.python.positions import Facts
 
@@ -50,13 +50,13 @@ class LoadedFile:
     namespace: Mapping[str, Any]
     facts: Facts
 
-    def place(self, variable: str, member: int | str | None = None) -> Place:
+    def place(self, variable: str, member: int | str | None = None) -> Location:
         """Where a module-level name, or a member of a module-level list or dict, stands; else the file's start."""
         span = self.facts.members.get((variable, member)) if member is not None else None
         span = span or self.facts.names.get(variable)
         if span is None:
-            return Place(self.label)
-        return Place(self.label, span.line, span.column, span.end_line, span.end_column)
+            return Location(self.label)
+        return Location(self.label, span.line, span.column, span.end_line, span.end_column)
 
 
 @frozen
@@ -139,18 +139,18 @@ def load_python_files(root: Path, paths: Sequence[Path], watch: Watch | None = N
     with _tidy(root, paths):
         for path in paths:
             if watch is not None:
-                watch.begin(label_of(root, path))
+                watch.begin(file_label(root, path))
             _load(space, path, result, alone=watch is not None)
         _try_again(space, paths, result, alone=watch is not None)
     if watch is not None:
         watch.begin("")
-    result.facts = {label_of(root, Path(file)): facts for file, facts in space.facts.items()}
+    result.facts = {file_label(root, Path(file)): facts for file, facts in space.facts.items()}
     space.settle()
     return result
 
 
 def _load(space: ModuleSpace, path: Path, result: PythonFiles, *, alone: bool) -> None:
-    label = label_of(space.root, path)
+    label = file_label(space.root, path)
     name = space.module_name(path)
     try:
         with run_user_code():
@@ -161,7 +161,7 @@ def _load(space: ModuleSpace, path: Path, result: PythonFiles, *, alone: bool) -
         if isinstance(error, KeyboardInterrupt) and not alone:
             raise
         result.failed.add(label)
-        found = explain(error, space, label)
+        found = explain_import_error(error, space, label)
         if found not in result.diagnostics:
             result.diagnostics.append(found)
         return
@@ -178,7 +178,7 @@ def _try_again(space: ModuleSpace, paths: Sequence[Path], result: PythonFiles, *
     ]
     if not failed:
         return
-    labels = {label_of(space.root, Path(file)) for file in failed}
+    labels = {file_label(space.root, Path(file)) for file in failed}
     for file in failed:
         del space.failures[file]
     result.failed -= labels
@@ -188,7 +188,7 @@ def _try_again(space: ModuleSpace, paths: Sequence[Path], result: PythonFiles, *
     result.files.sort(key=lambda file: file.path)
 
 
-def explain(error: BaseException, space: ModuleSpace, label: str) -> Diagnostic:
+def explain_import_error(error: BaseException, space: ModuleSpace, label: str) -> Diagnostic:
     """Say why a file can't be imported, at the place in the project's own code that is nearest to the fault.
 
     Args:
@@ -203,13 +203,13 @@ def explain(error: BaseException, space: ModuleSpace, label: str) -> Diagnostic:
         end_line, end_column = error.end_lineno or 0, error.end_offset or 0
         if (end_line, end_column) <= (line, column):
             end_line = end_column = 0
-        place = Place(_label(space, str(error.filename)), line, column, end_line, end_column)
+        place = Location(_label(space, str(error.filename)), line, column, end_line, end_column)
         return diagnostic("LD301", f"the file is not valid Python: {error.msg}", place)
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _inside(space, frame.filename)]
-    place = Place(label)
+    place = Location(label)
     if frames:
         frame = frames[-1]
-        place = Place(_label(space, frame.filename), frame.lineno or 1, *_columns(frame))
+        place = Location(_label(space, frame.filename), frame.lineno or 1, *_columns(frame))
     what = _what(error, space)
     if isinstance(error, SystemExit):
         return diagnostic("LD302", f"the import ended the program: {what}", place, _EXIT_HINT)
@@ -246,7 +246,7 @@ def _inside(space: ModuleSpace, filename: str | None) -> bool:
 
 
 def _label(space: ModuleSpace, filename: str) -> str:
-    return label_of(space.root, Path(filename))
+    return file_label(space.root, Path(filename))
 
 
 @contextmanager

@@ -13,11 +13,11 @@ from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
 from llm_do.diagnostics.codes import diagnostic
-from llm_do.diagnostics.diagnostic import Diagnostic, Place
-from llm_do.linker.python.exports import accepts, accepts_keywords
+from llm_do.diagnostics.diagnostic import Diagnostic, Location
+from llm_do.linker.python.exports import accepts_arguments, accepts_keywords
 from llm_do.linker.python.python_files import LoadedFile, PythonFiles, run_user_code
 from llm_do.project.inputs import AgentArgs
-from llm_do.text.words import nearest
+from llm_do.text.words import did_you_mean
 
 __all__ = ["References"]
 
@@ -42,7 +42,7 @@ class References:
     faults: list[Diagnostic] = field(default_factory=list[Diagnostic])
     used: set[str] = field(default_factory=set[str])
 
-    def function(self, reference: str, place: Place, arguments: int, shape: str) -> Callable[..., Any] | None:
+    def function(self, reference: str, place: Location, arguments: int, shape: str) -> Callable[..., Any] | None:
         """The function of `path.py:name` when it can be called with `arguments` arguments.
 
         Args:
@@ -58,12 +58,12 @@ class References:
         if not callable(value) or inspect.isclass(value):
             self._fault("LD212", f"`{reference}` is not a function", place)
             return None
-        if not accepts(value, arguments):
+        if not accepts_arguments(value, arguments):
             self._fault("LD212", f"`{reference}` can't be called with {shape}", place, f"define it with {shape}")
             return None
         return value
 
-    def hook(self, reference: str, place: Place, keywords: Sequence[str]) -> Callable[..., Any] | None:
+    def hook(self, reference: str, place: Location, keywords: Sequence[str]) -> Callable[..., Any] | None:
         """The function of `path.py:name` when it can be called with these keywords.
 
         Args:
@@ -88,7 +88,7 @@ class References:
             return None
         return value
 
-    def input_model(self, reference: str, place: Place) -> type[AgentArgs] | None:
+    def input_model(self, reference: str, place: Location) -> type[AgentArgs] | None:
         """The subclass of `AgentArgs` that a reference leads to."""
         found = self._find(reference, place)
         if found is None:
@@ -104,7 +104,7 @@ class References:
         )
         return None
 
-    def _has_schema(self, reference: str, model: type[AgentArgs], place: Place) -> bool:
+    def _has_schema(self, reference: str, model: type[AgentArgs], place: Location) -> bool:
         """Whether there is a JSON Schema of an input model, which its callers' models need."""
         try:
             with run_user_code():
@@ -114,7 +114,7 @@ class References:
             return False
         return True
 
-    def output_model(self, reference: str, place: Place) -> object | None:
+    def output_model(self, reference: str, place: Location) -> object | None:
         """The type that a reference leads to, when pydantic can validate it."""
         from pydantic import TypeAdapter
 
@@ -139,7 +139,7 @@ class References:
         label = self._label(path)
         return (label, name) if label is not None else None
 
-    def _find(self, reference: str, place: Place) -> tuple[object] | None:
+    def _find(self, reference: str, place: Location) -> tuple[object] | None:
         path, colon, name = reference.partition(":")
         if colon:
             label = self._label(path)
@@ -159,18 +159,18 @@ class References:
             return None
         return self._attribute(file, name, place)
 
-    def _attribute(self, file: LoadedFile, name: str, place: Place) -> tuple[object] | None:
+    def _attribute(self, file: LoadedFile, name: str, place: Location) -> tuple[object] | None:
         if name in file.namespace:
             return (file.namespace[name],)
         known = [key for key in file.namespace if not key.startswith("__")]
-        self._fault("LD211", f"{file.label} has no `{name}`", place, nearest(name, known))
+        self._fault("LD211", f"{file.label} has no `{name}`", place, did_you_mean(name, known))
         return None
 
     def _label(self, path: str) -> str | None:
         label = _normal(path)
         return label if label in self.listed else None
 
-    def _module(self, module: str, place: Place) -> str | None:
+    def _module(self, module: str, place: Location) -> str | None:
         """The file of a dotted module name: from the root, else the only one that ends so."""
         relative = module.replace(".", "/")
         endings = (f"{relative}.py", f"{relative}/__init__.py")
@@ -193,7 +193,7 @@ class References:
                 self._unlisted_path(ending, place)
                 return None
         names = [label.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for label in self.listed]
-        hint = nearest(module, names) or "references lead into the files listed in python_files only"
+        hint = did_you_mean(module, names) or "references lead into the files listed in python_files only"
         self._fault("LD210", f"module `{module}` is not one of the project's Python files", place, hint)
         return None
 
@@ -206,14 +206,14 @@ class References:
     def _is_missing(self, path: str) -> bool:
         return _normal(path) in {_normal(pattern) for pattern in self.patterns}
 
-    def _unlisted_path(self, path: str, place: Place) -> None:
+    def _unlisted_path(self, path: str, place: Location) -> None:
         if self._is_missing(path):
             return
         exists = os.path.isfile(self.root / path)
-        hint = "add it to python_files" if exists else nearest(path, self.listed)
+        hint = "add it to python_files" if exists else did_you_mean(path, self.listed)
         self._fault("LD210", f"`{path}` is not one of the project's Python files", place, hint)
 
-    def _fault(self, code: str, message: str, place: Place, hint: str | None = None) -> None:
+    def _fault(self, code: str, message: str, place: Location, hint: str | None = None) -> None:
         self.faults.append(diagnostic(code, message, place, hint))
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from llm_do._frozen import frozen
-from llm_do.diagnostics.diagnostic import Diagnostic, Place
-from llm_do.formats.syntax.source import Loc, Node
+from llm_do.diagnostics.diagnostic import Diagnostic, Location
+from llm_do.formats.syntax.source import KeyPath, Node
 from llm_do.linker.python.references import References
 from llm_do.project.agent_spec import AgentSpec, ServerSideTool, ToolsetRef
 from llm_do.project.gates import Gate
@@ -59,13 +59,13 @@ class AgentSource:
     diagnostics: Sequence[Diagnostic]
     readable: str | None = None
 
-    def place(self, loc: Loc) -> Place:
+    def place(self, loc: KeyPath) -> Location:
         """The place of a value of the frontmatter."""
-        return self.node.place_of(loc) if self.node is not None else Place(self.label)
+        return self.node.place_of(loc) if self.node is not None else Location(self.label)
 
-    def key_place(self, loc: Loc) -> Place:
+    def key_place(self, loc: KeyPath) -> Location:
         """The place of a key of the frontmatter."""
-        return self.node.key_place(loc) if self.node is not None else Place(self.label)
+        return self.node.key_place(loc) if self.node is not None else Location(self.label)
 
     @property
     def failed(self) -> bool:
@@ -121,7 +121,7 @@ def agent_spec(source: AgentSource, value: AgentFile, references: References) ->
 
 
 def provider_functions(
-    declared: Sequence[str], references: References, place: Callable[[int], Place]
+    declared: Sequence[str], references: References, place: Callable[[int], Location]
 ) -> tuple[Callable[..., Any], ...]:
     """The functions of a file's `context_providers`, in declared order.
 
@@ -152,7 +152,7 @@ def threads_spec(file: ThreadsFile | None) -> ThreadsSpec:
 
 
 def hook_functions(
-    declared: HooksFile, references: References, place: Callable[[str, int], Place]
+    declared: HooksFile, references: References, place: Callable[[str, int], Location]
 ) -> tuple[tuple[str, Callable[..., Any]], ...]:
     """Hooks as the runtime calls them, in declared order; what is wrong with one is told by `references`.
 
@@ -197,7 +197,7 @@ def runtime_settings(file: RuntimeFile) -> RuntimeSettings:
     return RuntimeSettings(**plain, budget=Budget(**file.budget.model_dump()), agent_approval_overrides=overrides)
 
 
-def _gate(file: StateGate, place: Place) -> Gate:
+def _gate(file: StateGate, place: Location) -> Gate:
     return Gate(
         tuple(file.requires), tuple(file.forbids), tuple(file.needs), tuple(file.enables), tuple(file.disables), place
     )

@@ -13,16 +13,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from llm_do.diagnostics.codes import diagnostic
-from llm_do.diagnostics.diagnostic import Diagnostic, Place
-from llm_do.diagnostics.labels import label_of
-from llm_do.text.words import nearest
+from llm_do.diagnostics.diagnostic import Diagnostic, Location
+from llm_do.diagnostics.labels import file_label
+from llm_do.text.words import did_you_mean
 
 __all__ = ["is_inside", "list_files", "stay_inside"]
 
 _MAGIC = re.compile(r"[*?\[]")
 
 
-def list_files(root: Path, patterns: Sequence[tuple[str, Place]]) -> tuple[list[Path], list[Diagnostic]]:
+def list_files(root: Path, patterns: Sequence[tuple[str, Location]]) -> tuple[list[Path], list[Diagnostic]]:
     """Find the files that a list of paths and globs names.
 
     `*` stays in one folder, `**` goes through any number of them; hidden names match only where the
@@ -59,7 +59,7 @@ def list_files(root: Path, patterns: Sequence[tuple[str, Place]]) -> tuple[list[
     return [Path(file) for file in sorted(found.values())], faults
 
 
-def stay_inside(root: Path, path: str, place: Place) -> tuple[Path | None, Diagnostic | None]:
+def stay_inside(root: Path, path: str, place: Location) -> tuple[Path | None, Diagnostic | None]:
     """Make a path of the manifest absolute; a diagnostic when it leaves the project."""
     parts = _normal(path)
     whole = root.joinpath(*parts) if parts is not None else None
@@ -138,21 +138,21 @@ def _entries(folder: str) -> list[os.DirEntry[str]]:
         return []
 
 
-def _fault(root: Path, match: str, pattern: str, place: Place, exact: bool) -> Diagnostic | None:
+def _fault(root: Path, match: str, pattern: str, place: Location, exact: bool) -> Diagnostic | None:
     try:
         mode = Path(match).stat().st_mode
     except OSError as error:
         if isinstance(error, FileNotFoundError | NotADirectoryError) and not Path(match).is_symlink():
             return diagnostic("LD206", f"there is no file `{pattern}`", place, _similar(match))
         reason = error.strerror or str(error)
-        return diagnostic("LD101", f"`{label_of(root, Path(match))}` can't be read: {reason}", place)
+        return diagnostic("LD101", f"`{file_label(root, Path(match))}` can't be read: {reason}", place)
     if not _below(root, os.path.realpath(match)):
         return _leaves(pattern, place, None if exact else match)
     if stat.S_ISDIR(mode):
         hint = f"list the files in it, such as `{pattern.rstrip('/')}/*`"
         return diagnostic("LD208", f"`{pattern}` is a folder", place, hint)
     if not stat.S_ISREG(mode):
-        return diagnostic("LD208", f"`{label_of(root, Path(match))}` is not an ordinary file", place)
+        return diagnostic("LD208", f"`{file_label(root, Path(match))}` is not an ordinary file", place)
     return None
 
 
@@ -160,7 +160,7 @@ def _below(root: Path, real: str) -> bool:
     return real == str(root) or real.startswith(str(root).rstrip(os.sep) + os.sep)
 
 
-def _leaves(pattern: str, place: Place, match: str | None = None) -> Diagnostic:
+def _leaves(pattern: str, place: Location, match: str | None = None) -> Diagnostic:
     through = f" through the link {Path(match).name}" if match else ""
     return diagnostic(
         "LD207", f"`{pattern}` leaves the project{through}", place, "name files below the manifest's folder"
@@ -169,4 +169,4 @@ def _leaves(pattern: str, place: Place, match: str | None = None) -> Diagnostic:
 
 def _similar(path: str) -> str | None:
     folder, name = os.path.split(path)
-    return nearest(name, [entry.name for entry in _entries(folder)])
+    return did_you_mean(name, [entry.name for entry in _entries(folder)])

@@ -12,18 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from llm_do.diagnostics.codes import diagnostic
-from llm_do.diagnostics.diagnostic import Diagnostic, Place
-from llm_do.diagnostics.labels import label_of
+from llm_do.diagnostics.diagnostic import Diagnostic, Location
+from llm_do.diagnostics.labels import file_label
 from llm_do.formats.syntax.source import Node, read_text
 from llm_do.linker.sources.conversion import AgentSource
 from llm_do.linker.sources.file_lists import list_files
-from llm_do.linker.sources.project_root import MANIFEST, Located
+from llm_do.linker.sources.project_root import MANIFEST, ProjectLocation
 from llm_do.project.project import title
 
 if TYPE_CHECKING:
     from llm_do.formats.manifest import ManifestFile
 
-__all__ = ["ProjectFiles", "read_project", "title_of"]
+__all__ = ["ProjectFiles", "project_title", "read_project"]
 
 _IMPLIED_PYTHON = ("tools.py", "toolsets.py", "schemas.py")
 
@@ -42,7 +42,7 @@ class ProjectFiles:
         diagnostics: What is wrong so far.
     """
 
-    located: Located
+    located: ProjectLocation
     readable: bool = True
     manifest: ManifestFile | None = None
     node: Node | None = None
@@ -72,18 +72,18 @@ class ProjectFiles:
     @property
     def python_labels(self) -> list[str]:
         """The listed Python files as diagnostics name them."""
-        return [label_of(self.root, path) for path in self.python]
+        return [file_label(self.root, path) for path in self.python]
 
-    def place(self, *loc: str | int) -> Place:
+    def place(self, *loc: str | int) -> Location:
         """The place of a value of the manifest."""
-        return self.node.place_of(loc) if self.node is not None else Place(MANIFEST)
+        return self.node.place_of(loc) if self.node is not None else Location(MANIFEST)
 
-    def key_place(self, *loc: str | int) -> Place:
+    def key_place(self, *loc: str | int) -> Location:
         """The place of a key of the manifest."""
-        return self.node.key_place(loc) if self.node is not None else Place(MANIFEST)
+        return self.node.key_place(loc) if self.node is not None else Location(MANIFEST)
 
 
-def read_project(located: Located) -> ProjectFiles:
+def read_project(located: ProjectLocation) -> ProjectFiles:
     """Read and parse a project's manifest and agents, going on after every fault.
 
     Args:
@@ -103,7 +103,7 @@ def read_project(located: Located) -> ProjectFiles:
     return files
 
 
-def title_of(located: Located) -> str | None:
+def project_title(located: ProjectLocation) -> str | None:
     """A project's name and what it does in one line, as its manifest says without being linked.
 
     Args:
@@ -122,7 +122,7 @@ def title_of(located: Located) -> str | None:
 def _read_manifest(path: Path, files: ProjectFiles) -> None:
     from llm_do.formats.manifest import parse_manifest
 
-    label = label_of(files.root, path)
+    label = file_label(files.root, path)
     read = read_text(path, label)
     files.diagnostics += read.diagnostics
     if read.text is not None:
@@ -146,12 +146,12 @@ def _list(files: ProjectFiles) -> list[Path]:
         if path.suffix == ".py":
             files.python.append(path)
         else:
-            label = label_of(files.root, path)
-            files.diagnostics.append(diagnostic("LD303", f"{label} is not a Python file", Place(label)))
+            label = file_label(files.root, path)
+            files.diagnostics.append(diagnostic("LD303", f"{label} is not a Python file", Location(label)))
     return paths
 
 
-def _implied(located: Located) -> tuple[list[tuple[str, Place]], list[tuple[str, Place]]]:
+def _implied(located: ProjectLocation) -> tuple[list[tuple[str, Location]], list[tuple[str, Location]]]:
     # A folder may hold very many files: only those with a fitting name are looked at.
     names = sorted(path.name for path in located.root.iterdir() if path.name.endswith(".agent"))
     named = located.agent_file.name if located.agent_file is not None else None
@@ -159,13 +159,13 @@ def _implied(located: Located) -> tuple[list[tuple[str, Place]], list[tuple[str,
         name for name in names if (not name.startswith(".") or name == named) and not os.path.isdir(located.root / name)
     ]
     python = [name for name in _IMPLIED_PYTHON if os.path.lexists(path := located.root / name) and not path.is_dir()]
-    return [(name, Place(name)) for name in agents], [(name, Place(name)) for name in python]
+    return [(name, Location(name)) for name in agents], [(name, Location(name)) for name in python]
 
 
 def _read_agent(root: Path, path: Path) -> AgentSource:
     from llm_do.formats.agent_file import parse_agent, readable_name
 
-    label = label_of(root, path)
+    label = file_label(root, path)
     read = read_text(path, label)
     if read.text is None:
         return AgentSource(path, label, None, None, "", -1, read.diagnostics)

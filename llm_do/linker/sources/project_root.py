@@ -11,7 +11,7 @@ from pathlib import Path
 from llm_do._frozen import frozen
 from llm_do.errors import UsageError
 
-__all__ = ["MANIFEST", "Located", "find_project", "locate"]
+__all__ = ["MANIFEST", "ProjectLocation", "find_project", "locate_project"]
 
 MANIFEST = "project.json"
 """Name of the manifest in a project's folder."""
@@ -20,7 +20,7 @@ _HINT = "Name a folder with a project.json or .agent files, a manifest, or one .
 
 
 @frozen
-class Located:
+class ProjectLocation:
     """A place where a project is.
 
     Args:
@@ -34,7 +34,7 @@ class Located:
     agent_file: Path | None = None
 
 
-def locate(path: Path) -> Located:
+def locate_project(path: Path) -> ProjectLocation:
     """Find the project that a path names.
 
     Args:
@@ -58,7 +58,7 @@ def locate(path: Path) -> Located:
     raise UsageError(f"no project at {path}: there is no such file or folder", hint=_HINT)
 
 
-def find_project(start: Path) -> Located:
+def find_project(start: Path) -> ProjectLocation:
     """Find the project that a folder belongs to: the nearest `project.json` upwards, else the folder itself.
 
     Args:
@@ -73,9 +73,9 @@ def find_project(start: Path) -> Located:
     folder = start.resolve()
     for candidate in (folder, *folder.parents):
         if os.path.isfile(candidate / MANIFEST):
-            return Located(candidate, candidate / MANIFEST)
+            return ProjectLocation(candidate, candidate / MANIFEST)
     try:
-        return locate(folder)
+        return locate_project(folder)
     except UsageError as error:
         raise UsageError(
             f"no project here: {folder} has neither {MANIFEST} nor an .agent file, "
@@ -84,25 +84,25 @@ def find_project(start: Path) -> Located:
         ) from error
 
 
-def _in_folder(folder: Path) -> Located:
+def _in_folder(folder: Path) -> ProjectLocation:
     root = folder.resolve()
     manifest = root / MANIFEST
     if manifest.is_file():
-        return Located(root, manifest)
+        return ProjectLocation(root, manifest)
     if os.path.lexists(manifest):
         raise UsageError(f"{folder / MANIFEST} is not a file", hint=_HINT)
     if not any(path.name.endswith(".agent") for path in root.iterdir()):
         raise UsageError(f"no project in {folder}: it has neither {MANIFEST} nor an .agent file", hint=_HINT)
-    return Located(root)
+    return ProjectLocation(root)
 
 
-def _of_file(path: Path) -> Located:
+def _of_file(path: Path) -> ProjectLocation:
     whole = path.resolve()
     if path.suffix == ".agent":
         named = path.parent.resolve() / path.name
-        return Located(named.parent, agent_file=named)
+        return ProjectLocation(named.parent, agent_file=named)
     if path.suffix == ".json":
-        return Located(whole.parent, whole)
+        return ProjectLocation(whole.parent, whole)
     raise UsageError(f"{path} is neither a manifest (.json) nor an .agent file", hint=_HINT)
 
 

@@ -26,7 +26,7 @@ from pydantic_ai.tools import ToolDefinition
 from llm_do._frozen import frozen
 from llm_do.models.builtin.grammar import bounded_schema, schema_line
 
-__all__ = ["Turns", "arguments_messages", "canonical", "choice_messages", "conversation", "past_calls"]
+__all__ = ["Turns", "arguments_messages", "canonical_arguments", "choice_messages", "conversation", "past_calls"]
 
 Turns = list[tuple[str, str]]
 """Role and text of each message, in order; roles alternate between user and assistant after the system's."""
@@ -83,13 +83,13 @@ def past_calls(messages: Sequence[ModelMessage]) -> PastCalls:
         if isinstance(message, ModelResponse):
             made = [part for part in message.parts if isinstance(part, ToolCallPart)]
             rounds += bool(made)
-            calls.update((part.tool_name, canonical(part.args_as_dict())) for part in made)
+            calls.update((part.tool_name, canonical_arguments(part.args_as_dict())) for part in made)
         elif any(isinstance(part, UserPromptPart) for part in message.parts):
             break
     return PastCalls(rounds, frozenset(calls))
 
 
-def canonical(arguments: Any) -> str:
+def canonical_arguments(arguments: Any) -> str:
     """Arguments as JSON that compares equal when they do."""
     return json.dumps(arguments, sort_keys=True, ensure_ascii=False)
 

@@ -28,7 +28,7 @@ from llm_do.models.builtin import weights
 from llm_do.models.builtin.dialogue import (
     Turns,
     arguments_messages,
-    canonical,
+    canonical_arguments,
     choice_messages,
     conversation,
     past_calls,
@@ -36,7 +36,7 @@ from llm_do.models.builtin.dialogue import (
 from llm_do.models.builtin.engine import Generation, Prompt, check_runtime, engine_for
 from llm_do.models.builtin.grammar import JsonSchema
 from llm_do.models.builtin.streamed_answer import OwnStream
-from llm_do.models.providers.model_names import expanded
+from llm_do.models.providers.model_names import expand_user
 
 if TYPE_CHECKING:
     from pydantic_ai import RunContext
@@ -77,7 +77,7 @@ class LocalModel(Model[None]):
                 supports_image_input=False,
             )
         )
-        found = expanded(path) if path else weights.find()
+        found = expand_user(path) if path else weights.find_weights()
         if found is None:
             raise _missing()
         if not os.path.isfile(found):
@@ -167,7 +167,7 @@ class LocalModel(Model[None]):
         tools = parameters.declared_function_tools if past.rounds < ROUNDS[self._built_in] else []
         if tool := await steps.choose(tools, FINAL):
             arguments = await steps.arguments(tool)
-            if (tool.name, canonical(arguments)) not in past.calls:
+            if (tool.name, canonical_arguments(arguments)) not in past.calls:
                 return steps.called(tool, arguments)
         if parameters.output_tools and not parameters.allow_text_output:
             output = await steps.choose(parameters.output_tools, None)
@@ -280,7 +280,7 @@ def _parsed(text: str) -> Any:
 
 
 def _missing() -> ModelUnavailableError:
-    if chosen := weights.configured():
+    if chosen := weights.configured_model():
         return ModelUnavailableError(
             f"LLM_DO_LOCAL_MODEL names {chosen}, which is not a file", hint="name an existing GGUF file, or unset it"
         )

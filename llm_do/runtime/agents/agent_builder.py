@@ -21,15 +21,15 @@ from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 from llm_do.errors import EntryError, LlmDoError, RunError, error_text
 from llm_do.models.pool import CONNECTION_SETTINGS
 from llm_do.project.agent_spec import AgentSpec, ToolsetRef
-from llm_do.project.builtin_toolsets import BuiltinToolset, builtin
+from llm_do.project.builtin_toolsets import BuiltinToolset, find_builtin
 from llm_do.project.flow_spec import FlowSpec
 from llm_do.project.registry import Registered
-from llm_do.project.tool_schemas import fixed_tools, kept
+from llm_do.project.tool_schemas import fixed_tools, remember_schema
 from llm_do.runtime.agents.agent_parts import instructions_of, output_check, output_type, server_side_tool
 from llm_do.runtime.agents.pipeline import AdoptingPipeline, Pipeline
 from llm_do.runtime.call.flow_tool import flow_tool
 from llm_do.runtime.context.call_context import CallContext
-from llm_do.runtime.context.failure_place import project_place
+from llm_do.runtime.context.failure_place import project_location
 from llm_do.runtime.context.hooks import Hooks
 from llm_do.runtime.context.resources import ServerToolset
 from llm_do.runtime.tools.gated_tools import DYNAMIC_MARK, GatedTools, GatedToolset, ToolGate
@@ -38,12 +38,12 @@ from llm_do.runtime.tools.stamped_tools import (
     ListedTools,
     SelectedToolset,
     StampedToolset,
+    add_prefix,
     make_tool,
-    prefixed,
     stamped_tool,
 )
-from llm_do.runtime.tools.toolbox import FixedTool, Toolbox, check_name, clash, function_tool
-from llm_do.runtime.tools.toolset_factories import made_per_call
+from llm_do.runtime.tools.toolbox import FixedTool, Toolbox, check_tool_name, function_tool, name_clash
+from llm_do.runtime.tools.toolset_factories import per_call_toolset
 from llm_do.runtime.tools.traits import BuiltinContext, traits_of
 from llm_do.tools import ToolOptions, options_of
 
@@ -171,7 +171,7 @@ class AgentBuilder:
         except LlmDoError:
             raise
         except Exception as error:
-            file, line = project_place(error, self._root)
+            file, line = project_location(error, self._root)
             raise EntryError(
                 f"agent {spec.name!r} can't be built: {error_text(error)}",
                 hint="Look at what its declaration lists; --debug shows the traceback.",
@@ -276,8 +276,8 @@ class AgentBuilder:
         def add(tool: FixedTool) -> None:
             name = tool.tool_def.name
             if name in fixed:
-                raise clash(spec.name, name, fixed[name].toolset, tool.toolset)
-            check_name(spec.name, name, tool.toolset)
+                raise name_clash(spec.name, name, fixed[name].toolset, tool.toolset)
+            check_tool_name(spec.name, name, tool.toolset)
             fixed[name] = tool
 
         for item in spec.tools:
@@ -286,7 +286,7 @@ class AgentBuilder:
             ref, toolset = self._toolset(spec, item)
             names.append(ref.name)
             if isinstance(toolset, FixedTool):
-                if kept(ref.name, ref.include, ref.exclude):
+                if remember_schema(ref.name, ref.include, ref.exclude):
                     add(_renamed(toolset, ref.prefix))
                 continue
             tools = self._gated(spec, ref, toolset, machines) or fixed_tools(toolset)
@@ -299,7 +299,7 @@ class AgentBuilder:
                 continue
             speaking.append(toolset)
             for tool in tools:
-                if kept(tool.name, ref.include, ref.exclude):
+                if remember_schema(tool.name, ref.include, ref.exclude):
                     add(_renamed(function_tool(stamped_tool(ref.name, toolset, tool), toolset), ref.prefix))
         for transfer in transfer_tools(spec, self.registry):
             add(transfer)
@@ -350,7 +350,7 @@ class AgentBuilder:
             return flow_tool(found, self.registry)
         if found is not None and found.kind == "tool":
             return FunctionToolset([self.tool(found.value, ref.name)])
-        item = found.value if found is not None and found.kind == "toolset" else builtin(ref.name)
+        item = found.value if found is not None and found.kind == "toolset" else find_builtin(ref.name)
         if item is None:
             raise self._unknown(spec, "toolset", ref.name)
         return self._builtin(item, ref) if isinstance(item, BuiltinToolset) else _instance(ref.name, item)
@@ -376,7 +376,7 @@ class AgentBuilder:
 
 def _instance(name: str, item: Any) -> AbstractToolset[Any]:
     """A toolset of any origin: a factory is called once per agent call, an instance is shared."""
-    return cast("AbstractToolset[Any]", item) if isinstance(item, AbstractToolset) else made_per_call(name, item)
+    return cast("AbstractToolset[Any]", item) if isinstance(item, AbstractToolset) else per_call_toolset(name, item)
 
 
 def _agent_tool(spec: AgentSpec) -> FixedTool:
@@ -386,7 +386,7 @@ def _agent_tool(spec: AgentSpec) -> FixedTool:
 
 
 def _renamed(tool: FixedTool, prefix: str | None) -> FixedTool:
-    return replace(tool, tool_def=prefixed(tool.tool_def, prefix)) if prefix else tool
+    return replace(tool, tool_def=add_prefix(tool.tool_def, prefix)) if prefix else tool
 
 
 def _selected(toolset: AbstractToolset[Any], ref: ToolsetRef) -> AbstractToolset[Any]:

@@ -15,7 +15,7 @@ from pydantic_ai.capabilities import NativeTool
 from llm_do.project.agent_spec import AgentSpec, ServerSideTool
 from llm_do.runtime.call.templates import render_template
 from llm_do.runtime.context.call_context import current_call
-from llm_do.runtime.tools.argument_schemas import schema_faults
+from llm_do.runtime.tools.argument_schemas import find_schema_faults
 
 __all__ = ["instructions_of", "output_check", "output_type", "server_side_tool"]
 
@@ -87,7 +87,7 @@ def output_check(spec: AgentSpec) -> Callable[[Any], Any] | None:
         return None
 
     def check(output: Any) -> Any:
-        if faults := schema_faults(schema, output):
+        if faults := find_schema_faults(schema, output):
             raise ModelRetry(f"the output doesn't fit its schema: {'; '.join(faults)}")
         return output
 

@@ -22,7 +22,7 @@ from pydantic_ai.toolsets.abstract import ToolsetTool
 from llm_do.errors import LoopError
 from llm_do.runtime.context.call_context import current_call
 from llm_do.runtime.record.emission import open_tool
-from llm_do.runtime.request.model_request import arguments_of
+from llm_do.runtime.request.model_request import parsed_arguments
 from llm_do.runtime.toolcall.tool_call import refuse, run_tool_call
 from llm_do.runtime.tools.argument_schemas import check_schema, validation_text
 from llm_do.runtime.tools.stamped_tools import StampedToolset
@@ -83,7 +83,7 @@ class Pipeline(AbstractCapability[Any]):
     ) -> str | dict[str, Any]:
         """Note that the call was asked for, and give it its place among those of its toolkit."""
         mine = current_call()
-        open_tool(mine, call.tool_call_id, call.tool_name, arguments_of(args))
+        open_tool(mine, call.tool_call_id, call.tool_name, parsed_arguments(args))
         mine.frame.wanted.pop(call.tool_call_id, None)
         traits = traits_of(tool_def.metadata)
         gates = mine.frame.gating.gates(call.tool_name, traits.gate if traits is not None else None)
@@ -118,7 +118,7 @@ class Pipeline(AbstractCapability[Any]):
         _check_enabled(call)
         traits = traits_of(tool_def.metadata)
         if traits is None or traits.unchecked:
-            args = arguments_of(args)
+            args = parsed_arguments(args)
             if fault := check_schema(tool_def.parameters_json_schema, args):
                 raise refuse(current_call(), call, f"invalid arguments for {call.tool_name}: {fault}")
         return args

@@ -11,7 +11,7 @@ from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.project import EntrySpec, Project
 from llm_do.project.registry import Registered, Registry
 from llm_do.runtime.agents.agent_builder import AgentBuilder
-from llm_do.runtime.toolcall.gatekeeper import Gating, shown
+from llm_do.runtime.toolcall.gatekeeper import CallGates, show_available_tools
 
 __all__ = ["tool_schemas"]
 
@@ -32,7 +32,7 @@ def tool_schemas(spec: AgentSpec) -> list[dict[str, Any]]:
     builder = AgentBuilder(Project(Path.cwd(), EntrySpec("agent", spec.name), registry), registry)
     built = builder.built(spec)
     sure = [tool for tool in built.tools if tool.name not in built.conditional]
-    request = shown(Gating(built.declared), ModelRequestParameters(function_tools=sure))
+    request = show_available_tools(CallGates(built.declared), ModelRequestParameters(function_tools=sure))
     return [
         {
             "type": "function",

@@ -10,22 +10,28 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from llm_do.concurrency.run_end import let_through
-from llm_do.concurrency.worker_threads import called
+from llm_do.concurrency.run_end import reraise_if_cancelled
+from llm_do.concurrency.worker_threads import call_function
 from llm_do.errors import AbortedError, PermissionDeniedError, StoreError, error_text
-from llm_do.policy.decision import answer, decide, nobody_to_ask
+from llm_do.policy.decision import answer_automatically, decide, deny_without_approver
 from llm_do.policy.digest import call_digest
 from llm_do.policy.matcher import matches
 from llm_do.policy.pattern import Pattern, PatternError, parse_pattern
-from llm_do.policy.proposals import quote
+from llm_do.policy.proposals import quote_argument
 from llm_do.policy.rules import Rule
 from llm_do.policy.values import CALLS, Decision, ToolCallInfo, Verdict
-from llm_do.runtime.approval import saved_approvals as answers
+from llm_do.runtime.approval import saved_approvals
 from llm_do.runtime.approval.broker import ApprovalDecision, ApprovalRequest, Question
-from llm_do.runtime.approval.toolset_opinion import judged, noticed, resolved, stricter, told
+from llm_do.runtime.approval.toolset_opinion import (
+    describe_safely,
+    resolve_arguments,
+    restrictive_targets,
+    stricter_verdict,
+    toolset_verdict,
+)
 from llm_do.runtime.record.emission import emit
 from llm_do.runtime.record.events import ApprovalRequestedEvent, ApprovalResolvedEvent
-from llm_do.runtime.record.results import ApprovalRecord, as_mapping
+from llm_do.runtime.record.results import ApprovalRecord, arguments_data
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ToolCallPart
@@ -33,10 +39,10 @@ if TYPE_CHECKING:
     from llm_do.project.project import RuntimeSettings
     from llm_do.runtime.context.call_context import CallContext
     from llm_do.runtime.runtime import Runtime
-    from llm_do.runtime.tools.approval_requirement import Wants
+    from llm_do.runtime.tools.approval_requirement import ApprovalRequirement
     from llm_do.runtime.tools.traits import ToolTraits
 
-__all__ = ["answer_known", "approve", "call_info", "judge"]
+__all__ = ["approve", "call_info", "decide_call", "known_answer"]
 
 ANSWERED = frozenset({"remembered", "option", "mode", "person"})
 """What a granted call was asked about, told by who answered."""
@@ -49,7 +55,11 @@ POLICY_SECONDS = 1.0
 
 
 async def approve(
-    ctx: CallContext, call: ToolCallPart, traits: ToolTraits, args: dict[str, Any], wants: Wants | None = None
+    ctx: CallContext,
+    call: ToolCallPart,
+    traits: ToolTraits,
+    args: dict[str, Any],
+    wants: ApprovalRequirement | None = None,
 ) -> Decision:
     """Decide about one call, ask if need be.
 
@@ -69,11 +79,11 @@ async def approve(
     """
     for _ in range(TRIES):
         # A copy: what decides and asks is somebody else's code, and must not change what runs.
-        data = dict(args) if _plain(args) else as_mapping(args)
+        data = dict(args) if _plain(args) else arguments_data(args)
         info = _info(ctx, call.tool_name, traits, data)
         waits = ctx.runtime.policy_function is not None or wants is not None
         bound = call_digest(info) if waits else ""
-        decision = await judge(ctx.runtime, info, traits, ctx.warn, wants(args) if wants is not None else None)
+        decision = await decide_call(ctx.runtime, info, traits, ctx.warn, wants(args) if wants is not None else None)
         if decision.effect == "ask":
             bound = bound or call_digest(info)
             waits = True
@@ -82,14 +92,14 @@ async def approve(
             return _deny(ctx, call, data, decision)
         if not waits:
             return decision
-        data = args if _plain(args) else as_mapping(args)
+        data = args if _plain(args) else arguments_data(args)
         again = _info(ctx, call.tool_name, traits, data)
         if call_digest(again) == bound and again.noticed == info.noticed:
             if decision.source in ANSWERED:
                 _grant(ctx, call, data, decision)
             return decision
     changing = f"{call.tool_name} is denied: its arguments changed each time it was decided about"
-    return _deny(ctx, call, as_mapping(args), Decision("deny", "blocked", changing))
+    return _deny(ctx, call, arguments_data(args), Decision("deny", "blocked", changing))
 
 
 def _info(ctx: CallContext, tool_name: str, traits: ToolTraits, data: Mapping[str, Any]) -> ToolCallInfo:
@@ -137,12 +147,12 @@ def call_info(
         tool=traits.tool or tool_name,
         kind=traits.kind,
         primary=traits.primary,
-        resolved=resolved(traits, data),
-        noticed=noticed(traits, data),
+        resolved=resolve_arguments(traits, data),
+        noticed=restrictive_targets(traits, data),
     )
 
 
-async def judge(
+async def decide_call(
     runtime: Runtime,
     info: ToolCallInfo,
     traits: ToolTraits,
@@ -162,7 +172,7 @@ async def judge(
         info,
         runtime.policy,
         metadata=traits.approval,
-        toolset=stricter(judged(traits, info), wanted),
+        toolset=stricter_verdict(toolset_verdict(traits, info), wanted),
         function=await _ask_function(runtime, info, warn) if runtime.policy_function is not None else None,
         calls_require_approval=traits.kind in CALLS and _agent_call_asks(runtime.config.settings, info),
         harmless=traits.harmless,
@@ -188,9 +198,9 @@ async def _ask_function(
     assert function is not None
     try:
         async with asyncio.timeout(POLICY_SECONDS):
-            said: object = await called(function, info)
+            said: object = await call_function(function, info)
     except BaseException as error:  # noqa: BLE001 (a policy that fails must fail closed)
-        let_through(error)
+        reraise_if_cancelled(error)
         warn(f"the policy function failed on {info.tool_name}, which rejects the call: {error_text(error)}")
         return "reject"
     if said is None or said in ("approve", "reject", "prompt"):
@@ -210,16 +220,16 @@ async def _answer(
 ) -> Decision:
     """What an ask is answered with: a remembered answer, an option, the mode, a person."""
     runtime = ctx.runtime
-    answered = answer_known(runtime, info, decision, bound)
+    answered = known_answer(runtime, info, decision, bound)
     if answered is not None:
         return answered
     broker = runtime.shared.broker()
     if broker is None:
         ctx.run.nobody_to_ask = True
-        return nobody_to_ask(decision, info)
+        return deny_without_approver(decision, info)
     question = Question(
         key=(ctx.run_id, info.path, bound),
-        known=lambda: answer_known(runtime, info, decision, bound),
+        known=lambda: known_answer(runtime, info, decision, bound),
         request=lambda: _request(ctx, broker.next_id(), call, info, traits, data, decision, bound),
         keep=lambda given: None if decision.person_only else _remember(ctx, info, bound, given),
     )
@@ -273,15 +283,15 @@ async def _request(
         args=data,
         reason=decision.reason,
         rule=decision.rule,
-        description=await told(traits.describe, data) or "",
-        diff=await told(traits.diff, data),
+        description=await describe_safely(traits.describe, data) or "",
+        diff=await describe_safely(traits.diff, data),
         digest=bound,
         call=info,
         person_only=decision.person_only,
     )
 
 
-def answer_known(runtime: Runtime, info: ToolCallInfo, decision: Decision, bound: str) -> Decision | None:
+def known_answer(runtime: Runtime, info: ToolCallInfo, decision: Decision, bound: str) -> Decision | None:
     """What answers a question without a person: what is remembered, an option, the mode; None when nothing does.
 
     Args:
@@ -291,7 +301,7 @@ def answer_known(runtime: Runtime, info: ToolCallInfo, decision: Decision, bound
         bound: The call's digest.
     """
     answers = runtime.answers
-    return answer(
+    return answer_automatically(
         decision,
         remembered=bound in runtime.remembered or bound in answers.digests,
         options=runtime.allow_options,
@@ -320,15 +330,15 @@ def _remember(ctx: CallContext, info: ToolCallInfo, bound: str, given: ApprovalD
     if pattern is None:
         runtime.remembered.add(bound)
     else:
-        place = "this session" if given.answer == "session" else answers.FILE
+        place = "this session" if given.answer == "session" else saved_approvals.FILE
         runtime.remembered_rules.append(Rule("allow", pattern, pattern.text, place=place))
     if given.answer != "always":
         return
     try:
         if pattern is None:
-            answers.add_call(runtime.project.root, info)
+            saved_approvals.add_call(runtime.project.root, info)
         else:
-            answers.add_rule(runtime.project.root, pattern.text)
+            saved_approvals.add_rule(runtime.project.root, pattern.text)
     except StoreError as error:
         ctx.warn(f"the answer holds for this session only: {error.message}")
 
@@ -337,7 +347,7 @@ def _granted(text: str, info: ToolCallInfo) -> Pattern:
     """The rule that an answer gives: one that names no agent speaks of the agent that asked."""
     pattern = parse_pattern(text)
     if pattern.agent is None and pattern.agent_path is None:
-        return parse_pattern(f"{quote(info.path)}:{text}")
+        return parse_pattern(f"{quote_argument(info.path)}:{text}")
     return pattern
 
 

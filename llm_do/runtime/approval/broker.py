@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, TypeGuard, get_args
 
 from llm_do._frozen import frozen
-from llm_do.concurrency.run_end import let_through
+from llm_do.concurrency.run_end import reraise_if_cancelled
 from llm_do.errors import error_text
 from llm_do.policy.values import Decision, ToolCallInfo
 
@@ -200,7 +200,7 @@ class Broker:
             try:
                 answer = await _called(self.callback, request)
             except BaseException as error:  # noqa: BLE001 (whatever a callback raises, nobody has allowed the call)
-                let_through(error)
+                reraise_if_cancelled(error)
                 return ApprovalDecision("deny", note=f"asking failed: {error_text(error)}")
             if _is_answer(answer):
                 question.keep(answer)

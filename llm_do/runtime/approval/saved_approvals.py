@@ -26,7 +26,17 @@ from llm_do.policy.rules import Rule
 from llm_do.policy.values import ToolCallInfo
 from llm_do.text.canonical_json import digest
 
-__all__ = ["FILE", "AnswerFault", "Answers", "StoredAnswer", "add_call", "add_rule", "clear", "load", "revoke"]
+__all__ = [
+    "FILE",
+    "SavedApproval",
+    "SavedApprovalFault",
+    "SavedApprovals",
+    "add_call",
+    "add_rule",
+    "clear",
+    "load_saved_approvals",
+    "revoke",
+]
 
 FILE = f"{FOLDER}/approvals.json"
 """Where they are kept, below the project's root."""
@@ -36,7 +46,7 @@ LIMIT = 4 * 1024 * 1024
 
 
 @frozen
-class StoredAnswer:
+class SavedApproval:
     """One thing that a person has allowed for good.
 
     Args:
@@ -65,7 +75,7 @@ class StoredAnswer:
 
 
 @frozen
-class AnswerFault:
+class SavedApprovalFault:
     """Something in the file that allows nothing.
 
     Args:
@@ -73,7 +83,7 @@ class AnswerFault:
         line: Where it stands; None for the whole file.
 
     Example:
-        >>> print(AnswerFault("an answer is a rule or an object", 3))
+        >>> print(SavedApprovalFault("an answer is a rule or an object", 3))
         .llm-do/approvals.json:3: an answer is a rule or an object
     """
 
@@ -85,7 +95,7 @@ class AnswerFault:
 
 
 @frozen
-class Answers:
+class SavedApprovals:
     """All that stands in the file.
 
     Args:
@@ -93,8 +103,8 @@ class Answers:
         faults: What is wrong with the others; they allow nothing.
     """
 
-    stored: tuple[StoredAnswer, ...] = ()
-    faults: tuple[AnswerFault, ...] = ()
+    stored: tuple[SavedApproval, ...] = ()
+    faults: tuple[SavedApprovalFault, ...] = ()
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -107,7 +117,7 @@ class Answers:
         return {answer.digest: answer.place for answer in self.stored if answer.digest is not None}
 
 
-def load(root: Path) -> Answers:
+def load_saved_approvals(root: Path) -> SavedApprovals:
     """Read a project's answers. What can't be read allows nothing.
 
     Args:
@@ -118,8 +128,8 @@ def load(root: Path) -> Answers:
     """
     text, fault = _read(root)
     if fault is not None:
-        return Answers(faults=(AnswerFault(fault),))
-    return _parsed(text) if text is not None else Answers()
+        return SavedApprovals(faults=(SavedApprovalFault(fault),))
+    return _parsed(text) if text is not None else SavedApprovals()
 
 
 def _read(root: Path) -> tuple[str | None, str | None]:
@@ -136,25 +146,25 @@ def _read(root: Path) -> tuple[str | None, str | None]:
         return None, str(error)
 
 
-def _parsed(text: str) -> Answers:
+def _parsed(text: str) -> SavedApprovals:
     result = parse_json(text, FILE)
     if result.node is None or result.diagnostics:
-        return Answers(faults=tuple(AnswerFault(item.message, item.line) for item in result.diagnostics))
+        return SavedApprovals(faults=tuple(SavedApprovalFault(item.message, item.line) for item in result.diagnostics))
     data: object = result.node.data()
     if not isinstance(data, dict) or data.get("version") != 1 or not isinstance(data.get("allow"), list):
-        return Answers(faults=(AnswerFault('it is not {"version": 1, "allow": [...]}', 1),))
-    stored: list[StoredAnswer] = []
-    faults: list[AnswerFault] = []
+        return SavedApprovals(faults=(SavedApprovalFault('it is not {"version": 1, "allow": [...]}', 1),))
+    stored: list[SavedApproval] = []
+    faults: list[SavedApprovalFault] = []
     for index, entry in enumerate(cast("list[object]", data["allow"])):
         line = result.node.place_of(("allow", index)).line
         try:
             stored.append(_answer(entry, f"{FILE}:{line}"))
         except ValueError as error:
-            faults.append(AnswerFault(str(error), line))
-    return Answers(tuple(stored), tuple(faults))
+            faults.append(SavedApprovalFault(str(error), line))
+    return SavedApprovals(tuple(stored), tuple(faults))
 
 
-def _answer(entry: object, place: str) -> StoredAnswer:
+def _answer(entry: object, place: str) -> SavedApproval:
     """One entry of the file.
 
     Raises:
@@ -175,12 +185,12 @@ def _answer(entry: object, place: str) -> StoredAnswer:
             pattern = parse_pattern(rule)
         except PatternError as error:
             raise ValueError(f"the rule {rule} can't be read: {error.message}") from error
-        return StoredAnswer(place, added, Rule("allow", pattern, rule, place=place), entry=data)
+        return SavedApproval(place, added, Rule("allow", pattern, rule, place=place), entry=data)
     if isinstance(call, dict) and isinstance(data.get("digest"), str):
         shown = cast("dict[str, Any]", call)
         if _digest_of(shown) != data["digest"]:
             raise ValueError("the call was changed and isn't the one that was allowed; write a rule instead")
-        return StoredAnswer(place, added, digest=data["digest"], call=shown, entry=data)
+        return SavedApproval(place, added, digest=data["digest"], call=shown, entry=data)
     raise ValueError("an answer has a `rule`, or a `call` and its `digest`")
 
 
@@ -230,12 +240,12 @@ def add_call(root: Path, call: ToolCallInfo) -> None:
     _add(root, {"call": json.loads(text), "digest": again, "added": _today()})
 
 
-def revoke(root: Path, stored: Sequence[StoredAnswer]) -> None:
+def revoke(root: Path, stored: Sequence[SavedApproval]) -> None:
     """Take answers back.
 
     Args:
         root: The project's folder.
-        stored: What `load` gave.
+        stored: What `load_saved_approvals` gave.
 
     Raises:
         StoreError: The file can't be written.

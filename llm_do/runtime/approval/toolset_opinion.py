@@ -7,24 +7,24 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from llm_do.concurrency.run_end import let_through
-from llm_do.concurrency.worker_threads import in_worker
+from llm_do.concurrency.run_end import reraise_if_cancelled
+from llm_do.concurrency.worker_threads import run_in_worker
 from llm_do.errors import error_text
 from llm_do.policy.values import Resolved, ToolCallInfo, Verdict
 from llm_do.runtime.tools.traits import ToolTraits
 
-__all__ = ["judged", "noticed", "resolved", "stricter", "told"]
+__all__ = ["describe_safely", "resolve_arguments", "restrictive_targets", "stricter_verdict", "toolset_verdict"]
 
-TELLING_SECONDS = 10.0
+DESCRIBE_SECONDS = 10.0
 """How long a toolset may take for a text; other questions wait meanwhile."""
 
 
-def resolved(traits: ToolTraits, data: Mapping[str, Any]) -> Mapping[str, Resolved]:
+def resolve_arguments(traits: ToolTraits, data: Mapping[str, Any]) -> Mapping[str, Resolved]:
     """What the arguments stand for; arguments that can't be resolved are None, which no rule allows."""
     return _looked_up(traits.resolve, data)
 
 
-def noticed(traits: ToolTraits, data: Mapping[str, Any]) -> Mapping[str, Resolved]:
+def restrictive_targets(traits: ToolTraits, data: Mapping[str, Any]) -> Mapping[str, Resolved]:
     """What more of them stand for, for rules that deny or ask; None matches each of these."""
     return _looked_up(traits.notice, data)
 
@@ -37,22 +37,22 @@ def _looked_up(
     try:
         return function(data)
     except BaseException as error:  # noqa: BLE001 (a toolset that fails must not widen what is allowed)
-        let_through(error)
+        reraise_if_cancelled(error)
         return dict.fromkeys(data)
 
 
-def judged(traits: ToolTraits, info: ToolCallInfo) -> Verdict | None:
+def toolset_verdict(traits: ToolTraits, info: ToolCallInfo) -> Verdict | None:
     """The toolset's verdict, None where it has none; one that fails is a denial."""
     if traits.verdict is None:
         return None
     try:
         return traits.verdict(info)
     except BaseException as error:  # noqa: BLE001 (what fails must fail closed)
-        let_through(error)
+        reraise_if_cancelled(error)
         return Verdict("deny", f"its toolset failed to judge the call, {error_text(error)}")
 
 
-def stricter(own: Verdict | None, wanted: Verdict | None) -> Verdict | None:
+def stricter_verdict(own: Verdict | None, wanted: Verdict | None) -> Verdict | None:
     """A toolset's own verdict and what is insisted on besides, as one."""
     if own is None or wanted is None or own.effect == "allow":
         return wanted if wanted is not None else own
@@ -61,7 +61,9 @@ def stricter(own: Verdict | None, wanted: Verdict | None) -> Verdict | None:
     return replace(own, insists=True)
 
 
-async def told(function: Callable[[Mapping[str, Any]], str | None] | None, data: Mapping[str, Any]) -> str | None:
+async def describe_safely(
+    function: Callable[[Mapping[str, Any]], str | None] | None, data: Mapping[str, Any]
+) -> str | None:
     """A toolset's text for a question, from a worker thread: a diff reads files.
 
     A toolset that can't say it, or takes too long, doesn't stop the question.
@@ -69,9 +71,9 @@ async def told(function: Callable[[Mapping[str, Any]], str | None] | None, data:
     if function is None:
         return None
     try:
-        async with asyncio.timeout(TELLING_SECONDS):
-            text = await in_worker(function, data)
+        async with asyncio.timeout(DESCRIBE_SECONDS):
+            text = await run_in_worker(function, data)
         return text if text is None else str(text)
     except BaseException as error:  # noqa: BLE001 (the question is asked without its text)
-        let_through(error)
+        reraise_if_cancelled(error)
         return f"({error_text(error)})"

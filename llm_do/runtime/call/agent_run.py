@@ -10,20 +10,20 @@ from pydantic_ai import Agent, BinaryContent, capture_run_messages, exceptions
 from pydantic_ai.messages import ModelMessage, UserContent
 from pydantic_ai.usage import UsageLimits
 
-from llm_do.concurrency.run_end import RunEnds, let_through
-from llm_do.concurrency.worker_threads import WORKERS, in_worker
+from llm_do.concurrency.run_end import RunEndSignal, reraise_if_cancelled
+from llm_do.concurrency.worker_threads import WORKERS, run_in_worker
 from llm_do.errors import EntryError, InputError, LlmDoError, ModelBehaviourError, RunError, error_text
 from llm_do.files.root import Root
 from llm_do.models.pool import CONNECTION_SETTINGS
 from llm_do.project.inputs import AgentArgs, Attachment
 from llm_do.runtime.call.call_scope import CallScope
-from llm_do.runtime.call.context_providers import said_besides
+from llm_do.runtime.call.context_providers import dynamic_instructions
 from llm_do.runtime.context.call_context import CURRENT_CALL, CallContext
-from llm_do.runtime.context.failure_place import project_place
+from llm_do.runtime.context.failure_place import project_location
 from llm_do.runtime.context.hooks import HookPoint
 from llm_do.runtime.record.emission import emit
 from llm_do.runtime.record.events import HandoffEvent
-from llm_do.runtime.record.histories import closed
+from llm_do.runtime.record.histories import close_history
 from llm_do.runtime.tools.handoffs import HandedOver, handoff_of
 
 if TYPE_CHECKING:
@@ -108,12 +108,12 @@ async def _output(
             usage_limits=NO_LIMITS,
             infer_name=False,
             capabilities=built.capabilities or None,
-            instructions=await said_besides(ctx, spec, thread),
+            instructions=await dynamic_instructions(ctx, spec, thread),
             model_settings=_settings(thread),
         )
         output, frame.messages = result.output, result.all_messages()
     except HandedOver:
-        output, frame.messages = None, closed(captured)
+        output, frame.messages = None, close_history(captured)
     if handoff := handoff_of(ctx, spec, output):
         emit(ctx, HandoffEvent, source=spec.name, target=handoff.target, reason=handoff.reason)
     if hooks:
@@ -128,10 +128,10 @@ async def _ended(
     told, frame = _translated(error, ctx), ctx.frame
     if isinstance(told, RunError):
         seen = told.messages or seen
-    frame.messages = closed(seen)
+    frame.messages = close_history(seen)
     if isinstance(told, RunError):
         told.messages = list(frame.messages)
-    if built.hooks and isinstance(told, Exception | RunEnds):
+    if built.hooks and isinstance(told, Exception | RunEndSignal):
         await built.hooks.call(HookPoint.ERROR, agent=built.spec, error=_bare(told))
     return told
 
@@ -144,8 +144,8 @@ def _settings(thread: ThreadConfig | None) -> ModelSettings | None:
     return sent
 
 
-def _bare(error: Exception | RunEnds) -> Exception:
-    return error.error if isinstance(error, RunEnds) else error
+def _bare(error: Exception | RunEndSignal) -> Exception:
+    return error.error if isinstance(error, RunEndSignal) else error
 
 
 def _translated(error: BaseException, ctx: CallContext) -> BaseException:
@@ -154,7 +154,7 @@ def _translated(error: BaseException, ctx: CallContext) -> BaseException:
         error.agent_path = error.agent_path or ctx.path
         return error
     try:
-        let_through(error)
+        reraise_if_cancelled(error)
     except BaseException as ends:  # noqa: BLE001 (it is the caller who raises it, once everything is closed)
         return ends
     name = ctx.frame.config.name
@@ -166,7 +166,7 @@ def _translated(error: BaseException, ctx: CallContext) -> BaseException:
         )
     if isinstance(error, exceptions.UserError):
         return EntryError(f"agent {name!r} can't run: {error.message}", agent_path=ctx.path)
-    file, line = project_place(error, ctx.project.root)
+    file, line = project_location(error, ctx.project.root)
     return EntryError(
         f"agent {name!r} can't run: {error_text(error)}",
         hint="--debug shows the traceback.",
@@ -180,7 +180,7 @@ async def _prompt(ctx: CallContext, value: BaseModel) -> str | list[UserContent]
     """The input as a model is asked it; attachments are read here, below the project's root only."""
     parts = value.prompt_messages() if isinstance(value, AgentArgs) else [value.model_dump_json()]
     said: list[UserContent] = [
-        await in_worker(_read, ctx, part) if isinstance(part, Attachment) else part for part in parts
+        await run_in_worker(_read, ctx, part) if isinstance(part, Attachment) else part for part in parts
     ]
     if len(said) == 1 and isinstance(said[0], str):
         return said[0]

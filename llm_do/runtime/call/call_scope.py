@@ -8,14 +8,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from llm_do._frozen import frozen
-from llm_do.concurrency.run_end import RunEnds
+from llm_do.concurrency.run_end import RunEndSignal
 from llm_do.errors import EntryError, InputError, LlmDoError, Status, error_text
 from llm_do.runtime.context.budget import LoopGuard, Reservation
 from llm_do.runtime.context.hooks import Hooks
 from llm_do.runtime.record.emission import OpenToolCall, emit, record_tool
 from llm_do.runtime.record.events import CallFinishedEvent, CallStartedEvent
 from llm_do.runtime.record.results import CallRecord, ErrorRecord, Usage, to_json_data
-from llm_do.runtime.toolcall.gatekeeper import Gating
+from llm_do.runtime.toolcall.gatekeeper import CallGates
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from llm_do.project.agent_spec import AgentSpec
     from llm_do.runtime.context.call_context import CallContext
     from llm_do.runtime.request.history_compaction import Compaction
-    from llm_do.runtime.tools.approval_requirement import Noted
+    from llm_do.runtime.tools.approval_requirement import NotedRequirement
     from llm_do.runtime.tools.handoffs import Handoff
 
 __all__ = ["CallConfig", "CallFrame", "CallScope", "input_data", "status_of"]
@@ -84,7 +84,7 @@ class CallFrame:
     usage: Usage = field(default_factory=Usage)
     hooks: Hooks = field(default_factory=Hooks)
     loops: LoopGuard = field(default_factory=lambda: LoopGuard(3))
-    gating: Gating = field(default_factory=Gating)
+    gating: CallGates = field(default_factory=CallGates)
     open_calls: dict[str, OpenToolCall] = field(default_factory=dict[str, OpenToolCall])
     held: Reservation | None = None
     children: int = 0
@@ -93,7 +93,7 @@ class CallFrame:
     handoff: Handoff | None = None
     live: list[ModelMessage] | None = None
     compaction: Compaction | None = None
-    wanted: dict[str, Noted] = field(default_factory=dict[str, "Noted"])
+    wanted: dict[str, NotedRequirement] = field(default_factory=dict[str, "NotedRequirement"])
     approved: set[str] = field(default_factory=set[str])
 
 
@@ -145,7 +145,7 @@ class CallScope:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         ctx, frame = self.ctx, self.ctx.frame
-        error = error.error if isinstance(error, RunEnds) else error
+        error = error.error if isinstance(error, RunEndSignal) else error
         frame.cancelled.set()
         if frame.held is not None:
             ctx.run.budget.settle(frame.held, Usage())

@@ -7,17 +7,17 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from llm_do._frozen import frozen
-from llm_do.concurrency.run_end import let_through
-from llm_do.concurrency.worker_threads import called
+from llm_do.concurrency.run_end import reraise_if_cancelled
+from llm_do.concurrency.worker_threads import call_function
 from llm_do.errors import error_text
-from llm_do.runtime.context.failure_place import project_place
+from llm_do.runtime.context.failure_place import project_location
 
 if TYPE_CHECKING:
     from llm_do.project.agent_spec import AgentSpec
     from llm_do.project.thread_config import ThreadConfig
     from llm_do.runtime.context.call_context import CallContext
 
-__all__ = ["TIME_LIMIT", "ContextProvider", "said_besides"]
+__all__ = ["TIME_LIMIT", "ContextProvider", "dynamic_instructions"]
 
 TIME_LIMIT = 10.0
 """Seconds that a provider has where it doesn't say itself."""
@@ -56,21 +56,21 @@ class ContextProvider:
         timer = asyncio.timeout(self.time_limit)
         try:
             async with timer:
-                said = await called(self.function, ctx)
+                said = await call_function(self.function, ctx)
             return str(said) if said else None
         except BaseException as error:  # noqa: BLE001 (what it would have added is an addition only)
-            let_through(error)
+            reraise_if_cancelled(error)
             if isinstance(error, TimeoutError) and timer.expired():
                 took = f"took longer than {self.time_limit:g} s; going on without it"
                 ctx.warn(f"the context provider {self.label} {took}")
                 return None
-            file, line = project_place(error, ctx.project.root)
+            file, line = project_location(error, ctx.project.root)
             where = f" ({file}:{line})" if file is not None else ""
             ctx.warn(f"the context provider {self.label} failed: {error_text(error)}{where}")
             return None
 
 
-async def said_besides(ctx: CallContext, spec: AgentSpec, thread: ThreadConfig | None) -> str | None:
+async def dynamic_instructions(ctx: CallContext, spec: AgentSpec, thread: ThreadConfig | None) -> str | None:
     """What is added to an agent's own instructions for one call.
 
     Args:

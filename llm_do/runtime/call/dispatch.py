@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 from pydantic_ai import Agent, RunContext, Tool
 from pydantic_ai.usage import RunUsage
 
-from llm_do.concurrency.run_end import let_through
-from llm_do.concurrency.worker_threads import WORKERS, called
+from llm_do.concurrency.run_end import reraise_if_cancelled
+from llm_do.concurrency.worker_threads import WORKERS, call_function
 from llm_do.errors import InputError, LlmDoError, RunError
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.functions import input_annotation, takes_context
@@ -27,7 +27,7 @@ from llm_do.runtime.context.call_context import CURRENT_CALL, CallContext
 from llm_do.runtime.context.null_model import NULL_MODEL
 from llm_do.runtime.record.results import output_text
 from llm_do.runtime.tools.argument_schemas import check_schema
-from llm_do.runtime.tools.iterated_results import ALL, drained
+from llm_do.runtime.tools.iterated_results import UNLIMITED_ITEMS, collect_items
 from llm_do.runtime.tools.traits import traits_of
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ async def call_found(
             agent_path=ctx.path,
         )
     except BaseException as error:
-        let_through(error)
+        reraise_if_cancelled(error)
         if isinstance(error, LlmDoError):
             # One that kept the call from beginning is no other record's; the caller may go on without it.
             ctx.run.note_error(error, ctx.path)
@@ -167,7 +167,7 @@ async def _call_context_function(
     token = CURRENT_CALL.set(child)
     try:
         async with CallScope(child, nested=True) as scope:
-            return scope.returns(await drained(await called(function, given, child), ALL))
+            return scope.returns(await collect_items(await call_function(function, given, child), UNLIMITED_ITEMS))
     finally:
         CURRENT_CALL.reset(token)
 
@@ -196,7 +196,9 @@ async def _call_function(
     try:
         async with CallScope(child, nested=True) as scope:
             with Agent.using_thread_executor(WORKERS):
-                return scope.returns(await drained(await tool.function_schema.call(args, run_context), ALL))
+                return scope.returns(
+                    await collect_items(await tool.function_schema.call(args, run_context), UNLIMITED_ITEMS)
+                )
     finally:
         CURRENT_CALL.reset(token)
 

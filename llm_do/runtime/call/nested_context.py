@@ -19,7 +19,7 @@ from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.null_model import NULL_MODEL
 from llm_do.runtime.request.history_compaction import compaction_of
 from llm_do.runtime.request.model_choice import model_for
-from llm_do.runtime.toolcall.gatekeeper import Gating
+from llm_do.runtime.toolcall.gatekeeper import CallGates
 from llm_do.runtime.tools.gated_tools import GateState
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def agent_context(
     built = runtime.builder.built(spec)
     settings = runtime.config.settings
     thread = ctx.run.thread.config if config.depth == 1 else NO_THREAD
-    gating = Gating(built.declared, toolkits)
+    gating = CallGates(built.declared, toolkits)
     for gate in built.machines:
         gating.state(gate)
     frame = CallFrame(

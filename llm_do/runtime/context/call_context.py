@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from llm_do.concurrency.run_end import RunEnds
+from llm_do.concurrency.run_end import RunEndSignal
 from llm_do.errors import AbortedError, PermissionDeniedError, ToolFailedError
 from llm_do.runtime.record.events import WarningEvent
 from llm_do.runtime.record.results import WarningRecord
@@ -129,13 +129,13 @@ class CallContext:
         """
         from llm_do.runtime.call.dispatch import call_by_name
 
-        self.run.goes_on()
+        self.run.raise_if_ended()
         try:
             return await call_by_name(self, name, input)
         except ABORTS as error:
-            self.run.ends = RunEnds(error)
+            self.run.ends = RunEndSignal(error)
             raise self.run.ends from error
-        except RunEnds as ends:
+        except RunEndSignal as ends:
             self.run.ends = ends
             raise
 

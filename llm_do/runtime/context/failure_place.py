@@ -5,10 +5,10 @@ from __future__ import annotations
 import traceback
 from pathlib import Path
 
-__all__ = ["project_place"]
+__all__ = ["project_location"]
 
 
-def project_place(error: BaseException, root: Path) -> tuple[str | None, int | None]:
+def project_location(error: BaseException, root: Path) -> tuple[str | None, int | None]:
     """The deepest line of the project's own files that an exception came through.
 
     Args:

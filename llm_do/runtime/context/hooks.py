@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePath
 from types import CodeType, TracebackType
 
-from llm_do.concurrency.run_end import RunEnds, let_through
+from llm_do.concurrency.run_end import RunEndSignal, reraise_if_cancelled
 from llm_do.errors import HookError, RunError, error_text
-from llm_do.runtime.context.failure_place import project_place
+from llm_do.runtime.context.failure_place import project_location
 
 __all__ = ["HookAbort", "HookPoint", "Hooks"]
 
@@ -39,7 +39,7 @@ class HookPoint(enum.StrEnum):
     """After it ran: `agent, tool_name, result`."""
 
 
-class HookAbort(RunEnds):
+class HookAbort(RunEndSignal):
     """Carries a hook's exception."""
 
 
@@ -88,13 +88,13 @@ class Hooks:
                 _say_where(error, function, point)
                 raise HookAbort(error) from error
             except BaseException as error:  # noqa: BLE001 (libraries in other languages raise more)
-                let_through(error)
+                reraise_if_cancelled(error)
                 told = self._told(error, function, point)
                 raise HookAbort(told) from told
 
     def _told(self, error: BaseException, function: Callable[..., object], point: HookPoint) -> HookError:
         """What is raised for what is no `Exception`, which nobody would catch as the failure it is."""
-        file, line = project_place(error, self._root) if self._root is not None else (None, None)
+        file, line = project_location(error, self._root) if self._root is not None else (None, None)
         told = HookError(
             f"the hook {_name_of(function)} at {point.value} raised {error_text(error)}",
             hint="A hook ends a run by raising an `Exception`. --debug shows the traceback.",

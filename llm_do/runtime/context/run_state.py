@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from llm_do.concurrency.run_end import RunEnds
+from llm_do.concurrency.run_end import RunEndSignal
 from llm_do.runtime.context.budget import BudgetMeter
 from llm_do.runtime.record.events import Event, EventBase, Subscription
 from llm_do.runtime.record.recording import ThreadView, UserView
@@ -69,10 +69,10 @@ class RunState:
     call_ids: set[str] = field(default_factory=set[str])
     seq: int = 0
     noted: dict[int, BaseException] = field(default_factory=dict[int, BaseException])
-    ends: RunEnds | None = None
+    ends: RunEndSignal | None = None
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
 
-    def goes_on(self) -> None:
+    def raise_if_ended(self) -> None:
         """Nothing, unless the run has ended though code of the project's goes on.
 
         Raises:
@@ -138,7 +138,7 @@ class RunState:
 
     def note_error(self, error: BaseException, agent_path: str) -> None:
         """Remember a failure once, however many calls it passes through."""
-        if isinstance(error, RunEnds):
+        if isinstance(error, RunEndSignal):
             error = error.error
         if id(error) in self.noted or not isinstance(error, Exception):
             return

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from llm_do._frozen import frozen
-from llm_do.concurrency.isolation import Undisturbed
+from llm_do.concurrency.isolation import SubscriberGuard
 
 __all__ = ["EventBus", "RuntimeEvent"]
 
@@ -64,7 +64,7 @@ class EventBus:
     async def emit(self, name: str, **data: object) -> None:
         """Call every subscriber of `name` with `data`, one after the other."""
         for callback in list(self._subscribers.get(name, ())):
-            with Undisturbed(log, "a subscriber of %r failed", name):
+            with SubscriberGuard(log, "a subscriber of %r failed", name):
                 result = callback(**data)
                 if inspect.isawaitable(result):
                     await result

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, get_args
 
 from llm_do._frozen import frozen
 from llm_do._lazy import lazy_exports
-from llm_do.concurrency.isolation import Undisturbed
+from llm_do.concurrency.isolation import SubscriberGuard
 
 if TYPE_CHECKING:
     from llm_do.runtime.record.event_bus import RuntimeEvent as RuntimeEvent
@@ -390,7 +390,7 @@ class Subscription:
             return
         if self.thread is not None and thread_id != self.thread:
             return
-        with Undisturbed(log, "an event subscriber failed on %s", event.type):
+        with SubscriberGuard(log, "an event subscriber failed on %s", event.type):
             self.callback(event)
 
 

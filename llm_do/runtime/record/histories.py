@@ -11,10 +11,10 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, Tool
 from llm_do.errors import InputError
 from llm_do.runtime.record.results import ExecutionContext
 
-__all__ = ["closed", "continued"]
+__all__ = ["close_history", "continue_history"]
 
 
-def continued(messages: object, context: object) -> list[ModelMessage]:
+def continue_history(messages: object, context: object) -> list[ModelMessage]:
     """The conversation that a run continues.
 
     Args:
@@ -39,7 +39,7 @@ def continued(messages: object, context: object) -> list[ModelMessage]:
     return history
 
 
-def closed(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+def close_history(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
     """A history in which each tool call has exactly one result, right after it and in the order it was asked.
 
     Args:

@@ -28,7 +28,7 @@ __all__ = [
     "RunResult",
     "Usage",
     "WarningRecord",
-    "as_mapping",
+    "arguments_data",
     "messages_data",
     "output_text",
     "to_json_data",
@@ -318,14 +318,14 @@ def to_json_data(value: Any) -> Any:
 def _data(value: Any) -> Any:
     if value is None or isinstance(value, bool | int):
         return value
-    from llm_do.text.surrogates import whole, whole_data
+    from llm_do.text.surrogates import replace_surrogates, replace_surrogates_in_data
 
     if isinstance(value, str):
-        return whole(value)
+        return replace_surrogates(value)
     try:
-        return whole_data(_jsonable(value))
+        return replace_surrogates_in_data(_jsonable(value))
     except UnicodeEncodeError:
-        return _jsonable(whole_data(value))
+        return _jsonable(replace_surrogates_in_data(value))
 
 
 def _jsonable(value: Any) -> Any:
@@ -387,7 +387,7 @@ def _defines_str(kind: type) -> bool:
     return False
 
 
-def as_mapping(value: Any) -> Mapping[str, Any]:
+def arguments_data(value: Any) -> Mapping[str, Any]:
     """Arguments as data, for rules and digests: infinity and null stay two things, other than in JSON."""
     data = _data(value)
     return data if isinstance(data, dict) else {"value": data}  # pyright: ignore[reportUnknownVariableType]

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import Any
 
-from llm_do.concurrency.event_loops import end_tasks
+from llm_do.concurrency.event_loops import cancel_and_wait
 from llm_do.runtime.record.events import Event, Subscription
 from llm_do.runtime.record.results import RunResult
 
@@ -44,7 +44,7 @@ class RunStream:
             self.result.raise_for_status()
         finally:
             try:
-                await end_tasks(task)
+                await cancel_and_wait(task)
             finally:
                 if self._end is not None:
                     await self._end()

@@ -7,16 +7,16 @@ from pydantic_ai.models import Model
 from pydantic_ai.usage import RequestUsage
 
 from llm_do.errors import BudgetError
-from llm_do.models.composites import members
+from llm_do.models.composites import component_models
 from llm_do.runtime.record.results import Usage
 
-__all__ = ["check_price", "free", "used_by"]
+__all__ = ["check_price", "is_free", "response_usage"]
 
 IN_PROCESS = frozenset({"test", "function", "script", "local"})
 """Systems of models that run in this process and cost nothing."""
 
 
-def used_by(response: ModelResponse) -> Usage:
+def response_usage(response: ModelResponse) -> Usage:
     """What one response used, its price included where it is known.
 
     Args:
@@ -31,9 +31,9 @@ def used_by(response: ModelResponse) -> Usage:
     )
 
 
-def free(model: Model) -> bool:
+def is_free(model: Model) -> bool:
     """Whether a model runs in this process, so that it costs nothing though it has no price."""
-    return all(each.system in IN_PROCESS for each in members(model))
+    return all(each.system in IN_PROCESS for each in component_models(model))
 
 
 def check_price(limit: float | None, model: Model) -> None:
@@ -50,7 +50,7 @@ def check_price(limit: float | None, model: Model) -> None:
     """
     if limit is None:
         return
-    for each in members(model):
+    for each in component_models(model):
         if each.base_url is not None and each.system not in IN_PROCESS and not _listed(each):
             raise BudgetError(
                 f"the price of {each.system}:{each.model_name} isn't known, so a budget in US dollars can't be kept",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
-from llm_do.models.token_estimates import tokens_of_tools
+from llm_do.models.token_estimates import estimate_tool_tokens
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -53,7 +53,7 @@ class Compaction:
         if self._compactor is None:
             self._compactor = import_module("llm_do.threads.compaction").HistoryCompactor(self.settings)
         compactor: Compactor = self._compactor  # pyright: ignore[reportAssignmentType]
-        return await compactor(ctx, model, messages, tokens_of_tools(parameters))
+        return await compactor(ctx, model, messages, estimate_tool_tokens(parameters))
 
 
 def compaction_of(settings: Mapping[str, Any] | None) -> Compaction | None:

@@ -1,7 +1,7 @@
 """Which model an agent asks: what the session, its thread, its file and the project say, in this order.
 
-The order itself is `llm_do.models.providers.model_names.choose`, a pure function; building the model is the session's
-pool.
+The order itself is `llm_do.models.providers.model_names.choose_model`, a pure function; building the model is the
+session's pool.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from pydantic_ai.models import Model
 
 from llm_do.errors import ModelUnavailableError
-from llm_do.models.catalog import local_at_hand
-from llm_do.models.providers.model_names import ModelOverride, choose
+from llm_do.models.catalog import is_local_available
+from llm_do.models.providers.model_names import ModelOverride, choose_model
 from llm_do.runtime.request.model_request import EngineModel
 
 if TYPE_CHECKING:
@@ -64,14 +64,14 @@ def _by_name(
 ) -> EngineModel:
     spec, config, project = built.spec, runtime.config, runtime.project
     file = spec.place.file if spec.place else None
-    choice = choose(
+    choice = choose_model(
         spec.name,
         model,
         environ=os.environ,
         override=override,
         manifest=None if isinstance(project.model, Model) else project.model,
         compatible=spec.compatible_models,
-        local_at_hand=local_at_hand,
+        local_at_hand=is_local_available,
         file=file,
         root=project.root,
     )

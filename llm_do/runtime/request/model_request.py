@@ -27,9 +27,9 @@ from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings, merge_model_settings
 
 from llm_do.errors import BudgetError, LlmDoError, StepLimitError
-from llm_do.models.composites import members, sent_once
-from llm_do.models.providers.failures import explain_failure, is_passing
-from llm_do.models.token_estimates import tokens_of, tokens_of_text, tokens_of_tools
+from llm_do.models.composites import component_models, disable_client_retries
+from llm_do.models.providers.failures import explain_failure, is_transient
+from llm_do.models.token_estimates import estimate_text_tokens, estimate_tokens, estimate_tool_tokens
 from llm_do.project.thread_config import ThreadConfig
 from llm_do.runtime.context.budget import Reservation
 from llm_do.runtime.context.call_context import CallContext, current_call
@@ -37,12 +37,12 @@ from llm_do.runtime.context.hooks import HookPoint
 from llm_do.runtime.record.emission import emit
 from llm_do.runtime.record.events import RetryEvent, TextDoneEvent, TextEvent, ThinkingEvent, UsageEvent
 from llm_do.runtime.record.results import Usage
-from llm_do.runtime.request.cost import check_price, free, used_by
-from llm_do.runtime.toolcall.gatekeeper import shown
+from llm_do.runtime.request.cost import check_price, is_free, response_usage
+from llm_do.runtime.toolcall.gatekeeper import show_available_tools
 from llm_do.runtime.tools.handoffs import HandedOver
-from llm_do.text.surrogates import whole, whole_data, whole_response
+from llm_do.text.surrogates import replace_surrogates, replace_surrogates_in_data, replace_surrogates_in_response
 
-__all__ = ["EngineModel", "arguments_of"]
+__all__ = ["EngineModel", "parsed_arguments"]
 
 MAX_DELAY = 30.0
 """Longest pause between two tries, in seconds, when the provider names none."""
@@ -77,7 +77,7 @@ class EngineModel(WrapperModel):
         ctx = current_call()
         frame, run = ctx.frame, ctx.run
         config = frame.config
-        run.goes_on()
+        run.raise_if_ended()
         if frame.handoff is not None:
             raise HandedOver
         if frame.requests >= config.max_steps:
@@ -93,10 +93,10 @@ class EngineModel(WrapperModel):
         recording = run.recording
         if recording is not None and frame.live is not None:
             recording.step(frame.live)
-        sent = enabled(run.thread.config, shown(frame.gating, model_request_parameters))
+        sent = enabled_tools(run.thread.config, show_available_tools(frame.gating, model_request_parameters))
         if frame.compaction is not None:
             messages = await frame.compaction.shortened(ctx, self.wrapped, messages, sent)
-        settings = sent_once(self.wrapped, model_settings)
+        settings = disable_client_retries(self.wrapped, model_settings)
         response, used = await _attempts(ctx, self.wrapped, messages, settings, sent)
         if recording is not None:
             await recording.written()
@@ -108,7 +108,7 @@ class EngineModel(WrapperModel):
         return response
 
 
-def enabled(thread: ThreadConfig, parameters: ModelRequestParameters) -> ModelRequestParameters:
+def enabled_tools(thread: ThreadConfig, parameters: ModelRequestParameters) -> ModelRequestParameters:
     """What a model is sent of an agent's tools: those that are enabled on the run's thread."""
     if thread.enabled_tools is None:
         return parameters
@@ -126,7 +126,7 @@ async def _attempts(
     """Try until a response comes, the failure isn't a passing one, or the retries are used up."""
     frame, budget = ctx.frame, ctx.run.budget
     retries = ctx.runtime.config.settings.max_retries
-    in_process = free(model)
+    in_process = is_free(model)
     check_price(budget.budget.cost_usd, model)
     said_before = frame.text
     attempt = 0
@@ -137,10 +137,10 @@ async def _attempts(
         try:
             async with ctx.runtime.shared.request_slot():
                 response = await _send(ctx, model, messages, allowed, parameters)
-            used = used_by(response)
+            used = response_usage(response)
         except Exception as error:
             attempt += 1
-            if not is_passing(error):
+            if not is_transient(error):
                 if isinstance(error, LlmDoError):
                     raise
                 raise _provider_error(error, model, ctx) from error
@@ -150,7 +150,7 @@ async def _attempts(
             delay = _delay(attempt, asked, ctx.runtime.config.retry_delay)
             failure = error
         else:
-            return whole_response(response), used
+            return replace_surrogates_in_response(response), used
         finally:
             frame.held = None
             frame.usage += used
@@ -201,7 +201,7 @@ def _text_of(event: object) -> str:
 def _say_text(ctx: CallContext, pending: list[str]) -> None:
     """Tell of the text that has come; should the run end now, it is what it has to show."""
     if pending:
-        text = whole("".join(pending))
+        text = replace_surrogates("".join(pending))
         pending.clear()
         ctx.frame.text += text
         emit(ctx, TextEvent, text=text)
@@ -251,7 +251,7 @@ async def _input_tokens(
             counted = await model.count_tokens(messages, settings, parameters)
     except Exception:  # noqa: BLE001 (most can't count; whether the provider answers, the request itself will tell)
         said = messages[-1].instructions or "" if isinstance(messages[-1], ModelRequest) else ""
-        return tokens_of(messages) + tokens_of_tools(parameters) + tokens_of_text(said)
+        return estimate_tokens(messages) + estimate_tool_tokens(parameters) + estimate_text_tokens(said)
     return counted.input_tokens
 
 
@@ -279,7 +279,7 @@ def _provider_error(error: Exception, model: Model, ctx: CallContext) -> Excepti
     """What a request's failure is called here; what PydanticAI says of a response itself stays what it is."""
     if isinstance(error, exceptions.UserError | exceptions.UnexpectedModelBehavior):
         return error
-    names = [ctx.runtime.pool.name_of(each) for each in members(model)]
+    names = [ctx.runtime.pool.name_of(each) for each in component_models(model)]
     agent = ctx.frame.config.agent
     file = agent.place.file if agent is not None and agent.place is not None else None
     told = explain_failure(error, names, agent=ctx.frame.config.name, file=file)
@@ -317,11 +317,11 @@ def _tell(ctx: CallContext, response: ModelResponse, used: Usage) -> None:
     emit(ctx, UsageEvent, usage=usage)
 
 
-def arguments_of(args: object) -> object:
+def parsed_arguments(args: object) -> object:
     """A tool call's arguments as data, where they are JSON."""
     if isinstance(args, str):
         try:
-            return whole_data(json.loads(args or "{}"))
+            return replace_surrogates_in_data(json.loads(args or "{}"))
         except (ValueError, RecursionError):
             return args
     return args if args is not None else {}

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from pydantic import BaseModel
 
-from llm_do.concurrency.run_end import let_through
-from llm_do.concurrency.worker_threads import called
+from llm_do.concurrency.run_end import reraise_if_cancelled
+from llm_do.concurrency.worker_threads import call_function
 from llm_do.errors import EntryError, InputError, LlmDoError, UsageError, error_text
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.inputs import AnyInput, PromptInput, describe_input, to_input
@@ -17,8 +17,8 @@ from llm_do.runtime.call.call_scope import CallScope, input_data
 from llm_do.runtime.call.flow_turn import FlowTurn, run_flow
 from llm_do.runtime.call.handoff_chain import Chain, find_target
 from llm_do.runtime.context.call_context import CURRENT_CALL, CallContext
-from llm_do.runtime.context.failure_place import project_place
-from llm_do.runtime.tools.iterated_results import ALL, drained
+from llm_do.runtime.context.failure_place import project_location
+from llm_do.runtime.tools.iterated_results import UNLIMITED_ITEMS, collect_items
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -33,9 +33,9 @@ __all__ = [
     "FlowEntry",
     "FunctionEntry",
     "NamedEntry",
+    "entry_error",
     "entry_for",
     "entry_input",
-    "raised_by",
 ]
 
 
@@ -185,12 +185,12 @@ class FunctionEntry:
         try:
             async with CallScope(ctx, nested=False) as scope:
                 try:
-                    output = await drained(await called(self.function, input, ctx), ALL)
+                    output = await collect_items(await call_function(self.function, input, ctx), UNLIMITED_ITEMS)
                 except LlmDoError:
                     raise
                 except BaseException as error:
-                    let_through(error)
-                    raise raised_by(self.name, error, ctx) from error
+                    reraise_if_cancelled(error)
+                    raise entry_error(self.name, error, ctx) from error
                 return scope.returns(output)
         finally:
             CURRENT_CALL.reset(token)
@@ -232,8 +232,8 @@ class NamedEntry:
         except LlmDoError:
             raise
         except BaseException as error:
-            let_through(error)
-            raise raised_by(self.name, error, ctx) from error
+            reraise_if_cancelled(error)
+            raise entry_error(self.name, error, ctx) from error
 
 
 def entry_for(
@@ -300,7 +300,7 @@ def entry_input(entry: Entry, value: object) -> BaseModel:
     return made
 
 
-def raised_by(name: str, error: BaseException, ctx: CallContext) -> EntryError:
+def entry_error(name: str, error: BaseException, ctx: CallContext) -> EntryError:
     """What an exception of the project's own code is called.
 
     Args:
@@ -308,7 +308,7 @@ def raised_by(name: str, error: BaseException, ctx: CallContext) -> EntryError:
         error: The exception.
         ctx: The call it came out of.
     """
-    file, line = project_place(error, ctx.project.root)
+    file, line = project_location(error, ctx.project.root)
     return EntryError(
         f"{name} raised {error_text(error)}",
         hint="--debug shows the traceback.",

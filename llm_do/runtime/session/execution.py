@@ -10,8 +10,8 @@ import random
 from typing import TYPE_CHECKING, Any
 
 from llm_do._frozen import frozen
-from llm_do.concurrency.event_loops import end_tasks
-from llm_do.concurrency.run_end import RunEnds, let_through
+from llm_do.concurrency.event_loops import cancel_and_wait
+from llm_do.concurrency.run_end import RunEndSignal, reraise_if_cancelled
 from llm_do.errors import (
     RunError,
     RunInterruptedError,
@@ -29,21 +29,21 @@ from llm_do.runtime.record.emission import emit
 from llm_do.runtime.record.events import Event, RetryEvent, RunFailedEvent, RunFinishedEvent, RunStartedEvent
 from llm_do.runtime.record.recording import toolkit_states
 from llm_do.runtime.record.results import ErrorRecord, ExecutionContext, RunResult, to_json_data
-from llm_do.runtime.session.entries import AgentEntry, Entry, FlowEntry, NamedEntry, entry_for, raised_by
+from llm_do.runtime.session.entries import AgentEntry, Entry, FlowEntry, NamedEntry, entry_error, entry_for
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
     from llm_do.runtime.runtime import Runtime
 
-__all__ = ["Execution", "Given"]
+__all__ = ["Execution", "RunInputs"]
 
 CONFLICT_RETRIES = 10
 """How often a run that lost against another one on its thread begins again."""
 
 
 @frozen
-class Given:
+class RunInputs:
     """What a run was started with: its entry, and its history where that isn't the thread's."""
 
     entry: str | Entry | None
@@ -59,7 +59,7 @@ class Execution:
         given: What it was started with.
     """
 
-    def __init__(self, runtime: Runtime, run: RunState, given: Given) -> None:
+    def __init__(self, runtime: Runtime, run: RunState, given: RunInputs) -> None:
         self.runtime = runtime
         self.run = run
         self.given = given
@@ -146,7 +146,7 @@ class Execution:
             await asyncio.wait([task])
         except asyncio.CancelledError as cancelled:
             try:
-                await end_tasks(task)
+                await cancel_and_wait(task)
             finally:
                 try:
                     await self._close(ctx, entry, None, cancelled)
@@ -157,12 +157,12 @@ class Execution:
             self.runtime.running.discard(mark)
         try:
             output = task.result()
-            self.run.goes_on()
-        except RunEnds as ends:
+            self.run.raise_if_ended()
+        except RunEndSignal as ends:
             return None, ends.error
         except asyncio.CancelledError as cancelled:
             if not task.cancelling():
-                return None, raised_by(entry.name, cancelled, ctx)
+                return None, entry_error(entry.name, cancelled, ctx)
             error = RunInterruptedError("the run was interrupted", agent_path=ctx.path)
             error.__cause__ = cancelled
             return None, error
@@ -177,7 +177,7 @@ class Execution:
             async with timer:
                 return await entry.run(value, ctx)
         except BaseException as error:
-            let_through(error)
+            reraise_if_cancelled(error)
             if not isinstance(error, TimeoutError) or not timer.expired():
                 raise
             raise RunTimeoutError(

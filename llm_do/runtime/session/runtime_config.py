@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from llm_do.project.project import Project
     from llm_do.threads.store.protocol import ThreadStore
 
-__all__ = ["RuntimeConfig", "patterns_of", "policy_of", "session_config", "silent"]
+__all__ = ["RuntimeConfig", "ignore_notice", "patterns_of", "policy_of", "session_config"]
 
 
-def silent(_: str) -> None:
+def ignore_notice(_: str) -> None:
     """Tells nobody."""
 
 
@@ -57,7 +57,7 @@ class RuntimeConfig:
     store: ThreadStore | None = None
     retry_delay: float = 0.5
     ask_user: AskUser | None = None
-    notice: Callable[[str], None] = silent
+    notice: Callable[[str], None] = ignore_notice
 
     def __post_init__(self) -> None:
         # Text is a sequence of texts to Python: its letters, taken for patterns, would deny nothing.

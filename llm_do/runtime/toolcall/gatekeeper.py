@@ -18,9 +18,9 @@ from llm_do.runtime.record.events import StateChangedEvent
 from llm_do.runtime.record.results import to_json_data
 from llm_do.runtime.toolcall.call_order import Order
 from llm_do.runtime.tools.artifacts import keep_artifact
-from llm_do.runtime.tools.gated_tools import GateState, Settled, ToolGate
-from llm_do.runtime.tools.iterated_results import drained
-from llm_do.runtime.tools.tool_output import Bounded, bounded
+from llm_do.runtime.tools.gated_tools import GateState, Outcome, ToolGate
+from llm_do.runtime.tools.iterated_results import collect_items
+from llm_do.runtime.tools.tool_output import ToolOutput, limit_output
 from llm_do.runtime.tools.traits import traits_of
 from llm_do.tools import Update
 
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
     from llm_do.runtime.context.call_context import CallContext
 
-__all__ = ["Gating", "attempted", "refusal", "shown"]
+__all__ = ["CallGates", "run_in_transaction", "show_available_tools", "wait_for_gates"]
 
 
-class Gating:
+class CallGates:
     """The machines of one agent's call: their states, and the order of the calls to each.
 
     Args:
@@ -85,7 +85,7 @@ class Gating:
         return {**self._saved, **self.states}
 
 
-def shown(gating: Gating, parameters: ModelRequestParameters) -> ModelRequestParameters:
+def show_available_tools(gating: CallGates, parameters: ModelRequestParameters) -> ModelRequestParameters:
     """What a model is sent of an agent's tools: those that are available now, with their schemas as they are now.
 
     Hiding here, and not where tools are listed, keeps a hidden tool callable for later calls of the same response, and
@@ -116,7 +116,7 @@ def shown(gating: Gating, parameters: ModelRequestParameters) -> ModelRequestPar
     return replace(parameters, function_tools=tools) if changed else parameters
 
 
-async def refusal(gating: Gating, call: ToolCallPart, gates: Sequence[ToolGate]) -> str | None:
+async def wait_for_gates(gating: CallGates, call: ToolCallPart, gates: Sequence[ToolGate]) -> str | None:
     """Wait for a call's turn, then say why it may not run, None when it may.
 
     Args:
@@ -138,14 +138,14 @@ async def refusal(gating: Gating, call: ToolCallPart, gates: Sequence[ToolGate])
     return None
 
 
-async def attempted(
+async def run_in_transaction(
     ctx: CallContext,
     call: ToolCallPart,
     gates: Sequence[ToolGate],
     args: dict[str, Any],
     handler: Callable[[dict[str, Any]], Awaitable[Any]],
     succeeded: Callable[[Any], bool] | None = None,
-) -> tuple[Any, Bounded]:
+) -> tuple[Any, ToolOutput]:
     """Run a tool and, once it has succeeded, change the states of its machines: all of them or none.
 
     Args:
@@ -165,25 +165,25 @@ async def attempted(
     limit = ctx.runtime.config.settings.max_result_bytes
     keep = partial(keep_artifact, ctx.project, f"{call.tool_name}-{call.tool_call_id}")
     if not gates:
-        value = _plain(await drained(await handler(args), limit))
-        return value, bounded(value, limit, keep)
+        value = _plain(await collect_items(await handler(args), limit))
+        return value, limit_output(value, limit, keep)
     gating = ctx.frame.gating
-    settled: list[tuple[ToolGate, Settled]] = []
+    settled: list[tuple[ToolGate, Outcome]] = []
     with ExitStack() as stack:
         # The toolkit's own attempt is the innermost: its context is the one that the tool's code means.
         attempts = [
             (gate, stack.enter_context(gate.attempt(gating.state(gate), ctx.frame))) for gate in reversed(gates)
         ]
-        value = await drained(await handler(args), limit)
+        value = await collect_items(await handler(args), limit)
         if succeeded is not None and not succeeded(value):
             gating.order.leave(call.tool_call_id, call.tool_name, succeeded=False)
-            return value, bounded(value, limit, keep)
+            return value, limit_output(value, limit, keep)
         for gate, attempt in reversed(attempts):
             outcome = attempt.settle(value)
             value = outcome.result
             settled.append((gate, outcome))
     # A result or an update that can't be said is a failure too, so saying them comes before anything changes.
-    said = bounded(value, limit, keep)
+    said = limit_output(value, limit, keep)
     updates = [to_json_data(outcome.updates) if ctx.run.is_heard() else None for _, outcome in settled]
     for (gate, outcome), told in zip(settled, updates, strict=True):
         before = gating.states[gate.key]

@@ -15,7 +15,7 @@ from pydantic_ai import RunContext, ToolDefinition, ToolDenied
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, ToolFailed
 from pydantic_ai.messages import ToolCallPart
 
-from llm_do.concurrency.run_end import RunEnds, let_through
+from llm_do.concurrency.run_end import RunEndSignal, reraise_if_cancelled
 from llm_do.errors import (
     AbortedError,
     LlmDoError,
@@ -31,15 +31,20 @@ from llm_do.runtime.context.call_context import CURRENT_TOOL, CallContext
 from llm_do.runtime.context.hooks import HookAbort, HookPoint
 from llm_do.runtime.record.emission import record_tool
 from llm_do.runtime.record.results import Usage
-from llm_do.runtime.toolcall.gatekeeper import attempted, refusal
-from llm_do.runtime.tools.approval_requirement import DEFERRED, Wants, wanted_late, wants
+from llm_do.runtime.toolcall.gatekeeper import run_in_transaction, wait_for_gates
+from llm_do.runtime.tools.approval_requirement import (
+    DEFERRED_REASON,
+    ApprovalRequirement,
+    requirement_before_run,
+    requirement_raised,
+)
 from llm_do.runtime.tools.gated_tools import ToolGate
-from llm_do.runtime.tools.tool_output import Bounded, bounded_text
+from llm_do.runtime.tools.tool_output import ToolOutput, truncate_text
 from llm_do.runtime.tools.traits import ToolTraits, traits_of
 
 __all__ = ["ENDS_RUN", "refuse", "run_tool_call"]
 
-ENDS_RUN = (RunEnds, AbortedError, PermissionDeniedError, ToolFailedError, RunTimeoutError)
+ENDS_RUN = (RunEndSignal, AbortedError, PermissionDeniedError, ToolFailedError, RunTimeoutError)
 """What passes through a tool call and ends the whole run, however deep it was raised."""
 
 _PLAIN = ToolTraits()
@@ -47,7 +52,7 @@ _PLAIN = ToolTraits()
 
 def refuse(ctx: CallContext, call: ToolCallPart, reason: str) -> ToolFailed:
     """The failed result of a call that isn't even asked about; the caller raises it."""
-    told = bounded_text(reason, ctx.runtime.config.settings.max_result_bytes)
+    told = truncate_text(reason, ctx.runtime.config.settings.max_result_bytes)
     record_tool(ctx, call.tool_call_id, call.tool_name, "refused", told)
     ctx.frame.gating.order.leave(call.tool_call_id, call.tool_name, succeeded=False)
     return ToolFailed(told)
@@ -84,12 +89,12 @@ async def run_tool_call(
     hooks, agent = ctx.frame.hooks, ctx.frame.config.agent
     gates = ctx.frame.gating.gates(call.tool_name, traits.gate)
     try:
-        if gates and (reason := await refusal(ctx.frame.gating, call, gates)) is not None:
-            raise _Refused(bounded_text(reason, ctx.runtime.config.settings.max_result_bytes))
+        if gates and (reason := await wait_for_gates(ctx.frame.gating, call, gates)) is not None:
+            raise _Refused(truncate_text(reason, ctx.runtime.config.settings.max_result_bytes))
         if hooks:
             await hooks.call(HookPoint.PRE_TOOL_CALL, agent=agent, tool_name=call.tool_name, arguments=args)
         noted = ctx.frame.wanted.pop(call.tool_call_id, None)
-        await _permitted(ctx, call, traits, args, wants(run, tool_def, traits, noted))
+        await _permitted(ctx, call, traits, args, requirement_before_run(run, tool_def, traits, noted))
         if noted is not None:
             handler = noted.first(handler)
         ctx.run.budget.tool_call()
@@ -145,7 +150,7 @@ _STATUS: dict[type[ToolFailed], str] = {_TimedOut: "timed_out", _Refused: "refus
 
 
 async def _permitted(
-    ctx: CallContext, call: ToolCallPart, traits: ToolTraits, args: dict[str, Any], wants: Wants | None
+    ctx: CallContext, call: ToolCallPart, traits: ToolTraits, args: dict[str, Any], wants: ApprovalRequirement | None
 ) -> None:
     """See that a call may be made, and keep that somebody said yes, for the tool to know.
 
@@ -166,7 +171,7 @@ async def _run_permitted(
     gates: Sequence[ToolGate],
     args: dict[str, Any],
     handler: Callable[[dict[str, Any]], Awaitable[Any]],
-) -> tuple[Any, Bounded]:
+) -> tuple[Any, ToolOutput]:
     """Run a tool that nobody denies; once more if it wants an approval that it hasn't, and gets it.
 
     Raises:
@@ -175,7 +180,7 @@ async def _run_permitted(
     try:
         return await _run(ctx, call, traits, gates, args, handler)
     except ApprovalRequired as error:
-        await _permitted(ctx, call, traits, args, wanted_late(error))
+        await _permitted(ctx, call, traits, args, requirement_raised(error))
         return await _run(ctx, call, traits, gates, args, handler)
 
 
@@ -186,7 +191,7 @@ async def _run(
     gates: Sequence[ToolGate],
     args: dict[str, Any],
     handler: Callable[[dict[str, Any]], Awaitable[Any]],
-) -> tuple[Any, Bounded]:
+) -> tuple[Any, ToolOutput]:
     """Run the tool itself with its timeout, and its transition; every failure becomes one failed result.
 
     What passes is the `ApprovalRequired` of a call that nobody has approved yet.
@@ -198,11 +203,11 @@ async def _run(
     timer = asyncio.timeout(limit)
     try:
         async with timer:
-            return await attempted(ctx, call, gates, args, handler, traits.succeeded)
+            return await run_in_transaction(ctx, call, gates, args, handler, traits.succeeded)
     except ENDS_RUN:
         raise
     except BaseException as error:  # libraries in other languages raise more than exceptions
-        let_through(error)
+        reraise_if_cancelled(error)
         if isinstance(error, ApprovalRequired) and call.tool_call_id not in ctx.frame.approved:
             raise
         if isinstance(error, TimeoutError) and timer.expired():
@@ -210,7 +215,7 @@ async def _run(
         if isinstance(error, LlmDoError) and not isinstance(error, ToolError):
             ctx.run.note_error(error, ctx.path)
         told = _told_on_purpose(error)
-        text = bounded_text(_failure_text(error) if told is None else told, settings.max_result_bytes)
+        text = truncate_text(_failure_text(error) if told is None else told, settings.max_result_bytes)
         if told is None and settings.on_tool_error == "raise":
             raise ToolFailedError(text, agent_path=ctx.path) from error
         raise ToolFailed(text) from error
@@ -238,7 +243,7 @@ def _failure_text(error: BaseException) -> str:
     if isinstance(error, asyncio.CancelledError):
         return "what the tool waited for was cancelled"
     if isinstance(error, CallDeferred):
-        return DEFERRED
+        return DEFERRED_REASON
     if isinstance(error, ApprovalRequired):
         return "the tool raised ApprovalRequired though the call was approved, as `ctx.tool_call_approved` says"
     return error_text(error)

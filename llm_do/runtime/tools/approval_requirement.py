@@ -16,11 +16,11 @@ from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry
 from pydantic_ai.toolsets import ApprovalRequiredToolset, PrefixedToolset, RenamedToolset, WrapperToolset
 
 from llm_do._frozen import frozen
-from llm_do.concurrency.run_end import let_through
+from llm_do.concurrency.run_end import reraise_if_cancelled
 from llm_do.errors import error_text
 from llm_do.policy.values import Verdict
 from llm_do.runtime.context.call_context import CURRENT_CALL
-from llm_do.runtime.record.results import as_mapping
+from llm_do.runtime.record.results import arguments_data
 from llm_do.text.canonical_json import canonical_json
 
 if TYPE_CHECKING:
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
     from llm_do.runtime.tools.traits import ToolTraits
 
 __all__ = [
-    "DEFERRED",
-    "Noted",
-    "Wants",
-    "noted",
-    "required_by",
-    "requirement",
-    "told_of_approval",
-    "wanted_late",
-    "wants",
+    "DEFERRED_REASON",
+    "ApprovalRequirement",
+    "NotedRequirement",
+    "mark_approved",
+    "note_requirement",
+    "requirement_before_run",
+    "requirement_of_wrappers",
+    "requirement_raised",
+    "wrapper_requirement",
 ]
 
-Wants = Callable[[Mapping[str, Any]], Verdict | None]
+ApprovalRequirement = Callable[[Mapping[str, Any]], Verdict | None]
 """From validated arguments to what their toolset insists on, None where it doesn't."""
 
-DEFERRED = (
+DEFERRED_REASON = (
     "the tool raised PydanticAI's CallDeferred, which nobody answers here; "
     "what is asked about is for the project's `approvals` to say"
 )
@@ -54,7 +54,7 @@ _PASSING = (WrapperToolset, PrefixedToolset, RenamedToolset, ApprovalRequiredToo
 """Whose `call_tool` asks for no approval but what is known here."""
 
 
-def requirement(
+def wrapper_requirement(
     levels: Sequence[Level],
 ) -> Callable[[RunContext[Any], ToolDefinition, Mapping[str, Any]], bool] | None:
     """What the `approval_required(...)` wrappers around a tool want, None where there are none.
@@ -92,9 +92,9 @@ def _says(function: Callable[..., object], run: RunContext[Any], tool_def: ToolD
     return bool(said)
 
 
-def wants(
-    run: RunContext[Any], tool_def: ToolDefinition, traits: ToolTraits, noted: Noted | None = None
-) -> Wants | None:
+def requirement_before_run(
+    run: RunContext[Any], tool_def: ToolDefinition, traits: ToolTraits, noted: NotedRequirement | None = None
+) -> ApprovalRequirement | None:
     """What is wanted of one call before it runs, None where nobody can want anything.
 
     Args:
@@ -104,12 +104,14 @@ def wants(
         noted: What its validator wanted.
     """
     if noted is None:
-        return required_by(traits, run, tool_def)
+        return requirement_of_wrappers(traits, run, tool_def)
     verdict = _verdict(noted.metadata)
     return lambda _: verdict
 
 
-def required_by(traits: ToolTraits, run: RunContext[Any], tool_def: ToolDefinition) -> Wants | None:
+def requirement_of_wrappers(
+    traits: ToolTraits, run: RunContext[Any], tool_def: ToolDefinition
+) -> ApprovalRequirement | None:
     """What the wrappers around a tool want, None where there are none.
 
     Args:
@@ -125,13 +127,13 @@ def required_by(traits: ToolTraits, run: RunContext[Any], tool_def: ToolDefiniti
         try:
             return _verdict(None) if requires(run, tool_def, args) else None
         except BaseException as error:  # noqa: BLE001 (what fails must fail closed)
-            let_through(error)
+            reraise_if_cancelled(error)
             return Verdict("deny", f"its toolset failed to judge the call, {error_text(error)}")
 
     return wanted
 
 
-def wanted_late(error: ApprovalRequired) -> Wants:
+def requirement_raised(error: ApprovalRequired) -> ApprovalRequirement:
     """What a tool's body wanted when it raised.
 
     Args:
@@ -146,7 +148,7 @@ def _verdict(metadata: object) -> Verdict:
     text = "the tool wants it for these arguments"
     if metadata:
         try:
-            data = as_mapping(metadata)
+            data = arguments_data(metadata)
             said = data.get("reason")
             text = said if isinstance(said, str) and said else canonical_json(data)
         except Exception as error:  # noqa: BLE001 (a reason that can't be said must not answer the question)
@@ -154,7 +156,7 @@ def _verdict(metadata: object) -> Verdict:
     return Verdict("ask", text if len(text) <= LONGEST else f"{text[:LONGEST]}...", insists=True)
 
 
-def told_of_approval(run: RunContext[Any]) -> RunContext[Any]:
+def mark_approved(run: RunContext[Any]) -> RunContext[Any]:
     """A call as its tool sees it: with `tool_call_approved` set where somebody said yes to it.
 
     Args:
@@ -166,7 +168,7 @@ def told_of_approval(run: RunContext[Any]) -> RunContext[Any]:
     return replace(run, tool_call_approved=True)
 
 
-def noted(validator: Callable[..., Any] | None) -> Callable[..., Any] | None:
+def note_requirement(validator: Callable[..., Any] | None) -> Callable[..., Any] | None:
     """A tool's own validator, whose wish for an approval is noted instead of ending the run.
 
     Args:
@@ -185,15 +187,15 @@ def noted(validator: Callable[..., Any] | None) -> Callable[..., Any] | None:
             call = CURRENT_CALL.get(None)
             if call is None:  # not in a run of ours: PydanticAI has its own way
                 raise
-            call.frame.wanted[run.tool_call_id or ""] = Noted(wanted.metadata, check, run)
+            call.frame.wanted[run.tool_call_id or ""] = NotedRequirement(wanted.metadata, check, run)
         except CallDeferred as error:
-            raise ModelRetry(DEFERRED) from error
+            raise ModelRetry(DEFERRED_REASON) from error
 
     return checked
 
 
 @frozen
-class Noted:
+class NotedRequirement:
     """What a validator wanted when it raised.
 
     Args:

@@ -15,7 +15,7 @@ from pydantic_ai.exceptions import ModelRetry
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
 
-__all__ = ["check_schema", "schema_faults", "validation_text", "validator_class"]
+__all__ = ["check_schema", "find_schema_faults", "validation_text", "validator_class"]
 
 
 def validation_text(tool_name: str, error: ValidationError | ModelRetry) -> str:
@@ -33,10 +33,10 @@ def check_schema(schema: Mapping[str, Any], args: object) -> str | None:
     """The first fault of arguments against a JSON Schema, None when there is none."""
     if not isinstance(args, dict):
         return "arguments must be a JSON object"
-    return next(iter(schema_faults(schema, cast("dict[str, Any]", args), most=1)), None)
+    return next(iter(find_schema_faults(schema, cast("dict[str, Any]", args), most=1)), None)
 
 
-def schema_faults(schema: Mapping[str, Any], value: Any, *, most: int = 5) -> list[str]:
+def find_schema_faults(schema: Mapping[str, Any], value: Any, *, most: int = 5) -> list[str]:
     """What is wrong with a value by a JSON Schema.
 
     Args:
@@ -48,7 +48,7 @@ def schema_faults(schema: Mapping[str, Any], value: Any, *, most: int = 5) -> li
         A sentence a fault, none when the value fits. A schema that can't be used is a fault of every value.
 
     Example:
-        >>> schema_faults({"properties": {"n": {"type": "integer"}}}, {"n": "one"})
+        >>> find_schema_faults({"properties": {"n": {"type": "integer"}}}, {"n": "one"})
         ["n: 'one' is not of type 'integer'"]
     """
     try:

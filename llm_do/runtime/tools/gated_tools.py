@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from llm_do.project.gates import Gate
     from llm_do.toolkits.dynamic.context import Context
 
-__all__ = ["DYNAMIC_MARK", "Attempt", "GateState", "GatedTools", "GatedToolset", "Settled", "ToolGate"]
+__all__ = ["DYNAMIC_MARK", "GateState", "GatedTools", "GatedToolset", "Outcome", "ToolGate", "ToolTransaction"]
 
 DYNAMIC_MARK = "x-llm-do-dynamic"
 """The key under which a dynamic type describes itself in a tool's JSON Schema."""
@@ -48,7 +48,7 @@ class GateState(Protocol):
 
 
 @frozen
-class Settled:
+class Outcome:
     """What a successful call comes to.
 
     Args:
@@ -62,11 +62,11 @@ class Settled:
     updates: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-class Attempt(AbstractContextManager["Attempt", None], ABC):
+class ToolTransaction(AbstractContextManager["ToolTransaction", None], ABC):
     """One call of a gated tool while it runs: inside, the tool's code finds the machine's context."""
 
     @abstractmethod
-    def settle(self, value: Any) -> Settled:
+    def settle(self, value: Any) -> Outcome:
         """Find out what the call comes to; nothing has changed yet.
 
         Args:
@@ -113,7 +113,7 @@ class ToolGate(ABC):
         """
 
     @abstractmethod
-    def attempt(self, state: GateState, frame: object) -> Attempt:
+    def attempt(self, state: GateState, frame: object) -> ToolTransaction:
         """A call that is about to run.
 
         Args:

@@ -14,18 +14,18 @@ from typing import Any, cast
 
 from pydantic_ai.messages import ToolReturn
 
-from llm_do.concurrency.worker_threads import in_worker
+from llm_do.concurrency.worker_threads import run_in_worker
 from llm_do.errors import ToolError
 from llm_do.runtime.context.call_context import CURRENT_TOOL
 from llm_do.runtime.record.results import output_text
 from llm_do.tools import Update
 
-__all__ = ["ALL", "drained"]
+__all__ = ["UNLIMITED_ITEMS", "collect_items"]
 
-ALL = sys.maxsize
+UNLIMITED_ITEMS = sys.maxsize
 """The limit of what Python code is given: it is trusted, and has to get all or nothing."""
 
-MOST = 1024 * 1024
+MAX_ITEMS = 1024 * 1024
 """Bytes that are taken of an iterator, or what a result may have where that is more."""
 
 _PLAIN = (str, bytes, int, float, type(None))
@@ -33,7 +33,7 @@ _A_WHILE = 100
 """Items of an asynchronous iterator between two looks at whether the call has been given up."""
 
 
-async def drained(value: Any, limit: int) -> Any:
+async def collect_items(value: Any, limit: int) -> Any:
     """A tool's result with lists in the place of iterators; itself where there are none.
 
     Iterators run as the tool does: synchronous ones in a worker thread, all within the call's time.
@@ -50,7 +50,7 @@ async def drained(value: Any, limit: int) -> Any:
             return value
     except RecursionError:  # nested too deeply to be told at all, as whoever tells it will say
         return value
-    return await _drained(value, max(limit, MOST))
+    return await _drained(value, max(limit, MAX_ITEMS))
 
 
 def _holds_iterator(value: object, seen: set[int]) -> bool:
@@ -89,7 +89,7 @@ async def _drained(value: Any, limit: int) -> Any:
     if isinstance(value, AsyncIterator):
         return await _async_items(cast("AsyncIterator[Any]", value), limit)
     if isinstance(value, Iterator):
-        return await in_worker(_items, cast("Iterator[Any]", value), limit)
+        return await run_in_worker(_items, cast("Iterator[Any]", value), limit)
     if not _holds_iterator(value, set()):
         return value
     if isinstance(value, ToolReturn):

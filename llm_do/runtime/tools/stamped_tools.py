@@ -24,13 +24,13 @@ from llm_do.project.tool_schemas import (
     APPROVAL_WORDS,
     UNCHECKED,
     approval_config,
-    approval_said,
-    kept,
+    describe_approval,
     make_schema,
+    remember_schema,
     static_approval,
 )
-from llm_do.project.toolset_wrappers import Level, ShownTool, levels, shown_tools
-from llm_do.runtime.tools.approval_requirement import noted, requirement, told_of_approval
+from llm_do.project.toolset_wrappers import Level, ShownTool, find_shown_tools, wrapper_levels
+from llm_do.runtime.tools.approval_requirement import mark_approved, note_requirement, wrapper_requirement
 from llm_do.runtime.tools.traits import TRAITS_KEY, ToolTraits, traits_of
 from llm_do.tools import Tool, approval_fault
 
@@ -38,10 +38,10 @@ __all__ = [
     "ListedTools",
     "SelectedToolset",
     "StampedToolset",
+    "add_prefix",
     "approval_config",
-    "kept",
     "make_tool",
-    "prefixed",
+    "remember_schema",
     "set_approval_config",
     "stamped_definition",
     "stamped_tool",
@@ -111,15 +111,15 @@ class StampedToolset(WrapperToolset[Any]):
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
         """Call one of them, which is told whether it was approved."""
-        return await super().call_tool(name, tool_args, told_of_approval(ctx), tool)
+        return await super().call_tool(name, tool_args, mark_approved(ctx), tool)
 
     def _stamp(self, name: str, tool: ToolsetTool[Any]) -> ToolsetTool[Any]:
         known = self._stamped.get(name)
         if known is not None and known[0] is tool.tool_def:
             return replace(known[1], toolset=tool.toolset)
-        through = levels(self.wrapped, name, tool.toolset)
+        through = wrapper_levels(self.wrapped, name, tool.toolset)
         definition = stamped_definition(self.name, through, tool.tool_def, tool.args_validator)
-        validator = noted(tool.args_validator_func)
+        validator = note_requirement(tool.args_validator_func)
         stamped = replace(tool, tool_def=definition, args_validator_func=validator)
         self._stamped[name] = (tool.tool_def, stamped)
         return stamped
@@ -151,7 +151,7 @@ def stamped_definition(
     traits = traits_of(definition.metadata)
     if traits is None:
         traits = _traits_for(toolset_name, through, definition, validator)
-    requires = requirement(through)
+    requires = wrapper_requirement(through)
     if requires is not None:
         traits = replace(traits, requires=requires)
     kind = "function" if definition.kind == "unapproved" else definition.kind
@@ -159,7 +159,7 @@ def stamped_definition(
 
 
 def _traits_for(toolset_name: str, through: Sequence[Level], tool_def: ToolDefinition, validator: object) -> ToolTraits:
-    fault = approval_fault(approval_said(tool_def))
+    fault = approval_fault(describe_approval(tool_def))
     denied = Verdict("deny", f"its metadata can't be read, {fault}") if fault is not None else None
     describe = _method(through, "get_approval_description")
     diff = _method(through, "diff")
@@ -221,7 +221,7 @@ def _listed_tool(toolset_name: str, shown: ShownTool) -> ToolDefinition:
     return stamped_definition(toolset_name, shown.levels, shown.definition, validator)
 
 
-def prefixed(definition: ToolDefinition, prefix: str | None) -> ToolDefinition:
+def add_prefix(definition: ToolDefinition, prefix: str | None) -> ToolDefinition:
     """A tool under a prefix, or as it is without one."""
     return replace(definition, name=f"{prefix}_{definition.name}") if prefix else definition
 
@@ -247,14 +247,14 @@ class ListedTools:
             toolset: The toolset.
             ref: How the agent lists it.
         """
-        known = shown_tools(toolset)
+        known = find_shown_tools(toolset)
         if known is None:
             self.open.append(ref.name)
             return
         for shown in known:
-            if not kept(shown.definition.name, ref.include, ref.exclude):
+            if not remember_schema(shown.definition.name, ref.include, ref.exclude):
                 continue
-            definition = prefixed(_listed_tool(ref.name, shown), ref.prefix)
+            definition = add_prefix(_listed_tool(ref.name, shown), ref.prefix)
             self.tools.append(definition)
             if shown.conditional:
                 self.conditional.append(definition.name)
@@ -273,4 +273,4 @@ class SelectedToolset(WrapperToolset[Any]):
 
     def keeps(self, name: str) -> bool:
         """Whether a tool of that name is kept."""
-        return kept(name, self.include, self.exclude)
+        return remember_schema(name, self.include, self.exclude)

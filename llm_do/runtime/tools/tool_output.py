@@ -13,13 +13,13 @@ from pydantic_ai.messages import ToolReturn, is_multi_modal_content
 
 from llm_do._frozen import frozen
 from llm_do.runtime.record.results import output_text, to_json_data
-from llm_do.text.surrogates import whole
+from llm_do.text.surrogates import replace_surrogates
 
-__all__ = ["Bounded", "Keep", "bounded", "bounded_text"]
+__all__ = ["KeepArtifact", "ToolOutput", "limit_output", "truncate_text"]
 
 
 @frozen
-class Bounded:
+class ToolOutput:
     """A result made fit to be told.
 
     Args:
@@ -33,11 +33,11 @@ class Bounded:
     size: int | None = None
 
 
-Keep = Callable[[bytes], str | None]
+KeepArtifact = Callable[[bytes], str | None]
 """Keeps all of a result somewhere, and says where; None when it is kept nowhere."""
 
 
-def bounded(value: Any, limit: int, keep: Keep | None = None) -> Bounded:
+def limit_output(value: Any, limit: int, keep: KeepArtifact | None = None) -> ToolOutput:
     """Make a tool's result fit.
 
     Args:
@@ -52,45 +52,47 @@ def bounded(value: Any, limit: int, keep: Keep | None = None) -> Bounded:
         Exception: The value can't be said: it contains itself, or its own code raised.
 
     Example:
-        >>> bounded("a" * 1000, 30).size
+        >>> limit_output("a" * 1000, 30).size
         1000
     """
     if value is None or isinstance(value, bool | int):
         value = to_json_data(value)
-        return Bounded(value, value)
+        return ToolOutput(value, value)
     if isinstance(value, str) and len(value) * 4 <= limit:
-        value = whole(value)
-        return Bounded(value, value)
+        value = replace_surrogates(value)
+        return ToolOutput(value, value)
     if isinstance(value, ToolReturn):
         returned = cast("ToolReturn[Any]", value)
-        inner = bounded(returned.return_value, limit, keep)
-        return Bounded(replace(returned, return_value=inner.told), inner.shown, inner.size)
+        inner = limit_output(returned.return_value, limit, keep)
+        return ToolOutput(replace(returned, return_value=inner.told), inner.shown, inner.size)
     if is_multi_modal_content(value):
-        return Bounded(value, f"[{getattr(value, 'media_type', None) or type(value).__name__}]")
+        return ToolOutput(value, f"[{getattr(value, 'media_type', None) or type(value).__name__}]")
     if isinstance(value, list | tuple):
         items = cast("list[Any]", value)
         if any(is_multi_modal_content(item) for item in items):
-            parts = [bounded(item, limit // len(items), keep) for item in items]
+            parts = [limit_output(item, limit // len(items), keep) for item in items]
             sizes = [part.size for part in parts if part.size is not None]
-            return Bounded([part.told for part in parts], [part.shown for part in parts], sum(sizes) if sizes else None)
+            return ToolOutput(
+                [part.told for part in parts], [part.shown for part in parts], sum(sizes) if sizes else None
+            )
     shown = to_json_data(value)
     if shown is None:  # not a number: nothing at all would be something else
-        return Bounded("null", None)
+        return ToolOutput("null", None)
     raw = (shown if isinstance(shown, str) else output_text(shown)).encode("utf-8", "replace")
     if len(raw) <= limit:
-        return Bounded(shown, shown, len(raw))
+        return ToolOutput(shown, shown, len(raw))
     text = _head_and_tail(raw, limit, keep(raw) if keep is not None else None)
-    return Bounded(text, text, len(raw))
+    return ToolOutput(text, text, len(raw))
 
 
-def bounded_text(text: str, limit: int) -> str:
+def truncate_text(text: str, limit: int) -> str:
     """A failure's text, shortened where it is too long.
 
     Example:
-        >>> bounded_text("short", 100)
+        >>> truncate_text("short", 100)
         'short'
     """
-    text = whole(text)
+    text = replace_surrogates(text)
     if len(text) * 4 <= limit:
         return text
     raw = text.encode()

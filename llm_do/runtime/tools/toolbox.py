@@ -20,9 +20,9 @@ from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.toolsets.abstract import ToolsetTool
 
 from llm_do.errors import RunError
-from llm_do.runtime.tools.approval_requirement import noted, told_of_approval
+from llm_do.runtime.tools.approval_requirement import mark_approved, note_requirement
 
-__all__ = ["FixedTool", "Toolbox", "check_name", "clash", "function_tool"]
+__all__ = ["FixedTool", "Toolbox", "check_tool_name", "function_tool", "name_clash"]
 
 _ON_THE_WIRE = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 """A tool's name as every provider takes it."""
@@ -114,8 +114,8 @@ class Toolbox(AbstractToolset[Any]):
         for source in self.live:
             for name, tool in (await source.get_tools(ctx)).items():
                 if name in tools:
-                    raise clash(self.agent, name, tools[name].toolset, source)
-                check_name(self.agent, name, source)
+                    raise name_clash(self.agent, name, tools[name].toolset, source)
+                check_tool_name(self.agent, name, source)
                 tools[name] = _LiveTool(
                     toolset=tool.toolset,
                     tool_def=tool.tool_def,
@@ -131,7 +131,7 @@ class Toolbox(AbstractToolset[Any]):
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
         """Call one of them."""
-        ctx = told_of_approval(ctx)
+        ctx = mark_approved(ctx)
         if isinstance(tool, FixedTool):
             return await tool.call(tool_args, ctx)
         live = cast("_LiveTool", tool)
@@ -162,12 +162,12 @@ def function_tool(tool: PydanticTool[Any], owner: AbstractToolset[Any], name: st
         tool_def=definition,
         max_retries=tool.max_retries or 0,
         args_validator=tool.function_schema.validator,
-        args_validator_func=noted(tool.args_validator),
+        args_validator_func=note_requirement(tool.args_validator),
         call=tool.function_schema.call,
     )
 
 
-def check_name(agent: str, name: str, source: AbstractToolset[Any]) -> None:
+def check_tool_name(agent: str, name: str, source: AbstractToolset[Any]) -> None:
     """See that providers take a tool's name; linking does it for tools that are known then.
 
     Args:
@@ -186,7 +186,7 @@ def check_name(agent: str, name: str, source: AbstractToolset[Any]) -> None:
         )
 
 
-def clash(agent: str, name: str, one: AbstractToolset[Any], other: AbstractToolset[Any]) -> RunError:
+def name_clash(agent: str, name: str, one: AbstractToolset[Any], other: AbstractToolset[Any]) -> RunError:
     """Two tools that a model would see under one name."""
     return RunError(
         f"agent {agent!r} has two tools named {name!r}: from {one.label} and from {other.label}",

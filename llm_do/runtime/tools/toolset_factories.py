@@ -17,10 +17,10 @@ from pydantic_ai.toolsets import AbstractToolset, DynamicToolset
 from llm_do.errors import RunError
 from llm_do.runtime.context.call_context import CallContext
 
-__all__ = ["made_per_call"]
+__all__ = ["per_call_toolset"]
 
 
-def made_per_call(name: str, factory: Callable[..., Any]) -> AbstractToolset[Any]:
+def per_call_toolset(name: str, factory: Callable[..., Any]) -> AbstractToolset[Any]:
     """A toolset that the factory makes anew for each call of its agent.
 
     Args:

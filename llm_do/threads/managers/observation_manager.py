@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
-from llm_do.concurrency.isolation import Undisturbed
+from llm_do.concurrency.isolation import SubscriberGuard
 from llm_do.errors import UsageError
 from llm_do.runtime.record.events import Subscription
 from llm_do.threads.recorder import PASSING
@@ -142,7 +142,7 @@ class ObservationManager:
     def _tell(self, observation: Observation) -> None:
         for wanted, callback in list(self._subscribers):
             if wanted.matches(observation):
-                with Undisturbed(log, _FAILED, observation.type):
+                with SubscriberGuard(log, _FAILED, observation.type):
                     callback(observation)
 
 
@@ -163,6 +163,6 @@ class _Heard(Subscription):
         """Tell of one event; what goes wrong with that is logged and stays here."""
         if self.closed or event.type in PASSING:
             return
-        with Undisturbed(log, _FAILED, event.type):
+        with SubscriberGuard(log, _FAILED, event.type):
             data = json.loads(event_text(event.to_dict(), self.hide))
             self.seen(Observation(event.run_id, event.seq, event.time, event.type, thread_id, user_id, data))

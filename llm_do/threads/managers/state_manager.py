@@ -18,7 +18,7 @@ from llm_do.threads.store.records import (
     ThreadRecord,
     check_new_config,
     config_data,
-    config_of,
+    config_from_data,
     new_thread,
 )
 
@@ -118,7 +118,11 @@ class StateManager:
         check_new_config(config_data(config) if isinstance(config, ThreadConfig) else config)
         while True:
             record = await self._record(thread_id)
-            new = config if isinstance(config, ThreadConfig) else config_of({**config_data(record.config), **config})
+            new = (
+                config
+                if isinstance(config, ThreadConfig)
+                else config_from_data({**config_data(record.config), **config})
+            )
             try:
                 await self._store.save_thread(replace(record, config=new), expected=record.revision or None)
             except ThreadConflict:

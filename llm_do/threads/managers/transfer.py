@@ -13,7 +13,7 @@ from llm_do.runtime.record.recording import check_id
 from llm_do.threads.sqlite.rows import new_token
 from llm_do.threads.store.codec import message_of, message_text, redactor, state_text
 from llm_do.threads.store.protocol import MessageRow, ThreadStore
-from llm_do.threads.store.records import ThreadRecord, check_new_config, config_data, config_of
+from llm_do.threads.store.records import ThreadRecord, check_new_config, config_data, config_from_data
 from llm_do.threads.store.usable_history import is_valid
 
 __all__ = ["VERSION", "export_thread", "import_lines"]
@@ -115,7 +115,7 @@ def _record(head: dict[str, Any], source: str) -> ThreadRecord:
         if not isinstance(unlocked, list) or not all(isinstance(each, str) for each in cast("list[object]", unlocked)):
             raise UsageError(f"the states of toolkit {name!r} are no list of names", file=source, line=1, hint=_HINT)
     created = _moment(head.get("created"), "created", source, 1)
-    return ThreadRecord("", None, config_of(config), state, toolkits, created=created)
+    return ThreadRecord("", None, config_from_data(config), state, toolkits, created=created)
 
 
 def _messages(records: Sequence[tuple[int, dict[str, Any]]], source: str) -> tuple[list[MessageRow], list[Any]]:

@@ -13,7 +13,7 @@ from typing import TypeVar
 from llm_do.errors import LlmDoError, StoreError, UsageError
 from llm_do.threads.sqlite.migrations import migrate
 
-__all__ = ["connect", "told", "transaction"]
+__all__ = ["connect", "transaction", "translate_sqlite_errors"]
 
 T = TypeVar("T")
 
@@ -48,7 +48,7 @@ def connect(path: Path | None, name: str) -> sqlite3.Connection:
 
 
 def transaction(db: sqlite3.Connection, begin: str, name: str, job: Callable[[sqlite3.Connection], T]) -> T:
-    with told(name):
+    with translate_sqlite_errors(name):
         db.execute(begin)
         try:
             result = job(db)
@@ -62,7 +62,7 @@ def transaction(db: sqlite3.Connection, begin: str, name: str, job: Callable[[sq
 
 
 @contextmanager
-def told(name: str) -> Generator[None]:
+def translate_sqlite_errors(name: str) -> Generator[None]:
     """Say in one sentence what SQLite's errors mean here."""
     try:
         yield

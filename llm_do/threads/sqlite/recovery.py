@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolReturnPart
 
-from llm_do.runtime.record.histories import closed
+from llm_do.runtime.record.histories import close_history
 from llm_do.runtime.record.results import output_text
 from llm_do.threads.sqlite import rows
 from llm_do.threads.store.codec import message_text
@@ -76,7 +76,7 @@ def close_tail(db: sqlite3.Connection, run: RunRecord, tip: str | None) -> str |
     """
     if tip is None:
         return None
-    last = rows.history(db, tip, limit=1)
+    last = rows.read_history(db, tip, limit=1)
     if not last or not isinstance(last[0].message, ModelResponse) or not last[0].message.tool_calls:
         return tip
     results = _results(db, run, last[0].time)
@@ -85,7 +85,7 @@ def close_tail(db: sqlite3.Connection, run: RunRecord, tip: str | None) -> str |
         or ToolReturnPart(call.tool_name, INTERRUPTED, tool_call_id=call.tool_call_id, outcome="interrupted")
         for call in last[0].message.tool_calls
     ]
-    answered: list[ModelMessage] = closed([last[0].message, ModelRequest(parts)])
+    answered: list[ModelMessage] = close_history([last[0].message, ModelRequest(parts)])
     depth = db.execute("SELECT depth FROM messages WHERE id = ?", (tip,)).fetchone()[0]
     row = MessageRow(rows.new_token(), tip, depth + 1, time.time(), message_text(answered[1]))
     rows.insert_messages(db, run.id, [row])

@@ -23,21 +23,21 @@ from llm_do.threads.store.records import (
     StoredMessage,
     ThreadRecord,
     config_data,
-    config_of,
+    config_from_data,
 )
 
 __all__ = [
     "add_thread",
     "delete_thread",
-    "history",
     "insert_events",
     "insert_messages",
+    "message_from_row",
     "new_token",
     "observations",
     "open_runs",
     "parent_of",
+    "read_history",
     "run_records",
-    "stored",
     "thread_record",
     "thread_records",
     "write_batch",
@@ -111,7 +111,7 @@ def _thread(row: Sequence[Any]) -> ThreadRecord:
         return ThreadRecord(
             user_id=row[0] or None,
             id=row[1],
-            config=config_of(config),
+            config=config_from_data(config),
             state=json.loads(row[3]),
             toolkits=toolkits,
             head=row[5],
@@ -144,14 +144,14 @@ def add_thread(db: sqlite3.Connection, user: str | None, thread_id: str, config:
     )
 
 
-def history(
+def read_history(
     db: sqlite3.Connection, head: str | None, *, limit: int | None = None, stop: str | None = None
 ) -> list[StoredMessage]:
     """The messages that end with `head`; takes as long as what it returns, however long the thread is."""
     if head is None or (limit is not None and limit < 1):
         return []
     bound = {"head": head, "stop": stop, "limit": _most(limit)}
-    return [stored(row) for row in db.execute(_HISTORY, bound)]
+    return [message_from_row(row) for row in db.execute(_HISTORY, bound)]
 
 
 def parent_of(db: sqlite3.Connection, message_id: str, head: str | None) -> str | None:
@@ -160,7 +160,7 @@ def parent_of(db: sqlite3.Connection, message_id: str, head: str | None) -> str 
     return row[0] if row is not None else None
 
 
-def stored(row: Sequence[Any]) -> StoredMessage:
+def message_from_row(row: Sequence[Any]) -> StoredMessage:
     """A message out of its row."""
     return StoredMessage(row[0], row[1], message_of(row[2]), row[3], row[4], json.loads(row[5]) if row[5] else {})
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 from llm_do.errors import ThreadConflict
 from llm_do.threads.sqlite import recovery, rows
 from llm_do.threads.store.codec import same_json
-from llm_do.threads.store.protocol import Batch, Ending
+from llm_do.threads.store.protocol import Batch, RunEnd
 from llm_do.threads.store.records import RunRecord, ThreadRecord
 
 __all__ = ["conflict", "finish", "with_closed_tail"]
@@ -39,7 +39,7 @@ def with_closed_tail(db: sqlite3.Connection, run: RunRecord, thread: ThreadRecor
     return rows.thread_record(db, thread.user_id, thread.id)
 
 
-def finish(db: sqlite3.Connection, run: RunRecord, ending: Ending) -> ThreadConflict | None:
+def finish(db: sqlite3.Connection, run: RunRecord, ending: RunEnd) -> ThreadConflict | None:
     """End a run in one transaction; what stands against it, if anything does."""
     clash: ThreadConflict | None = None
     user_state = ending.user_state
@@ -89,7 +89,7 @@ def finish(db: sqlite3.Connection, run: RunRecord, ending: Ending) -> ThreadConf
     return None
 
 
-def _put_aside(db: sqlite3.Connection, run: RunRecord, ending: Ending) -> None:
+def _put_aside(db: sqlite3.Connection, run: RunRecord, ending: RunEnd) -> None:
     """Keep what a run did beside the thread's history, or only its journal where it will be done again."""
     if ending.keep:
         rows.write_batch(db, run, replace(ending.batch, events=ending.batch.events[:-1]))

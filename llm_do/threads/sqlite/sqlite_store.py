@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, TypeVar
 from llm_do.errors import StoreError, ThreadConflict
 from llm_do.runtime.record.recording import AgentState
 from llm_do.threads.sqlite import recovery, rows
-from llm_do.threads.sqlite.connection import connect, told, transaction
+from llm_do.threads.sqlite.connection import connect, transaction, translate_sqlite_errors
 from llm_do.threads.sqlite.owners import Owners
 from llm_do.threads.sqlite.run_endings import conflict, finish, with_closed_tail
 from llm_do.threads.sqlite.worker import Worker
 from llm_do.threads.store.codec import same_json, state_text
-from llm_do.threads.store.protocol import Batch, Begun, Ending, EventRow, MessageRow
+from llm_do.threads.store.protocol import Batch, EventRow, MessageRow, OpenedRun, RunEnd
 from llm_do.threads.store.records import Filter, Observation, RunRecord, StoredMessage, ThreadRecord, config_data
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class SqliteStore:
         name = self.name
 
         def opened() -> sqlite3.Connection:
-            with told(name):
+            with translate_sqlite_errors(name):
                 return connect(path, name)
 
         self._worker = Worker(opened)
@@ -140,13 +140,13 @@ class SqliteStore:
 
         def read(db: sqlite3.Connection) -> list[StoredMessage]:
             newest = head if before is None else rows.parent_of(db, before, head)
-            return rows.history(db, newest, limit=limit, stop=stop)
+            return rows.read_history(db, newest, limit=limit, stop=stop)
 
         return await self._do(read)
 
     async def message(self, message_id: str) -> StoredMessage | None:
         """One message by its id."""
-        found = await self._do(lambda db: rows.history(db, message_id, limit=1))
+        found = await self._do(lambda db: rows.read_history(db, message_id, limit=1))
         return found[0] if found else None
 
     async def user_state(self, user_id: str) -> tuple[AgentState, str | None]:
@@ -173,7 +173,7 @@ class SqliteStore:
 
     # -- runs
 
-    async def begin_run(self, run: RunRecord, defaults: ThreadConfig) -> Begun:
+    async def begin_run(self, run: RunRecord, defaults: ThreadConfig) -> OpenedRun:
         """Begin a run: finish those on its thread that were killed, make the thread if need be, and read it."""
         with self._claiming:
             try:
@@ -182,7 +182,7 @@ class SqliteStore:
                 raise StoreError(f"{self.name} can't be written: {error.strerror or error}") from error
             self._active[run.id] = run
 
-        def begin(db: sqlite3.Connection) -> Begun:
+        def begin(db: sqlite3.Connection) -> OpenedRun:
             killed = self._finish_killed(db, run.user_id, run.thread_id) if run.thread_id is not None else []
             thread = None
             if run.thread_id is not None:
@@ -204,9 +204,9 @@ class SqliteStore:
                 ),
             )
             user = db.execute("SELECT state FROM users WHERE id = ?", (run.user_id,)).fetchone()
-            return Begun(
+            return OpenedRun(
                 thread,
-                rows.history(db, thread.head, limit=thread.config.history_limit) if thread is not None else [],
+                rows.read_history(db, thread.head, limit=thread.config.history_limit) if thread is not None else [],
                 json.loads(user[0]) if user is not None else {},
                 user[0] if user is not None else None,
                 killed,
@@ -226,7 +226,7 @@ class SqliteStore:
         if run is not None:
             await self._change(lambda db: rows.write_batch(db, run, batch))
 
-    async def finish_run(self, ending: Ending) -> None:
+    async def finish_run(self, ending: RunEnd) -> None:
         """End a run; raises `ThreadConflict` when another run has continued the thread."""
         run = self._active.get(ending.batch.run_id)
         if run is None:

@@ -15,7 +15,7 @@ from pydantic_core import to_json, to_jsonable_python
 
 from llm_do.errors import StoreError, ToolError
 from llm_do.policy.secrets import is_secret_value
-from llm_do.text.surrogates import whole, whole_data
+from llm_do.text.surrogates import replace_surrogates, replace_surrogates_in_data
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -124,7 +124,7 @@ def event_text(data: Mapping[str, Any], hide: Redactor) -> str:
         plain = to_jsonable_python(
             data, fallback=str, bytes_mode="base64", inf_nan_mode="constants", serialize_unknown=True
         )
-        text = to_json(whole_data(plain), inf_nan_mode="null")
+        text = to_json(replace_surrogates_in_data(plain), inf_nan_mode="null")
     return hide(text.decode())
 
 
@@ -139,7 +139,9 @@ def message_text(message: ModelMessage, hide: Redactor | None = None) -> str:
         text = ModelMessagesTypeAdapter.dump_json([message])[1:-1].decode()
     except ValueError:
         # Half a character, which a caller's prompt may bring along.
-        text = to_json(whole_data(ModelMessagesTypeAdapter.dump_python([message], mode="json")))[1:-1].decode()
+        text = to_json(replace_surrogates_in_data(ModelMessagesTypeAdapter.dump_python([message], mode="json")))[
+            1:-1
+        ].decode()
     return text if hide is None else hide(text)
 
 
@@ -169,7 +171,7 @@ def state_text(value: Any, whose: str) -> str:
         ToolError: It isn't JSON data.
     """
     try:
-        return whole(json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
+        return replace_surrogates(json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
     except (TypeError, ValueError, RecursionError) as error:
         raise ToolError(
             f"the state of {whose} isn't JSON data: {error}", hint="Keep text, numbers, lists and objects in it."

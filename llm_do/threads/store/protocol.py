@@ -17,7 +17,7 @@ from llm_do.threads.store.records import Filter, Observation, RunRecord, StoredM
 if TYPE_CHECKING:
     from llm_do.runtime.record.recording import ThreadConfig
 
-__all__ = ["Batch", "Begun", "Draft", "Ending", "EventRow", "MessageRow", "ThreadStore"]
+__all__ = ["Batch", "EventRow", "MessageRow", "OpenedRun", "PendingWrites", "RunEnd", "ThreadStore"]
 
 
 @frozen
@@ -43,7 +43,7 @@ class MessageRow:
 
 
 @frozen
-class Draft:
+class PendingWrites:
     """What a run has made of its thread so far; it counts once the run has ended.
 
     Args:
@@ -75,11 +75,11 @@ class Batch:
     events: Sequence[EventRow] = ()
     messages: Sequence[MessageRow] = ()
     dropped: Sequence[str] = ()
-    draft: Draft | None = None
+    draft: PendingWrites | None = None
 
 
 @frozen
-class Begun:
+class OpenedRun:
     """What a run begins with.
 
     Args:
@@ -98,7 +98,7 @@ class Begun:
 
 
 @frozen
-class Ending:
+class RunEnd:
     """The end of a run, saved in one transaction.
 
     Args:
@@ -207,7 +207,7 @@ class ThreadStore(Protocol):
         """
         ...
 
-    async def begin_run(self, run: RunRecord, defaults: ThreadConfig) -> Begun:
+    async def begin_run(self, run: RunRecord, defaults: ThreadConfig) -> OpenedRun:
         """Begin a run: finish those on its thread that were killed, make the thread if need be, and read it.
 
         Args:
@@ -220,7 +220,7 @@ class ThreadStore(Protocol):
         """Write what a run has done since."""
         ...
 
-    async def finish_run(self, ending: Ending) -> None:
+    async def finish_run(self, ending: RunEnd) -> None:
         """End a run.
 
         Raises:

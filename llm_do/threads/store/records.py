@@ -23,7 +23,7 @@ __all__ = [
     "check_config",
     "check_new_config",
     "config_data",
-    "config_of",
+    "config_from_data",
     "new_thread",
 ]
 
@@ -196,7 +196,7 @@ class Filter:
         )
 
 
-def config_of(data: Mapping[str, Any]) -> ThreadConfig:
+def config_from_data(data: Mapping[str, Any]) -> ThreadConfig:
     """A thread's configuration out of JSON data.
 
     Args:
@@ -206,7 +206,7 @@ def config_of(data: Mapping[str, Any]) -> ThreadConfig:
         UsageError: A field is unknown or doesn't fit.
 
     Example:
-        >>> config_of({"enabled_tools": ["search_*"], "history_limit": 20}).history_limit
+        >>> config_from_data({"enabled_tools": ["search_*"], "history_limit": 20}).history_limit
         20
     """
     given = {key: value for key, value in data.items() if value is not None}

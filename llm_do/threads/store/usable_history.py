@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ToolCallPart, ToolReturnPart
 
-__all__ = ["is_valid", "usable"]
+__all__ = ["is_valid", "usable_part"]
 
 
-def usable(messages: Sequence[ModelMessage], *, whole: bool = False) -> list[ModelMessage]:
+def usable_part(messages: Sequence[ModelMessage], *, whole: bool = False) -> list[ModelMessage]:
     """The part of a window on a history that begins with something a person said.
 
     Args:

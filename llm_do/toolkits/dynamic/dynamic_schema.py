@@ -19,7 +19,7 @@ from llm_do.errors import ToolkitError
 from llm_do.runtime.tools.gated_tools import DYNAMIC_MARK
 from llm_do.toolkits.dynamic.context import validator_of
 from llm_do.toolkits.dynamic.sources import Sources, UnresolvedError
-from llm_do.toolkits.dynamic.types import Dynamic, unmarked
+from llm_do.toolkits.dynamic.types import Dynamic, type_of_mark
 
 __all__ = ["DynamicSchema", "Resolved"]
 
@@ -51,7 +51,7 @@ class DynamicSchema:
     __slots__ = ("places", "static")
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
-        self.places: dict[Path, Dynamic] = {path: unmarked(mark) for path, mark in _marks(schema, ())}
+        self.places: dict[Path, Dynamic] = {path: type_of_mark(mark) for path, mark in _marks(schema, ())}
         self.static: dict[str, Any] = _without_marks(schema)
 
     @property

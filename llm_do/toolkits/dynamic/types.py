@@ -50,7 +50,7 @@ __all__ = [
     "DynamicPattern",
     "DynamicStr",
     "DynamicUnion",
-    "unmarked",
+    "type_of_mark",
 ]
 
 CHECKS: ContextVar[Mapping[Dynamic, Validator] | None] = ContextVar("llm_do_dynamic_checks", default=None)
@@ -327,6 +327,6 @@ _KINDS: Mapping[str, type[Dynamic]] = {
 }
 
 
-def unmarked(mark: Sequence[str]) -> Dynamic:
+def type_of_mark(mark: Sequence[str]) -> Dynamic:
     """The dynamic type that a mark describes."""
     return _KINDS[mark[0]](*mark[1:])

@@ -17,11 +17,11 @@ from pydantic_core import SchemaValidator
 from llm_do.errors import LlmDoError, ToolError
 from llm_do.project.gates import Gate
 from llm_do.runtime.tools.argument_schemas import validation_text
-from llm_do.runtime.tools.gated_tools import Attempt, GateState, Settled, ToolGate
+from llm_do.runtime.tools.gated_tools import GateState, Outcome, ToolGate, ToolTransaction
 from llm_do.toolkits.dynamic.dynamic_schema import DynamicSchema, Resolved
 from llm_do.toolkits.dynamic.sources import Filter, Sources
 from llm_do.toolkits.dynamic.types import CHECKS
-from llm_do.toolkits.machine.toolkit_state import WORK, ToolkitState, Work
+from llm_do.toolkits.machine.toolkit_state import OPEN_TRANSACTIONS, OpenTransaction, ToolkitState
 from llm_do.tools import Update
 
 if TYPE_CHECKING:
@@ -157,12 +157,12 @@ class MachineGate(ToolGate):
             CHECKS.reset(token)
         return None
 
-    def attempt(self, state: GateState, frame: object) -> Attempt:
+    def attempt(self, state: GateState, frame: object) -> ToolTransaction:
         """A call of the tool."""
         return MachineAttempt(self._machine, self.rule, cast("ToolkitState", state), frame, pairs=self.pairs)
 
 
-class MachineAttempt(Attempt):
+class MachineAttempt(ToolTransaction):
     """One call of a gated tool: the context it may change, and what becomes of it.
 
     Args:
@@ -177,20 +177,20 @@ class MachineAttempt(Attempt):
         self._rule = rule
         self._state = state
         self._pairs = pairs
-        self._work = Work(machine, frame, state.context.copy(), state.unlocked_states)
-        self._token: Token[tuple[Work, ...]] | None = None
+        self._work = OpenTransaction(machine, frame, state.context.copy(), state.unlocked_states)
+        self._token: Token[tuple[OpenTransaction, ...]] | None = None
 
     def __enter__(self) -> MachineAttempt:
-        self._token = WORK.set((*WORK.get(), self._work))
+        self._token = OPEN_TRANSACTIONS.set((*OPEN_TRANSACTIONS.get(), self._work))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._token is not None:
-            WORK.reset(self._token)
+            OPEN_TRANSACTIONS.reset(self._token)
 
-    def settle(self, value: Any) -> Settled:
+    def settle(self, value: Any) -> Outcome:
         """Take the tool's result and updates apart; apply the updates, then unlock and lock states.
 
         Raises:
@@ -209,8 +209,8 @@ class MachineAttempt(Attempt):
         states = self._rule.after(before.unlocked_states)
         if context.same(before.context):
             state = before if states == before.unlocked_states else _with_states(before, states)
-            return Settled(result, state)
-        return Settled(result, ToolkitState(context.sealed(), states), context.changes())
+            return Outcome(result, state)
+        return Outcome(result, ToolkitState(context.sealed(), states), context.changes())
 
 
 def _with_states(state: ToolkitState, states: frozenset[str]) -> ToolkitState:

@@ -15,10 +15,10 @@ from typing_extensions import get_type_hints
 
 from llm_do._frozen import frozen
 from llm_do.errors import ToolkitError
-from llm_do.project.tool_schemas import tool_of, with_examples
+from llm_do.project.tool_schemas import add_examples, tool_of
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.toolkits.dynamic.context import Context
-from llm_do.toolkits.machine.toolkit_state import WORK
+from llm_do.toolkits.machine.toolkit_state import OPEN_TRANSACTIONS
 from llm_do.tools import Tool, ToolOptions
 
 __all__ = ["ToolkitContext", "ToolkitTool", "toolkit_tool"]
@@ -79,7 +79,7 @@ def toolkit_tool(name: str, item: Callable[..., Any] | Tool, options: ToolOption
         raise
     except Exception as error:
         raise ToolkitError(f"no schema can be made of the tool {name!r}: {error}") from error
-    made.description = with_examples(made.description, options.examples)
+    made.description = add_examples(made.description, options.examples)
     return ToolkitTool(name, made, options)
 
 
@@ -127,7 +127,7 @@ def _with_context(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _context(run: RunContext[Any]) -> ToolkitContext:
-    work = WORK.get()
+    work = OPEN_TRANSACTIONS.get()
     if not work:
         raise ToolkitError("a toolkit's tool was called past its toolkit", hint="Call it through an agent.")
     made = object.__new__(ToolkitContext)

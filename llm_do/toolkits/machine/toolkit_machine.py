@@ -18,7 +18,7 @@ from llm_do.toolkits.dynamic.dynamic_schema import DynamicSchema
 from llm_do.toolkits.dynamic.sources import BUILTIN_FILTERS, Filter
 from llm_do.toolkits.machine.machine_gate import MachineGate, availability, resolved_schema
 from llm_do.toolkits.machine.toolkit_functions import ToolkitTool, toolkit_tool
-from llm_do.toolkits.machine.toolkit_state import ToolkitState, Work, state_in_run
+from llm_do.toolkits.machine.toolkit_state import OpenTransaction, ToolkitState, state_in_run
 
 if TYPE_CHECKING:
     from pydantic_ai import Tool as PydanticTool
@@ -177,7 +177,7 @@ class ToolkitMachine(GatedTools):
 
     def _now(self) -> ToolkitState:
         found = state_in_run(self)
-        if isinstance(found, Work):
+        if isinstance(found, OpenTransaction):
             return ToolkitState(found.context.sealed(), found.unlocked_states)
         return found or self.snapshot()
 

@@ -14,7 +14,7 @@ from llm_do.runtime.record.results import to_json_data
 from llm_do.toolkits.dynamic.context import Context
 from llm_do.toolkits.dynamic.dynamic_schema import Resolved
 
-__all__ = ["WORK", "ToolkitState", "Work", "current_state", "state_in_run", "work_of"]
+__all__ = ["OPEN_TRANSACTIONS", "OpenTransaction", "ToolkitState", "current_state", "state_in_run", "transaction_of"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,7 +48,7 @@ class ToolkitState:
 
 
 @dataclass(slots=True, eq=False)
-class Work:
+class OpenTransaction:
     """One call of a gated tool while it runs.
 
     Args:
@@ -64,7 +64,7 @@ class Work:
     unlocked_states: frozenset[str]
 
 
-WORK: ContextVar[tuple[Work, ...]] = ContextVar("llm_do_toolkit_work", default=())
+OPEN_TRANSACTIONS: ContextVar[tuple[OpenTransaction, ...]] = ContextVar("llm_do_toolkit_work", default=())
 """The gated calls that run in this task or worker thread, innermost last."""
 
 
@@ -79,7 +79,7 @@ def current_state() -> Context:
     """
     call = CURRENT_CALL.get(None)
     frame = call.frame if call is not None else None
-    for work in reversed(WORK.get()):
+    for work in reversed(OPEN_TRANSACTIONS.get()):
         if work.frame is frame:
             return work.context
     if isinstance(frame, CallFrame) and len(frame.gating.states) == 1:
@@ -90,12 +90,12 @@ def current_state() -> Context:
     )
 
 
-def work_of(machine: object) -> Work | None:
+def transaction_of(machine: object) -> OpenTransaction | None:
     """The innermost call of this machine's tools that runs here."""
-    return next((work for work in reversed(WORK.get()) if work.machine is machine), None)
+    return next((work for work in reversed(OPEN_TRANSACTIONS.get()) if work.machine is machine), None)
 
 
-def state_in_run(machine: object) -> Work | ToolkitState | None:
+def state_in_run(machine: object) -> OpenTransaction | ToolkitState | None:
     """A machine's state in the run that this code is part of: the nearest call that has it, its callers included.
 
     Args:
@@ -106,14 +106,14 @@ def state_in_run(machine: object) -> Work | ToolkitState | None:
     """
     call = CURRENT_CALL.get(None)
     if call is None:
-        return work_of(machine)
+        return transaction_of(machine)
     while call is not None:
         frame = call.frame
-        for work in reversed(WORK.get()):
+        for work in reversed(OPEN_TRANSACTIONS.get()):
             if work.frame is frame and work.machine is machine:
                 return work
         state = frame.gating.state_of(machine)
         if isinstance(state, ToolkitState):
             return state
         call = call.parent
-    return work_of(machine)
+    return transaction_of(machine)

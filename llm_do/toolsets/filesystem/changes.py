@@ -6,10 +6,10 @@ import difflib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from llm_do.files.paths import shown
+from llm_do.files.paths import display_path
 from llm_do.files.refusals import FileRefusedError
 
-__all__ = ["edited", "unified_diff"]
+__all__ = ["apply_edit", "unified_diff"]
 
 _CONTEXT = 3
 _MAX_LINES = 3000
@@ -19,7 +19,7 @@ _MAX_SHOWN = 2000
 Opcode = tuple[str, int, int, int, int]
 
 
-def edited(text: str, old: str, new: str, path: str) -> str:
+def apply_edit(text: str, old: str, new: str, path: str) -> str:
     """The text with the one place of `old` replaced.
 
     Args:
@@ -35,29 +35,29 @@ def edited(text: str, old: str, new: str, path: str) -> str:
         FileRefusedError: `old` is not there, or is there more than once, or nothing would change.
 
     Example:
-        >>> edited("one two", "two", "three", "a.txt")
+        >>> apply_edit("one two", "two", "three", "a.txt")
         'one three'
     """
     if not old:
         raise FileRefusedError(
-            shown(path), "the text to replace is empty", reason="invalid", hint="Use write_file for a new file."
+            display_path(path), "the text to replace is empty", reason="invalid", hint="Use write_file for a new file."
         )
     if old == new:
-        raise FileRefusedError(shown(path), "old and new are the same text", reason="invalid")
+        raise FileRefusedError(display_path(path), "old and new are the same text", reason="invalid")
     at = text.find(old)
     if at < 0 and "\r\n" in text and "\r" not in old:
         old, new = old.replace("\n", "\r\n"), new.replace("\r\n", "\n").replace("\n", "\r\n")
         at = text.find(old)
     if at < 0:
         raise FileRefusedError(
-            shown(path),
+            display_path(path),
             "the text to replace is not in it",
             reason="invalid",
             hint="Read the file and give the exact text, white space included.",
         )
     if text.find(old, at + 1) >= 0:
         raise FileRefusedError(
-            shown(path),
+            display_path(path),
             "the text to replace is in it more than once",
             reason="invalid",
             hint="Give more of the lines around it.",
@@ -91,7 +91,7 @@ def unified_diff(before: str, after: str, path: str) -> str:
     old, new = _lines(before), _lines(after)
     if old == new:
         return ""
-    lines = [f"--- {shown(path)}\n", f"+++ {shown(path)}\n"]
+    lines = [f"--- {display_path(path)}\n", f"+++ {display_path(path)}\n"]
     for group in _groups(old, new):
         lines += _hunk(group, old, new)
     if len(lines) > _MAX_SHOWN:

@@ -14,14 +14,14 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from llm_do.files.glob_patterns import Glob, expand_braces
-from llm_do.files.paths import shown
+from llm_do.files.paths import display_path
 from llm_do.files.refusals import FileRefusedError
 from llm_do.files.root import Root
-from llm_do.files.tree import Found, Tree
-from llm_do.toolsets.filesystem.changes import edited, unified_diff
+from llm_do.files.tree import Tree, TreeEntry
+from llm_do.toolsets.filesystem.changes import apply_edit, unified_diff
 from llm_do.toolsets.filesystem.protection import Protection
 from llm_do.toolsets.filesystem.search import search
-from llm_do.toolsets.filesystem.text_ranges import MAX_EDITED, ReadResult, decoded, read_characters, read_lines
+from llm_do.toolsets.filesystem.text_ranges import MAX_EDITED, ReadResult, decode_text, read_characters, read_lines
 
 __all__ = ["Count", "FileTools", "Positive", "list_below"]
 
@@ -84,7 +84,7 @@ class FileTools:
         data = _encoded(content, path)
         with self._lock(path):
             new = self.root.write(path, data, guard=self.protection.writing)
-        return f"{'Made' if new else 'Replaced'} {shown(path)}, {len(data):,} bytes"
+        return f"{'Made' if new else 'Replaced'} {display_path(path)}, {len(data):,} bytes"
 
     def edit_file(self, path: str, old: str, new: str) -> str:
         """Replace one piece of a text file.
@@ -96,9 +96,9 @@ class FileTools:
         """
         with self._lock(path):
             before = self._text(path)
-            data = _encoded(edited(before, old, new, path), path)
+            data = _encoded(apply_edit(before, old, new, path), path)
             self.root.write(path, data, guard=self.protection.writing)
-        return f"Edited {shown(path)}"
+        return f"Edited {display_path(path)}"
 
     def list_files(self, path: str = ".", pattern: str = "**/*") -> str:
         """List files and folders, in order; folders end in a slash. What .gitignore files name is left out.
@@ -110,9 +110,9 @@ class FileTools:
         if self._nothing_yet(path):
             return _NOTHING_YET
         found, note = list_below(self, path, pattern)
-        lines = [shown(each.path) + ("/" if each.kind == "folder" else "") for each in found]
+        lines = [display_path(each.path) + ("/" if each.kind == "folder" else "") for each in found]
         if not lines and not note:
-            return f"[nothing in {shown(path)} matches {shown(pattern)}]"
+            return f"[nothing in {display_path(path)} matches {display_path(pattern)}]"
         return "\n".join([*lines, *([f"[{note}]"] if note else [])])
 
     def search_files(self, pattern: str, path: str = ".", glob: str = "**/*") -> str:
@@ -134,7 +134,7 @@ class FileTools:
             path: Path of the folder, relative to the root folder.
         """
         new = self.root.make_directory(path, guard=self.protection.writing)
-        return f"Made {shown(path)}" if new else f"{shown(path)} was there already"
+        return f"Made {display_path(path)}" if new else f"{display_path(path)} was there already"
 
     def move_file(self, source: str, target: str) -> str:
         """Move or rename a file. Nothing may have the new name yet; folders on the way are made.
@@ -144,7 +144,7 @@ class FileTools:
             target: Its new path, with its name.
         """
         self.root.move(source, target, guard=self.protection.writing)
-        return f"Moved {shown(source)} to {shown(target)}"
+        return f"Moved {display_path(source)} to {display_path(target)}"
 
     def delete_file(self, path: str) -> str:
         """Delete one file.
@@ -153,7 +153,7 @@ class FileTools:
             path: Path of the file, relative to the root folder.
         """
         self.root.delete(path, guard=self.protection.writing)
-        return f"Deleted {shown(path)}"
+        return f"Deleted {display_path(path)}"
 
     def diff_of_write(self, args: Mapping[str, Any]) -> str | None:
         """What `write_file` with these arguments would change in a text file that exists."""
@@ -166,7 +166,7 @@ class FileTools:
         """What `edit_file` with these arguments would change, None when it would fail."""
         try:
             before = self._text(args["path"])
-            return unified_diff(before, edited(before, args["old"], args["new"], args["path"]), args["path"])
+            return unified_diff(before, apply_edit(before, args["old"], args["new"], args["path"]), args["path"])
         except FileRefusedError:
             return None
 
@@ -175,14 +175,14 @@ class FileTools:
         return self.root.to_come and self.root.trail(path)[-1] == "."
 
     def _text(self, path: str) -> str:
-        return decoded(self.root.read(path, limit=MAX_EDITED + 1, guard=self.protection.writing), path)
+        return decode_text(self.root.read(path, limit=MAX_EDITED + 1, guard=self.protection.writing), path)
 
     def _lock(self, path: str) -> threading.Lock:
         place = os.path.normpath(f"{self.root.spellings[-1]}/{self.root.trail(path)[-1]}")
         return _LOCKS[hash(place) % len(_LOCKS)]
 
 
-def list_below(tools: FileTools, path: str, pattern: str) -> tuple[list[Found], str]:
+def list_below(tools: FileTools, path: str, pattern: str) -> tuple[list[TreeEntry], str]:
     """What in a folder matches a glob.
 
     Args:
@@ -202,7 +202,7 @@ def list_below(tools: FileTools, path: str, pattern: str) -> tuple[list[Found], 
     start = tools.root.stat(path).path
     base = "" if start == "." else start + "/"
     tree = Tree(tools.root, path, ignore=tools.ignore, depth=depth)
-    listed: list[Found] = []
+    listed: list[TreeEntry] = []
     size = 0
     with closing(iter(tree)) as files:
         for found in files:
@@ -220,5 +220,5 @@ def _encoded(text: str, path: str) -> bytes:
         return text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise FileRefusedError(
-            shown(path), f"character {error.start} of the text is half of a surrogate pair", reason="not_text"
+            display_path(path), f"character {error.start} of the text is half of a surrogate pair", reason="not_text"
         ) from error

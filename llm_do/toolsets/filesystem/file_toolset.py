@@ -9,10 +9,10 @@ from typing import Any
 
 from pydantic_ai import FunctionToolset, Tool
 
-from llm_do.files.paths import shown
+from llm_do.files.paths import display_path
 from llm_do.files.refusals import FileRefusedError
 from llm_do.files.root import Root
-from llm_do.policy.values import Resolved, ToolCallInfo, Verdict, as_resolved
+from llm_do.policy.values import Resolved, ToolCallInfo, Verdict, to_resolved
 from llm_do.runtime.tools.traits import TRAITS_KEY, ToolTraits
 from llm_do.toolsets.filesystem.file_tools import FileTools
 from llm_do.toolsets.filesystem.protection import Protection
@@ -111,20 +111,20 @@ def _path(args: Mapping[str, Any], name: str) -> str:
 
 def _resolved(root: Root, path: str, *, follow: bool) -> Resolved:
     try:
-        return as_resolved(root.trail(path, follow=follow))
+        return to_resolved(root.trail(path, follow=follow))
     except FileRefusedError:
         return None
 
 
 def _describe(name: str, args: Mapping[str, Any]) -> str:
-    path = shown(_path(args, "path"))
+    path = display_path(_path(args, "path"))
     match name:
         case "read_file":
             return f"Read the file {path}"
         case "list_files":
             return f"List the files in {path}"
         case "search_files":
-            return f"Search the files in {path} for {shown(str(args.get('pattern', '')))}"
+            return f"Search the files in {path} for {display_path(str(args.get('pattern', '')))}"
         case "write_file":
             return f"Write {len(str(args.get('content', ''))):,} characters to the file {path}"
         case "edit_file":
@@ -132,6 +132,6 @@ def _describe(name: str, args: Mapping[str, Any]) -> str:
         case "make_directory":
             return f"Make the folder {path}"
         case "move_file":
-            return f"Move the file {shown(_path(args, 'source'))} to {shown(_path(args, 'target'))}"
+            return f"Move the file {display_path(_path(args, 'source'))} to {display_path(_path(args, 'target'))}"
         case _:
             return f"Delete the file {path}"

@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 
 from llm_do.files.glob_patterns import Glob
-from llm_do.files.paths import fold
+from llm_do.files.paths import fold_name
 from llm_do.files.refusals import FileRefusedError
 from llm_do.files.root import Root
 from llm_do.policy.values import Effect, Verdict
@@ -155,7 +155,7 @@ class Protection:
 
     def _blocked(self, trail: tuple[str, ...], *, writing: bool) -> str | None:
         for path in trail:
-            names = [fold(name) for name in path.split("/")]
+            names = [fold_name(name) for name in path.split("/")]
             why = None
             if writing and (kept := next((name for name in names if name in _NOT_WRITTEN), None)):
                 why = f"nothing may be written in {kept}"
@@ -174,7 +174,7 @@ class Protection:
 
     def _for_a_person(self, trail: tuple[str, ...]) -> str | None:
         for path in trail:
-            name = fold(path.rpartition("/")[2])
+            name = fold_name(path.rpartition("/")[2])
             if name == "project.json":
                 return "only a person can allow a change of a project's manifest"
             if name.endswith(".agent"):
@@ -194,4 +194,4 @@ class Protection:
 
 
 def _fold_path(path: str) -> tuple[str, ...]:
-    return tuple(fold(name) for name in path.replace("\\", "/").split("/") if name not in ("", "."))
+    return tuple(fold_name(name) for name in path.replace("\\", "/").split("/") if name not in ("", "."))

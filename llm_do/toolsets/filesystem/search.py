@@ -14,7 +14,7 @@ from typing import BinaryIO, Protocol, cast
 
 from llm_do.errors import ToolError
 from llm_do.files.glob_patterns import Glob, expand_braces
-from llm_do.files.paths import shown
+from llm_do.files.paths import display_path
 from llm_do.files.refusals import FileRefusedError
 from llm_do.files.tree import Tree
 from llm_do.toolsets.filesystem.protection import Protection
@@ -69,7 +69,7 @@ class _Search:
         for number, line in enumerate(text.removesuffix("\n").split("\n") if text else (), 1):
             found = self._match(line[:_MAX_MATCHED_LINE])
             if found is not None:
-                self.lines.append(f"{shown(path)}:{number}: {_excerpt(line.rstrip(chr(13)), found.start())}")
+                self.lines.append(f"{display_path(path)}:{number}: {_excerpt(line.rstrip(chr(13)), found.start())}")
             if self.over():
                 return
 
@@ -85,11 +85,11 @@ class _Search:
             return self.expression.search(line, timeout=_MAX_SECONDS_A_LINE, concurrent=True)
         except TimeoutError:
             raise ToolError(
-                f"the pattern {shown(self.pattern, 100)} takes too long to match",
+                f"the pattern {display_path(self.pattern, 100)} takes too long to match",
                 hint="Write it without nested repetition.",
             ) from None
         except (MemoryError, RecursionError):
-            raise ToolError(f"the pattern {shown(self.pattern, 100)} takes too much memory to match") from None
+            raise ToolError(f"the pattern {display_path(self.pattern, 100)} takes too much memory to match") from None
 
 
 def search(protection: Protection, pattern: str, path: str, glob: str, ignore: tuple[str, ...]) -> str:
@@ -119,12 +119,14 @@ def search(protection: Protection, pattern: str, path: str, glob: str, ignore: t
             run.file(stream, start.path)
             if run.skipped:
                 raise FileRefusedError(
-                    shown(path), f"it is larger than the {_MAX_FILE:,} bytes that are searched", reason="too_large"
+                    display_path(path),
+                    f"it is larger than the {_MAX_FILE:,} bytes that are searched",
+                    reason="too_large",
                 )
     notes = [run.stopped] if run.stopped else []
     if run.skipped:
         notes.append(f"{run.skipped} files larger than {_MAX_FILE:,} bytes were not searched")
-    lines = run.lines or ([] if notes else [f"[nothing matches {shown(pattern, 100)}]"])
+    lines = run.lines or ([] if notes else [f"[nothing matches {display_path(pattern, 100)}]"])
     return "\n".join([*lines, *([f"[{'; '.join(notes)}]"] if notes else [])])
 
 
@@ -155,16 +157,16 @@ def _compiled(pattern: str) -> _Compiled:
     if len(pattern) > _MAX_PATTERN:
         raise ToolError(f"the pattern is longer than {_MAX_PATTERN} characters")
     if _RECURSION.search(pattern):
-        raise ToolError(f"the pattern {shown(pattern, 100)} is recursive, which is not supported")
+        raise ToolError(f"the pattern {display_path(pattern, 100)} is recursive, which is not supported")
     if _written_out(pattern) > _MAX_WRITTEN_OUT:
         raise ToolError(
-            f"the pattern {shown(pattern, 100)} takes too much memory", hint="Repeat less, or no repetition."
+            f"the pattern {display_path(pattern, 100)} takes too much memory", hint="Repeat less, or no repetition."
         )
     try:
         return cast(_Compiled, regex.compile(pattern))
     except (regex.error, RecursionError, OverflowError, ValueError) as error:
         raise ToolError(
-            f"the pattern {shown(pattern, 100)} is not a valid regular expression ({error})",
+            f"the pattern {display_path(pattern, 100)} is not a valid regular expression ({error})",
             hint="Put a backslash before a character that stands for itself.",
         ) from error
 

@@ -8,10 +8,10 @@ from typing import BinaryIO
 
 from typing_extensions import TypedDict  # pydantic reads only these before Python 3.12
 
-from llm_do.files.paths import shown
+from llm_do.files.paths import display_path
 from llm_do.files.refusals import FileRefusedError
 
-__all__ = ["MAX_EDITED", "ReadResult", "decoded", "is_binary", "read_characters", "read_lines"]
+__all__ = ["MAX_EDITED", "ReadResult", "decode_text", "is_binary", "read_characters", "read_lines"]
 
 MAX_EDITED = 10_000_000
 """Bytes of the largest file that is edited or compared."""
@@ -46,20 +46,22 @@ def is_binary(head: bytes) -> bool:
     return b"\0" in head[:8192]
 
 
-def decoded(data: bytes, path: str) -> str:
+def decode_text(data: bytes, path: str) -> str:
     """A whole file's text.
 
     Raises:
         FileRefusedError: It is no UTF-8 text or too large to be changed in part.
     """
     if len(data) > MAX_EDITED:
-        raise FileRefusedError(shown(path), f"it is larger than {MAX_EDITED:,} bytes", reason="too_large")
+        raise FileRefusedError(display_path(path), f"it is larger than {MAX_EDITED:,} bytes", reason="too_large")
     if is_binary(data):
-        raise FileRefusedError(shown(path), "it is a binary file, not text", reason="not_text")
+        raise FileRefusedError(display_path(path), "it is a binary file, not text", reason="not_text")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise FileRefusedError(shown(path), f"it is not UTF-8 text (byte {error.start})", reason="not_text") from error
+        raise FileRefusedError(
+            display_path(path), f"it is not UTF-8 text (byte {error.start})", reason="not_text"
+        ) from error
 
 
 def read_lines(stream: BinaryIO, path: str, offset: int, limit: int | None, *, numbered: bool = False) -> str:
@@ -81,14 +83,14 @@ def read_lines(stream: BinaryIO, path: str, offset: int, limit: int | None, *, n
     size = os.fstat(stream.fileno()).st_size
     head = stream.read(_CHUNK)
     if is_binary(head):
-        return f"[{shown(path)} is a binary file of {size:,} bytes; it is not shown]"
+        return f"[{display_path(path)} is a binary file of {size:,} bytes; it is not shown]"
     if not head:
-        return f"[{shown(path)} is empty]"
+        return f"[{display_path(path)} is empty]"
     if size > _HUGE and limit is None:
-        return f"[{shown(path)} is huge: {size:,} bytes. Give offset and limit, or search it]"
+        return f"[{display_path(path)} is huge: {size:,} bytes. Give offset and limit, or search it]"
     stream.seek(0)
     if not _skip(stream, path, offset):
-        return f"[{shown(path)} has no line after the first {offset:,}]"
+        return f"[{display_path(path)} has no line after the first {offset:,}]"
     return _piece(stream, offset, _DEFAULT_LIMIT if limit is None else limit, numbered=numbered)
 
 
@@ -108,13 +110,13 @@ def read_characters(stream: BinaryIO, path: str, offset: int, max_chars: int) ->
         FileRefusedError: It is a binary file, or too large to count its characters.
     """
     if os.fstat(stream.fileno()).st_size > _MAX_SCANNED:
-        raise FileRefusedError(shown(path), "it is too large to be read by characters", reason="too_large")
+        raise FileRefusedError(display_path(path), "it is too large to be read by characters", reason="too_large")
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     total, kept, taken, room = 0, list[str](), 0, _MAX_BYTES
     while True:
         chunk = stream.read(_CHUNK)
         if total == 0 and is_binary(chunk):
-            raise FileRefusedError(shown(path), "it is a binary file, not text", reason="not_text")
+            raise FileRefusedError(display_path(path), "it is a binary file, not text", reason="not_text")
         text = decoder.decode(chunk, final=not chunk)
         start = max(offset - total, 0)
         if taken < max_chars and start < len(text):
@@ -127,7 +129,7 @@ def read_characters(stream: BinaryIO, path: str, offset: int, max_chars: int) ->
                 max_chars = taken
         total += len(text)
         if total > _MAX_SCANNED:
-            raise FileRefusedError(shown(path), "it is too large to be read by characters", reason="too_large")
+            raise FileRefusedError(display_path(path), "it is too large to be read by characters", reason="too_large")
         if not chunk:
             break
     return ReadResult(
@@ -145,7 +147,9 @@ def _skip(stream: BinaryIO, path: str, lines: int) -> bool:
             return False
         if scanned > _MAX_SCANNED:
             raise FileRefusedError(
-                shown(path), f"line {lines:,} is more than {_MAX_SCANNED:,} bytes into the file", reason="too_large"
+                display_path(path),
+                f"line {lines:,} is more than {_MAX_SCANNED:,} bytes into the file",
+                reason="too_large",
             )
         lines -= piece.endswith(b"\n")
     return bool(stream.read(1)) and stream.seek(-1, os.SEEK_CUR) >= 0

@@ -17,9 +17,9 @@ from llm_do.policy.secrets import is_secret
 from llm_do.runtime.tools.traits import BuiltinContext
 from llm_do.toolsets.filesystem.protection import Protection
 from llm_do.toolsets.shell.classic_shell import ShellConfig, ShellRule, ShellToolset
-from llm_do.toolsets.shell.path_arguments import leads_outside
+from llm_do.toolsets.shell.path_arguments import first_path_outside
 from llm_do.toolsets.shell.shell_toolset import Shell, shell_toolset
-from llm_do.toolsets.shell.verdicts import file_operations, patterns, read_only
+from llm_do.toolsets.shell.verdicts import file_operations_judge, pattern_judge, read_only_judge
 
 __all__ = ["ShellConfig", "ShellRule", "ShellToolset", "configured", "shell_file_ops", "shell_readonly"]
 
@@ -35,13 +35,13 @@ def shell_readonly(ctx: BuiltinContext) -> FunctionToolset[Any]:
         ['shell']
     """
     protection = _protection(ctx)
-    return shell_toolset(Shell(protection.root, read_only(protection), reads_only=True), name=ctx.name)
+    return shell_toolset(Shell(protection.root, read_only_judge(protection), reads_only=True), name=ctx.name)
 
 
 def shell_file_ops(ctx: BuiltinContext) -> FunctionToolset[Any]:
     """`ls`, and `mv` after a question, below the project's folder."""
     protection = _protection(ctx)
-    return shell_toolset(Shell(protection.root, file_operations(protection)), name=ctx.name)
+    return shell_toolset(Shell(protection.root, file_operations_judge(protection)), name=ctx.name)
 
 
 def configured(ctx: BuiltinContext) -> FunctionToolset[Any]:
@@ -65,7 +65,7 @@ def configured(ctx: BuiltinContext) -> FunctionToolset[Any]:
     names = _texts(ctx, "env")
     if not isinstance(cwd, str):
         raise UsageError(f"the toolset {ctx.name} needs a text as `cwd`")
-    if leads_outside(protection.root, ".", [cwd]) is not None:
+    if first_path_outside(protection.root, ".", [cwd]) is not None:
         raise UsageError(
             f"the toolset {ctx.name} has the `cwd` {cwd!r}, which is outside the project's folder",
             hint="Name a folder of the project: commands run nowhere else.",
@@ -77,7 +77,7 @@ def configured(ctx: BuiltinContext) -> FunctionToolset[Any]:
                 hint="Take it out of `env`; secrets never reach a command.",
             )
     allowed = [_pattern(ctx, text) for text in _texts(ctx, "allow")]
-    return shell_toolset(Shell(protection.root, patterns(protection, allowed, cwd), cwd, names), name=ctx.name)
+    return shell_toolset(Shell(protection.root, pattern_judge(protection, allowed, cwd), cwd, names), name=ctx.name)
 
 
 def _protection(ctx: BuiltinContext) -> Protection:

@@ -13,7 +13,7 @@ from llm_do.files.root import Root
 from llm_do.toolsets.filesystem.protection import Protection
 from llm_do.toolsets.shell.command_line import CommandRefusedError, parse_command
 from llm_do.toolsets.shell.shell_toolset import Shell, shell_tool
-from llm_do.toolsets.shell.verdicts import ClassicRule, classic
+from llm_do.toolsets.shell.verdicts import ClassicRule, classic_judge
 
 __all__ = ["ShellConfig", "ShellRule", "ShellToolset"]
 
@@ -71,7 +71,7 @@ class ShellToolset(FunctionToolset[Any]):
             _known(default, {"approval_required": bool})
         protection = Protection(Root(given.get("base_path", ".")))
         asks = None if default is None else bool(default.get("approval_required", True))
-        judge = classic(protection, [_rule(rule) for rule in given.get("rules", ())], asks)
+        judge = classic_judge(protection, [_rule(rule) for rule in given.get("rules", ())], asks)
         super().__init__([shell_tool(Shell(protection.root, judge), id or "shell")], max_retries=max_retries, id=id)
 
 

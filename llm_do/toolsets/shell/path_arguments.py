@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from llm_do.files.refusals import FileRefusedError
 from llm_do.files.root import Root
 
-__all__ = ["below", "leads_outside", "looks_outside", "possible_paths"]
+__all__ = ["directory_below_root", "first_path_outside", "looks_outside", "possible_paths"]
 
 _PARTS = re.compile(r"[=:,@]")
 _HOME = re.compile(r"(?:^|[=:,@])~")
@@ -20,7 +20,7 @@ _LETTERS = re.compile(r"-[A-Za-z0-9]{1,32}")
 """The options that one word may hold, any of which may have the rest of it for its value."""
 
 
-def below(root: Root, cwd: str) -> str:
+def directory_below_root(root: Root, cwd: str) -> str:
     """A working directory as a POSIX path below the root.
 
     Args:
@@ -58,7 +58,7 @@ def possible_paths(argv: Sequence[str]) -> Iterator[str]:
         yield from (part for part in dict.fromkeys(parts) if part)
 
 
-def leads_outside(root: Root, cwd: str, paths: Iterable[str]) -> str | None:
+def first_path_outside(root: Root, cwd: str, paths: Iterable[str]) -> str | None:
     """The first path that leads outside the root.
 
     Args:

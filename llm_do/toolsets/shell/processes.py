@@ -20,7 +20,7 @@ from llm_do._frozen import frozen
 from llm_do.errors import ToolError
 from llm_do.toolsets.shell.captured_output import Capture, OutputLimitError
 
-__all__ = ["Ended", "Stage", "run_stages"]
+__all__ = ["PipelineEnd", "Stage", "run_stages"]
 
 _CHUNK = 65_536
 _GRACE = 0.5
@@ -43,7 +43,7 @@ class Stage:
 
 
 @frozen
-class Ended:
+class PipelineEnd:
     """How a pipeline ended.
 
     Args:
@@ -55,7 +55,9 @@ class Ended:
     why: str = ""
 
 
-async def run_stages(stages: Sequence[Stage], cwd: Path, *, seconds: float, stdout: Capture, stderr: Capture) -> Ended:
+async def run_stages(
+    stages: Sequence[Stage], cwd: Path, *, seconds: float, stdout: Capture, stderr: Capture
+) -> PipelineEnd:
     """Run a pipeline to its end.
 
     Args:
@@ -84,7 +86,7 @@ async def run_stages(stages: Sequence[Stage], cwd: Path, *, seconds: float, stdo
         why = "output"
     finally:
         await _whatever_happens(running.stop())
-    return Ended(tuple(process.returncode or 0 for process in running.processes), why)
+    return PipelineEnd(tuple(process.returncode or 0 for process in running.processes), why)
 
 
 class _Running:

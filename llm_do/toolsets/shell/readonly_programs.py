@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from llm_do._frozen import frozen
 from llm_do.toolsets.shell.command_options import Options, UnknownOptionError, read_words
 
-__all__ = ["READING_PROGRAMS", "NotReadingError", "Reading", "reads_only"]
+__all__ = ["READING_PROGRAMS", "NotReadOnlyError", "ReadOnlyCommand", "parse_read_only"]
 
 
 def _words(text: str) -> frozenset[str]:
@@ -133,12 +133,12 @@ _FIND_FLAGS = _words("""
 _FIND_PATHS = _words("-anewer -cnewer -newer -samefile")
 
 
-class NotReadingError(Exception):
+class NotReadOnlyError(Exception):
     """A command is not one of those that only read; the message is a clause that says why."""
 
 
 @frozen
-class Reading:
+class ReadOnlyCommand:
     """A command that only reads.
 
     Args:
@@ -150,7 +150,7 @@ class Reading:
     git: str | None = None
 
 
-def reads_only(argv: Sequence[str]) -> Reading:
+def parse_read_only(argv: Sequence[str]) -> ReadOnlyCommand:
     """See that a command only reads.
 
     Args:
@@ -163,12 +163,12 @@ def reads_only(argv: Sequence[str]) -> Reading:
         NotReadingError: It may do something else, or can't be told from what does.
 
     Example:
-        >>> reads_only(["grep", "-rn", "TODO", "src"]).paths
+        >>> parse_read_only(["grep", "-rn", "TODO", "src"]).paths
         ('src',)
-        >>> reads_only(["find", ".", "-delete"])
+        >>> parse_read_only(["find", ".", "-delete"])
         Traceback (most recent call last):
         ...
-        llm_do.toolsets.shell.readonly_programs.NotReadingError: find has the option -delete, ...
+        llm_do.toolsets.shell.readonly_programs.NotReadOnlyError: find has the option -delete, ...
     """
     program, words = argv[0], argv[1:]
     check = _CHECKS.get(program)
@@ -177,35 +177,35 @@ def reads_only(argv: Sequence[str]) -> Reading:
     options = _PROGRAMS.get(program)
     if options is None:
         known = ", ".join(READING_PROGRAMS)
-        raise NotReadingError(f"{program} is not one of the programs that only read ({known})")
+        raise NotReadOnlyError(f"{program} is not one of the programs that only read ({known})")
     paths = [text for role, _, text in _read(program, words, options) if role != "value"]
-    return Reading(tuple(path for path in paths if path != "-"))
+    return ReadOnlyCommand(tuple(path for path in paths if path != "-"))
 
 
 def _read(program: str, words: Sequence[str], options: Options) -> list[tuple[str, str, str]]:
     try:
         return list(read_words(words, options))
     except UnknownOptionError as error:
-        raise NotReadingError(f"{program} has the option {error}, which is not known to only read") from error
+        raise NotReadOnlyError(f"{program} has the option {error}, which is not known to only read") from error
 
 
-def _grep(words: Sequence[str]) -> Reading:
+def _grep(words: Sequence[str]) -> ReadOnlyCommand:
     found = _read("grep", words, _PROGRAMS["grep"])
     operands = [text for role, _, text in found if role == "operand"]
     if not any(option in ("e", "regexp", "f", "file") for _, option, _ in found):
         del operands[:1]
     files = [text for role, _, text in found if role == "path"]
-    return Reading(tuple(path for path in (*operands, *files) if path != "-"))
+    return ReadOnlyCommand(tuple(path for path in (*operands, *files) if path != "-"))
 
 
-def _uniq(words: Sequence[str]) -> Reading:
+def _uniq(words: Sequence[str]) -> ReadOnlyCommand:
     operands = [text for role, _, text in _read("uniq", words, _PROGRAMS["uniq"]) if role == "operand"]
     if len(operands) > 1:
-        raise NotReadingError("uniq writes to its second file")
-    return Reading(tuple(path for path in operands if path != "-"))
+        raise NotReadOnlyError("uniq writes to its second file")
+    return ReadOnlyCommand(tuple(path for path in operands if path != "-"))
 
 
-def _find(words: Sequence[str]) -> Reading:
+def _find(words: Sequence[str]) -> ReadOnlyCommand:
     rest = list(reversed(words))
     paths: list[str] = []
     while rest and not rest[-1].startswith("-") and rest[-1] not in ("(", "!", ",", ")"):
@@ -215,23 +215,23 @@ def _find(words: Sequence[str]) -> Reading:
         if word in _FIND_FLAGS:
             continue
         if word not in _FIND_TESTS and word not in _FIND_PATHS:
-            raise NotReadingError(f"find has the option {word}, which is not known to only read")
+            raise NotReadOnlyError(f"find has the option {word}, which is not known to only read")
         if not rest:
-            raise NotReadingError(f"find's {word} has no value")
+            raise NotReadOnlyError(f"find's {word} has no value")
         value = rest.pop()
         if word in _FIND_PATHS:
             paths.append(value)
-    return Reading(tuple(paths))
+    return ReadOnlyCommand(tuple(paths))
 
 
-def _git(words: Sequence[str]) -> Reading:
+def _git(words: Sequence[str]) -> ReadOnlyCommand:
     subcommand = words[0] if words else ""
     if subcommand in ("--no-pager", "-P") and len(words) > 1:
         return _git(words[1:])
     options = _GIT.get(subcommand)
     if options is None:
         what = f"git's {subcommand}" if subcommand else "git alone"
-        raise NotReadingError(f"{what} is not one of the subcommands that only read ({', '.join(_GIT)})")
+        raise NotReadOnlyError(f"{what} is not one of the subcommands that only read ({', '.join(_GIT)})")
     found = _read(f"git {subcommand}", words[1:], options)
     paths: list[str] = []
     for role, option, text in found:
@@ -241,10 +241,15 @@ def _git(words: Sequence[str]) -> Reading:
         else:
             # Whether an option takes the next word differs between versions of git.
             paths.append(text.rpartition(":")[2] if option == "L" else text)
-    return Reading(tuple(paths), git=subcommand)
+    return ReadOnlyCommand(tuple(paths), git=subcommand)
 
 
-_CHECKS: Mapping[str, Callable[[Sequence[str]], Reading]] = {"grep": _grep, "uniq": _uniq, "find": _find, "git": _git}
+_CHECKS: Mapping[str, Callable[[Sequence[str]], ReadOnlyCommand]] = {
+    "grep": _grep,
+    "uniq": _uniq,
+    "find": _find,
+    "git": _git,
+}
 
 READING_PROGRAMS = ("ls", "cat", "head", "tail", "wc", "grep", "find", "sort", "uniq", "git")
 """The programs that may run unasked, with an argument rule each."""

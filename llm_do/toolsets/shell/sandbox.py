@@ -17,7 +17,7 @@ from pathlib import Path
 
 from llm_do._frozen import frozen
 
-__all__ = ["SandboxStatus", "memory_bounded", "sandboxed", "status"]
+__all__ = ["SandboxStatus", "limit_memory", "status", "wrap_in_sandbox"]
 
 _PROBE_SECONDS = 5
 _FOLDERS = ("/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin")
@@ -73,7 +73,7 @@ def _inactive(reason: str, program: str | None = None) -> SandboxStatus:
     return SandboxStatus(active=False, program=program, reason=reason)
 
 
-def sandboxed(
+def wrap_in_sandbox(
     argv: Sequence[str], root: Path, cwd: Path, *, visible: Sequence[Path] = (), outside: bool = False
 ) -> list[str]:
     """A command that only reads, put into the sandbox where it is active.
@@ -101,7 +101,7 @@ def sandboxed(
     return [*_prefix(found.program), *hidden, "--chdir", str(cwd), "--", *argv]
 
 
-def memory_bounded(argv: Sequence[str]) -> list[str]:
+def limit_memory(argv: Sequence[str]) -> list[str]:
     """A command that may not take more than `MEMORY`, or than we may, where the machine has `prlimit` (util-linux).
 
     Args:

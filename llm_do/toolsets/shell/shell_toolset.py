@@ -15,9 +15,9 @@ from pydantic import Field
 from pydantic_ai import FunctionToolset, RunContext, Tool
 
 from llm_do.errors import ToolError
-from llm_do.files.paths import shown
+from llm_do.files.paths import display_path
 from llm_do.files.root import Root
-from llm_do.policy.values import Pipeline, Resolved, ToolCallInfo, Verdict, as_resolved
+from llm_do.policy.values import Pipeline, Resolved, ToolCallInfo, Verdict, to_resolved
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.tools.artifacts import open_artifact
 from llm_do.runtime.tools.traits import TRAITS_KEY, ToolTraits
@@ -25,11 +25,11 @@ from llm_do.toolsets.shell.captured_output import Capture
 from llm_do.toolsets.shell.command_line import CommandRefusedError, parse_command
 from llm_do.toolsets.shell.environment import find_program, shell_environment, trusted_path
 from llm_do.toolsets.shell.git import safe_git
-from llm_do.toolsets.shell.path_arguments import below, leads_outside, looks_outside, possible_paths
-from llm_do.toolsets.shell.processes import Ended, Stage, run_stages
+from llm_do.toolsets.shell.path_arguments import directory_below_root, first_path_outside, looks_outside, possible_paths
+from llm_do.toolsets.shell.processes import PipelineEnd, Stage, run_stages
 from llm_do.toolsets.shell.result import ShellResult
-from llm_do.toolsets.shell.sandbox import memory_bounded, sandboxed
-from llm_do.toolsets.shell.verdicts import Judge, elsewhere, reading_of
+from llm_do.toolsets.shell.sandbox import limit_memory, wrap_in_sandbox
+from llm_do.toolsets.shell.verdicts import CommandJudge, as_read_only, means_something_else
 
 __all__ = ["Shell", "shell_tool", "shell_toolset"]
 
@@ -61,7 +61,7 @@ class Shell:
     """
 
     root: Root
-    judge: Judge
+    judge: CommandJudge
     home: str = "."
     names: Sequence[str] = field(default=())
     reads_only: bool = False
@@ -75,7 +75,7 @@ class Shell:
         command, cwd = args.get("command"), args.get("cwd")
         if not isinstance(command, str) or not isinstance(cwd, str | None):
             raise CommandRefusedError("the command and the directory have to be texts")
-        return parse_command(command), below(self.root, cwd or self.home)
+        return parse_command(command), directory_below_root(self.root, cwd or self.home)
 
     def verdict(self, call: ToolCallInfo) -> Verdict:
         """What the toolset says of a call; what can't be run at all is blocked."""
@@ -97,9 +97,9 @@ class Shell:
             return {"command": None}
         for argv in pipeline:
             hidden = [path for path in possible_paths(argv) if not looks_outside(path)]
-            if leads_outside(self.root, cwd, hidden) is not None:
+            if first_path_outside(self.root, cwd, hidden) is not None:
                 return {"command": None}
-        if elsewhere(self.root, pipeline, cwd, self.home):
+        if means_something_else(self.root, pipeline, cwd, self.home):
             return {"command": pipeline, **self.notice(args)}
         return {"command": pipeline}
 
@@ -107,7 +107,7 @@ class Shell:
         """The directory, by all its names; none where it is refused anyhow."""
         cwd = args.get("cwd")
         try:
-            return {"cwd": as_resolved(self.root.trail(cwd if cwd and isinstance(cwd, str) else self.home))}
+            return {"cwd": to_resolved(self.root.trail(cwd if cwd and isinstance(cwd, str) else self.home))}
         except ToolError:
             return {}
 
@@ -117,8 +117,8 @@ class Shell:
             pipeline, cwd = self.parse(args)
         except ToolError as error:
             return f"Run a command that is refused: {error.message}"
-        vectors = " | ".join("[" + ", ".join(ascii_safe(word) for word in argv) + "]" for argv in pipeline)
-        return f"Run {vectors} in {shown(str(self.root.path / cwd))}"
+        vectors = " | ".join("[" + ", ".join(quote_for_display(word) for word in argv) + "]" for argv in pipeline)
+        return f"Run {vectors} in {display_path(str(self.root.path / cwd))}"
 
     async def run(self, ctx: RunContext[Any], command: str, timeout: float, cwd: str | None) -> ShellResult:  # noqa: ASYNC109
         """Run a command that has been allowed."""
@@ -149,7 +149,7 @@ class Shell:
         path = trusted_path(self.root.path)
         environment = shell_environment(path, self.names)
         vector = [find_program(argv[0], environment["PATH"], directory), *argv[1:]]
-        reading = reading_of(argv)
+        reading = as_read_only(argv)
         visible: Sequence[Path] = ()
         if reading is not None and reading.git is not None:
             vector[0] = find_program(argv[0], path, directory)
@@ -160,15 +160,15 @@ class Shell:
             safe = await safe_git(vector, reading.git, environment, self.root.path, capture)
             vector, environment, visible = list(safe.argv), dict(safe.environment), safe.visible
         if self.reads_only and reading is not None:
-            outside = leads_outside(self.root, cwd, reading.paths) is not None
+            outside = first_path_outside(self.root, cwd, reading.paths) is not None
             vector = await asyncio.to_thread(
-                sandboxed, vector, self.root.path, directory, visible=visible, outside=outside
+                wrap_in_sandbox, vector, self.root.path, directory, visible=visible, outside=outside
             )
-            vector = memory_bounded(vector)
+            vector = limit_memory(vector)
         return Stage(vector, environment)
 
 
-def ascii_safe(word: str) -> str:
+def quote_for_display(word: str) -> str:
     """A word of an argument vector, quoted, with nothing in it that could mislead."""
     return ascii(word)
 
@@ -183,7 +183,7 @@ async def _ask(argv: Sequence[str], environment: Mapping[str, str], cwd: Path) -
     return ended.codes[0], out.data()
 
 
-def _result(ended: Ended, out: Capture, err: Capture, files: Mapping[str, str], seconds: float) -> ShellResult:
+def _result(ended: PipelineEnd, out: Capture, err: Capture, files: Mapping[str, str], seconds: float) -> ShellResult:
     if ended.why:
         why = (
             f"timed out after {seconds:g} s and was ended"

@@ -11,20 +11,29 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePosixPath
 
 from llm_do._frozen import frozen
-from llm_do.files.paths import shown
+from llm_do.files.paths import display_path
 from llm_do.files.refusals import FileRefusedError
 from llm_do.files.root import Root
 from llm_do.policy.pattern import Pattern
-from llm_do.policy.risks import WRAPPERS, is_risky, known_as
+from llm_do.policy.risks import WRAPPERS, is_risky, program_name
 from llm_do.policy.values import Pipeline, Verdict
 from llm_do.toolsets.filesystem.protection import Protection
 from llm_do.toolsets.shell.command_options import Options, UnknownOptionError, read_words
-from llm_do.toolsets.shell.path_arguments import below, leads_outside, possible_paths
-from llm_do.toolsets.shell.readonly_programs import NotReadingError, Reading, reads_only
+from llm_do.toolsets.shell.path_arguments import directory_below_root, first_path_outside, possible_paths
+from llm_do.toolsets.shell.readonly_programs import NotReadOnlyError, ReadOnlyCommand, parse_read_only
 
-__all__ = ["ClassicRule", "Judge", "classic", "elsewhere", "file_operations", "patterns", "read_only", "reading_of"]
+__all__ = [
+    "ClassicRule",
+    "CommandJudge",
+    "as_read_only",
+    "classic_judge",
+    "file_operations_judge",
+    "means_something_else",
+    "pattern_judge",
+    "read_only_judge",
+]
 
-Judge = Callable[[Pipeline, str], Verdict]
+CommandJudge = Callable[[Pipeline, str], Verdict]
 """Says what to do with a pipeline that would run in a directory, a path below the root."""
 
 _WRITERS = ("chmod", "chown", "cp", "dd", "install", "ln", "mkdir", "mv", "rm", "rmdir", "rsync", "sed", "tee", "touch")
@@ -43,15 +52,15 @@ _SED_WRITES = re.compile(r"(?:^|[^A-Za-z]|[gpIiMmeE])[wW][ \t]*([^\n]+)")
 _SEVERITY = {"allow": 0, "ask": 1, "deny": 2}
 
 
-def reading_of(argv: Sequence[str]) -> Reading | None:
+def as_read_only(argv: Sequence[str]) -> ReadOnlyCommand | None:
     """What a command reads, when it only reads; None when it may do something else."""
     try:
-        return reads_only(argv)
-    except NotReadingError:
+        return parse_read_only(argv)
+    except NotReadOnlyError:
         return None
 
 
-def elsewhere(root: Root, pipeline: Pipeline, cwd: str, home: str) -> bool:
+def means_something_else(root: Root, pipeline: Pipeline, cwd: str, home: str) -> bool:
     """Whether what is allowed in the usual directory would be something else in this one.
 
     Args:
@@ -60,15 +69,15 @@ def elsewhere(root: Root, pipeline: Pipeline, cwd: str, home: str) -> bool:
         cwd: The directory, a path below the root.
         home: The usual one, as it was configured.
     """
-    if all(reading_of(argv) is not None for argv in pipeline):
+    if all(as_read_only(argv) is not None for argv in pipeline):
         return False
     try:
-        return cwd != below(root, home)
+        return cwd != directory_below_root(root, home)
     except FileRefusedError:
         return True
 
 
-def read_only(protection: Protection) -> Judge:
+def read_only_judge(protection: Protection) -> CommandJudge:
     """Commands that only read are allowed, reading outside the root is asked about, all else is blocked.
 
     Args:
@@ -79,8 +88,8 @@ def read_only(protection: Protection) -> Judge:
         found = Verdict("allow", "it only reads")
         for argv in pipeline:
             try:
-                paths = reads_only(argv).paths
-            except NotReadingError as error:
+                paths = parse_read_only(argv).paths
+            except NotReadOnlyError as error:
                 return Verdict("deny", str(error))
             found = _stricter(found, _read_verdict(protection, cwd, argv, paths))
         return found
@@ -88,7 +97,7 @@ def read_only(protection: Protection) -> Judge:
     return judge
 
 
-def file_operations(protection: Protection) -> Judge:
+def file_operations_judge(protection: Protection) -> CommandJudge:
     """`ls` is allowed, `mv` is asked about, all else is blocked.
 
     Args:
@@ -99,17 +108,17 @@ def file_operations(protection: Protection) -> Judge:
         found = Verdict("allow", "it only lists files")
         for argv in pipeline:
             if argv[0] == "ls":
-                found = _stricter(found, read_only(protection)((argv,), cwd))
+                found = _stricter(found, read_only_judge(protection)((argv,), cwd))
             elif argv[0] == "mv":
                 found = _stricter(found, _mv(protection, argv, cwd))
             else:
-                return Verdict("deny", f"{shown(argv[0])} is not one of ls and mv")
+                return Verdict("deny", f"{display_path(argv[0])} is not one of ls and mv")
         return found
 
     return judge
 
 
-def patterns(protection: Protection, allowed: Sequence[Pattern], home: str = ".") -> Judge:
+def pattern_judge(protection: Protection, allowed: Sequence[Pattern], home: str = ".") -> CommandJudge:
     """Commands that fit one of the patterns are allowed, others asked about.
 
     What may not be written, or only when a person says so, no pattern allows to the programs that are known to write.
@@ -127,9 +136,9 @@ def patterns(protection: Protection, allowed: Sequence[Pattern], home: str = "."
                 fitting |= pattern.primary.command.allows(pipeline)
         missing = [argv for place, argv in enumerate(pipeline) if place not in fitting]
         if missing:
-            reason = f"no pattern of `allow` fits {shown(' '.join(missing[0]), 80)}"
+            reason = f"no pattern of `allow` fits {display_path(' '.join(missing[0]), 80)}"
             return _stricter(_asked_writes(protection, pipeline, cwd), Verdict("ask", reason))
-        if elsewhere(protection.root, pipeline, cwd, home):
+        if means_something_else(protection.root, pipeline, cwd, home):
             return _stricter(_asked_writes(protection, pipeline, cwd), Verdict("ask", _ELSEWHERE))
         found = _stricter(Verdict("allow", "its `allow` says so"), _outside(protection, pipeline, cwd))
         return _stricter(found, _kept_back(protection, pipeline, cwd))
@@ -152,7 +161,7 @@ class ClassicRule:
     if_args: tuple[str, ...] = ()
 
 
-def classic(protection: Protection, rules: Sequence[ClassicRule], default: bool | None) -> Judge:
+def classic_judge(protection: Protection, rules: Sequence[ClassicRule], default: bool | None) -> CommandJudge:
     """The first rule whose words a command begins with decides; our own refusals come on top.
 
     Args:
@@ -167,14 +176,16 @@ def classic(protection: Protection, rules: Sequence[ClassicRule], default: bool 
             rule = next((rule for rule in rules if argv[: len(rule.words)] == rule.words), None)
             asks = default if rule is None else rule.approval_required
             if asks is None:
-                return Verdict("deny", f"no rule allows {shown(' '.join(argv), 80)}")
+                return Verdict("deny", f"no rule allows {display_path(' '.join(argv), 80)}")
             if rule is not None and any(argument in argv[1:] for argument in rule.if_args):
                 asks = True
-            if not asks and (_is_wrapper(argv) or any(is_risky(known_as(argv[0], argv), word) for word in argv[1:])):
-                found = _stricter(found, Verdict("ask", f"{shown(argv[0])} may run or write something else so"))
+            if not asks and (
+                _is_wrapper(argv) or any(is_risky(program_name(argv[0], argv), word) for word in argv[1:])
+            ):
+                found = _stricter(found, Verdict("ask", f"{display_path(argv[0])} may run or write something else so"))
             elif asks:
                 found = _stricter(found, Verdict("ask", "its rules say so"))
-        if found.effect == "allow" and elsewhere(protection.root, pipeline, cwd, "."):
+        if found.effect == "allow" and means_something_else(protection.root, pipeline, cwd, "."):
             found = Verdict("ask", _ELSEWHERE)
         judge_writes = _asked_writes if found.effect == "ask" else _kept_back
         found = _stricter(found, judge_writes(protection, pipeline, cwd))
@@ -194,9 +205,9 @@ def _stricter(one: Verdict, other: Verdict) -> Verdict:
 
 def _outside(protection: Protection, pipeline: Pipeline, cwd: str) -> Verdict:
     for argv in pipeline:
-        outside = leads_outside(protection.root, cwd, possible_paths(argv))
+        outside = first_path_outside(protection.root, cwd, possible_paths(argv))
         if outside is not None:
-            return Verdict("ask", f"{shown(outside)} is outside the project's folder")
+            return Verdict("ask", f"{display_path(outside)} is outside the project's folder")
     return Verdict("allow")
 
 
@@ -204,13 +215,13 @@ def _read_verdict(protection: Protection, cwd: str, argv: Sequence[str], paths: 
     paths = list(paths)
     if any(unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp") for word in argv for character in word):
         return Verdict("ask", "it has characters that can't be seen")
-    outside = leads_outside(protection.root, cwd, paths)
+    outside = first_path_outside(protection.root, cwd, paths)
     if outside is not None:
-        return Verdict("ask", f"{shown(outside)} is outside the project's folder")
+        return Verdict("ask", f"{display_path(outside)} is outside the project's folder")
     for path in paths:
         found = protection.read_verdict(_joined(cwd, path))
         if found.effect == "deny":
-            return Verdict("ask", f"{shown(path)}: {found.reason}")
+            return Verdict("ask", f"{display_path(path)}: {found.reason}")
     return Verdict("allow")
 
 
@@ -303,16 +314,16 @@ def _write_verdict(protection: Protection, operands: Sequence[str], cwd: str, ta
     into = [str(PurePosixPath(target) / PurePosixPath(path).name) for target in folders for path in moved]
     found = Verdict("ask", "it changes files")
     for path in moved:
-        if leads_outside(protection.root, cwd, [path]) is None:
+        if first_path_outside(protection.root, cwd, [path]) is None:
             name = PurePosixPath(path).name
             ends = [_joined(cwd, end) for end in (*targets, *(f"{folder}/{name}" for folder in folders))]
             found = _stricter(found, protection.carried_verdict(_joined(cwd, path), ends))
-    brought = any(leads_outside(protection.root, cwd, [target]) is None for target in targets)
+    brought = any(first_path_outside(protection.root, cwd, [target]) is None for target in targets)
     for path in (*moved, *targets, *into):
-        if outside := leads_outside(protection.root, cwd, [path]):
+        if outside := first_path_outside(protection.root, cwd, [path]):
             # What is in a folder out there isn't looked at.
             unseen = brought and path in moved and (protection.root.path / cwd / path).is_dir()
-            reason = f"{shown(outside)} is outside the project's folder"
+            reason = f"{display_path(outside)} is outside the project's folder"
             found = _stricter(found, Verdict("ask", reason, person_only=unseen))
         else:
             found = _stricter(found, protection.write_verdict(_joined(cwd, path), follow=False))

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from llm_do.concurrency.event_loops import PerLoop
 from llm_do.errors import ToolError
 from llm_do.policy.pattern import PatternError, parse_pattern
-from llm_do.policy.proofs import broad
-from llm_do.policy.proposals import allows_call, proposals
+from llm_do.policy.proofs import overly_broad_reason
+from llm_do.policy.proposals import allows_call, proposed_rules
 from llm_do.policy.rules import Rule
 from llm_do.runtime.approval.broker import Answer, ApprovalDecision, ApprovalRequest
 from llm_do.runtime.context.user_questions import UserQuestion
-from llm_do.text.sanitizer import visible
+from llm_do.text.sanitizer import sanitize
 from llm_do.ui.approval.question import NOTE, choices_text, help_text, parse_answer, question_text, rules_text
 from llm_do.ui.live.display import Display
 from llm_do.ui.terminal.terminal import Terminal
@@ -65,7 +65,7 @@ class Asker:
             return decision
         finally:
             if not answered:
-                terminal.write(f"\n(the question about {visible(request.tool_name)} is over)\n")
+                terminal.write(f"\n(the question about {sanitize(request.tool_name)} is over)\n")
             if muted:
                 terminal.mute()
             self._display.release()
@@ -92,9 +92,9 @@ class Asker:
         answered = False
         try:
             terminal.forget_typed()
-            lines = [f"{visible(question.agent_path or question.agent)} asks:"]
-            lines += [f"  | {line}" for line in visible(question.text, lines=True).split("\n")]
-            lines += [f"  {number} {visible(choice)}" for number, choice in enumerate(question.choices, 1)]
+            lines = [f"{sanitize(question.agent_path or question.agent)} asks:"]
+            lines += [f"  | {line}" for line in sanitize(question.text, lines=True).split("\n")]
+            lines += [f"  {number} {sanitize(choice)}" for number, choice in enumerate(question.choices, 1)]
             pieces = [piece for line in lines for piece in wrap(line, max(terminal.columns - 1, 20))]
             terminal.write("".join(f"{piece}\n" for piece in pieces) + "answer: ")
             said = await terminal.read_line()
@@ -103,7 +103,7 @@ class Asker:
                 terminal.write("\n")
         finally:
             if not answered:
-                terminal.write(f"\n(the question of {visible(question.agent)} is over)\n")
+                terminal.write(f"\n(the question of {sanitize(question.agent)} is over)\n")
             if muted:
                 terminal.mute()
             self._display.release()
@@ -144,9 +144,9 @@ class Asker:
         if request.person_only:
             terminal.write("an answer to this can't be remembered\n")
             return None
-        rules = proposals(request.call) if request.call is not None else []
+        rules = proposed_rules(request.call) if request.call is not None else []
         # Only what is shown as it is can stand on a line to be edited.
-        text = next((rule for rule in rules if visible(rule) == rule), "") if terminal.edits else ""
+        text = next((rule for rule in rules if sanitize(rule) == rule), "") if terminal.edits else ""
         while True:
             terminal.write(rules_text(rules, terminal.columns, exact=answer == "always", edited=bool(text)))
             line = (await (terminal.edit_line("rule: ", text) if text else terminal.read_line()) or "").strip()
@@ -157,8 +157,8 @@ class Asker:
             rule = self._rule(line, rules)
             problem = _problem(rule, request)
             if problem is not None:
-                terminal.write(f"{visible(problem)}\n")
-                text = rule if text and visible(rule) == rule else text
+                terminal.write(f"{sanitize(problem)}\n")
+                text = rule if text and sanitize(rule) == rule else text
             elif await self._confirmed(rule):
                 return ApprovalDecision(answer, pattern=rule)
 
@@ -167,9 +167,9 @@ class Asker:
 
     async def _confirmed(self, rule: str) -> bool:
         pattern = parse_pattern(rule)
-        if (pattern.primary is not None or pattern.named) and not broad(Rule("allow", pattern, rule)):
+        if (pattern.primary is not None or pattern.named) and not overly_broad_reason(Rule("allow", pattern, rule)):
             return True
-        self._terminal.write(f"{visible(rule)} allows calls with any arguments; y to keep it: ")
+        self._terminal.write(f"{sanitize(rule)} allows calls with any arguments; y to keep it: ")
         return (await self._terminal.read_line() or "").strip().lower() in ("y", "yes")
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from llm_do.runtime.approval.broker import ApprovalRequest
-from llm_do.text.sanitizer import format_args, visible
+from llm_do.text.sanitizer import format_arguments, sanitize
 from llm_do.ui.terminal.screen import paint
 from llm_do.ui.terminal.text_width import wrap, wrap_words
 
@@ -101,7 +101,7 @@ def rules_text(rules: Sequence[str], columns: int = 80, *, exact: bool = False, 
         edited: One of them stands on the line that follows, to be edited.
     """
     shown = {"0": "exactly this call"} if exact else {}
-    shown |= {str(number): visible(rule) for number, rule in enumerate(rules, 1)}
+    shown |= {str(number): sanitize(rule) for number, rule in enumerate(rules, 1)}
     lines = [line for key, text in shown.items() for line in _continued(f"  {key} {text}", max(columns - 1, 20))]
     question = "Enter takes the rule; edit it, type another or a number, or Ctrl-D to go back" if edited else _TYPED
     asked = wrap_words(question, max(columns - 2, 20))
@@ -120,17 +120,17 @@ def question_text(request: ApprovalRequest, columns: int = 80, *, color: bool = 
         Lines, with a line break at the end.
     """
     room = max(columns - 1, 20)
-    asks = _continued(f"{visible(request.agent_path)} wants to call {visible(request.tool_name)}", room, wrap_words)
+    asks = _continued(f"{sanitize(request.agent_path)} wants to call {sanitize(request.tool_name)}", room, wrap_words)
     lines = [paint(line, "question", color=color) for line in asks]
     if request.description:
-        lines += _named("what", visible(request.description, lines=True), room)
-    for name, value in format_args(request.args):
+        lines += _named("what", sanitize(request.description, lines=True), room)
+    for name, value in format_arguments(request.args):
         lines += _named(name, value, room)
     if not request.args:
         lines.append("  (no arguments)")
     if request.diff:
-        lines += ["  changes:", *_changes(visible(request.diff.removesuffix("\n"), lines=True), room, color=color)]
-    lines += _named("asked because", visible(_why(request)), room, wrap_words)
+        lines += ["  changes:", *_changes(sanitize(request.diff.removesuffix("\n"), lines=True), room, color=color)]
+    lines += _named("asked because", sanitize(_why(request)), room, wrap_words)
     return "".join(f"{line}\n" for line in lines)
 
 

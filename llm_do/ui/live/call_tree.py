@@ -18,9 +18,9 @@ from llm_do.runtime.record.events import (
     ToolResultEvent,
     UsageEvent,
 )
-from llm_do.text.sanitizer import visible
+from llm_do.text.sanitizer import sanitize
 from llm_do.ui.terminal.screen import paint
-from llm_do.ui.terminal.text_width import call_text, cut, wrap
+from llm_do.ui.terminal.text_width import call_text, truncate, wrap
 
 __all__ = ["CallTree", "Node", "seconds_text", "usage_text"]
 
@@ -157,13 +157,13 @@ class CallTree:
         facts = [seconds_text(now - node.started), *usage_text(node.tokens, node.cost)]
         if node.retry:
             facts.append(node.retry)
-        yield self._line(first, visible(name), self._dot.join(facts), "name", columns)
+        yield self._line(first, sanitize(name), self._dot.join(facts), "name", columns)
         children = [child for child in self._nodes.values() if child.parent == node.call_id]
         called = {child.call_id for child in children} | self._over
         tools = [tool for key, tool in node.tools.items() if not _is_call(key, node.call_id, called)]
         text = list(_tail(node.text, columns - len(rest) - 3, tail)) if node.text and tail else []
         for piece in text:
-            yield cut(f"{rest}{self._marks[2]}{piece}", columns)
+            yield truncate(f"{rest}{self._marks[2]}{piece}", columns)
         left = len(tools) + len(children)
         for tool in tools:
             left -= 1
@@ -177,8 +177,8 @@ class CallTree:
 
     def _line(self, indent: str, text: str, facts: str, style: str, columns: int) -> str:
         room = columns - len(indent)
-        shown = cut(text, max(room - len(facts) - 2, room // 2))
-        facts = cut(facts, max(room - len(shown) - 2, 0)) if room - len(shown) - 2 > 4 else ""
+        shown = truncate(text, max(room - len(facts) - 2, room // 2))
+        facts = truncate(facts, max(room - len(shown) - 2, 0)) if room - len(shown) - 2 > 4 else ""
         said = paint(shown, style, color=self._color)
         return f"{indent}{said}" + (f"  {paint(facts, 'quiet', color=self._color)}" if facts else "")
 
@@ -197,7 +197,7 @@ def _is_call(tool_call_id: str, call_id: str, called: set[str]) -> bool:
 
 
 def _tail(text: str, columns: int, rows: int) -> list[str]:
-    lines = visible(text.rstrip(), lines=True).split("\n")[-rows:]
+    lines = sanitize(text.rstrip(), lines=True).split("\n")[-rows:]
     return [piece for line in lines for piece in wrap(line, max(columns, 10))][-rows:]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from llm_do.runtime.record.events import Event, RetryEvent, TextDoneEvent, TextEvent, ThinkingEvent, WarningEvent
-from llm_do.text.sanitizer import visible
+from llm_do.text.sanitizer import sanitize
 from llm_do.ui.live.event_lines import event_line, warning_line
 from llm_do.ui.terminal.screen import terminal_columns
 from llm_do.ui.terminal.size import terminal_size
@@ -80,9 +80,9 @@ class Display:
         # Below a live tree stderr is a pipe, whose other end draws.
         columns = terminal_columns() if self._live is None else self._live.columns
         if columns is not None and len(text) * 2 > columns:
-            from llm_do.ui.terminal.folding import fold
+            from llm_do.ui.terminal.folding import fold_lines
 
-            text = fold(text, columns)
+            text = fold_lines(text, columns)
         self._put(f"{text}\n")
 
     def foreign(self, text: str) -> None:
@@ -135,12 +135,12 @@ class Display:
                 return
         elif isinstance(event, TextEvent):
             self._streamed.add(event.call_id)
-        mark = f"{visible(event.path)} {'~' if isinstance(event, ThinkingEvent) else '|'} "
+        mark = f"{sanitize(event.path)} {'~' if isinstance(event, ThinkingEvent) else '|'} "
         begun = "" if self._open == mark else mark
         if begun:
             self._close()
         # Every line behind the mark: a model's text can't pass for a line of ours.
-        self._put(begun + visible(event.text, lines=True).replace("\n", f"\n{mark}"))
+        self._put(begun + sanitize(event.text, lines=True).replace("\n", f"\n{mark}"))
         self._open = mark
         if not isinstance(event, TextEvent):
             self._close()

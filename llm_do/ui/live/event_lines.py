@@ -15,9 +15,9 @@ from llm_do.runtime.record.events import (
     WarningEvent,
 )
 from llm_do.runtime.record.results import RunResult
-from llm_do.text.sanitizer import visible
+from llm_do.text.sanitizer import sanitize
 from llm_do.ui.reports.error_text import paragraph
-from llm_do.ui.terminal.text_width import call_text, shorten
+from llm_do.ui.terminal.text_width import call_text, shorten_middle
 
 __all__ = ["event_line", "summary_line", "warning_line"]
 
@@ -35,30 +35,29 @@ def event_line(event: Event) -> str | None:
         The line; None for an event that isn't told.
     """
     said = _said(event)
-    return f"{visible(event.path)}{said}" if said is not None else None
+    return f"{sanitize(event.path)}{said}" if said is not None else None
 
 
 def _said(event: Event) -> str | None:
     match event:
         case CallStartedEvent():
-            return f": called with {shorten(_bare(event.input))}"
+            return f": called with {shorten_middle(_bare(event.input))}"
         case CallFinishedEvent():
-            return f": {event.status}" + (f": {shorten(event.output)}" if event.output is not None else "")
+            return f": {event.status}" + (f": {shorten_middle(event.output)}" if event.output is not None else "")
         case ToolCallEvent():
             return f" > {call_text(event.tool_name, event.args)}"
         case ToolResultEvent():
-            return f" < {visible(event.tool_name)}: {event.status}: {shorten(event.result)}"
+            return f" < {sanitize(event.tool_name)}: {event.status}: {shorten_middle(event.result)}"
         case ApprovalRequestedEvent():
-            return (
-                f" ? {visible(event.tool_name)} needs approval: {shorten(event.rule or event.reason or 'by default')}"
-            )
+            why = shorten_middle(event.rule or event.reason or "by default")
+            return f" ? {sanitize(event.tool_name)} needs approval: {why}"
         case ApprovalResolvedEvent():
             said = "allowed" if event.decision == "allow" else "denied"
-            return f" ? {visible(event.tool_name)} {said} {_BY.get(event.by, f'by {event.by}')}"
+            return f" ? {sanitize(event.tool_name)} {said} {_BY.get(event.by, f'by {event.by}')}"
         case RetryEvent():
-            return f": retry {event.attempt} in {event.delay:g} s: {shorten(event.error)}"
+            return f": retry {event.attempt} in {event.delay:g} s: {shorten_middle(event.error)}"
         case HandoffEvent():
-            return f": handed over to {visible(event.target)}: {shorten(event.reason)}"
+            return f": handed over to {sanitize(event.target)}: {shorten_middle(event.reason)}"
         case _:
             return None
 

@@ -10,7 +10,7 @@ from llm_do.ui.live.block import Block
 from llm_do.ui.live.call_tree import CallTree
 from llm_do.ui.live.event_lines import warning_line
 from llm_do.ui.live.transcript import Transcript
-from llm_do.ui.terminal.folding import fold
+from llm_do.ui.terminal.folding import fold_lines
 
 __all__ = ["Live"]
 
@@ -51,7 +51,7 @@ class Live:
             What it adds to the transcript.
         """
         if isinstance(event, WarningEvent):
-            return f"{fold(warning_line(event), self.columns)}\n"
+            return f"{fold_lines(warning_line(event), self.columns)}\n"
         text = self._transcript.take(event, self._size()[0])
         self._tree.note(event)
         return text

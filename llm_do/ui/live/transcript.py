@@ -12,12 +12,12 @@ from llm_do.runtime.record.events import (
     ToolCallEvent,
     ToolResultEvent,
 )
-from llm_do.text.sanitizer import visible
+from llm_do.text.sanitizer import sanitize
 from llm_do.ui.live.call_tree import CallTree, seconds_text, usage_text
 from llm_do.ui.live.event_lines import event_line
-from llm_do.ui.terminal.markdown import rendered
+from llm_do.ui.terminal.markdown import render_markdown
 from llm_do.ui.terminal.screen import paint
-from llm_do.ui.terminal.text_width import call_text, cut, shorten
+from llm_do.ui.terminal.text_width import call_text, shorten_middle, truncate
 
 __all__ = ["Transcript"]
 
@@ -66,7 +66,7 @@ class Transcript:
             case CallFinishedEvent():
                 return self._finished(event, columns)
             case RetryEvent() | HandoffEvent():
-                return f"{cut(event_line(event) or '', columns - 1)}\n"
+                return f"{truncate(event_line(event) or '', columns - 1)}\n"
             case RunFailedEvent():
                 return "".join(self._said(call_id, columns) for call_id in list(self._held))
             case _:
@@ -89,8 +89,8 @@ class Transcript:
         if event is None:
             return ""
         if "/" in event.path:
-            return self._cut(f"{visible(event.path)}: ", shorten(event.text, 400), columns, "name")
-        return f"{paint(visible(event.path), 'name', color=self._color)}\n" + rendered(
+            return self._cut(f"{sanitize(event.path)}: ", shorten_middle(event.text, 400), columns, "name")
+        return f"{paint(sanitize(event.path), 'name', color=self._color)}\n" + render_markdown(
             event.text, columns, color=self._color
         )
 
@@ -100,12 +100,12 @@ class Transcript:
             return ""
         good = event.status == "success"
         mark = paint(self._good if good else self._bad, "good" if good else "bad", color=self._color)
-        head = f"{visible(event.path)} "
+        head = f"{sanitize(event.path)} "
         call = call_text(tool, args, 200)
-        shown = cut(call, max(columns - len(head) - 3, 10))
+        shown = truncate(call, max(columns - len(head) - 3, 10))
         line = f"{mark} {head}{paint(shown, 'tool', color=self._color)}"
         facts = seconds_text(event.duration) if event.duration >= 0.05 else ""
-        result = ("" if good else f"{event.status}: ") + shorten(event.result, 400)
+        result = ("" if good else f"{event.status}: ") + shorten_middle(event.result, 400)
         room = columns - len(head) - len(shown) - 3
         inline = f" {self._gives} {result}" + (f"  {facts}" if facts else "")
         if len(inline) < room:
@@ -125,10 +125,10 @@ class Transcript:
         mark = paint(self._good if good else self._bad, "good" if good else "bad", color=self._color)
         facts = self._dot.join([seconds_text(event.time - node.started), *usage_text(node.tokens, node.cost)])
         said = f" {event.status}" if not good else ""
-        head = cut(f"{visible(event.path)}{said}", max(columns - len(facts) - 5, 10))
+        head = truncate(f"{sanitize(event.path)}{said}", max(columns - len(facts) - 5, 10))
         line = f"{mark} {paint(head, 'name', color=self._color)}  {paint(facts, 'quiet', color=self._color)}\n"
-        output = shorten(event.output, 400) if event.output is not None else ""
+        output = shorten_middle(event.output, 400) if event.output is not None else ""
         return line + (self._cut(f"  {self._gives} ", output, columns, "quiet") if output else "")
 
     def _cut(self, head: str, text: str, columns: int, style: str) -> str:
-        return f"{paint(cut(head + text, columns - 1), style, color=self._color)}\n"
+        return f"{paint(truncate(head + text, columns - 1), style, color=self._color)}\n"

@@ -18,10 +18,10 @@ from typing import Any, Literal
 
 from llm_do import __version__
 from llm_do._frozen import frozen
-from llm_do.text.sanitizer import visible
+from llm_do.text.sanitizer import sanitize
 from llm_do.ui.terminal.screen import in_ci, is_plain
 
-__all__ = ["Check", "checkup", "lines"]
+__all__ = ["Check", "checkup", "checkup_lines"]
 
 _EXTRAS = {"local": "xllamacpp", "otel": "opentelemetry-sdk"}
 _SKEW = 5.0
@@ -91,11 +91,11 @@ def _packages() -> Iterator[Check]:
 
 
 def _models() -> Iterator[Check]:
-    from llm_do.models.catalog import available
-    from llm_do.models.providers.model_names import PROVIDERS, name_fault
+    from llm_do.models.catalog import available_models
+    from llm_do.models.providers.model_names import PROVIDERS, find_name_fault
 
     wanted = os.environ.get("LLM_DO_MODEL")
-    fault = name_fault(wanted) if wanted else None
+    fault = find_name_fault(wanted) if wanted else None
     if wanted and fault is not None:
         unless = ", unless a Python file of the project registers it" if fault.may_come else ""
         hint = f"{fault.hint[:1].upper()}{fault.hint[1:]}"
@@ -110,7 +110,7 @@ def _models() -> Iterator[Check]:
         f"{', '.join(there)} set" if there else "none is set",
         "" if there else "Set one, such as OPENAI_API_KEY; `llm-do models --all` names them.",
     )
-    found = available()
+    found = available_models()
     local = next((info for info in found if info.name == "local"), None)
     if local is not None:
         yield Check(
@@ -169,9 +169,9 @@ def _project(root: Path) -> Iterator[Check]:
     store = folder / "state.db"
     if store.exists():
         yield _store(store)
-    from llm_do.runtime.approval import saved_approvals as answers
+    from llm_do.runtime.approval import saved_approvals
 
-    found = answers.load(root)
+    found = saved_approvals.load_saved_approvals(root)
     if found.stored or found.faults:
         status = "note" if found.faults else "ok"
         said = f"{len(found.stored)} answers allow calls for good" + "".join(f"; {fault}" for fault in found.faults)
@@ -206,7 +206,7 @@ def _files(root: Path) -> Iterable[Path]:
         yield from (path for path in root.iterdir() if path.suffix in (".agent", ".json", ".py") and path.is_file())
 
 
-def lines(checks: Sequence[Check], columns: int | None = None) -> Iterator[str]:
+def checkup_lines(checks: Sequence[Check], columns: int | None = None) -> Iterator[str]:
     """Show the checks to a person.
 
     Args:
@@ -215,10 +215,10 @@ def lines(checks: Sequence[Check], columns: int | None = None) -> Iterator[str]:
     """
     widest = max(len(check.name) for check in checks)
     for check in checks:
-        text = f"{check.status:<4}  {check.name:<{widest}}  {visible(check.found)}"
+        text = f"{check.status:<4}  {check.name:<{widest}}  {sanitize(check.found)}"
         yield from [text] if columns is None else _wrapped(text, columns)
         if check.hint and check.status != "ok":
-            yield f"{'':8}{visible(check.hint)}"
+            yield f"{'':8}{sanitize(check.hint)}"
 
 
 def _wrapped(text: str, columns: int) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from llm_do.diagnostics.diagnostic import Diagnostic
 from llm_do.formats.syntax.source import lines_of
-from llm_do.text.escapes import visible
+from llm_do.text.escapes import escape_controls
 
 __all__ = ["render_github", "render_json", "render_text", "summary"]
 
@@ -43,8 +43,8 @@ def render_text(
 
     Example:
         >>> from llm_do.diagnostics.codes import diagnostic
-        >>> from llm_do.diagnostics.diagnostic import Place
-        >>> found = diagnostic("LD120", "unknown key `modle`", Place("a.agent", 2, 1, 2, 6), "did you mean `model`?")
+        >>> from llm_do.diagnostics.diagnostic import Location
+        >>> found = diagnostic("LD120", "unknown key `modle`", Location("a.agent", 2, 1, 2, 6), "did you mean `model`?")
         >>> print(render_text([found], lambda file: "---\\nmodle: x\\n---\\n"), end="")
         a.agent:2:1: error[LD120]: unknown key `modle`
           2 | modle: x
@@ -66,7 +66,10 @@ def _block(item: Diagnostic, lines: Sequence[str], color: bool, width: int) -> l
         return f"{_COLORS[name]}{text}{_RESET}" if color else text
 
     label = paint(f"{item.severity}[{item.code}]", item.severity)
-    shown = [f"{paint(f'{visible(item.file)}:{item.line}:{item.column}:', 'title')} {label}: {visible(item.message)}"]
+    shown = [
+        f"{paint(f'{escape_controls(item.file)}:{item.line}:{item.column}:', 'title')} {label}: "
+        f"{escape_controls(item.message)}"
+    ]
     number = str(item.line)
     gutter = " " * max(len(number), 3)
     if 1 <= item.line <= len(lines):
@@ -74,7 +77,7 @@ def _block(item: Diagnostic, lines: Sequence[str], color: bool, width: int) -> l
         shown.append(f"{paint(f'{number:>{len(gutter)}} |', 'frame')} {line}".rstrip())
         shown.append(f"{paint(f'{gutter} |', 'frame')} {paint(caret, item.severity) if color else caret}")
     if item.hint is not None:
-        shown.append(f"{paint(f'{gutter} =', 'frame')} {visible(item.hint)}")
+        shown.append(f"{paint(f'{gutter} =', 'frame')} {escape_controls(item.hint)}")
     return shown
 
 
@@ -136,7 +139,7 @@ def _cells(line: str) -> list[tuple[str, int]]:
         elif " " <= char <= "~":
             shown, size = char, 1
         else:
-            shown = visible(char)
+            shown = escape_controls(char)
             wide = unicodedata.east_asian_width(char) in "WF"
             size = len(shown) if shown != char else 0 if unicodedata.combining(char) else 2 if wide else 1
         cells.append((shown, size))
@@ -191,8 +194,8 @@ def render_github(diagnostics: Iterable[Diagnostic]) -> str:
 
     Example:
         >>> from llm_do.diagnostics.codes import diagnostic
-        >>> from llm_do.diagnostics.diagnostic import Place
-        >>> print(render_github([diagnostic("LD120", "unknown key `a`", Place("x,y.agent", 2))]), end="")
+        >>> from llm_do.diagnostics.diagnostic import Location
+        >>> print(render_github([diagnostic("LD120", "unknown key `a`", Location("x,y.agent", 2))]), end="")
         ::error file=x%2Cy.agent,line=2,col=1,title=LD120::unknown key `a`
     """
     return "".join(f"{_command(item)}\n" for item in diagnostics)
@@ -214,7 +217,7 @@ def _command(item: Diagnostic) -> str:
 
 def _data(text: str) -> str:
     text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-    return visible(text)
+    return escape_controls(text)
 
 
 def _property(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from llm_do.errors import LlmDoError
-from llm_do.text.sanitizer import visible
+from llm_do.text.sanitizer import sanitize
 
 __all__ = ["error_text", "paragraph", "sentence"]
 
@@ -60,7 +60,7 @@ def paragraph(
     where = ", ".join(place for place in places if place not in said)
     text = f"{said.rstrip('.')} ({where})" if where else said
     parts = [sentence(text)] + ([sentence(hint, capital=True)] if hint else [])
-    return visible(f"{label}: {' '.join(parts)}")
+    return sanitize(f"{label}: {' '.join(parts)}")
 
 
 def sentence(text: str, *, capital: bool = False) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from llm_do.errors import UsageError
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.flow_spec import callers_by_name
-from llm_do.text.sanitizer import format_args, visible
+from llm_do.text.sanitizer import format_arguments, sanitize
 from llm_do.ui.terminal.typed_values import json_or_text
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from llm_do.project.project import Project
 
-__all__ = ["explain_data", "lines"]
+__all__ = ["explain_data", "explanation_lines"]
 
 
 def explain_data(
@@ -46,10 +46,10 @@ def explain_data(
 
     from llm_do.policy.digest import call_digest
     from llm_do.policy.values import Verdict
-    from llm_do.runtime.approval.approver import answer_known, call_info, judge
+    from llm_do.runtime.approval.approver import call_info, decide_call, known_answer
     from llm_do.runtime.context.null_model import NULL_MODEL
     from llm_do.runtime.runtime import Runtime
-    from llm_do.runtime.tools.approval_requirement import required_by
+    from llm_do.runtime.tools.approval_requirement import requirement_of_wrappers
     from llm_do.runtime.tools.traits import ToolTraits, traits_of
 
     path, tool, rest = _found(project, words)
@@ -59,13 +59,15 @@ def explain_data(
     runtime = Runtime(project, allow=allow, deny=deny)
     agent = path.rpartition("/")[2]
     info = call_info(tool.name, traits, args, agent=agent, path=path, depth=path.count("/") + 1)
-    wants = required_by(traits, RunContext(deps=None, model=NULL_MODEL, usage=RunUsage(), tool_name=tool.name), tool)
+    wants = requirement_of_wrappers(
+        traits, RunContext(deps=None, model=NULL_MODEL, usage=RunUsage(), tool_name=tool.name), tool
+    )
     wanted = wants(args) if wants is not None else None
     if wanted is not None and wanted.effect == "deny":
         # Its function knows more of a call in a run than there is here.
         wanted = Verdict("ask", f"what its toolset wants shows at run time ({wanted.reason})", insists=True)
-    decision = asyncio.run(judge(runtime, info, traits, warnings.append, wanted))
-    known = answer_known(runtime, info, decision, call_digest(info)) if decision.effect == "ask" else None
+    decision = asyncio.run(decide_call(runtime, info, traits, warnings.append, wanted))
+    known = known_answer(runtime, info, decision, call_digest(info)) if decision.effect == "ask" else None
     return {
         "path": path,
         "tool": info.tool_name,
@@ -175,26 +177,26 @@ def _value(text: str, part: Mapping[str, Any]) -> Any:
     return text if part.get("type") == "string" else json_or_text(text)
 
 
-def lines(data: Mapping[str, Any]) -> Iterator[str]:
+def explanation_lines(data: Mapping[str, Any]) -> Iterator[str]:
     """Tell a person.
 
     Args:
         data: What `explain_data` made.
     """
-    yield visible(f"{data['path']} calls {data['tool']}")
-    yield from (f"  {name}: {value}" for name, value in format_args(data["args"], lines=False))
+    yield sanitize(f"{data['path']} calls {data['tool']}")
+    yield from (f"  {name}: {value}" for name, value in format_arguments(data["args"], lines=False))
     yield from _said(data)
     answer = data["answer"]
     if answer is not None:
         yield from _said(answer)
     elif data["effect"] == "ask":
         yield "a person is asked; where there is none it is denied"
-    yield from (visible(f"warning: {text}") for text in data["warnings"])
+    yield from (sanitize(f"warning: {text}") for text in data["warnings"])
 
 
 def _said(decision: Mapping[str, Any]) -> Iterator[str]:
-    yield visible(f"{decision['effect']}: {decision['reason']}")
+    yield sanitize(f"{decision['effect']}: {decision['reason']}")
     if decision["rule"]:
-        yield visible(f"  rule: {decision['rule']}")
+        yield sanitize(f"  rule: {decision['rule']}")
     if decision["place"]:
-        yield visible(f"  place: {decision['place']}")
+        yield sanitize(f"  place: {decision['place']}")

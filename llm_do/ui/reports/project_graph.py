@@ -9,13 +9,13 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from llm_do.formats.syntax.flow_expression import show_flow
+from llm_do.formats.syntax.flow_expression import format_flow
 from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool, Origin
-from llm_do.linker.analysis.permissions import Right, agents_called, call_paths, right_of
+from llm_do.linker.analysis.permissions import Permission, agents_called, call_paths, permission_for
 from llm_do.project.agent_spec import AgentSpec
-from llm_do.project.flow_spec import FlowSpec, callers_by_name, member_of
+from llm_do.project.flow_spec import FlowSpec, as_member, callers_by_name
 from llm_do.project.project import title
-from llm_do.text.sanitizer import visible
+from llm_do.text.sanitizer import sanitize
 from llm_do.ui.terminal.screen import paint
 
 if TYPE_CHECKING:
@@ -77,11 +77,11 @@ def graph_data(project: Project) -> dict[str, Any]:
 
 
 def _flow(flow: FlowSpec, project: Project) -> dict[str, Any]:
-    members = [(name, member_of(flow, name, project.registry)) for name in flow.names()]
+    members = [(name, as_member(flow, name, project.registry)) for name in flow.names()]
     return {
         "name": flow.name,
         "mode": flow.mode,
-        "flow": show_flow(flow.steps) if flow.mode == "workflow" else None,
+        "flow": format_flow(flow.steps) if flow.mode == "workflow" else None,
         "description": flow.description,
         "members": [{"name": name, "kind": found.kind if found is not None else "tool"} for name, found in members],
     }
@@ -125,12 +125,15 @@ def _agent(project: Project, spec: AgentSpec, tools: AgentTools, way: str) -> di
 
 def _rights(project: Project, tools: AgentTools, way: str, agent: str) -> list[dict[str, Any]]:
     return [
-        _right(right_of(tool, way, project.policy, project.settings, agent=agent), project.policy_function is not None)
+        _right(
+            permission_for(tool, way, project.policy, project.settings, agent=agent),
+            project.policy_function is not None,
+        )
         for tool in tools.tools
     ]
 
 
-def _right(right: Right, asked: bool) -> dict[str, Any]:
+def _right(right: Permission, asked: bool) -> dict[str, Any]:
     decision = right.decision
     rules = [{"effect": rule.effect, "rule": rule.text, "place": rule.place} for rule in right.rules]
     return {
@@ -160,7 +163,7 @@ def tree(data: Mapping[str, Any], *, color: bool = False) -> str:
     lines = _heading(data, color)
     if data["entry"]["kind"] == "function":
         note = paint("  what it calls shows at run time; it can reach:", "quiet", color=color)
-        lines.append(paint(f"{visible(data['entry']['name'])}()", "name", color=color) + note)
+        lines.append(paint(f"{sanitize(data['entry']['name'])}()", "name", color=color) + note)
     drawn: set[str] = set()
     for root in data["roots"]:
         lines += _branch(nodes, root, "", (), drawn, color)
@@ -171,7 +174,7 @@ def tree(data: Mapping[str, Any], *, color: bool = False) -> str:
     if any(tool["rules"] for name in drawn for tool in nodes[name].get("tools", ())):
         notes.append("* rules decide by the arguments")
     if data["policy_function"]:
-        notes.append(f"{visible(data['policy_function'])} has a say in every call")
+        notes.append(f"{sanitize(data['policy_function'])} has a say in every call")
     if notes:
         lines += ["", *(paint(note, "quiet", color=color) for note in notes)]
     return "".join(f"{line}\n" for line in lines)
@@ -180,7 +183,7 @@ def tree(data: Mapping[str, Any], *, color: bool = False) -> str:
 def _heading(data: Mapping[str, Any], color: bool) -> list[str]:
     """What the project is called and does, as a line, if it says so."""
     said = title(data["name"], data["description"])
-    return [paint(visible(said), "quiet", color=color)] if said is not None else []
+    return [paint(sanitize(said), "quiet", color=color)] if said is not None else []
 
 
 def _branch(
@@ -207,7 +210,7 @@ def _title(node: Mapping[str, Any], color: bool) -> str:
     said = (
         ", ".join(node["models"]) if "models" in node else node["mode"] + (f": {node['flow']}" if node["flow"] else "")
     )
-    return paint(node["name"], "name", color=color) + paint(f"  {visible(said)}" if said else "", "quiet", color=color)
+    return paint(node["name"], "name", color=color) + paint(f"  {sanitize(said)}" if said else "", "quiet", color=color)
 
 
 def _rows(nodes: Mapping[str, Any], node: Mapping[str, Any], color: bool) -> list[tuple[str, str | None]]:
@@ -220,15 +223,15 @@ def _rows(nodes: Mapping[str, Any], node: Mapping[str, Any], color: bool) -> lis
         return [
             (_title(nodes[member["name"]], color), member["name"])
             if member["kind"] != "tool" and member["name"] in nodes
-            else (visible(member["name"]) + quiet(_STEPS.get(member["kind"], "agent")), None)
+            else (sanitize(member["name"]) + quiet(_STEPS.get(member["kind"], "agent")), None)
             for member in node["members"]
         ]
     rows: list[tuple[str, str | None]] = []
     for tool in node["tools"]:
-        source = quiet(visible(tool["toolset"])) if tool["toolset"] else ""
+        source = quiet(sanitize(tool["toolset"])) if tool["toolset"] else ""
         callee = tool["agent"] or tool["flow"]
-        rows.append((f"{visible(tool['name'])}  {_effect(tool, color)}{source}", callee if callee in nodes else None))
-    rows += [(visible(open_) + quiet("tools known at run time"), None) for open_ in node["open"]]
+        rows.append((f"{sanitize(tool['name'])}  {_effect(tool, color)}{source}", callee if callee in nodes else None))
+    rows += [(sanitize(open_) + quiet("tools known at run time"), None) for open_ in node["open"]]
     rows += [(tool + quiet("run by the provider"), None) for tool in node["server_side"]]
     return rows + [
         (f"{target}{quiet('handed over to')}", target if target in nodes else None) for target in node["handoffs"]
@@ -255,21 +258,21 @@ def permissions(data: Mapping[str, Any], *, color: bool = False) -> str:
     for path in data["paths"]:
         rights = [{**tool, "reason": ""} for tool in path["tools"]]
         same = next((first for first, known in shown.get(path["agent"], []) if known == rights), None)
-        title = paint(visible(path["path"]), "name", color=color)
+        title = paint(sanitize(path["path"]), "name", color=color)
         if same is not None:
-            lines.append(title + paint(f"  as {visible(same)}", "quiet", color=color))
+            lines.append(title + paint(f"  as {sanitize(same)}", "quiet", color=color))
             continue
         shown.setdefault(path["agent"], []).append((path["path"], rights))
         lines.append(title if path["tools"] else title + paint("  no tools", "quiet", color=color))
-        longest = max((len(visible(tool["name"])) for tool in path["tools"]), default=0)
+        longest = max((len(sanitize(tool["name"])) for tool in path["tools"]), default=0)
         for tool in path["tools"]:
             lines += _permission(tool, longest, color)
     agents = [agent for agent in data["agents"] if agent["open"]]
     lines += [
-        f"{agent['name']}: tools of {', '.join(map(visible, agent['open']))} show at run time" for agent in agents
+        f"{agent['name']}: tools of {', '.join(map(sanitize, agent['open']))} show at run time" for agent in agents
     ]
     if data["policy_function"]:
-        lines.append(f"{visible(data['policy_function'])} has a say in every call")
+        lines.append(f"{sanitize(data['policy_function'])} has a say in every call")
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -277,10 +280,10 @@ def _permission(tool: Mapping[str, Any], longest: int, color: bool) -> Iterator[
     effect = paint(f"{tool['effect']:<5}", _STYLE_OF[tool["effect"]], color=color)
     why = f"by the rule {tool['rule']}" if tool["rule"] else _WHY[tool["source"]]
     place = f"  {tool['place']}" if tool["place"] else ""
-    yield f"  {visible(tool['name']):<{longest}}  {effect}  {visible(why)}{paint(place, 'quiet', color=color)}"
+    yield f"  {sanitize(tool['name']):<{longest}}  {effect}  {sanitize(why)}{paint(place, 'quiet', color=color)}"
     for rule in tool["rules"]:
         effect = paint(f"{rule['effect']:<5}", _STYLE_OF[rule["effect"]], color=color)
-        yield f"  {'':<{longest}}  {effect}  for {visible(rule['rule'])}" + paint(
+        yield f"  {'':<{longest}}  {effect}  for {sanitize(rule['rule'])}" + paint(
             f"  {rule['place']}", "quiet", color=color
         )
 
@@ -366,12 +369,12 @@ def _numbered(data: Mapping[str, Any]) -> tuple[dict[tuple[str, str], str], list
 
 
 def _mermaid_text(text: str) -> str:
-    escaped = "".join(char if char.isalnum() or char in " _-.:()" else f"#{ord(char)};" for char in visible(text))
+    escaped = "".join(char if char.isalnum() or char in " _-.:()" else f"#{ord(char)};" for char in sanitize(text))
     return f'"{escaped}"'
 
 
 def _quoted(text: str) -> str:
-    return json.dumps(visible(text), ensure_ascii=False)
+    return json.dumps(sanitize(text), ensure_ascii=False)
 
 
 def as_json(data: Mapping[str, Any]) -> str:

@@ -6,14 +6,14 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from llm_do.text.sanitizer import visible
+from llm_do.text.sanitizer import sanitize
 
 if TYPE_CHECKING:
     from pydantic_ai import ToolDefinition
 
     from llm_do.project.project import Project
 
-__all__ = ["lines", "tools_data"]
+__all__ = ["tool_lines", "tools_data"]
 
 
 def tools_data(project: Project, agent: str | None = None) -> dict[str, Any]:
@@ -33,13 +33,13 @@ def tools_data(project: Project, agent: str | None = None) -> dict[str, Any]:
     from llm_do.errors import UsageError
     from llm_do.project.agent_spec import AgentSpec
     from llm_do.project.flow_spec import callers_by_name
-    from llm_do.text.words import close_to
+    from llm_do.text.words import closest_match
 
     specs = [item for item in callers_by_name(project.registry).values() if isinstance(item, AgentSpec)]
     if agent is not None:
         named = [spec for spec in specs if spec.name == agent]
         if not named:
-            near = close_to(agent, [spec.name for spec in specs])
+            near = closest_match(agent, [spec.name for spec in specs])
             raise UsageError(
                 f"the project has no agent {agent!r}",
                 hint=f"Did you mean {near!r}?"
@@ -86,7 +86,7 @@ def _tool(definition: ToolDefinition, *, conditional: bool) -> dict[str, Any]:
     }
 
 
-def lines(data: Mapping[str, Any], *, width: int | None = None) -> Iterator[str]:
+def tool_lines(data: Mapping[str, Any], *, width: int | None = None) -> Iterator[str]:
     """Show the list to a person.
 
     Args:
@@ -101,7 +101,7 @@ def lines(data: Mapping[str, Any], *, width: int | None = None) -> Iterator[str]
             yield "  no tools"
         for tool in agent["tools"]:
             yield from _lines_of(tool, width or 100)
-        yield from (f"  {visible(name)}: its tools show at run time" for name in agent["open"])
+        yield from (f"  {sanitize(name)}: its tools show at run time" for name in agent["open"])
         yield from (f"  {name}: run by the provider" for name in agent["server_side"])
 
 
@@ -114,13 +114,13 @@ def _lines_of(tool: Mapping[str, Any], width: int) -> Iterator[str]:
         for name, part in properties.items()
     )
     source = f"  [{tool['toolset'] or tool['kind']}{', shown where a run allows it' if tool['conditional'] else ''}]"
-    yield visible(f"  {tool['name']}({shown}){source}")
+    yield sanitize(f"  {tool['name']}({shown}){source}")
     first = (tool["description"] or "").strip().partition("\n\n")[0]
     for line in textwrap.wrap(" ".join(first.split()), max(width - 6, 20)):
-        yield f"      {visible(line)}"
+        yield f"      {sanitize(line)}"
     for name, part in properties.items():
         if part.get("description"):
-            yield visible(f"      {name}: {' '.join(str(part['description']).split())}")
+            yield sanitize(f"      {name}: {' '.join(str(part['description']).split())}")
 
 
 def _default(part: Mapping[str, Any]) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from llm_do.ui.terminal.text_width import width
+from llm_do.ui.terminal.text_width import character_width
 
-__all__ = ["fold"]
+__all__ = ["fold_lines"]
 
 _COLOR = re.compile(r"\x1b\[[\d;]*m")
 _LEAD = re.compile(rf"(?:{_COLOR.pattern}| )+")
@@ -19,7 +19,7 @@ _GUTTER = re.compile(r" *= ")
 """What a hint of a diagnostic begins with; its further lines stand below its text."""
 
 
-def fold(text: str, columns: int, *, hang: int = _HANG) -> str:
+def fold_lines(text: str, columns: int, *, hang: int = _HANG) -> str:
     """Break lines that are longer than the terminal is wide, what follows indented; nothing is left out.
 
     Args:
@@ -28,7 +28,7 @@ def fold(text: str, columns: int, *, hang: int = _HANG) -> str:
         hang: By how many columns more than its line what follows is indented.
 
     Example:
-        >>> print(fold("error: the file is no YAML (main.agent:3). Quote the value.", 30))
+        >>> print(fold_lines("error: the file is no YAML (main.agent:3). Quote the value.", 30))
         error: the file is no YAML
           (main.agent:3). Quote the
           value.
@@ -61,4 +61,4 @@ def _pieces(line: str, columns: int, hang: int) -> Iterator[str]:
 
 
 def _width(text: str) -> int:
-    return sum(map(width, _COLOR.sub("", text)))
+    return sum(map(character_width, _COLOR.sub("", text)))

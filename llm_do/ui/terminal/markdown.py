@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from llm_do.text.sanitizer import visible
-from llm_do.ui.terminal.folding import fold
+from llm_do.text.sanitizer import sanitize
+from llm_do.ui.terminal.folding import fold_lines
 
-__all__ = ["rendered"]
+__all__ = ["render_markdown"]
 
 _MARKS = re.compile(
     r"^ {0,3}(#{1,6} |[-*+] |\d{1,3}[.)] |> |```|~~~|\|.*\|)|\*\*\S|`[^`\n]+`|(?<!\w)[*_]\w[^*_\n]*[*_](?!\w)|\]\(",
@@ -18,7 +18,7 @@ _MARKS = re.compile(
 _HTML = re.compile(r"<[A-Za-z/!?]")
 
 
-def rendered(text: str, columns: int, *, color: bool = False) -> str:
+def render_markdown(text: str, columns: int, *, color: bool = False) -> str:
     """Draw a text.
 
     Args:
@@ -31,12 +31,12 @@ def rendered(text: str, columns: int, *, color: bool = False) -> str:
         but for lines that the terminal would break inside a word.
 
     Example:
-        >>> rendered("plain", 80)
+        >>> render_markdown("plain", 80)
         'plain\\n'
     """
-    shown = visible(text, lines=True)
+    shown = sanitize(text, lines=True)
     if not _MARKS.search(shown) or _HTML.search(shown):
-        folded = fold(shown, columns, hang=0)
+        folded = fold_lines(shown, columns, hang=0)
         return folded if folded.endswith("\n") else f"{folded}\n"
     import io
 

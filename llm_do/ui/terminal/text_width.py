@@ -7,12 +7,12 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 
 from llm_do.text.canonical_json import canonical_json
-from llm_do.text.sanitizer import visible
+from llm_do.text.sanitizer import sanitize
 
-__all__ = ["call_text", "cut", "shorten", "width", "wrap", "wrap_words"]
+__all__ = ["call_text", "character_width", "shorten_middle", "truncate", "wrap", "wrap_words"]
 
 
-def width(char: str) -> int:
+def character_width(char: str) -> int:
     """How many columns a character takes."""
     if " " <= char <= "~":
         return 1
@@ -21,18 +21,18 @@ def width(char: str) -> int:
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
-def cut(text: str, columns: int) -> str:
+def truncate(text: str, columns: int) -> str:
     """A text that fits into so many columns, with an ellipsis where it was longer.
 
     Example:
-        >>> cut("abcdef", 4)
+        >>> truncate("abcdef", 4)
         'abc…'
     """
-    if len(text) * 2 <= columns or sum(map(width, text)) <= columns:
+    if len(text) * 2 <= columns or sum(map(character_width, text)) <= columns:
         return text
     used, kept = 1, 0
     for char in text:
-        used += width(char)
+        used += character_width(char)
         if used > columns:
             break
         kept += 1
@@ -48,7 +48,7 @@ def wrap(text: str, columns: int) -> Iterator[str]:
     """
     start, used = 0, 0
     for index, char in enumerate(text):
-        size = width(char)
+        size = character_width(char)
         if used + size > columns and index > start:
             yield text[start:index]
             start, used = index, 0
@@ -80,7 +80,7 @@ def wrap_words(text: str, columns: int) -> Iterator[str]:
             return
 
 
-def shorten(value: object, limit: int = 160) -> str:
+def shorten_middle(value: object, limit: int = 160) -> str:
     """A value on one line, harmless to a terminal and cut at its end.
 
     Args:
@@ -88,11 +88,11 @@ def shorten(value: object, limit: int = 160) -> str:
         limit: Characters.
 
     Example:
-        >>> shorten({"a": [1, 2]}), shorten("one\\ntwo", 6)
+        >>> shorten_middle({"a": [1, 2]}), shorten_middle("one\\ntwo", 6)
         ('{"a":[1,2]}', 'one\\\\n…')
     """
     text = value if isinstance(value, str) else _as_json(value)
-    return _cut_characters(visible(text[: limit + 1]), limit)
+    return _cut_characters(sanitize(text[: limit + 1]), limit)
 
 
 def _cut_characters(text: str, limit: int) -> str:
@@ -116,22 +116,22 @@ def call_text(tool: str, args: object, limit: int = 160) -> str:
         try:
             args = json.loads(args) if args else {}
         except (ValueError, RecursionError):
-            return f"{visible(tool)}({shorten(args, limit)})"
+            return f"{sanitize(tool)}({shorten_middle(args, limit)})"
     if not isinstance(args, Mapping):
-        return f"{visible(tool)}({shorten(args, limit)})"
+        return f"{sanitize(tool)}({shorten_middle(args, limit)})"
     parts: list[str] = []
     room = limit
     for name, value in args.items():  # pyright: ignore[reportUnknownVariableType]
         if room <= 0:
             break
         if isinstance(value, str):
-            text = visible(value[: limit + 1]).replace('"', '\\"')
+            text = sanitize(value[: limit + 1]).replace('"', '\\"')
             shown = f'"{text}"'
         else:
-            shown = visible(_as_json(value))  # pyright: ignore[reportUnknownArgumentType]
-        parts.append(f"{visible(str(name))}={shown[: limit + 1]}")  # pyright: ignore[reportUnknownArgumentType]
+            shown = sanitize(_as_json(value))  # pyright: ignore[reportUnknownArgumentType]
+        parts.append(f"{sanitize(str(name))}={shown[: limit + 1]}")  # pyright: ignore[reportUnknownArgumentType]
         room -= len(parts[-1])
-    return f"{visible(tool)}({_cut_characters(', '.join(parts), limit)})"
+    return f"{sanitize(tool)}({_cut_characters(', '.join(parts), limit)})"
 
 
 def _as_json(value: object) -> str:

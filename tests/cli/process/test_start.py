@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from llm_do.cli.actions.failure import asked_output
+from llm_do.cli.actions.failure import requested_output
 from llm_do.cli.app import COMMANDS
-from llm_do.cli.process.stack import with_room
+from llm_do.cli.process.stack import with_stack_room
 from tests.cli.cli_processes import LLM_DO, REPOSITORY, environment, run
 from tests.support.openai_server import serve
 
@@ -159,7 +159,7 @@ def test_a_broken_pipe_behind_the_help_is_quiet() -> None:
     ],
 )
 def test_the_output_is_known_before_the_arguments_are_read(args: list[str], output: str) -> None:
-    assert asked_output(args) == output
+    assert requested_output(args) == output
 
 
 def test_a_shell_completes_commands_and_options() -> None:
@@ -234,6 +234,6 @@ def test_calls_at_any_depth_of_the_stack_cost_no_new_memory() -> None:
         for depth in range(150):
             calling(depth)
 
-    with_room(at_any_depth)()
+    with_stack_room(at_any_depth)()
 
     assert max(faults) < 200

@@ -10,16 +10,16 @@ from llm_do import ApprovalDecision, ApprovalRequest, Project, Runtime
 from llm_do.errors import StoreError
 from llm_do.policy.digest import call_digest
 from llm_do.policy.values import ToolCallInfo
-from llm_do.runtime.approval import saved_approvals as answers
+from llm_do.runtime.approval import saved_approvals
 from llm_do.testing import play
 
 CALL = ToolCallInfo("send", {"to": "ann", "n": 1}, resolved={"to": (("git", "log"),)})
 
 
 def test_an_answer_to_one_call_holds_for_that_call_only(tmp_path: Path) -> None:
-    answers.add_call(tmp_path, CALL)
+    saved_approvals.add_call(tmp_path, CALL)
 
-    found = answers.load(tmp_path)
+    found = saved_approvals.load_saved_approvals(tmp_path)
 
     assert found.digests == {call_digest(CALL): ".llm-do/approvals.json:4"}
     assert call_digest(ToolCallInfo("send", {"to": "ann", "n": 2}, resolved=CALL.resolved)) not in found.digests
@@ -29,20 +29,20 @@ def test_an_answer_to_one_call_holds_for_that_call_only(tmp_path: Path) -> None:
 def test_an_answer_to_a_call_through_a_link_holds_while_the_link_leads_there(tmp_path: Path) -> None:
     linked = ToolCallInfo("write_file", {"path": "now/a"}, primary="path", resolved={"path": ("now/a", "releases/1/a")})
     moved = ToolCallInfo("write_file", {"path": "now/a"}, primary="path", resolved={"path": ("now/a", "releases/2/a")})
-    answers.add_call(tmp_path, linked)
+    saved_approvals.add_call(tmp_path, linked)
 
-    digests = answers.load(tmp_path).digests
+    digests = saved_approvals.load_saved_approvals(tmp_path).digests
 
     assert call_digest(linked) in digests
     assert call_digest(moved) not in digests
 
 
 def test_a_call_that_was_edited_is_allowed_no_more(tmp_path: Path) -> None:
-    answers.add_call(tmp_path, CALL)
-    file = tmp_path / answers.FILE
+    saved_approvals.add_call(tmp_path, CALL)
+    file = tmp_path / saved_approvals.FILE
     file.write_text(file.read_text().replace('"ann"', '"bob"'))
 
-    found = answers.load(tmp_path)
+    found = saved_approvals.load_saved_approvals(tmp_path)
 
     assert found.stored == ()
     assert [*map(str, found.faults)] == [
@@ -51,19 +51,19 @@ def test_a_call_that_was_edited_is_allowed_no_more(tmp_path: Path) -> None:
 
 
 def test_answers_are_added_once_and_taken_back(tmp_path: Path) -> None:
-    answers.add_rule(tmp_path, "send(to=ann)")
-    answers.add_rule(tmp_path, "send(to=ann)")
-    answers.add_call(tmp_path, CALL)
-    assert [item.text for item in answers.load(tmp_path).stored] == [
+    saved_approvals.add_rule(tmp_path, "send(to=ann)")
+    saved_approvals.add_rule(tmp_path, "send(to=ann)")
+    saved_approvals.add_call(tmp_path, CALL)
+    assert [item.text for item in saved_approvals.load_saved_approvals(tmp_path).stored] == [
         "send(to=ann)",
         'main: send with exactly {"to": "ann", "n": 1}',
     ]
 
-    answers.revoke(tmp_path, answers.load(tmp_path).stored[:1])
+    saved_approvals.revoke(tmp_path, saved_approvals.load_saved_approvals(tmp_path).stored[:1])
 
-    assert len(answers.load(tmp_path).stored) == 1
-    answers.clear(tmp_path)
-    assert answers.load(tmp_path) == answers.Answers()
+    assert len(saved_approvals.load_saved_approvals(tmp_path).stored) == 1
+    saved_approvals.clear(tmp_path)
+    assert saved_approvals.load_saved_approvals(tmp_path) == saved_approvals.SavedApprovals()
 
 
 @pytest.mark.parametrize(
@@ -80,18 +80,18 @@ def test_answers_are_added_once_and_taken_back(tmp_path: Path) -> None:
 )
 def test_what_can_not_be_read_allows_nothing_and_is_told_with_its_line(tmp_path: Path, text: str, fault: str) -> None:
     (tmp_path / ".llm-do").mkdir()
-    (tmp_path / answers.FILE).write_text(text)
+    (tmp_path / saved_approvals.FILE).write_text(text)
 
-    found = answers.load(tmp_path)
+    found = saved_approvals.load_saved_approvals(tmp_path)
 
     assert found.stored == ()
     assert str(found.faults[0]).startswith(f".llm-do/approvals.json:{fault}")
 
 
 def test_a_folder_in_place_of_the_file_allows_nothing_and_is_told_once(tmp_path: Path) -> None:
-    (tmp_path / answers.FILE).mkdir(parents=True)
+    (tmp_path / saved_approvals.FILE).mkdir(parents=True)
 
-    [fault] = answers.load(tmp_path).faults
+    [fault] = saved_approvals.load_saved_approvals(tmp_path).faults
 
     assert str(fault) == ".llm-do/approvals.json: it is a folder, not a file"
     assert (fault.message, fault.line) == ("it is a folder, not a file", None)
@@ -99,24 +99,24 @@ def test_a_folder_in_place_of_the_file_allows_nothing_and_is_told_once(tmp_path:
 
 def test_a_broken_file_is_not_written_over(tmp_path: Path) -> None:
     (tmp_path / ".llm-do").mkdir()
-    (tmp_path / answers.FILE).write_text("{ mine")
+    (tmp_path / saved_approvals.FILE).write_text("{ mine")
 
     with pytest.raises(StoreError):
-        answers.add_rule(tmp_path, "send")
+        saved_approvals.add_rule(tmp_path, "send")
 
-    assert (tmp_path / answers.FILE).read_text() == "{ mine"
+    assert (tmp_path / saved_approvals.FILE).read_text() == "{ mine"
 
 
 def test_answers_are_neither_read_nor_written_through_a_link(tmp_path: Path) -> None:
     project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
     project.mkdir()
     elsewhere.mkdir()
-    answers.add_rule(elsewhere, "send")
+    saved_approvals.add_rule(elsewhere, "send")
     (project / ".llm-do").symlink_to(elsewhere / ".llm-do")
 
-    assert answers.load(project).stored == ()
+    assert saved_approvals.load_saved_approvals(project).stored == ()
     with pytest.raises(StoreError):
-        answers.add_rule(project, "shout")
+        saved_approvals.add_rule(project, "shout")
 
 
 def write_project(root: Path, **approvals: object) -> Path:
@@ -146,7 +146,7 @@ def test_an_answer_for_good_outlasts_the_session(tmp_path: Path) -> None:
 
 def test_an_answer_by_a_rule_covers_what_the_rule_covers(tmp_path: Path) -> None:
     root = write_project(tmp_path, ask=["send"])
-    answers.add_rule(root, "main:send(to=a*)")
+    saved_approvals.add_rule(root, "main:send(to=a*)")
 
     played = play(root, "x", answers=sends("ann", "adam", "bob"), approvals="deny")
 
@@ -156,7 +156,7 @@ def test_an_answer_by_a_rule_covers_what_the_rule_covers(tmp_path: Path) -> None
 
 def test_no_answer_overrides_a_denial(tmp_path: Path) -> None:
     root = write_project(tmp_path, deny=["send(to=bob)"])
-    answers.add_rule(root, "send")
+    saved_approvals.add_rule(root, "send")
 
     played = play(root, "x", answers=sends("ann", "bob"), approvals="approve_all")
 
@@ -178,7 +178,7 @@ def test_a_rule_from_a_callback_lasts_for_the_session_and_is_not_written(tmp_pat
     asyncio.run(runtime.run("x"))
 
     assert asked == ["ann"]
-    assert not (tmp_path / answers.FILE).exists()
+    assert not (tmp_path / saved_approvals.FILE).exists()
 
 
 def test_a_rule_that_can_not_be_read_is_an_answer_for_once(tmp_path: Path) -> None:

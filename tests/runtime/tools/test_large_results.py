@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_do.runtime.tools.tool_output import bounded
+from llm_do.runtime.tools.tool_output import limit_output
 from tests.support.history import results_of
 from tests.support.runs import agent, carry_out, runtime_of
 from tests.support.scripted import call, script
@@ -84,7 +84,7 @@ def test_kept_results_lead_nowhere_else_and_are_for_their_owner(tmp_path: Path) 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=200), st.integers(1, 100))
 def test_head_and_tail_are_the_texts_own(text: str, limit: int) -> None:
-    said = bounded(text, limit).told
+    said = limit_output(text, limit).told
     if len(text.encode()) <= limit:
         assert said == text
         return
@@ -102,6 +102,6 @@ def test_head_and_tail_are_the_texts_own(text: str, limit: int) -> None:
 @pytest.mark.parametrize("letter", ["a", "ä", "字", "🙂"])
 @pytest.mark.parametrize("limit", [400, 1000, 65_536])
 def test_with_what_is_said_of_the_rest_a_result_is_within_the_limit(letter: str, limit: int) -> None:
-    said = bounded(letter * limit * 2, limit, lambda _: ".llm-do/artifacts/0123456789abcdef.txt").told
+    said = limit_output(letter * limit * 2, limit, lambda _: ".llm-do/artifacts/0123456789abcdef.txt").told
     assert limit - 20 <= len(said.encode()) <= limit
     assert said.startswith(letter * (limit // 30))

@@ -337,18 +337,18 @@ def test_a_machine_with_less_memory_to_give_bounds_commands_by_that(monkeypatch:
     monkeypatch.setattr(sandbox, "_prlimit", lambda: "/usr/bin/prlimit")
     for hard, most in ((resource.RLIM_INFINITY, sandbox.MEMORY), (2**60, sandbox.MEMORY), (2**30, 2**30)):
         monkeypatch.setattr(resource, "getrlimit", lambda which, hard=hard: (hard, hard))
-        assert sandbox.memory_bounded(["ls"]) == ["/usr/bin/prlimit", f"--as={most}", "--", "ls"]
+        assert sandbox.limit_memory(["ls"]) == ["/usr/bin/prlimit", f"--as={most}", "--", "ls"]
 
 
 def test_the_kernels_part_is_reported_and_does_what_it_says(project: Path) -> None:
     found = sandbox.status()
     assert found.reason
     if not found.active:
-        assert sandbox.sandboxed(["/bin/true"], project, project) == ["/bin/true"]
+        assert sandbox.wrap_in_sandbox(["/bin/true"], project, project) == ["/bin/true"]
         return
 
     def inside(*argv: str, outside: bool = False) -> str:
-        command = sandbox.sandboxed(argv, project, project, outside=outside)
+        command = sandbox.wrap_in_sandbox(argv, project, project, outside=outside)
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
         return done.stdout + done.stderr
 
