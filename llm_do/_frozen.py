@@ -34,13 +34,6 @@ def frozen(*, kw_only: bool = False) -> Callable[[type[T]], type[T]]: ...
 def frozen(kind: type[T] | None = None, *, kw_only: bool = False) -> type[T] | Callable[[type[T]], type[T]]:
     """Make a class a value: what `@dataclass(frozen=True, slots=True)` does, but for `InitVar`.
 
-    Args:
-        kind: The class.
-        kw_only: Its fields are given by name only.
-
-    Returns:
-        The class; or the decorator, when only options are given.
-
     Example:
         >>> @frozen
         ... class Point:

@@ -11,13 +11,6 @@ __all__ = ["lazy_exports"]
 def lazy_exports(package: str, names: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """The `__getattr__` and `__dir__` of a package whose names live in the modules given.
 
-    Args:
-        package: The package's name.
-        names: Exported name to the module it is defined in.
-
-    Returns:
-        The two functions.
-
     Example:
         >>> get, names = lazy_exports("demo", {"sqrt": "math"})
         >>> get("sqrt")(9.0)

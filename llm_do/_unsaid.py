@@ -14,10 +14,6 @@ def suppress_warning(message: str, category: type[Warning]) -> None:
     A change of the filters lets every module tell again what it has told once: they are changed only where another
     filter has come before.
 
-    Args:
-        message: What the warning begins with, as it is written.
-        category: Its class.
-
     Example:
         >>> suppress_warning("Could not read", UserWarning)
         >>> warnings.warn("Could not read the mind of it", UserWarning)

@@ -65,12 +65,6 @@ def run_blocking(begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Run a coroutine to its end from code that isn't async, in a thread of its own where a loop is running.
 
     A keyboard interrupt of the thread that waits ends it there too.
-
-    Args:
-        begin: Makes the coroutine.
-
-    Returns:
-        Its result.
     """
     try:
         asyncio.get_running_loop()

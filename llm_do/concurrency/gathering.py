@@ -17,16 +17,6 @@ Job = Callable[[], Awaitable[Any]]
 async def gather_in_order(works: Sequence[Job], *, ends: Callable[[BaseException], bool]) -> list[Any]:
     """Run all at once; no order of completion shows in what comes out.
 
-    Args:
-        works: What to run.
-        ends: Whether a failure of one ends all; else it stands in its place.
-
-    Returns:
-        What each returned, or the exception it raised, in the order of `works`.
-
-    Raises:
-        BaseException: What the first one to end them all raised; the others have been cancelled and have ended.
-
     Example:
         >>> async def give(value): return value
         >>> asyncio.run(gather_in_order([lambda: give(1), lambda: give(2)], ends=lambda error: True))

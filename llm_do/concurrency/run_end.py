@@ -26,14 +26,6 @@ class RunEndSignal(BaseException):
 def reraise_if_cancelled(error: BaseException) -> None:
     """Raise what isn't the failure of the code that raised it; to be called while it is handled.
 
-    Args:
-        error: What a project's code has raised.
-
-    Raises:
-        RunEnds: The run ends with it: it is one itself, or a `KeyboardInterrupt`, which ends it as interrupted.
-        asyncio.CancelledError: This task is being cancelled.
-        GeneratorExit: What waits for this code is being closed.
-
     Example:
         >>> reraise_if_cancelled(ValueError("the code's own"))
     """

@@ -73,18 +73,7 @@ class Folder(Protocol):
 
 
 def open_folder(path: Path, *, by_descriptor: bool = _BY_DESCRIPTOR) -> Folder:
-    """Open a folder that is trusted, such as a root.
-
-    Args:
-        path: The folder; links in it are followed.
-        by_descriptor: Whether to work by directory descriptor, where the system can.
-
-    Returns:
-        The folder, to be closed.
-
-    Raises:
-        OSError: It can't be opened or is no folder.
-    """
+    """Open a folder that is trusted, such as a root."""
     if by_descriptor:
         return DescriptorFolder(os.open(path, os.O_RDONLY | _A_FOLDER | _CLOSE_ON_EXEC))
     if not path.is_dir():
@@ -111,20 +100,7 @@ def kind_at(folder: Folder, name: str) -> Kind | None:
 
 @contextlib.contextmanager
 def open_file(folder: Folder, name: str, path: str) -> Generator[BinaryIO]:
-    """A regular file by its name in an opened folder, for reading.
-
-    Args:
-        folder: The folder.
-        name: The name in it; empty is the folder itself, which is refused.
-        path: How messages call it.
-
-    Yields:
-        A binary stream, closed at the end.
-
-    Raises:
-        FileRefusedError: It is no regular file.
-        OSError: The system refuses it.
-    """
+    """A regular file by its name in an opened folder, for reading."""
     # A look before opening, for opening some devices has effects; the look after it is the one that counts.
     must_be_regular(folder.lstat(name) if name else folder.stat(), path)
     with os.fdopen(folder.open(name, READ), "rb") as stream:
@@ -133,11 +109,7 @@ def open_file(folder: Folder, name: str, path: str) -> Generator[BinaryIO]:
 
 
 def must_be_regular(info: os.stat_result, path: str) -> None:
-    """Refuse what is no regular file.
-
-    Raises:
-        FileRefusedError: It is a folder, a link, a device, a pipe or a socket.
-    """
+    """Refuse what is no regular file."""
     kind = kind_of(info)
     if kind == "folder":
         raise FileRefusedError(path, "it is a folder, not a file", reason="not_a_file", hint="List it instead.")

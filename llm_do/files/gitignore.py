@@ -39,12 +39,7 @@ class IgnoreRule:
     negated: bool
 
     def applies(self, path: str, *, folder: bool) -> bool:
-        """Whether the line names this path.
-
-        Args:
-            path: POSIX path below the root.
-            folder: Whether it is a folder.
-        """
+        """Whether the line names this path."""
         if self.folders_only and not folder:
             return False
         if self.base:
@@ -56,13 +51,6 @@ class IgnoreRule:
 
 def parse_rules(lines: Iterable[str], base: str = "") -> tuple[IgnoreRule, ...]:
     """Read the lines of a `.gitignore` file, or patterns written the same way.
-
-    Args:
-        lines: The lines; comments, empty ones and ones too long to be meant are left out.
-        base: The folder they are relative to.
-
-    Returns:
-        Rules in order.
 
     Example:
         >>> rules = parse_rules(["*.log", "!keep.log", "/build/"])
@@ -81,13 +69,7 @@ def parse_rules(lines: Iterable[str], base: str = "") -> tuple[IgnoreRule, ...]:
 
 
 def is_ignored(rules: Sequence[IgnoreRule], path: str, *, folder: bool) -> bool:
-    """Whether the last rule that names a path ignores it.
-
-    Args:
-        rules: Rules, those of outer folders first.
-        path: POSIX path below the root; the folders above it are taken not to be ignored.
-        folder: Whether it is a folder.
-    """
+    """Whether the last rule that names a path ignores it."""
     return next((not rule.negated for rule in reversed(rules) if rule.applies(path, folder=folder)), False)
 
 

@@ -68,17 +68,7 @@ class Glob:
 
     @classmethod
     def parse(cls, pattern: str) -> Glob:
-        """Read a pattern.
-
-        Args:
-            pattern: POSIX form; a leading and a trailing `/` mean nothing.
-
-        Returns:
-            The pattern, ready to match.
-
-        Raises:
-            FileRefusedError: It is unreasonably long.
-        """
+        """Read a pattern."""
         if len(pattern) > _MAX_PATTERN:
             raise FileRefusedError(
                 f"the pattern {pattern[:30]}...", f"it is longer than {_MAX_PATTERN} characters", reason="invalid"
@@ -91,11 +81,7 @@ class Glob:
         return None if None in self.segments else len(self.segments)
 
     def matches(self, path: str) -> bool:
-        """Whether the whole path matches.
-
-        Args:
-            path: A relative POSIX path.
-        """
+        """Whether the whole path matches."""
         return _backtrack(self.segments, path.split("/"), _matches_name)
 
     def matches_name(self, name: str) -> bool:
@@ -106,15 +92,6 @@ class Glob:
 
 def expand_braces(pattern: str) -> list[str]:
     """The patterns that one with `{a,b}` stands for.
-
-    Args:
-        pattern: Any pattern.
-
-    Returns:
-        At least one pattern, without such braces.
-
-    Raises:
-        FileRefusedError: There would be too many.
 
     Example:
         >>> expand_braces("*.{md,txt}")

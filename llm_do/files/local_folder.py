@@ -17,23 +17,12 @@ NOT_LINKED = "Put a folder in its place; what the link leads to can be copied in
 
 
 def is_linked(root: Path) -> bool:
-    """Whether a project's folder is a link. Nothing is read or written through one: it may lead anywhere.
-
-    Args:
-        root: The project's root.
-    """
+    """Whether a project's folder is a link. Nothing is read or written through one: it may lead anywhere."""
     return os.path.islink(root / FOLDER)
 
 
 def make_folder(root: Path) -> Path:
-    """The folder of a project, made with what keeps it out of version control where it isn't there.
-
-    Args:
-        root: The project's root.
-
-    Raises:
-        OSError: It can't be made, or is a link.
-    """
+    """The folder of a project, made with what keeps it out of version control where it isn't there."""
     folder = root / FOLDER
     if is_linked(root):
         raise OSError(errno.ELOOP, "it is a link, and what a project keeps stays below its root")

@@ -27,17 +27,6 @@ _DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt"
 def split_path(path: str, roots: Sequence[str], *, windows: bool = WINDOWS) -> list[str]:
     """The names a path is made of, relative to the root; `..` stays, for only a walk knows where it leads.
 
-    Args:
-        path: A path below the root, or an absolute one that begins with a spelling of the root.
-        roots: Absolute spellings of the root; the first is used in messages.
-        windows: Whether `\\` separates names and Windows' reserved names are refused.
-
-    Returns:
-        Names without empty ones and `.`; none for the root itself.
-
-    Raises:
-        FileRefusedError: The path can't be one, or is absolute and not below the root.
-
     Example:
         >>> split_path("a//./b/../c", ["/srv"], windows=False)
         ['a', 'b', '..', 'c']
@@ -88,11 +77,7 @@ def fold_name(name: str) -> str:
 
 
 def outside_refusal(path: str) -> FileRefusedError:
-    """The refusal of a path that leaves its root.
-
-    Args:
-        path: The path as it was asked for.
-    """
+    """The refusal of a path that leaves its root."""
     return FileRefusedError(
         display_path(path), "it is outside the root folder", reason="outside", hint="Give a path below the root."
     )

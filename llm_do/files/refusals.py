@@ -73,13 +73,6 @@ class FileRefusedError(ToolError):
 def refusal_for(path: str, error: OSError) -> FileRefusedError:
     """The refusal that an operating system's error amounts to.
 
-    Args:
-        path: The path as it was asked for, shown safely.
-        error: What the system said.
-
-    Returns:
-        An error to raise `from error`.
-
     Example:
         >>> refusal_for("a", FileNotFoundError(errno.ENOENT, "No such file or directory")).reason
         'missing'

@@ -97,54 +97,24 @@ class Root:
         return tuple(dict.fromkeys((str(self.path), os.path.normpath(self.path), os.path.realpath(self.path))))
 
     def trail(self, path: str, *, follow: bool = True) -> tuple[str, ...]:
-        """Every path below the root that `path` stands for, as written first, where it really is last.
-
-        Args:
-            path: A path below the root; it need not exist.
-            follow: Whether a link at its end counts by where it points.
-
-        Returns:
-            POSIX paths below the root, at least one; `.` is the root.
-
-        Raises:
-            FileRefusedError: It leaves the root or can't be a path.
-        """
+        """Every path below the root that `path` stands for, as written first, where it really is last."""
         with self._walk(path, follow=follow, missing_ok=True) as spot:
             return spot.trail
 
     def stat(self, path: str, *, follow: bool = True) -> FileInfo:
-        """What is at `path`.
-
-        Raises:
-            FileRefusedError: There is nothing, or it is outside.
-        """
+        """What is at `path`."""
         with self._walk(path, follow=follow) as spot:
             info = spot.folder.lstat(spot.name) if spot.name else spot.folder.stat()
             return FileInfo(spot.trail[-1], kind_of(info), info.st_size, stat.S_IMODE(info.st_mode), info.st_mtime)
 
     @contextlib.contextmanager
     def open(self, path: str, *, guard: Guard | None = None) -> Generator[BinaryIO]:
-        """A regular file, opened for reading.
-
-        Args:
-            path: The file.
-            guard: Called with the trail before it is opened.
-
-        Yields:
-            An unbuffered-by-us binary stream, closed at the end; it never waits.
-
-        Raises:
-            FileRefusedError: It is missing, outside, not a regular file, or may not be read.
-        """
+        """A regular file, opened for reading."""
         with self._walk(path, guard=guard) as spot, open_file(spot.folder, spot.name, display_path(path)) as stream:
             yield stream
 
     def read(self, path: str, *, limit: int, guard: Guard | None = None) -> bytes:
-        """A file's first `limit` bytes.
-
-        Raises:
-            FileRefusedError: As `open`.
-        """
+        """A file's first `limit` bytes."""
         with self.open(path, guard=guard) as stream:
             return stream.read(limit)
 
@@ -154,17 +124,6 @@ class Root:
         The bytes go to a temporary file beside it, reach the disk, then take the name: a reader sees the old
         file or the new one, a failure leaves the old one, another name (hard link) of the old one keeps the old
         bytes. Permission bits are kept.
-
-        Args:
-            path: The file, or a link below the root to one.
-            data: Its new content.
-            guard: Called with the trail before anything is made.
-
-        Returns:
-            Whether the file is new.
-
-        Raises:
-            FileRefusedError: It is outside, not a regular file, read-only, or the system refuses.
         """
         with self._walk(path, missing_ok=True, guard=guard) as spot, contextlib.ExitStack() as opened:
             if spot.is_root:
@@ -175,14 +134,7 @@ class Root:
             return mode is None
 
     def make_directory(self, path: str, *, guard: Guard | None = None) -> bool:
-        """Make a folder and those above it.
-
-        Returns:
-            Whether it is new.
-
-        Raises:
-            FileRefusedError: It is outside, or something else has the name.
-        """
+        """Make a folder and those above it."""
         with self._walk(path, missing_ok=True, guard=guard) as spot, contextlib.ExitStack() as opened:
             folder, name = _make_way(spot, opened)
             if not name or kind_at(folder, name) == "folder":
@@ -194,14 +146,6 @@ class Root:
         """Move a file (or a link itself) to a name that is free; folders on the way are made.
 
         What takes the free name in the very moment of the move is replaced, as any rename does.
-
-        Args:
-            source: The file.
-            target: Its new path, not only a folder.
-            guard: Called with the trail of each before anything is touched.
-
-        Raises:
-            FileRefusedError: One is outside, the source is no file, the target exists.
         """
         with (
             self._walk(source, follow=False, guard=guard) as old,
@@ -220,22 +164,14 @@ class Root:
             old.folder.rename(old.name, name, folder)
 
     def delete(self, path: str, *, guard: Guard | None = None) -> None:
-        """Delete one file, or a link itself; never a folder.
-
-        Raises:
-            FileRefusedError: It is missing, outside, or no file.
-        """
+        """Delete one file, or a link itself; never a folder."""
         with self._walk(path, follow=False, guard=guard) as spot:
             _must_be_file(spot.folder, spot.name, display_path(path))
             spot.folder.unlink(spot.name)
 
     @contextlib.contextmanager
     def folder(self, path: str, *, guard: Guard | None = None) -> Generator[tuple[Folder, str]]:
-        """A folder, opened, with where it really is.
-
-        Raises:
-            FileRefusedError: It is missing, outside, or no folder.
-        """
+        """A folder, opened, with where it really is."""
         with self._walk(path, guard=guard) as spot:
             if not spot.name:
                 yield spot.folder, spot.trail[-1]
@@ -249,18 +185,7 @@ class Root:
                 opened.close()
 
     def list(self, path: str = ".", *, limit: int = 1000) -> list[FolderEntry]:
-        """The names in one folder, in order.
-
-        Args:
-            path: The folder.
-            limit: How many at most.
-
-        Returns:
-            Names with their kinds, sorted.
-
-        Raises:
-            FileRefusedError: It is missing, outside, or no folder.
-        """
+        """The names in one folder, in order."""
         with self.folder(path) as (folder, _):
             return sorted(folder.entries(), key=lambda entry: entry.name)[:limit]
 

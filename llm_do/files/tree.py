@@ -77,11 +77,7 @@ class Tree:
     _until: float = field(default=0.0)
 
     def __iter__(self) -> Generator[TreeEntry]:
-        """What is below the start, every folder directly before what is in it, sorted by name.
-
-        Raises:
-            FileRefusedError: The start is missing, outside, or no folder.
-        """
+        """What is below the start, every folder directly before what is in it, sorted by name."""
         self._until = time.monotonic() + self.max_seconds
         with self.root.folder(self.start) as (folder, where):
             base = "" if where == "." else where

@@ -16,15 +16,7 @@ _lock = threading.Lock()
 
 
 def bind_members(flow: FlowSpec, spec: AgentSpec) -> AgentSpec:
-    """An agent as it is inside a flow: the same declaration for all runs, so that it is built once.
-
-    Args:
-        flow: The flow.
-        spec: The agent as declared.
-
-    Returns:
-        The declaration itself where nothing changes.
-    """
+    """An agent as it is inside a flow: the same declaration for all runs, so that it is built once."""
     targets: list[object] = [flow.members.get(item) if isinstance(item, str) else item for item in spec.handoffs]
     if not any(isinstance(target, AgentSpec) and target is not item for target, item in _pairs(targets, spec)):
         return spec

@@ -78,11 +78,7 @@ def _toolkits(turn: FlowTurn) -> dict[str, GateState]:
 
 
 def agent_named(flow: FlowSpec, name: str, turn: FlowTurn) -> AgentSpec:
-    """A member that has to be an agent.
-
-    Raises:
-        RunError: It isn't one.
-    """
+    """A member that has to be an agent."""
     found = as_member(flow, name, turn.ctx.runtime.registry)
     if found is None or found.kind != "agent":
         raise RunError(

@@ -51,19 +51,7 @@ class Plan(TypedDict):
 
 
 async def run_plan(flow: FlowSpec, given: BaseModel, turn: FlowTurn) -> Any:
-    """Plan, execute, synthesise.
-
-    Args:
-        flow: The flow; its agents are planner, executor and synthesiser.
-        given: The request.
-        turn: What it is given, and leaves behind.
-
-    Returns:
-        What the synthesiser answers.
-
-    Raises:
-        RunError: The planner gave no list, or a step ended early; what was done before is in the thread's state.
-    """
+    """Plan, execute, synthesise."""
     planner, executor, synthesiser = (_member(flow, name, turn) for name in flow.agents)
     request = str(getattr(given, "input", None) or given.model_dump_json())
     plan = _unfinished(flow, request, turn)
@@ -90,13 +78,6 @@ async def run_plan(flow: FlowSpec, given: BaseModel, turn: FlowTurn) -> Any:
 
 def tasks_of(said: object, turn: FlowTurn | None = None) -> list[str]:
     """The tasks that a planner's answer names.
-
-    Args:
-        said: `{"items": [...]}`, a list, or text with a list in it.
-        turn: The flow's run, for the error.
-
-    Raises:
-        RunError: There is no task in it, or there are too many.
 
     Example:
         >>> tasks_of("First:\\n- [ ] read\\n- [ ] write")

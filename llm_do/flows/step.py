@@ -27,23 +27,7 @@ async def run_step(
     history: Sequence[ModelMessage],
     messages: list[ModelMessage],
 ) -> Any:
-    """Call a member of a flow.
-
-    Args:
-        ctx: The flow's context.
-        found: The agent, function or flow.
-        value: The flow's own input, or what the step before returned.
-        position: Where in the flow the step stands, such as `2/`.
-        history: The conversation so far, for one that continues it.
-        messages: Where its history is put when it ends, however it ends.
-
-    Returns:
-        Its output.
-
-    Raises:
-        InputError: The value doesn't fit it.
-        RunError: It ended early, or is a function that raised.
-    """
+    """Call a member of a flow."""
     call_id = f"{ctx.call_id}.{position.replace('/', '.')}{found.name}"
     try:
         given = step_input(found, value, ctx)

@@ -19,16 +19,7 @@ __all__ = ["private_copy", "step_input"]
 
 
 def step_input(found: Registered, value: Any, ctx: CallContext) -> Any:
-    """The input of a step.
-
-    Args:
-        found: The agent, function or flow that takes it.
-        value: The flow's own input, or what the step before returned.
-        ctx: The flow's context.
-
-    Returns:
-        What the call validates: an input model, a mapping, or text.
-    """
+    """The input of a step."""
     if found.kind == "tool" and not takes_context(found.value):
         return _arguments(found, _plain(value), ctx)
     model = _model(found, ctx)

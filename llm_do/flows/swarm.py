@@ -30,18 +30,7 @@ class CodedFlow(FlowSpec):
     """A flow made in code: an entry or a tool may call the object itself."""
 
     async def __call__(self, input: object) -> Any:
-        """Call the flow from code that runs in a call, as `ctx.call` does by name.
-
-        Args:
-            input: Its input: text, a mapping, or an input model.
-
-        Returns:
-            Its output.
-
-        Raises:
-            UsageError: No run goes on here.
-            RunError: It ended early.
-        """
+        """Call the flow from code that runs in a call, as `ctx.call` does by name."""
         from llm_do.runtime.call.dispatch import call_found
         from llm_do.runtime.context.call_context import CURRENT_CALL
 

@@ -62,14 +62,7 @@ class Workflow:
         self._slots = asyncio.Semaphore(flow.max_concurrency) if flow.max_concurrency is not None else nullcontext()
 
     async def run(self, given: BaseModel) -> Any:
-        """Run all steps.
-
-        Args:
-            given: The flow's input.
-
-        Returns:
-            The last step's output.
-        """
+        """Run all steps."""
         steps = self.flow.steps
         whole = steps if isinstance(steps, Serial) else Serial((steps,))
         messages = self.turn.messages

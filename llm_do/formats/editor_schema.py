@@ -15,9 +15,6 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def agent_schema() -> dict[str, Any]:
     """The JSON Schema of an `.agent` file's frontmatter.
 
-    Returns:
-        A new dict, with a description on every key.
-
     Example:
         >>> agent_schema()["required"]
         ['name']
@@ -31,9 +28,6 @@ def agent_schema() -> dict[str, Any]:
 
 def project_schema() -> dict[str, Any]:
     """The JSON Schema of `project.json`.
-
-    Returns:
-        A new dict, with a description on every key.
 
     Example:
         >>> project_schema()["required"]

@@ -25,11 +25,7 @@ __all__ = ["main"]
 
 
 def main(given: Mapping[str, Any]) -> NoReturn:
-    """Link and write the answer.
-
-    Args:
-        given: `project`, `folder` (where to write), `task` and its `options`, `seconds` and the `refused` files.
-    """
+    """Link and write the answer."""
     folder, own, leave = Path(given["folder"]), os.getpid(), os._exit
     trace = Path(folder, "trace").open("w", encoding="utf-8")  # noqa: SIM115 (open until the end, whatever the end is)
     faulthandler.enable(trace)

@@ -29,17 +29,7 @@ __all__ = ["find_entry"]
 def find_entry(
     files: ProjectFiles, names: Names, owners: Mapping[str, AgentSource], references: References
 ) -> EntrySpec | None:
-    """Find what runs first.
-
-    Args:
-        files: The project's files.
-        names: Every name; takes the diagnostics.
-        owners: Agent to the file it is declared in.
-        references: Resolves the entry function and its input model.
-
-    Returns:
-        The entry, None when something is wrong with it or was wrong before.
-    """
+    """Find what runs first."""
     if files.manifest is None:
         return _implied(files, names, owners)
     declared = files.manifest.entry

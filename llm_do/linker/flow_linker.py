@@ -33,13 +33,7 @@ __all__ = ["check_flows", "check_given_tools", "register_flows"]
 
 
 def register_flows(files: ProjectFiles, names: Names, references: References) -> None:
-    """Give the manifest's flows their names; what can't be read of one is told, and the flow left out.
-
-    Args:
-        files: The project's files.
-        names: Every name; takes the diagnostics.
-        references: Resolves aggregate functions.
-    """
+    """Give the manifest's flows their names; what can't be read of one is told, and the flow left out."""
     if files.manifest is None:
         return
     for name, declared in files.manifest.flows.items():
@@ -87,12 +81,7 @@ def _flow(
 
 
 def check_flows(files: ProjectFiles, names: Names) -> None:
-    """Look up every name that flows refer to, and see that they can run.
-
-    Args:
-        files: The project's files.
-        names: Every name; takes the diagnostics.
-    """
+    """Look up every name that flows refer to, and see that they can run."""
     for flow, at in every_caller(names.taken):
         if not isinstance(flow, FlowSpec):
             continue
@@ -109,15 +98,7 @@ def check_flows(files: ProjectFiles, names: Names) -> None:
 def check_given_tools(
     spec: AgentSpec, tools: AgentTools, flows: Iterable[FlowSpec], names: Names, place: Location
 ) -> None:
-    """See that the tools with which an agent hands over and delegates clash with none of its others.
-
-    Args:
-        spec: The agent.
-        tools: Its tools, as far as they are known.
-        flows: The flows of the project.
-        names: Takes the diagnostics.
-        place: Where the agent is declared.
-    """
+    """See that the tools with which an agent hands over and delegates clash with none of its others."""
     taken = {tool.name: tool.origin for tool in tools.tools}
     given = [(name, "`handoffs`") for name in transfer_tool_names(spec)]
     for flow in flows:

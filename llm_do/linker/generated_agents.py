@@ -26,18 +26,6 @@ __all__ = ["link_agent"]
 def link_agent(text: str, path: Path, root: Path, registry: Registry) -> AgentSpec:
     """Link the text of an `.agent` file.
 
-    Args:
-        text: The text.
-        path: The file it stands in, or will; below `root`.
-        root: The project's folder.
-        registry: Every name that it may refer to.
-
-    Returns:
-        The agent.
-
-    Raises:
-        LinkError: Something is wrong with it; the error carries every diagnostic.
-
     Example:
         >>> text = "---\\nname: greeter\\n---\\nGreet the person.\\n"
         >>> link_agent(text, Path("made/greeter.agent"), Path("."), Registry()).name

@@ -67,18 +67,7 @@ class LinkReport:
 
 
 def link(path: Path) -> Project:
-    """Link the project at `path`.
-
-    Args:
-        path: A folder, a manifest, or one `.agent` file.
-
-    Returns:
-        The project; its `warnings` say what was found that doesn't stop it.
-
-    Raises:
-        UsageError: There is no project at `path`.
-        LinkError: It doesn't link; the error carries every diagnostic.
-    """
+    """Link the project at `path`."""
     report = check_project(path)
     if report.project is not None:
         return report.project
@@ -89,18 +78,7 @@ def link(path: Path) -> Project:
 
 
 def check_project(path: Path, *, watch: Watch | None = None) -> LinkReport:
-    """Link the project at `path` and report, whatever is wrong with it.
-
-    Args:
-        path: A folder, a manifest, or one `.agent` file.
-        watch: Told of each Python file before it is imported.
-
-    Returns:
-        The project, if it has no errors, and everything that was found.
-
-    Raises:
-        UsageError: There is no project at `path`.
-    """
+    """Link the project at `path` and report, whatever is wrong with it."""
     located = locate_project(path)
     with _uncollected():
         files = read_project(located)

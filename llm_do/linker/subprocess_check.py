@@ -82,21 +82,7 @@ class _End:
 def check_in_subprocess(
     path: Path, task: str | None = None, options: Mapping[str, Any] | None = None, *, seconds: float = SECONDS
 ) -> CheckResult:
-    """Link the project at `path` and report, whatever its Python files do.
-
-    Args:
-        path: A folder, a manifest, or one `.agent` file.
-        task: `module:function` of ours, called with the linked project and `options`; its result is JSON data.
-        options: Given to the task, as JSON data.
-        seconds: How long the import of one file may take.
-
-    Returns:
-        What was found, and what the task returned.
-
-    Raises:
-        UsageError: There is no project at `path`; or the task failed with an error of ours.
-        RuntimeError: A fault of ours.
-    """
+    """Link the project at `path` and report, whatever its Python files do."""
     located = locate_project(path)
     files = read_project(located)
     if not files.readable or not files.python:

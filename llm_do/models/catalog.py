@@ -60,9 +60,6 @@ def is_local_available() -> bool:
 def available_models(environ: Mapping[str, str] | None = None) -> list[ModelInfo]:
     """List the kinds of models, and why not where one can't be used.
 
-    Args:
-        environ: Where keys are looked for; None is this process's environment.
-
     Example:
         >>> [info.usable for info in available_models({"OPENAI_API_KEY": "k"}) if info.name == "openai:NAME"]
         [True]

@@ -14,11 +14,7 @@ __all__ = ["component_models", "disable_client_retries"]
 
 
 def component_models(model: Model) -> list[Model]:
-    """The models that answer in the end: those that a list tries in order, without what is wrapped around them.
-
-    Args:
-        model: The model.
-    """
+    """The models that answer in the end: those that a list tries in order, without what is wrapped around them."""
     while isinstance(model, WrapperModel):
         model = model.wrapped
     if isinstance(model, FallbackModel):
@@ -30,13 +26,6 @@ def disable_client_retries(model: Model, settings: ModelSettings | None) -> Mode
     """The settings with which a provider's library sends a request once, even where its client would try again.
 
     Trying again is the runtime's business, so that events and budgets are true.
-
-    Args:
-        model: The model that is asked.
-        settings: What it is sent besides.
-
-    Returns:
-        The settings; themselves where no library would try again that can be told not to.
     """
     parts = component_models(model)
     told = [part for part in parts if "max_retries" not in part.unsupported_settings]

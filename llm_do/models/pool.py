@@ -82,15 +82,6 @@ class ModelPool:
 
         Several names make a model that tries them in order: the next one is asked when a request to one fails
         for good or can't be made. Members that can't be used here are left out, with a notice.
-
-        Args:
-            name: A model's name, or several.
-            agent: The agent it is for: named in errors; chooses the answers of a script.
-            file: The agent's file, for errors.
-            settings: The agent's model settings, of which `base_url` is read.
-
-        Raises:
-            ModelUnavailableError: It can't be had; the error names agent, file and what is missing.
         """
         names = [name] if isinstance(name, str) else list(name)
         base_url = _base_url(settings, agent, file)
@@ -108,11 +99,7 @@ class ModelPool:
                 raise
 
     def name_of(self, model: Model) -> str:
-        """The name by which a model was asked for, for errors; what isn't made here, or runs here, says its own.
-
-        Args:
-            model: A model, none of a list of them.
-        """
+        """The name by which a model was asked for, for errors; what isn't made here, or runs here, says its own."""
         with self._lock:
             return self._shelf().names.get(id(model), model.model_name)
 

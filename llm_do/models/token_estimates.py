@@ -18,14 +18,7 @@ MEDIA = 1_000 * CHARACTERS
 
 
 def estimate_tokens(messages: Sequence[ModelMessage]) -> int:
-    """Tokens of a history.
-
-    Args:
-        messages: The history.
-
-    Returns:
-        The estimate; a picture or another file counts as 1,000.
-    """
+    """Tokens of a history."""
     characters = sum(count_characters(part) for message in messages for part in message.parts)
     return characters // CHARACTERS + 4 * len(messages)
 
@@ -41,11 +34,7 @@ def estimate_text_tokens(text: str) -> int:
 
 
 def estimate_tool_tokens(parameters: ModelRequestParameters) -> int:
-    """Tokens of the tools that a request offers.
-
-    Args:
-        parameters: The request's parameters.
-    """
+    """Tokens of the tools that a request offers."""
     characters = sum(
         len(tool.name) + len(tool.description or "") + len(str(tool.parameters_json_schema))
         for tool in parameters.function_tools
@@ -54,11 +43,7 @@ def estimate_tool_tokens(parameters: ModelRequestParameters) -> int:
 
 
 def count_characters(part: Any) -> int:
-    """Characters of one part of a message, or what stands for them.
-
-    Args:
-        part: Any part of PydanticAI's.
-    """
+    """Characters of one part of a message, or what stands for them."""
     if isinstance(part, ToolCallPart):
         return len(part.tool_name) + len(part.args_as_json_str())
     content = getattr(part, "content", "")

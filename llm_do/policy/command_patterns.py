@@ -40,14 +40,7 @@ _LOADER = re.compile(r"ld(?:-linux|\.so|-musl)[^/]*")
 
 
 def is_pipeline(value: object) -> TypeGuard[Pipeline]:
-    """Whether a resolved argument is a parsed command line with a program in every stage.
-
-    Args:
-        value: The resolved argument.
-
-    Returns:
-        True if it is.
-    """
+    """Whether a resolved argument is a parsed command line with a program in every stage."""
     if not isinstance(value, tuple):
         return False
     commands = cast("tuple[object, ...]", value)
@@ -71,14 +64,7 @@ class Word:
         return tuple(None if part.is_star and len(part.atoms) > 1 else part for part in parts)
 
     def admits(self, token: str) -> bool:
-        """Whether it allows a word: wildcards stay within a path segment, and cover no option and no `..`.
-
-        Args:
-            token: The word of a command.
-
-        Returns:
-            True if it does.
-        """
+        """Whether it allows a word: wildcards stay within a path segment, and cover no option and no `..`."""
         if self.glob.literal is not None:
             return token == self.glob.literal
         prefix = self.glob.prefix
@@ -121,14 +107,7 @@ class CommandGlob:
 
     @classmethod
     def of(cls, atoms: Atoms) -> CommandGlob:
-        """The command pattern that these atoms spell; unquoted blanks divide words, `|` commands.
-
-        Args:
-            atoms: The pattern.
-
-        Returns:
-            The pattern.
-        """
+        """The command pattern that these atoms spell; unquoted blanks divide words, `|` commands."""
         return cls(
             tuple(
                 _Command(tuple(Word(word) for word in split_atoms(command, _BLANKS) if word))
@@ -142,14 +121,7 @@ class CommandGlob:
         return any(_is_broad(command.words) for command in self.commands)
 
     def allows(self, pipeline: Pipeline) -> frozenset[int]:
-        """The stages of a pipeline that a rule of this pattern allows.
-
-        Args:
-            pipeline: The parsed command line.
-
-        Returns:
-            Their indexes; with several commands in the pattern all of them or none.
-        """
+        """The stages of a pipeline that a rule of this pattern allows."""
         if len(self.commands) == 1:
             return frozenset(place for place, argv in enumerate(pipeline) if _allows(self.commands[0].words, argv))
         fits = len(self.commands) == len(pipeline) and all(
@@ -158,14 +130,7 @@ class CommandGlob:
         return frozenset(range(len(pipeline))) if fits else frozenset()
 
     def touches(self, pipeline: Pipeline) -> bool:
-        """Whether a pipeline has something that a rule of this pattern denies or asks about.
-
-        Args:
-            pipeline: The parsed command line.
-
-        Returns:
-            True if any stage matches; with several commands in the pattern, if they come in this order.
-        """
+        """Whether a pipeline has something that a rule of this pattern denies or asks about."""
         if len(self.commands) == 1:
             return any(_touches(self.commands[0], argv) for argv in pipeline)
         left = list(self.commands)

@@ -51,19 +51,6 @@ def decide(
     4. ask from metadata, then the toolset's verdict;
     5. the policy's default, else what the tool's kind says.
 
-    Args:
-        call: The call.
-        policy: The project's rules, with the `--deny` patterns among them.
-        metadata: The tool's own static verdict.
-        toolset: What its toolset says of these arguments.
-        function: What the policy function said.
-        calls_require_approval: Whether `runtime.agent_calls_require_approval` or a relative asks for
-            this call; it outweighs every default but `deny`.
-        harmless: Why a tool whose kind is allowed by default does no harm; None says it for the kind.
-
-    Returns:
-        The decision, with the reason and the rule that made it.
-
     Example:
         >>> decide(ToolCallInfo("send", {"to": "ann"}), Policy()).effect
         'ask'
@@ -94,18 +81,6 @@ def answer_automatically(
 
     In this order: a remembered answer, `--allow PATTERN`, the mode. A question that only a person may
     answer is answered by none of them, except that `reject_all` still says no.
-
-    Args:
-        decision: What `decide` said; anything but `ask` is returned as it is.
-        remembered: Whether a person has allowed this call before, for the session or for good.
-        options: The patterns of `--allow`.
-        mode: The mode.
-        call: The call.
-        rules: What a person has allowed before by rules, for the session or for good.
-        place: `file:line` where the answer to this very call is remembered.
-
-    Returns:
-        The answer; None when a person has to be asked.
     """
     if decision.effect != "ask":
         return decision
@@ -131,15 +106,7 @@ def answer_automatically(
 
 
 def deny_without_approver(decision: Decision, call: ToolCallInfo) -> Decision:
-    """The denial of a call that needs a person where there is none; says what would allow it.
-
-    Args:
-        decision: A decision whose effect is `ask`.
-        call: The call.
-
-    Returns:
-        The denial, its source `person`.
-    """
+    """The denial of a call that needs a person where there is none; says what would allow it."""
     reason = f"{call.tool_name} is denied: no terminal to ask on"
     hint = None if decision.person_only else narrowest_rule(call)
     if decision.person_only:

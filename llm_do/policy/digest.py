@@ -15,14 +15,5 @@ def call_digest(call: ToolCallInfo) -> str:
     """The digest of what a person is shown of a call: who asks, for which tool, with what.
 
     What the arguments resolve to belongs to it: a path that has come to lead elsewhere is another call.
-
-    Args:
-        call: The call.
-
-    Returns:
-        64 hexadecimal digits.
-
-    Raises:
-        TypeError: An argument's data can't be read.
     """
     return digest([call.path, call.toolset, call.tool_name, call.args, call.resolved])

@@ -39,16 +39,7 @@ Atoms = tuple[Atom, ...]
 
 
 def split_atoms(atoms: Sequence[Atom], separators: str, *, quoted: bool = False) -> list[Atoms]:
-    """The atoms between separating characters.
-
-    Args:
-        atoms: What to split.
-        separators: The characters that separate.
-        quoted: Whether a quoted character separates too.
-
-    Returns:
-        The stretches, empty ones included.
-    """
+    """The atoms between separating characters."""
     out: list[list[Atom]] = [[]]
     for atom in atoms:
         if atom.kind == "char" and atom.text in separators and (atom.bare or quoted):
@@ -60,12 +51,6 @@ def split_atoms(atoms: Sequence[Atom], separators: str, *, quoted: bool = False)
 
 def path_parts(path: str) -> list[str] | None:
     """The segments of a resolved path.
-
-    Args:
-        path: A POSIX path inside a root.
-
-    Returns:
-        Its segments, none for the root itself; None if it isn't a plain path (`..` or NUL in it).
 
     Example:
         >>> path_parts("./notes//todo.md"), path_parts("."), path_parts("a/../b")
@@ -161,16 +146,7 @@ class Glob:
         return Glob(tuple(atoms))
 
     def matches(self, text: str, *, fold: bool = False) -> bool:
-        """Whether the whole text matches.
-
-        Args:
-            text: The text.
-            fold: Without regard to case, and to how letters with marks are composed: some file systems take names
-                that differ so for the same.
-
-        Returns:
-            True if it does.
-        """
+        """Whether the whole text matches."""
         literal = self.literal
         if literal is not None and (not fold or text == literal):
             return text == literal
@@ -204,14 +180,7 @@ class PathGlob:
 
     @classmethod
     def of(cls, atoms: Atoms) -> PathGlob:
-        """The path glob that these atoms spell; one that ends in `/` means what is below that folder.
-
-        Args:
-            atoms: The pattern.
-
-        Returns:
-            The glob.
-        """
+        """The path glob that these atoms spell; one that ends in `/` means what is below that folder."""
         raw = split_atoms(atoms, "/", quoted=True)
         parts = [Glob(part) for part in raw]
         segments: list[Glob | None] = [
@@ -224,16 +193,7 @@ class PathGlob:
         return cls(tuple(segments))
 
     def matches(self, parts: Sequence[str], *, restrictive: bool = False) -> bool:
-        """Whether a path matches.
-
-        Args:
-            parts: The path's segments, as `path_parts` gives them.
-            restrictive: Match as a rule that forbids does: without regard to case, and with all that
-                lies below a path that matches. Otherwise `x/**` is what lies below `x` and not `x` itself.
-
-        Returns:
-            True if it does.
-        """
+        """Whether a path matches."""
         segments = self.segments
         if not restrictive and len(segments) > 1 and segments[-1] is None:
             segments = (*segments[:-1], Glob((Atom("star"),)), None)

@@ -41,14 +41,7 @@ class PreparedCall:
 
 
 def prepare_call(call: ToolCallInfo | PreparedCall) -> PreparedCall:
-    """Work out what every rule needs to know of a call.
-
-    Args:
-        call: The call; one already seen is returned as it is.
-
-    Returns:
-        The call as rules see it.
-    """
+    """Work out what every rule needs to know of a call."""
     if isinstance(call, PreparedCall):
         return call
     targets: dict[str, list[str] | Pipeline | None] = {}
@@ -77,28 +70,12 @@ def _ways(trail: Sequence[object]) -> list[list[str]]:
 
 
 def is_unresolved(call: ToolCallInfo | PreparedCall) -> bool:
-    """Whether an argument should stand for a path or a command and doesn't, so that no rule can allow the call.
-
-    Args:
-        call: The call.
-
-    Returns:
-        True for a path outside the root, a command that can't be parsed, and a `shell` whose command
-        nobody parsed.
-    """
+    """Whether an argument should stand for a path or a command and doesn't, so that no rule can allow the call."""
     return prepare_call(call).unresolved
 
 
 def covers(pattern: Pattern, call: ToolCallInfo | PreparedCall) -> frozenset[int]:
-    """Which of a call's stages a pattern allows; several patterns may allow a pipeline together.
-
-    Args:
-        pattern: The pattern of a rule that allows.
-        call: The call.
-
-    Returns:
-        Indexes of the stages, counted from 0; empty when it doesn't match.
-    """
+    """Which of a call's stages a pattern allows; several patterns may allow a pipeline together."""
     seen = prepare_call(call)
     call = seen.call
     if seen.unresolved or not pattern.tool.matches(call.tool_name) or not _agent_matches(pattern, call, fold=False):
@@ -115,16 +92,6 @@ def covers(pattern: Pattern, call: ToolCallInfo | PreparedCall) -> frozenset[int
 
 def matches(pattern: Pattern, call: ToolCallInfo | PreparedCall, *, restrictive: bool = False) -> bool:
     """Whether a pattern matches a call.
-
-    Args:
-        pattern: The pattern.
-        call: The call.
-        restrictive: Match as a rule that denies or asks does: any argument, any stage is enough, the
-            tool's own name counts as well as the one on the wire, and what can't be resolved matches.
-            Otherwise as one that allows: everything that the pattern speaks of must match.
-
-    Returns:
-        True if it does.
 
     Example:
         >>> from llm_do.policy.pattern import parse_pattern

@@ -94,28 +94,12 @@ class Pattern:
     named: tuple[tuple[str, ArgumentPattern], ...] = field(default=(), repr=False)
 
     def names_tool(self, name: str) -> bool:
-        """Whether it speaks of a tool of this name on the wire, for the check that a rule can match anything.
-
-        Args:
-            name: The tool's name.
-
-        Returns:
-            True if it does.
-        """
+        """Whether it speaks of a tool of this name on the wire, for the check that a rule can match anything."""
         return self.tool.matches(name)
 
 
 def parse_pattern(text: str) -> Pattern:
     """Read a rule's text.
-
-    Args:
-        text: Such as `shell(git log *)`.
-
-    Returns:
-        The pattern.
-
-    Raises:
-        PatternError: The text is no pattern; says where and what to write instead.
 
     Example:
         >>> parse_pattern("writer:write_file(reports/**)").names_tool("write_file")

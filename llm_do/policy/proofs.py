@@ -28,12 +28,6 @@ _PATH_TOOLS = (
 def argument_kind(pattern: Pattern) -> ArgumentKind:
     """What the argument of a built-in tool stands for, by the tool's name.
 
-    Args:
-        pattern: The pattern.
-
-    Returns:
-        `command` for `shell` and names that end in `_shell`, `path` for the file tools, else `text`.
-
     Example:
         >>> [argument_kind(parse_pattern(text)) for text in ("git_shell", "*_file", "send", "*")]
         ['command', 'path', 'text', 'text']
@@ -56,13 +50,6 @@ def _tool_name(pattern: Pattern) -> str:
 def overly_broad_reason(rule: Rule) -> bool:
     """Whether a rule grants more than a reader expects, which is worth a warning.
 
-    Args:
-        rule: The rule.
-
-    Returns:
-        True for a rule that allows every tool (`*`), every command (`shell`, `shell(*)`, `sh*`), or any
-        arguments to a program that runs others (`shell(env *)`, `shell(python *)`, `shell(git *)`).
-
     Example:
         >>> rules = [Rule("allow", parse_pattern(text), text) for text in ("*", "shell(*)", "shell(git log *)")]
         >>> [overly_broad_reason(rule) for rule in rules]
@@ -84,12 +71,6 @@ def overly_broad_reason(rule: Rule) -> bool:
 
 def naive_split(line: str) -> Pipeline | None:
     """A command line of literal words as a pipeline; None when a character of it means more than itself.
-
-    Args:
-        line: The command line; quotes and backslashes take the meaning from any character.
-
-    Returns:
-        Its stages' words.
 
     Example:
         >>> naive_split("git log -3 | grep 'a b'"), naive_split("git log; rm x")
@@ -129,12 +110,6 @@ def check_examples(rule: Rule) -> tuple[RuleFault, ...]:
     An example is the text of the primary argument, or of the only argument that the rule names; for
     several it is written as in the rule: `to=ann, kind=mail`. One written as a whole call, `write_file(a.md)`, must
     come out as it says for the argument too, so that none is refused only because no path looks like that.
-
-    Args:
-        rule: The rule.
-
-    Returns:
-        A fault for every example that the rule gets wrong.
 
     Example:
         >>> rule = Rule("allow", parse_pattern("shell(git log *)"), "shell(git log *)",

@@ -23,12 +23,6 @@ _TOOL = re.compile(r"[A-Za-z0-9_./@%+-]+")
 def quote_argument(text: str) -> str:
     """A text as a pattern that matches just this text.
 
-    Args:
-        text: Any text.
-
-    Returns:
-        The text, in quotes where a character of it would mean something.
-
     Example:
         >>> quote_argument("notes/todo.md"), quote_argument("a *"), quote_argument("it's")
         ('notes/todo.md', "'a *'", "'it'\\\\''s'")
@@ -42,14 +36,6 @@ def narrowest_rule(call: ToolCallInfo, *, limit: int | None = 500) -> str | None
     """The narrowest rule that allows a call.
 
     It speaks of the primary argument, or of every argument where the tool declares none.
-
-    Args:
-        call: The call.
-        limit: Characters; a longer rule leaves out its longest arguments, so that it allows more
-            than this very call. None never leaves out any.
-
-    Returns:
-        The rule; None when no rule can allow the call, because an argument could not be resolved.
 
     Example:
         >>> narrowest_rule(ToolCallInfo("write_file", {"path": "notes/todo.md", "content": ""}, primary="path"))
@@ -81,12 +67,6 @@ def proposed_rules(call: ToolCallInfo) -> list[str]:
 
     Each speaks of the agent that makes the call only, and allows this very call.
 
-    Args:
-        call: The call.
-
-    Returns:
-        At most four rules; none when no rule can allow the call.
-
     Example:
         >>> path = {"path": "notes/todo.md"}
         >>> proposed_rules(ToolCallInfo("write_file", path, primary="path", resolved=path))
@@ -116,13 +96,6 @@ def proposed_rules(call: ToolCallInfo) -> list[str]:
 
 def wider_rule(call: ToolCallInfo) -> str | None:
     """A rule that allows a call and others like it, where that is no more than a reader expects.
-
-    Args:
-        call: The call.
-
-    Returns:
-        The rule: a file's folder, a command with its subcommand, a function with any arguments. None when there is
-        nothing between this very call and too much: any file, any command.
 
     Example:
         >>> wider_rule(ToolCallInfo("lend", {"title": "Emma"}))

@@ -222,10 +222,6 @@ _NAME = re.compile(r"--?([A-Za-z][A-Za-z0-9_-]*)")
 def program_name(program: str, words: Iterable[str]) -> set[str]:
     """The names by which the risks of a command are known: its program's, and its subcommand's.
 
-    Args:
-        program: The program.
-        words: The words of the command.
-
     Example:
         >>> sorted(program_name("git", ["git", "rebase", "main"]))
         ['git', 'git rebase']
@@ -235,13 +231,6 @@ def program_name(program: str, words: Iterable[str]) -> set[str]:
 
 def is_risky(programs: Iterable[str], token: str) -> bool:
     """Whether a word of a command is an option that a `*` must not cover.
-
-    Args:
-        programs: The programs that the word may be an option of.
-        token: The word.
-
-    Returns:
-        True for an option that writes, executes or leaves the project, and for a `+` command of a pager or an editor.
 
     Example:
         >>> is_risky(["sort"], "-uo"), is_risky(["sort"], "--outp=x"), is_risky(["sort"], "-u")

@@ -97,14 +97,7 @@ class Policy:
         return f"the policy function {self.function}" if self.function else "the policy function"
 
     def plus(self, rules: Iterable[Rule]) -> Policy:
-        """This policy with more rules.
-
-        Args:
-            rules: The rules.
-
-        Returns:
-            The new policy.
-        """
+        """This policy with more rules."""
         return replace(self, rules=(*self.rules, *rules))
 
 
@@ -112,14 +105,6 @@ def build_policy(
     data: Mapping[str, object], place_of: Callable[[tuple[str | int, ...]], str | None] | None = None
 ) -> tuple[Policy, tuple[RuleFault, ...]]:
     """Read the manifest's `approvals`, whose shape is already checked.
-
-    Args:
-        data: `default`, `deny`, `ask`, `allow` and `policy`, each optional; a rule is a text or
-            `{"rule", "why", "allows", "refuses"}`.
-        place_of: The `file:line` of a path in the manifest, such as `("approvals", "allow", 0)`.
-
-    Returns:
-        The policy of all rules that can be read, and a fault for each that can't.
 
     Example:
         >>> policy, faults = build_policy({"allow": ["read_file", "shell(git log"]})
@@ -156,18 +141,7 @@ def build_policy(
 
 
 def option_rules(effect: Effect, texts: Iterable[str]) -> tuple[Rule, ...]:
-    """The rules of a command line's `--deny PATTERN` options.
-
-    Args:
-        effect: What a match means.
-        texts: The patterns.
-
-    Returns:
-        The rules, their place the option.
-
-    Raises:
-        PatternError: One is no pattern.
-    """
+    """The rules of a command line's `--deny PATTERN` options."""
     return tuple(Rule(effect, parse_pattern(text), text, place=f"--{effect}") for text in texts)
 
 

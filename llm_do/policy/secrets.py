@@ -25,10 +25,6 @@ _SECRET_VALUE = re.compile(
 def is_secret(name: str, value: str = "") -> bool:
     """Whether an environment variable looks like a secret, by its name or its value.
 
-    Args:
-        name: Its name.
-        value: Its value, empty where only the name is known.
-
     Example:
         >>> is_secret("OPENAI_API_KEY"), is_secret("PAGER"), is_secret("DB", "pg://me:pw@host/x")
         (True, False, True)
@@ -38,9 +34,6 @@ def is_secret(name: str, value: str = "") -> bool:
 
 def is_secret_value(value: str) -> bool:
     """Whether a value has the form of a key, or holds a URL with a password.
-
-    Args:
-        value: The value of a variable.
 
     Example:
         >>> is_secret_value("ghp_0123456789abcdef"), is_secret_value("a thing")

@@ -140,10 +140,6 @@ def find_builtin(name: str) -> BuiltinToolset | None:
 def known_tools(toolset: BuiltinToolset, options: Mapping[str, Any]) -> tuple[BuiltinTool, ...] | None:
     """The tools of a built-in, None when only running it shows them.
 
-    Args:
-        toolset: The built-in.
-        options: What an agent says besides.
-
     Example:
         >>> [tool.name for tool in known_tools(BuiltinToolset("docs", "", {"type": "filesystem"}), {"read_only": True})]
         ['read_file', 'list_files', 'search_files']
@@ -169,10 +165,6 @@ class Options:
 
 def find_option_faults(toolset: BuiltinToolset, options: Mapping[str, Any]) -> Options:
     """Check the options an agent gives a built-in: a configured one takes those of its type, others take none.
-
-    Args:
-        toolset: The built-in.
-        options: What the agent says.
 
     Example:
         >>> find_option_faults(BuiltinToolset("docs", "", {"type": "filesystem"}), {"read_only": 1}).wrong

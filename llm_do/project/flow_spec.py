@@ -123,14 +123,6 @@ class FlowSpec:
 def as_member(flow: FlowSpec, name: str, registry: Mapping[str, Registered]) -> Registered | None:
     """What a name means in a flow: what code has given it there, else what is registered under it.
 
-    Args:
-        flow: The flow.
-        name: The name.
-        registry: Every name of the project.
-
-    Returns:
-        The agent, function or flow; None when there is none.
-
     Example:
         >>> flow = FlowSpec("solo", agents=("writer",), members={"writer": AgentSpec("writer")})
         >>> as_member(flow, "writer", {}).kind
@@ -148,9 +140,6 @@ def as_member(flow: FlowSpec, name: str, registry: Mapping[str, Registered]) -> 
 def every_agent(names: Mapping[str, Registered]) -> list[tuple[AgentSpec, Location | None]]:
     """Every agent of a project, as `every_caller` finds it.
 
-    Args:
-        names: Every name of the project.
-
     Example:
         >>> critic = AgentSpec("critic")
         >>> writer = AgentSpec("writer", toolsets=[AgentSpec("editor", handoffs=[critic])])
@@ -161,11 +150,7 @@ def every_agent(names: Mapping[str, Registered]) -> list[tuple[AgentSpec, Locati
 
 
 def callers_by_name(names: Mapping[str, Registered]) -> dict[str, AgentSpec | FlowSpec]:
-    """Every agent and flow of a project by its name, as `every_caller` finds it; the first of those that share one.
-
-    Args:
-        names: Every name of the project.
-    """
+    """Every agent and flow of a project by its name, as `every_caller` finds it; the first of those that share one."""
     found: dict[str, AgentSpec | FlowSpec] = {}
     for item, _ in every_caller(names):
         found.setdefault(item.name, item)
@@ -173,14 +158,7 @@ def callers_by_name(names: Mapping[str, Registered]) -> dict[str, AgentSpec | Fl
 
 
 def every_caller(names: Mapping[str, Registered]) -> list[tuple[AgentSpec | FlowSpec, Location | None]]:
-    """Every agent and flow of a project: the registered ones, then those that code has given to one of them.
-
-    Args:
-        names: Every name of the project.
-
-    Returns:
-        Each once, with its place; one without a place of its own has that of what it was given to.
-    """
+    """Every agent and flow of a project: the registered ones, then those that code has given to one of them."""
     found: list[tuple[AgentSpec | FlowSpec, Location | None]] = [
         (item.value, item.place) for item in names.values() if item.kind in ("agent", "flow")
     ]
@@ -222,13 +200,6 @@ class StepOutline:
 
 def step_outlines(flow: FlowSpec, registry: Mapping[str, Registered]) -> StepOutline:
     """Describe a flow, nested ones included, for whoever draws it.
-
-    Args:
-        flow: The flow.
-        registry: Every name of the project.
-
-    Returns:
-        Its outline.
 
     Example:
         >>> from llm_do.formats.syntax.flow_expression import parse_flow

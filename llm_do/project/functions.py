@@ -19,13 +19,6 @@ __all__ = ["input_annotation", "input_model_of", "takes_context"]
 def takes_context(function: object) -> bool:
     """Whether a function is called with its input and the `CallContext`, rather than with arguments as a tool is.
 
-    Args:
-        function: Any object.
-
-    Returns:
-        True when it has exactly two parameters and the second is annotated `CallContext`, or is called `ctx` and not
-        annotated.
-
     Example:
         >>> def step(input, ctx): ...
         >>> def tool(text: str, ctx: int): ...
@@ -51,12 +44,6 @@ def takes_context(function: object) -> bool:
 def input_annotation(function: Callable[..., Any]) -> Any:
     """What such a function says its input is.
 
-    Args:
-        function: The function.
-
-    Returns:
-        The type; `PromptInput` where nothing is said, or what is said can't be found.
-
     Example:
         >>> def step(input: "str", ctx): ...
         >>> input_annotation(step)
@@ -78,11 +65,7 @@ def input_annotation(function: Callable[..., Any]) -> Any:
 
 
 def input_model_of(function: Callable[..., Any]) -> type[BaseModel]:
-    """The input model of such a function: the one it is annotated with, else `PromptInput`.
-
-    Args:
-        function: The function.
-    """
+    """The input model of such a function: the one it is annotated with, else `PromptInput`."""
     annotation = input_annotation(function)
     return annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else PromptInput
 

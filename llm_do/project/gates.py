@@ -56,12 +56,7 @@ class Gate:
         )
 
     def closed(self, unlocked: Set[str], has: Callable[[str], bool]) -> str | None:
-        """Why the tool is not available now, None when it is.
-
-        Args:
-            unlocked: The states that are unlocked.
-            has: Whether the context has a key.
-        """
+        """Why the tool is not available now, None when it is."""
         for state in self.requires:
             if state not in unlocked:
                 return f"it needs the state {state!r}"
@@ -112,13 +107,6 @@ class Analysis:
 
 def analyse(gates: Mapping[str, Gate], initial: Iterable[str] = ()) -> Analysis:
     """Find what can't work in a machine.
-
-    Args:
-        gates: Tool to gate; all tools of the machine, those without conditions too.
-        initial: States that are unlocked in the beginning.
-
-    Returns:
-        What was found.
 
     Example:
         >>> found = analyse({"push": Gate(requires=("tested",)), "test": Gate(enables=("testd",))})

@@ -88,17 +88,6 @@ class AnyInput(AgentArgs):
 def to_input(model: type[BaseModel], value: object) -> BaseModel:
     """Make an input model of what a caller gave.
 
-    Args:
-        model: The input model of what is called.
-        value: An instance of it, a mapping of its fields, another model (taken by its fields), or a string,
-            which is short for `{"input": ...}`.
-
-    Returns:
-        The validated input.
-
-    Raises:
-        InputError: It doesn't validate; the message names each field.
-
     Example:
         >>> to_input(PromptInput, "hello").input
         'hello'
@@ -145,9 +134,6 @@ def describe_input(model: type[BaseModel]) -> str:
 
 def input_names(model: type[BaseModel]) -> dict[str, FieldInfo]:
     """The fields of a model by the names that an input may have for them.
-
-    Args:
-        model: The input model.
 
     Example:
         >>> list(input_names(PromptInput))

@@ -40,14 +40,6 @@ def plan_members(
 ) -> tuple[tuple[str, ...], dict[str, AgentSpec]]:
     """The members of a plan.
 
-    Args:
-        planner: Name of the project's own planner; None takes the shipped one.
-        executor: The same for the executor.
-        synthesiser: The same for the synthesiser.
-
-    Returns:
-        Their names in order, and the shipped ones by name.
-
     Example:
         >>> plan_members("architect", None, None)[0]
         ('architect', 'executor', 'synthesiser')

@@ -73,18 +73,6 @@ class MadeTool:
 def make_schema(item: Callable[..., Any] | PydanticTool[Any] | Tool | NamedTool, name: str | None = None) -> MadeTool:
     """Make the PydanticAI tool of a function or a tool object.
 
-    Args:
-        item: A function, a PydanticAI `Tool`, or an object of our own `Tool`.
-        name: The name it is registered under; None takes its own.
-
-    Returns:
-        A new tool, and what its author said of it.
-
-    Raises:
-        UsageError: It is an object of our own `Tool` that has no name and is given none.
-        ValueError: What it says as its approval is no word for one.
-        Exception: No schema can be made of it; what is raised comes from PydanticAI, pydantic or the project's code.
-
     Example:
         >>> def add(a: int, b: int) -> int:
         ...     return a + b
@@ -129,17 +117,7 @@ def make_schema(item: Callable[..., Any] | PydanticTool[Any] | Tool | NamedTool,
 def tool_of(
     function: Callable[..., Any], *, name: str | None, description: str | None, takes_ctx: bool | None = None
 ) -> PydanticTool[Any]:
-    """The PydanticAI tool of a function.
-
-    Args:
-        function: The function; it may return anything, since models are shown no schema of results.
-        name: The tool's name; None takes the function's.
-        description: Shown to models; None takes the docstring's.
-        takes_ctx: Whether its first parameter is a `RunContext`; None finds out.
-
-    Raises:
-        Exception: No schema can be made of its parameters; what is raised comes from PydanticAI or pydantic.
-    """
+    """The PydanticAI tool of a function."""
     from pydantic_ai import Tool as PydanticTool
 
     # PydanticAI warns of what it can make no schema of, such as an iterator that is returned.
@@ -153,11 +131,7 @@ def approval_config(toolset: AbstractToolset[Any]) -> Mapping[str, Mapping[str, 
 
 
 def describe_approval(item: object) -> object:
-    """What a tool object, or the definition of a tool, says as its approval: a word, nothing, or what is no word.
-
-    Args:
-        item: Anything; of what is no such object nothing is said.
-    """
+    """What a tool object, or the definition of a tool, says as its approval: a word, nothing, or what is no word."""
     if isinstance(item, Tool):
         return item.approval
     metadata: object = getattr(item, "metadata", None)
@@ -165,16 +139,7 @@ def describe_approval(item: object) -> object:
 
 
 def static_approval(levels: Sequence[tuple[AbstractToolset[Any], str]], tool_def: ToolDefinition) -> Effect | None:
-    """What is said of a toolset's tool for all arguments: by its metadata, or for it from Python.
-
-    Args:
-        levels: The toolsets it comes through with its name at each, the outermost first; what is said outside holds
-            where both say something, but nothing undoes a `blocked`.
-        tool_def: The tool as the outermost shows it.
-
-    Returns:
-        The effect; None when nothing is said. A word that there isn't denies.
-    """
+    """What is said of a toolset's tool for all arguments: by its metadata, or for it from Python."""
     config: dict[str, Any] = {}
     for owner, name in reversed(levels):
         said_here = approval_config(owner).get(name, {})
@@ -203,15 +168,7 @@ def add_examples(description: str | None, examples: Sequence[Mapping[str, Any]])
 
 
 def fixed_tools(toolset: object) -> list[PydanticTool[Any]] | None:
-    """The tools of a toolset that can't change from step to step, None for one that can.
-
-    Args:
-        toolset: Any toolset, or a factory of one.
-
-    Returns:
-        Its tools, where it is a `FunctionToolset` that overrides nothing of what this shortcut passes by, and none of
-        its tools is prepared anew for each step.
-    """
+    """The tools of a toolset that can't change from step to step, None for one that can."""
     if "pydantic_ai" not in sys.modules:
         return None
     toolkit = gated_toolset(toolset)

@@ -47,9 +47,6 @@ class ShownTool:
 def find_shown_tools(toolset: object) -> list[ShownTool] | None:
     """The tools that a toolset is known to have, None where only a run can tell.
 
-    Args:
-        toolset: Any toolset, or a factory of one.
-
     Example:
         >>> from pydantic_ai import FunctionToolset
         >>> def find(part: str) -> str:
@@ -82,13 +79,7 @@ def find_shown_tools(toolset: object) -> list[ShownTool] | None:
 
 
 def wrapper_levels(toolset: AbstractToolset[Any], name: str, owner: AbstractToolset[Any] | None = None) -> list[Level]:
-    """The toolsets that a call comes through, the outermost first, with the tool's name at each.
-
-    Args:
-        toolset: The outermost.
-        name: The tool's name there.
-        owner: Who is said to have the tool; goes on with it where something else than a wrapper stands between.
-    """
+    """The toolsets that a call comes through, the outermost first, with the tool's name at each."""
     from pydantic_ai.toolsets import WrapperToolset
 
     found: list[Level] = []

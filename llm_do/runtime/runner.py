@@ -123,13 +123,7 @@ def _begun(
     max_steps: int | None = None,
     **conversation: Unpack[Conversation],
 ) -> tuple[Runtime, Conversation]:
-    """A session for one run of a target, and what is said of the conversation.
-
-    Raises:
-        LinkError: The project doesn't link.
-        UsageError: The target is nothing that can be run, or a model is wanting.
-        TypeError: There is no such option.
-    """
+    """A session for one run of a target, and what is said of the conversation."""
     for name in conversation:
         if name not in Conversation.__annotations__:
             raise TypeError(f"run has no option {name!r}; options are {', '.join(_OPTIONS)}")

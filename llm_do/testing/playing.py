@@ -256,11 +256,7 @@ def _check_answers(approvals: Mapping[str, Answer] | str) -> None:
 
 
 def _check_options(options: Mapping[str, Any]) -> None:
-    """Refuse what `Runtime` doesn't take, and what `play` says itself.
-
-    Raises:
-        TypeError: There is no such option.
-    """
+    """Refuse what `Runtime` doesn't take, and what `play` says itself."""
     import inspect
     from difflib import get_close_matches
 

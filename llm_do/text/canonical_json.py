@@ -28,15 +28,6 @@ def canonical_json(value: object) -> str:
     Two values have the same text only if a tool could not tell them apart by their data; lists and
     tuples count as the same, and so do an enumeration's member and its value.
 
-    Args:
-        value: JSON-like data; also bytes, dates, decimals, UUIDs, paths, sets, enumerations and dataclasses.
-
-    Returns:
-        The text. It may hold lone surrogates when the data does; `digest` copes with them.
-
-    Raises:
-        TypeError: The value holds something whose data can't be read.
-
     Example:
         >>> canonical_json({"b": [1, 1.0, True], "a": None})
         '{"a":null,"b":[1,1.0,true]}'
@@ -49,15 +40,6 @@ def canonical_json(value: object) -> str:
 
 def digest(value: object) -> str:
     """The SHA-256 of a value's canonical JSON, as 64 hexadecimal digits.
-
-    Args:
-        value: As for `canonical_json`.
-
-    Returns:
-        The digest, equal for equal data only.
-
-    Raises:
-        TypeError: The value holds something whose data can't be read.
 
     Example:
         >>> digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})

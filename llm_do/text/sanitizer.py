@@ -40,13 +40,6 @@ def sanitize(text: str, *, lines: bool = False) -> str:
     front of what looks like such an escape are doubled, so that different texts never look the same.
     Nothing is cut.
 
-    Args:
-        text: Any text.
-        lines: Keep line feeds as they are.
-
-    Returns:
-        The text to show; always encodable as UTF-8.
-
     Example:
         >>> print(sanitize("rm \u202etxt.exe\x1b[2J"))
         rm \u202etxt.exe\x1b[2J
@@ -61,13 +54,6 @@ def format_arguments(args: Mapping[str, object], *, lines: bool = True) -> list[
     """Every argument of a call as a name and a text to show, in the order given.
 
     Texts stand as they are, other values as JSON; a text that would read as such a value is quoted.
-
-    Args:
-        args: The validated arguments.
-        lines: Keep line feeds of texts.
-
-    Returns:
-        Pairs of name and text, complete.
 
     Example:
         >>> format_arguments({"to": "ann", "urgent": True, "code": "1"})

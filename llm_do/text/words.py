@@ -10,11 +10,6 @@ __all__ = ["closest_match", "did_you_mean", "with_article"]
 def closest_match(word: str, words: Iterable[str], cutoff: float = 0.6) -> str | None:
     """The word most like `word`, None when none is.
 
-    Args:
-        word: What was written.
-        words: What may have been meant.
-        cutoff: How like it has to be, from 0 to 1.
-
     Example:
         >>> closest_match("serach", ["search", "write"])
         'search'

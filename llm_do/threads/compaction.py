@@ -85,12 +85,7 @@ def _answers(message: ModelMessage) -> bool:
 
 
 def clear_results(messages: Sequence[ModelMessage], preserve_recent: int = 10) -> list[ModelMessage]:
-    """The history with the results of older tool calls taken out; each call still has its result.
-
-    Args:
-        messages: The history.
-        preserve_recent: Latest messages that stay as they are.
-    """
+    """The history with the results of older tool calls taken out; each call still has its result."""
     split = _split(messages, preserve_recent)
     return split.whole([_cleared(message) for message in split.middle])
 
@@ -112,13 +107,7 @@ def _cleared(message: ModelMessage) -> ModelMessage:
 
 
 def slide(messages: Sequence[ModelMessage], limit: int, preserve_recent: int = 10) -> list[ModelMessage]:
-    """The history without as many of its older messages as have to go, the oldest first.
-
-    Args:
-        messages: The history.
-        limit: Tokens that it may have.
-        preserve_recent: Latest messages that stay.
-    """
+    """The history without as many of its older messages as have to go, the oldest first."""
     split = _split(messages, preserve_recent)
     middle, left = split.middle, estimate_tokens(messages)
     at = 0
@@ -147,17 +136,7 @@ class HistoryCompactor:
     async def __call__(
         self, ctx: CallContext, model: Model, messages: list[ModelMessage], tools: int
     ) -> list[ModelMessage]:
-        """The history as it is sent.
-
-        Args:
-            ctx: The call.
-            model: The model it is sent to.
-            messages: The history.
-            tools: Tokens of what is sent besides.
-
-        Returns:
-            The same list where it fits.
-        """
+        """The history as it is sent."""
         limit = self._limit(model) - tools
         history = self._with_summary(messages)
         for strategy in self._strategies:

@@ -56,11 +56,7 @@ def memory_store() -> SqliteStore:
 
 
 def reason_unrecorded(project: Project) -> StoreError | None:
-    """Why a project's runs go on without being recorded: its folder can't be written, or is a link; None if they are.
-
-    Args:
-        project: The project.
-    """
+    """Why a project's runs aren't recorded (its folder can't be written, or is a link); None if they are."""
     if project.threads.store != "sqlite":
         return None
     root = project.root.resolve()

@@ -295,11 +295,7 @@ class _GivenUp(threading.Event):
 
 
 def _demand(fits: bool, what: str, value: object) -> None:
-    """See that an argument of a decorator is what it has to be.
-
-    Raises:
-        ToolkitError: It isn't.
-    """
+    """See that an argument of a decorator is what it has to be."""
     if not fits:
         hint = "Write the decorator with parentheses." if callable(value) else None
         raise ToolkitError(f"{what}, not {value!r}", hint=hint)
@@ -322,11 +318,7 @@ def _name(function: Callable[..., Any]) -> str:
 
 
 def _demand_results(decorator: str, function: Callable[..., Any]) -> None:
-    """See that a function gives its result when it is called.
-
-    Raises:
-        ToolkitError: It gives results one by one, so that calling it does nothing yet.
-    """
+    """See that a function gives its result when it is called."""
     own = inspect.unwrap(function)
     if inspect.isgeneratorfunction(own) or inspect.isasyncgenfunction(own):
         raise ToolkitError(f"{decorator} can't be used on a generator: {_name(function)}", hint="Return a list.")

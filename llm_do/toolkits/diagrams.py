@@ -36,15 +36,6 @@ _WORDS = {
 def draw(gates: Mapping[str, Gate], form: Form = "text", *, initial: Iterable[str] = (), name: str = "") -> str:
     """Draw a state machine.
 
-    Args:
-        gates: Tool to gate.
-        form: `text`, `mermaid` or `dot`.
-        initial: States that are unlocked in the beginning.
-        name: A title.
-
-    Returns:
-        The picture, ending with a line break.
-
     Example:
         >>> print(draw({"test": Gate(enables=("tested",)), "push": Gate(requires=("tested",))}), end="")
         test   unlocks tested
@@ -58,15 +49,7 @@ def draw(gates: Mapping[str, Gate], form: Form = "text", *, initial: Iterable[st
 
 
 def machines_data(project: Project, agent: str | None = None) -> list[dict[str, Any]]:
-    """The machines of a project as JSON data; of one agent those of the toolkits that it lists, and its own.
-
-    Args:
-        project: The project.
-        agent: The agent's name; None takes all machines.
-
-    Raises:
-        UsageError: The project has no such agent.
-    """
+    """The machines of a project as JSON data; of one agent those of the toolkits that it lists, and its own."""
     found = machines(project)
     if agent is not None:
         spec = project.registry.agent(agent)

@@ -25,11 +25,7 @@ LOCK = threading.Lock()
 
 
 def remembered_in(scope: Scope) -> MutableMapping[Any, Any] | None:
-    """What is remembered for the run, or for the thread of its user; None outside of any run.
-
-    Args:
-        scope: Which of the two.
-    """
+    """What is remembered for the run, or for the thread of its user; None outside of any run."""
     call = CURRENT_CALL.get(None)
     if call is None:
         return None

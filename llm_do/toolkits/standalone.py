@@ -41,11 +41,7 @@ class StandaloneOrder:
         self._stopped: tuple[int, str] | None = None
 
     def shown(self, tools: Mapping[str, FixedTool]) -> dict[str, ToolsetTool[Any]]:
-        """The tools as a model sees them now: those that are available, or all where none are hidden.
-
-        Args:
-            tools: All of them, by name.
-        """
+        """The tools as a model sees them now: those that are available, or all where none are hidden."""
         shown: dict[str, ToolsetTool[Any]] = {}
         state = self._machine.snapshot()
         for name, tool in tools.items():
@@ -55,16 +51,7 @@ class StandaloneOrder:
         return shown
 
     async def call(self, tool: FixedTool, tool_args: dict[str, Any], ctx: RunContext[Any]) -> Any:
-        """Run a tool when its turn has come.
-
-        Args:
-            tool: The tool.
-            tool_args: Its arguments.
-            ctx: The run of the agent that has the toolkit.
-
-        Raises:
-            ToolFailed: It isn't available, a call before it failed, or it said that it failed.
-        """
+        """Run a tool when its turn has come."""
         gate = _gate(tool)
         async with self._lock:
             if self._stopped is not None and self._stopped[0] == ctx.run_step:

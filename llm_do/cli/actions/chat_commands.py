@@ -41,18 +41,7 @@ _NARROW = 60
 
 
 async def carry_out(chat: Chat, line: str) -> bool:
-    """Carry a command out.
-
-    Args:
-        chat: The conversation.
-        line: The line, its first word one of `COMMANDS`.
-
-    Returns:
-        Whether the conversation goes on.
-
-    Raises:
-        UsageError: The command can't be carried out.
-    """
+    """Carry a command out."""
     name, *rest = line.split(maxsplit=1)
     if name not in COMMANDS:
         near = get_close_matches(name, COMMANDS, 1)

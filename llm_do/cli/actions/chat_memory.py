@@ -37,17 +37,7 @@ class Memory:
         self._marks: list[int | ExecutionContext | None] = []
 
     async def open(self, *, last: bool) -> str:
-        """Begin or continue.
-
-        Args:
-            last: Continue the thread that was used last.
-
-        Returns:
-            What a person is told of it.
-
-        Raises:
-            UsageError: There is none.
-        """
+        """Begin or continue."""
         if not self._keeps:
             if last:
                 raise UsageError("nothing was recorded to continue", hint="Leave out --no-record.")
@@ -62,14 +52,7 @@ class Memory:
         return f"thread {self.thread}" + (f", {length} messages" if length else "")
 
     async def switch(self, thread: str) -> int:
-        """Go on with another thread.
-
-        Returns:
-            How many messages it has.
-
-        Raises:
-            UsageError: Nothing is kept.
-        """
+        """Go on with another thread."""
         if not self._keeps:
             raise UsageError("this conversation has no thread", hint="Leave out --no-record.")
         self.thread = thread
@@ -92,11 +75,7 @@ class Memory:
             self._context = result.execution_context
 
     async def undo(self) -> bool:
-        """Take the last turn back.
-
-        Returns:
-            Whether there was one.
-        """
+        """Take the last turn back."""
         if not self._marks:
             return False
         mark = self._marks.pop()

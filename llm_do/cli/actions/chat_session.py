@@ -37,15 +37,7 @@ _COMMAND = re.compile(r"/[a-z]+(\s|$)")
 
 
 def start(options: RunOptions, *, last: bool) -> int:
-    """Talk until the person leaves.
-
-    Args:
-        options: The command line.
-        last: Continue the conversation that was used last.
-
-    Returns:
-        The exit code: 0, or that of the last turn that failed.
-    """
+    """Talk until the person leaves."""
     results = claim_stdout()
     interrupts = Interrupts()
     interrupts.install()
@@ -124,15 +116,7 @@ class Chat:
         self._code = 0
 
     async def talk(self, first: object, *, last: bool) -> int:
-        """Take turns until there are no more.
-
-        Args:
-            first: What was said on the command line: text, an object, or None.
-            last: Continue the conversation that was used last.
-
-        Returns:
-            The exit code.
-        """
+        """Take turns until there are no more."""
         note = await self.memory.open(last=last)
         prompt = self._prompt()
         if self.session.animated:
@@ -169,11 +153,7 @@ class Chat:
             raise KeyboardInterrupt from None
 
     async def turn(self, said: ChatInput) -> None:
-        """Carry out one turn, and show what came of it.
-
-        Args:
-            said: What the person said; a word `@FILE` in it attaches a file.
-        """
+        """Carry out one turn, and show what came of it."""
         options = self.options
         self._interrupts.last_words = lambda: failure.print_last_words(
             options.output, self._results, self.session.heard
@@ -253,9 +233,5 @@ class _Nobody:
     """There is no stdin: what was said on the command line is all."""
 
     async def read(self) -> str:
-        """Nothing.
-
-        Raises:
-            Leave: Always.
-        """
+        """Nothing."""
         raise Leave

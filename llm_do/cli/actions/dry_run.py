@@ -26,21 +26,7 @@ __all__ = ["show"]
 
 
 def show(project: Project, options: RunOptions, value: object, results: Results, *, needed: bool = True) -> int:
-    """Print what would run.
-
-    Args:
-        project: The project.
-        options: The command line.
-        value: The input; None is the default.
-        results: Where it is printed: as lines, or as one JSON object.
-        needed: Whether the input has to be there already.
-
-    Returns:
-        0; 7 when the entry is an agent whose model can't be had.
-
-    Raises:
-        InputError: The input doesn't fit.
-    """
+    """Print what would run."""
     name = options.entry or project.entry.name
     kind = project.entry.kind if options.entry is None else _kind(project, name)
     agents = [item for item in callers_by_name(project.registry).values() if isinstance(item, AgentSpec)]

@@ -53,14 +53,7 @@ def status_of(error: BaseException) -> Status:
 
 
 def failed_result(error: BaseException) -> dict[str, Any]:
-    """The object that `--output json` prints when there was no run: as for a run, with what is wrong in `errors`.
-
-    Args:
-        error: What ended the command; a `LinkError` gives one entry for each of its errors.
-
-    Returns:
-        JSON data.
-    """
+    """The object that `--output json` prints when there was no run: as for a run, with what is wrong in `errors`."""
     from llm_do.runtime.record.results import RunResult
 
     errors = [] if isinstance(error, KeyboardInterrupt) else _records(error)
@@ -68,15 +61,7 @@ def failed_result(error: BaseException) -> dict[str, Any]:
 
 
 def event_record(error: BaseException, heard: Sequence[Event] = ()) -> dict[str, Any]:
-    """The record that `--output events` prints when there was no run, or one that couldn't come to its end.
-
-    Args:
-        error: What ended the command.
-        heard: The first and the last event of the run that went on; none where nothing has run.
-
-    Returns:
-        The event as JSON data, and all that is wrong in `errors`.
-    """
+    """The record that `--output events` prints when there was no run, or one that couldn't come to its end."""
     from llm_do.runtime.record.events import RunFailedEvent
 
     records = [record.to_dict() for record in _records(error)]
@@ -97,32 +82,14 @@ def event_record(error: BaseException, heard: Sequence[Event] = ()) -> dict[str,
 
 
 def report(error: BaseException, output: str, results: Results, *, debug: bool = False) -> int:
-    """Tell of an error that ends the command, the way the output format wants it.
-
-    Args:
-        error: The error.
-        output: `text`, `json` or `events`.
-        results: Where results go.
-        debug: Show the traceback.
-
-    Returns:
-        The exit code.
-    """
+    """Tell of an error that ends the command, the way the output format wants it."""
     code = print_failure(error, debug=debug)
     results.write_last(line(error, output))
     return code
 
 
 def print_failure(error: BaseException, *, debug: bool = False) -> int:
-    """Tell of an error on stderr.
-
-    Args:
-        error: The error. Of an interruption nothing is said, and diagnostics have been shown.
-        debug: Show the traceback.
-
-    Returns:
-        The exit code.
-    """
+    """Tell of an error on stderr."""
     if not isinstance(error, KeyboardInterrupt):
         if debug:
             import traceback
@@ -166,13 +133,7 @@ def as_llm_do_error(error: BaseException) -> BaseException:
 
 
 def print_last_words(output: str, results: Results, heard: Sequence[Event] = ()) -> None:
-    """What a process that is about to be killed still owes its reader.
-
-    Args:
-        output: `text`, `json` or `events`.
-        results: Where results go.
-        heard: The first and the last event of the run, as far as it has come.
-    """
+    """What a process that is about to be killed still owes its reader."""
     if output == "events" and heard:
         if heard[-1].type not in ("run_finished", "run_failed"):
             results.write_last(json.dumps(event_record(KeyboardInterrupt(), heard), ensure_ascii=False) + "\n")

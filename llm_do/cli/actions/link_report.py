@@ -36,15 +36,7 @@ def show(report: LinkReport | CheckResult, *, no_color: bool = False) -> None:
 
 
 def from_here(diagnostics: Iterable[Diagnostic], root: Path) -> tuple[Diagnostic, ...]:
-    """Diagnostics with paths that a terminal can open and GitHub can find: relative to the current folder.
-
-    Args:
-        diagnostics: What was found; its paths are relative to `root`.
-        root: The project's folder, absolute.
-
-    Returns:
-        The same; paths of files that are not below the current folder are absolute.
-    """
+    """Diagnostics with paths that a terminal can open and GitHub can find: relative to the current folder."""
     try:
         start = root.relative_to(Path.cwd())
     except (OSError, ValueError):  # the current folder is gone, or elsewhere

@@ -29,14 +29,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
 
 
 def start(options: RunOptions) -> int:
-    """Run what the options say, and print what came of it.
-
-    Args:
-        options: The command line.
-
-    Returns:
-        The exit code.
-    """
+    """Run what the options say, and print what came of it."""
     results = claim_stdout()
     interrupts = Interrupts()
     interrupts.last_words = lambda: failure.print_last_words(options.output, results)
@@ -55,11 +48,7 @@ def start(options: RunOptions) -> int:
 
 
 def check_options(options: RunOptions) -> None:
-    """Refuse options that exclude each other.
-
-    Raises:
-        UsageError: They do.
-    """
+    """Refuse options that exclude each other."""
     if options.approve_all and options.reject_all:
         raise UsageError("--approve-all and --reject-all exclude each other", hint="Keep one of them.")
     if options.no_record and options.thread is not None:
@@ -90,12 +79,7 @@ def _run(options: RunOptions, results: Results, interrupts: Interrupts) -> int:
 
 
 def link(path: os.PathLike[str], options: RunOptions) -> Project:
-    """Link the project; what is wrong with it is shown, and its warnings with `-v`.
-
-    Raises:
-        LinkError: It doesn't link.
-        ModelUnavailableError: An option names a model that can't be one.
-    """
+    """Link the project; what is wrong with it is shown, and its warnings with `-v`."""
     from pathlib import Path
 
     from llm_do.cli.actions.link_report import show

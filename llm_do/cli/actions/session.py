@@ -124,26 +124,11 @@ class Session:
             self.display.line(sanitize(" ".join(text.split())))
 
     def run(self, value: object) -> RunResult:
-        """Carry one run out, and end.
-
-        Args:
-            value: The input; None is the entry's default.
-
-        Returns:
-            Its result, however it ended.
-
-        Raises:
-            InputError: The input doesn't fit; nothing has run.
-            StoreError: Events could not be written, which ended it.
-        """
+        """Carry one run out, and end."""
         return self.serve(partial(self.execute, value))
 
     def serve(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Run a coroutine to its end in an event loop of its own, then close what runs have opened.
-
-        Args:
-            work: Makes the coroutine.
-        """
+        """Run a coroutine to its end in an event loop of its own, then close what runs have opened."""
         # What is there now stays to the end, so that the collector needn't walk it; it was off while importing.
         gc.freeze()
         gc.set_threshold(100_000, 20, 20)
@@ -161,16 +146,7 @@ class Session:
         return loop.run_until_complete(whole())
 
     async def execute(self, value: object, **options: Any) -> RunResult:
-        """Carry out one run, shown as it goes on.
-
-        Args:
-            value: The input.
-            options: As for `Runtime.execute`, where they differ from the command line's.
-
-        Raises:
-            InputError: The input doesn't fit; nothing has run.
-            StoreError: Events could not be written, which ended it.
-        """
+        """Carry out one run, shown as it goes on."""
         loop = asyncio.get_running_loop()
         text = self._verbosity >= 2 or self._live or self._options.output == "events"
         subscription = Subscription(self._on_event, text=text)

@@ -46,17 +46,7 @@ Work = Callable[..., Coroutine[Any, Any, Sequence[str]]]
 
 
 def carry_out(project: str | None, work: Work, *args: Any, **options: Any) -> int:
-    """Open a project's store, do the work, print its lines.
-
-    Args:
-        project: The project; None for the current folder's.
-        work: One of the functions below.
-        args: What it takes besides the store.
-        options: The same.
-
-    Returns:
-        The exit code.
-    """
+    """Open a project's store, do the work, print its lines."""
     located = locate_project(project_at(project))
     root = located.root
     results = claim_stdout()

@@ -21,9 +21,6 @@ def switch_on() -> None:
 
     Where spans go and how they are named (`OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_SERVICE_NAME`, ...) is read by
     OpenTelemetry itself.
-
-    Raises:
-        UsageError: OpenTelemetry isn't installed, or the exporter is none of these.
     """
     try:
         from opentelemetry import trace

@@ -18,19 +18,7 @@ __all__ = ["check_setting", "named_models"]
 
 
 def named_models(values: Sequence[str], project: Project) -> ModelOverride:
-    """Read the values of `--model` or `/model`, and see that each could be a model's name.
-
-    Args:
-        values: `MODEL` for every agent, `NAME=MODEL` for one.
-        project: The project, linked; its Python files have registered what they register. An agent that it doesn't
-            have is warned of, since agents may be made while it runs.
-
-    Returns:
-        What they say.
-
-    Raises:
-        ModelUnavailableError: A name is none that a model could have.
-    """
+    """Read the values of `--model` or `/model`, and see that each could be a model's name."""
     override = parse_override(values)
     names = [override.everyone] if isinstance(override.everyone, str) else []
     for name in (*names, *override.agents.values()):
@@ -48,15 +36,7 @@ def named_models(values: Sequence[str], project: Project) -> ModelOverride:
 
 
 def check_setting(value: object) -> None:
-    """See that a thread's `model` could be a model's name, as far as that is known without linking the project.
-
-    Args:
-        value: What is to be set: a name, or several. A prefix that a Python file of the project may register is
-            warned of only.
-
-    Raises:
-        UsageError: A name is none that a model could have.
-    """
+    """See that a thread's `model` could be a model's name, as far as that is known without linking the project."""
     from llm_do.ui.reports.error_text import paragraph
 
     names = cast("list[object]", value) if isinstance(value, list) else [value]

@@ -47,11 +47,7 @@ IMPORT_SECONDS = 30.0
 
 
 def agents_here(incomplete: str) -> list[str]:
-    """The names of the agents of the current folder's project that begin so, for a shell's completion.
-
-    Args:
-        incomplete: What has been typed of it.
-    """
+    """The names of the agents of the current folder's project that begin so, for a shell's completion."""
     import re
 
     from llm_do.errors import LlmDoError

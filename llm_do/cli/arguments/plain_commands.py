@@ -35,11 +35,7 @@ class LeanGroup(TyperGroup):
 
 
 def make_lean(params: Iterable[Any]) -> None:
-    """Let parameters convert their values themselves.
-
-    Args:
-        params: Parameters of a Typer command or group.
-    """
+    """Let parameters convert their values themselves."""
     for param in params:
         if getattr(param, "_runtime_param", param) is None and hasattr(param, "type_descriptor"):
             param._runtime_param = _Plain(param.type_descriptor.annotation, param.type_descriptor.parameter_info)
@@ -58,11 +54,7 @@ class _Plain:
         self._info = info
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Convert what was given; None is nothing.
-
-        Raises:
-            BadParameter: It isn't what the parameter takes.
-        """
+        """Convert what was given; None is nothing."""
         several = bool(param.multiple) or param.nargs == -1
         if value is None:
             return () if several else None

@@ -55,15 +55,7 @@ class _Attached:
 
 
 def entry_model(project: Project, entry: str | None) -> type[BaseModel] | None:
-    """What the entry takes.
-
-    Args:
-        project: The project.
-        entry: Another callable of it, None for its entry.
-
-    Returns:
-        The input model; None for a callable whose arguments are checked when it is called.
-    """
+    """What the entry takes."""
     if entry is None:
         return project.entry.input_model or PromptInput
     spec = project.registry.agent(entry)
@@ -71,21 +63,7 @@ def entry_model(project: Project, entry: str | None) -> type[BaseModel] | None:
 
 
 def gather_input(project: Project, options: RunOptions, prompt: str | None, notice: Callable[[str], None]) -> object:
-    """Find the input: prompt or `--input-json` and `--field`, else stdin, else none, which is the entry's default.
-
-    Args:
-        project: The project.
-        options: The command line.
-        prompt: The prompt among its arguments.
-        notice: Told what a person should know while they wait.
-
-    Returns:
-        What `Runtime.execute` takes; None for the default.
-
-    Raises:
-        UsageError: Input is given that the project refuses, or twice.
-        InputError: It can't be read, or doesn't fit.
-    """
+    """Find the input: prompt or `--input-json` and `--field`, else stdin, else none, which is the entry's default."""
     model = entry_model(project, options.entry)
     value = _given(options, prompt, model)
     if value is not None:
@@ -103,35 +81,14 @@ def gather_input(project: Project, options: RunOptions, prompt: str | None, noti
 
 
 def first_message(project: Project, options: RunOptions, prompt: str | None) -> object:
-    """What is said first in a chat by its arguments; what comes on stdin is said next.
-
-    Args:
-        project: The project.
-        options: The command line.
-        prompt: The prompt among its arguments.
-
-    Returns:
-        Text or an object; None where they say nothing.
-
-    Raises:
-        UsageError: It is given twice, or stdin is attached.
-        InputError: It can't be read.
-    """
+    """What is said first in a chat by its arguments; what comes on stdin is said next."""
     if "-" in options.attach:
         raise UsageError("a chat reads stdin for what is said, and --attach - names it", hint="Attach a file.")
     return _given(options, prompt, entry_model(project, options.entry))
 
 
 def require_text_input(project: Project, entry: str | None) -> None:
-    """See that what a person says in a chat can be the entry's input: one that takes other fields never would run.
-
-    Args:
-        project: The project.
-        entry: Another callable of it, None for its entry.
-
-    Raises:
-        UsageError: It takes fields, and none of them is `input`.
-    """
+    """See that what a person says in a chat can be the entry's input: one that takes other fields never would run."""
     model = entry_model(project, entry)
     if model is None or model.model_config.get("extra") in ("allow", "ignore"):
         return
@@ -143,17 +100,7 @@ def require_text_input(project: Project, entry: str | None) -> None:
 
 
 def attach_files(project: Project, entry: str | None, said: object, attach: Sequence[str] = ()) -> object:
-    """What a person says in a chat, with files: words `@FILE` attach some too, where the entry takes attachments.
-
-    Args:
-        project: The project.
-        entry: Another callable of it, None for its entry.
-        said: What they said: text, or an object.
-        attach: Files that go with it.
-
-    Raises:
-        InputError: A file can't be read, or the entry takes none.
-    """
+    """What a person says in a chat, with files: words `@FILE` attach some too, where the entry takes attachments."""
     model = entry_model(project, entry)
     files = list(attach)
     if isinstance(said, str) and model is not None and "attachments" in model.model_fields:

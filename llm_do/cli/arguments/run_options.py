@@ -75,16 +75,7 @@ class RunOptions:
 
 
 def with_run_options(*, prompt: str, alone: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Let a command take the arguments and options of a run, and its own.
-
-    Args:
-        prompt: Help of the argument PROMPT.
-        alone: What the first argument is where it is no project.
-
-    Returns:
-        A decorator. It makes of a function that is called with a `RunOptions`, and by name with what it declares
-        itself, one whose signature Typer reads.
-    """
+    """Let a command take the arguments and options of a run, and its own."""
     arguments = {
         "project": ("PROJECT", f"{p.PROJECT_HELP} There, an argument that is none of these is {alone}."),
         "prompt": ("PROMPT", prompt),

@@ -28,18 +28,7 @@ class Target:
 
 
 def project_at(project: str | None, option: str | None = None) -> Path:
-    """The project a command is about: the one named, else the one of the current folder.
-
-    Args:
-        project: A path as it was given, None for the current folder's project.
-        option: What `--project` names, for a command that takes the project as an argument too.
-
-    Returns:
-        A path that the linker takes.
-
-    Raises:
-        UsageError: There is no project, or it is named twice.
-    """
+    """The project a command is about: the one named, else the one of the current folder."""
     if project is not None and option is not None:
         raise _twice()
     project = option if option is not None else project
@@ -51,17 +40,6 @@ def resolve(project: str | None, prompt: str | None, option: str | None = None) 
 
     In a project's folder a first argument that names no file or folder is the prompt, unless it looks like a path: a
     mistyped path must not become a prompt that costs money.
-
-    Args:
-        project: The first argument.
-        prompt: The second.
-        option: What `--project` names; then the first argument is the prompt.
-
-    Returns:
-        The project's path and the prompt.
-
-    Raises:
-        UsageError: There is no such project, or it is named twice.
     """
     if option is not None:
         if prompt is not None or (project is not None and os.path.lexists(project)):

@@ -16,17 +16,6 @@ __all__ = ["parse_changes"]
 def parse_changes(values: Sequence[str], now: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that are to be changed.
 
-    Args:
-        values: `KEY=VALUE` each; a value is JSON or text, and an empty one takes the setting away. A key below another
-            one, such as `model_settings.temperature`, leaves its neighbours alone.
-        now: The settings so far.
-
-    Returns:
-        Whole settings by their names; None for what is taken away.
-
-    Raises:
-        UsageError: One is no setting, or below something that is no object.
-
     Example:
         >>> parse_changes(["history_limit=20", "model_settings.top_p=0.5"], {"model_settings": {"seed": 1}})
         {'history_limit': 20, 'model_settings': {'seed': 1, 'top_p': 0.5}}

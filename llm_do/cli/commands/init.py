@@ -81,16 +81,7 @@ def _asked() -> str:
 
 
 def write(root: Path, files: dict[str, str], said: Callable[[str], object]) -> None:
-    """Write files where none is yet; when one is there, nothing is written.
-
-    Args:
-        root: The folder.
-        files: Path below it to text.
-        said: Told the path of each file.
-
-    Raises:
-        UsageError: A file is there already, or the folder can't be written to.
-    """
+    """Write files where none is yet; when one is there, nothing is written."""
     import os
 
     from llm_do.errors import UsageError

@@ -22,12 +22,6 @@ def with_stack_room(function: Callable[[], None]) -> Callable[[], None]:
     eight thousand times while a run imports its modules, a twelfth of its processor time. A frame that asks for more
     than a chunk gets a larger one (`push_chunk` in CPython's `Python/pystate.c`), and what it calls fits into the rest.
 
-    Args:
-        function: A plain function without arguments.
-
-    Returns:
-        The function to call instead.
-
     Example:
         >>> with_stack_room(lambda: print("the same"))()
         the same

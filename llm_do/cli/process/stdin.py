@@ -26,19 +26,7 @@ def is_data(number: int = 0) -> bool:
 
 
 def read_bytes(notice: Callable[[str], None], *, limit: int | None = None, number: int = 0) -> bytes:
-    """Read stdin to its end.
-
-    Args:
-        notice: Told once when nothing has come for two seconds.
-        limit: Bytes after which reading stops.
-        number: The file descriptor.
-
-    Returns:
-        What was read.
-
-    Raises:
-        InputError: It can't be read.
-    """
+    """Read stdin to its end."""
     parts: list[bytes] = []
     size, told, since = 0, False, time.monotonic()
     try:
@@ -60,17 +48,7 @@ def read_bytes(notice: Callable[[str], None], *, limit: int | None = None, numbe
 
 
 def read_text(notice: Callable[[str], None]) -> str | None:
-    """Read stdin as text; nothing but white space is no input.
-
-    Args:
-        notice: Told when nothing has come for two seconds.
-
-    Returns:
-        The text, as it came, without a byte order mark; None when it is empty.
-
-    Raises:
-        InputError: It isn't UTF-8.
-    """
+    """Read stdin as text; nothing but white space is no input."""
     data = read_bytes(notice)
     try:
         text = data.decode("utf-8").removeprefix("\ufeff")

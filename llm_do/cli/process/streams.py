@@ -108,14 +108,7 @@ class Results:
         return terminal_columns(self._number)
 
     def write(self, text: str) -> None:
-        """Write all of a text at once; a reader who went away ends it quietly, and `closed` says so.
-
-        Args:
-            text: The text. A lone surrogate is written as its escape.
-
-        Raises:
-            StoreError: It can't be written, such as on a full disk.
-        """
+        """Write all of a text at once; a reader who went away ends it quietly, and `closed` says so."""
         data = memoryview(text.encode("utf-8", "backslashreplace"))
         try:
             while data and not self.closed:
@@ -129,27 +122,13 @@ class Results:
             ) from error
 
     def write_last(self, text: str) -> None:
-        """Write what ends the output, unless something has: a process that is killed meanwhile says nothing more.
-
-        Args:
-            text: The text.
-
-        Raises:
-            StoreError: It can't be written.
-        """
+        """Write what ends the output, unless something has: a process that is killed meanwhile says nothing more."""
         if not self._ended:
             self._ended = True
             self.write(text)
 
     def write_lines(self, lines: Iterable[str]) -> None:
-        """Write lines for a person; a terminal gets none that it would have to break inside a word.
-
-        Args:
-            lines: Lines without their ends, made harmless already.
-
-        Raises:
-            StoreError: They can't be written.
-        """
+        """Write lines for a person; a terminal gets none that it would have to break inside a word."""
         text = "".join(f"{line}\n" for line in lines)
         columns = self.columns
         if columns is not None and any(len(line) > columns for line in text.split("\n")):
@@ -160,11 +139,7 @@ class Results:
 
 
 def claim_stdout() -> Results:
-    """Keep stdout for results: whatever else prints there, C code and child processes included, goes to stderr.
-
-    Returns:
-        Where results go.
-    """
+    """Keep stdout for results: whatever else prints there, C code and child processes included, goes to stderr."""
     kept = os.dup(1)
     with suppress(OSError, ValueError, AttributeError):
         sys.stdout.flush()
@@ -269,9 +244,6 @@ def exit_process(code: int) -> NoReturn:
 
     What libraries and the project's code registered with `atexit` still runs, and streams are flushed. Threads that
     hang are left behind.
-
-    Args:
-        code: The exit code.
     """
     with suppress(BaseException):
         atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage] - there is no public way to run them early

@@ -38,18 +38,6 @@ CODES: dict[str, Code] = {
 def diagnostic(code: str, message: str, place: Location, hint: str | None = None) -> Diagnostic:
     """Make a diagnostic; its severity comes from the table, and what a file put into its words is made visible.
 
-    Args:
-        code: A code of the table.
-        message: What is wrong and why, one sentence without a full stop.
-        place: Where.
-        hint: What to do about it.
-
-    Returns:
-        The diagnostic.
-
-    Raises:
-        KeyError: The code is not in the table.
-
     Example:
         >>> str(diagnostic("LD120", "unknown key `modle`", Location("a.agent", 3)).severity)
         'error'

@@ -82,15 +82,6 @@ class FlowSyntaxError(ValueError):
 def parse_flow(text: str) -> FlowTree:
     """Read an expression.
 
-    Args:
-        text: Names joined by `>>` (then) and `|` (beside), with parentheses where both meet.
-
-    Returns:
-        Its tree.
-
-    Raises:
-        FlowSyntaxError: It can't be read; the error says where.
-
     Example:
         >>> format_flow(parse_flow("a>>(b|c)>>d"))
         'a >> (b | c) >> d'
@@ -143,13 +134,6 @@ def series_of(names: Sequence[str]) -> FlowTree:
 
 def offset_in_json(node: Node, offset: int) -> int:
     """The offset in a JSON file of a character of a string in it, escapes taken into account.
-
-    Args:
-        node: The string.
-        offset: Offset of a character in its value; its length means just behind the last one.
-
-    Returns:
-        The offset in `node.source.text`.
 
     Example:
         >>> from llm_do.formats.syntax.json_nodes import parse_json

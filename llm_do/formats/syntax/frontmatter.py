@@ -39,12 +39,6 @@ class Frontmatter:
 def split_frontmatter(source: Source) -> Frontmatter | Diagnostic:
     """Split the text of an `.agent` file.
 
-    Args:
-        source: The text, LF or CRLF or both.
-
-    Returns:
-        Where the frontmatter is, and the body; or why there is none.
-
     Example:
         >>> parts = split_frontmatter(Source("a.agent", "---\\nname: a\\n---\\n\\nHello.\\n---\\nMore.\\n"))
         >>> parts.body

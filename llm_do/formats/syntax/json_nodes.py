@@ -28,13 +28,6 @@ _PYTHON = {"True": "true", "False": "false", "None": "null"}
 def parse_json(text: str, file: str) -> NodeResult:
     """Read a JSON document.
 
-    Args:
-        text: The document; a byte-order mark in front of it is accepted.
-        file: How diagnostics name it.
-
-    Returns:
-        The tree, and all that is wrong with it.
-
     Example:
         >>> result = parse_json('{"a": [1, 2,]}', "project.json")
         >>> result.node.data(), [(item.code, item.column) for item in result.diagnostics]

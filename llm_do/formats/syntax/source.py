@@ -256,15 +256,7 @@ class ReadResult:
 
 
 def read_text(path: Path, file: str | None = None) -> ReadResult:
-    """Read a file as UTF-8, whatever the locale says.
-
-    Args:
-        path: The file.
-        file: How diagnostics name it; None takes the path.
-
-    Returns:
-        The text (a byte-order mark removed, line ends as they are), or a diagnostic.
-    """
+    """Read a file as UTF-8, whatever the locale says."""
     file = path.as_posix() if file is None else file
     try:
         if not stat.S_ISREG(path.stat().st_mode):
@@ -280,13 +272,6 @@ def read_text(path: Path, file: str | None = None) -> ReadResult:
 
 def decode(data: bytes, file: str) -> ReadResult:
     """Decode a file's bytes as UTF-8.
-
-    Args:
-        data: The bytes.
-        file: How diagnostics name the file.
-
-    Returns:
-        The text without a byte-order mark, or a diagnostic at the first byte that isn't UTF-8.
 
     Example:
         >>> decode(b"caf\\xe9", "a.agent").diagnostics[0].message
@@ -314,18 +299,7 @@ def _too_long(file: str) -> Diagnostic:
 def text_fault(
     source: Source, forbidden: re.Pattern[str] | None = None, start: int = 0, end: int | None = None
 ) -> Diagnostic | None:
-    """Find what keeps a text from being read at all: its length, or a character.
-
-    Args:
-        source: The text.
-        forbidden: Matches the first character that its format doesn't allow; None refuses lone surrogates only,
-            which no UTF-8 file can hold.
-        start: Offset of the part that is looked at.
-        end: Offset just behind it, None for the text's end.
-
-    Returns:
-        A diagnostic at that character, or that the text is too long, or None.
-    """
+    """Find what keeps a text from being read at all: its length, or a character."""
     if len(source.text) > MAX_BYTES:
         return _too_long(source.file)
     if forbidden is None and source.text.isascii():

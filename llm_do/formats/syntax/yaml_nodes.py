@@ -65,15 +65,6 @@ _ENTRY = r"\s*(?:- +)?(?P<key>[^\s:#'\"\[\]{}][^:#'\"\[\]{}]*):[ \t]+(?P<value>\
 def plain_scalar(text: str) -> Scalar:
     """Say what a YAML scalar written without quotes means.
 
-    Args:
-        text: The scalar.
-
-    Returns:
-        Its value; text for what looks like nothing else; a `AmbiguousScalar` where YAML's versions disagree.
-
-    Raises:
-        ValueError: A number too large to be held.
-
     Example:
         >>> plain_scalar("true"), plain_scalar("1.5"), plain_scalar("gpt-5")
         (True, 1.5, 'gpt-5')
@@ -99,14 +90,6 @@ def plain_scalar(text: str) -> Scalar:
 
 def parse_yaml(source: Source, start: int = 0, end: int | None = None) -> NodeResult:
     """Read one YAML document.
-
-    Args:
-        source: The text of the file.
-        start: Offset of the document in it.
-        end: Offset just behind it, None for the file's end.
-
-    Returns:
-        The tree, and all that is wrong; an empty document is an empty mapping.
 
     Example:
         >>> result = parse_yaml(Source("a.agent", "name: no\\nname: yes\\n"))

@@ -58,16 +58,7 @@ class Fault:
 
 
 def explain_error(model: type[BaseModel], root: Node, error: ValidationError) -> list[Fault]:
-    """Put a validation error into words.
-
-    Args:
-        model: What was validated against.
-        root: The tree that was validated.
-        error: Pydantic's error.
-
-    Returns:
-        The faults, without those that only follow from others.
-    """
+    """Put a validation error into words."""
     faults: dict[tuple[KeyPath, str], Fault] = {}
     missing: list[tuple[KeyPath, str]] = []
     unknown: dict[KeyPath, list[str]] = {}
@@ -102,13 +93,7 @@ def _resolve(root: Node, loc: Sequence[str | int]) -> KeyPath:
 
 
 def explain_unknown_key(root: Node, loc: KeyPath, known: Sequence[str]) -> Diagnostic:
-    """Say that a key is unknown, and which one was meant.
-
-    Args:
-        root: The tree.
-        loc: Path of the key.
-        known: The keys there are at that place.
-    """
+    """Say that a key is unknown, and which one was meant."""
     inside = f" in `{format_key_path(loc[:-1])}`" if loc[:-1] else ""
     message = f"unknown key `{_short(str(loc[-1]))}`{inside}"
     near = closest_match(str(loc[-1]), known)

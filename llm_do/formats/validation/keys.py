@@ -14,27 +14,12 @@ __all__ = ["is_required", "known_keys"]
 
 
 def known_keys(model: type[BaseModel], root: Node, loc: KeyPath) -> list[str]:
-    """List the keys that a mapping may have.
-
-    Args:
-        model: The model of the whole tree.
-        root: The tree.
-        loc: Path of the mapping.
-
-    Returns:
-        The keys in declared order; empty where any key may stand.
-    """
+    """List the keys that a mapping may have."""
     return list(dict.fromkeys(key for kind in _kinds(model, root, loc) for key in _fields(kind)))
 
 
 def is_required(model: type[BaseModel], root: Node, loc: KeyPath) -> bool:
-    """Whether a mapping has to have a key.
-
-    Args:
-        model: The model of the whole tree.
-        root: The tree.
-        loc: Path of the key.
-    """
+    """Whether a mapping has to have a key."""
     return any(loc[-1] in _required(kind) for kind in _kinds(model, root, loc[:-1]))
 
 

@@ -24,13 +24,6 @@ _MOST = 20
 def check_output(root: Node, loc: KeyPath) -> list[Diagnostic]:
     """Check a JSON Schema against its metaschema, and its references.
 
-    Args:
-        root: The tree.
-        loc: Path of the schema in it.
-
-    Returns:
-        A diagnostic at the place of each fault.
-
     Example:
         >>> from llm_do.formats.syntax.json_nodes import parse_json
         >>> node = parse_json('{"output": {"type": "objekt"}}', "a.json").node

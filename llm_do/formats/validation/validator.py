@@ -54,16 +54,7 @@ class Parsed(Generic[T]):
 def validate(
     model: type[M], result: NodeResult, salvage: Mapping[str, object] | None = None
 ) -> tuple[M | None, list[Diagnostic]]:
-    """Validate a tree, and save what can be saved of a faulty one.
-
-    Args:
-        model: What the tree has to fit.
-        result: The tree, and what was said of it while reading.
-        salvage: Values for required keys at the root that are missing or wrong, so that the rest can be had.
-
-    Returns:
-        The value, None when the root itself is at fault, and the diagnostics, those of reading included.
-    """
+    """Validate a tree, and save what can be saved of a faulty one."""
     node = result.node
     found = list(result.diagnostics)
     if node is None:
@@ -148,16 +139,7 @@ def _index(part: str | int) -> int:
 
 
 def find_misspelled_keys(root: Node, loc: KeyPath, known: Sequence[str]) -> list[Diagnostic]:
-    """Report keys of an open mapping that are almost one of its known keys.
-
-    Args:
-        root: The tree.
-        loc: Path of the mapping; nothing need be there.
-        known: The keys that have a meaning.
-
-    Returns:
-        A diagnostic for each such key.
-    """
+    """Report keys of an open mapping that are almost one of its known keys."""
     holder = root.at(loc)
     if holder is None:
         return []
@@ -170,18 +152,7 @@ def find_misspelled_keys(root: Node, loc: KeyPath, known: Sequence[str]) -> list
 
 
 def report_exclusive_keys(node: Node, first: str, second: str, hint: str, loc: KeyPath = ()) -> list[Diagnostic]:
-    """Say that two keys exclude each other, at the one that stands later.
-
-    Args:
-        node: The root.
-        first: One key.
-        second: The other.
-        hint: What to do about it.
-        loc: The mapping both are keys of.
-
-    Returns:
-        One diagnostic, or none.
-    """
+    """Say that two keys exclude each other, at the one that stands later."""
     holder = node.at(loc)
     if holder is None or first not in holder.entries or second not in holder.entries:
         return []

@@ -138,12 +138,7 @@ class Inventory:
         self._made: dict[tuple[int, str | None], MadeTool | Exception] = {}
 
     def made(self, item: Any, name: str | None = None) -> MadeTool | Exception:
-        """The tool of a function or a tool object, or why none can be made of it.
-
-        Args:
-            item: The function or object.
-            name: The name it is registered under; None takes its own.
-        """
+        """The tool of a function or a tool object, or why none can be made of it."""
         key = (id(item), name)
         if key not in self._made:
             try:
@@ -154,11 +149,7 @@ class Inventory:
         return self._made[key]
 
     def of(self, spec: AgentSpec) -> AgentTools:
-        """The tools of an agent; names that nothing has are passed over.
-
-        Args:
-            spec: The agent.
-        """
+        """The tools of an agent; names that nothing has are passed over."""
         tools: list[KnownTool] = []
         open_: list[Origin] = []
         misses: list[Miss] = []

@@ -85,14 +85,7 @@ class Names:
         return True
 
     def look_up(self, name: str, kinds: Sequence[Kind], what: str, place: Location) -> Registered | None:
-        """What a name stands for, when it is of one of the kinds; else a diagnostic.
-
-        Args:
-            name: The name.
-            kinds: What may be meant.
-            what: What the name is used as, for messages, such as "a tool".
-            place: Where it is used.
-        """
+        """What a name stands for, when it is of one of the kinds; else a diagnostic."""
         found = self.taken.get(name)
         if found is not None and found.kind in kinds:
             return found

@@ -64,15 +64,7 @@ class Escalation:
 def permission_for(
     tool: KnownTool, path: str, policy: Policy, settings: RuntimeSettings, *, agent: str | None = None
 ) -> Permission:
-    """Decide about an ordinary call of a tool.
-
-    Args:
-        tool: The tool.
-        path: Call path of the agent whose model calls it.
-        policy: The project's rules.
-        settings: The project's settings; they may ask for calls of agents.
-        agent: The agent's name; None takes the path's last part.
-    """
+    """Decide about an ordinary call of a tool."""
     own = agent or path.rpartition("/")[2]
     info = ToolCallInfo(
         tool.name,
@@ -119,16 +111,7 @@ def agents_called(tools: AgentTools) -> Iterator[KnownTool]:
 
 
 def call_paths(entry: str, tools: Mapping[str, AgentTools], deepest: int) -> Iterator[tuple[str, ...]]:
-    """Every way from an agent to those it reaches, none with an agent twice, the shortest first.
-
-    Args:
-        entry: Where ways begin.
-        tools: Agent to its tools; a flow's are its members.
-        deepest: The most agents in a way.
-
-    Yields:
-        The names along a way, the entry first; at most `MOST_PATHS`.
-    """
+    """Every way from an agent to those it reaches, none with an agent twice, the shortest first."""
     waiting: list[tuple[str, ...]] = [(entry,)]
     count = 0
     while waiting and count < MOST_PATHS:
@@ -147,17 +130,7 @@ def call_paths(entry: str, tools: Mapping[str, AgentTools], deepest: int) -> Ite
 def find_escalations(
     entry: str, tools: Mapping[str, AgentTools], policy: Policy, settings: RuntimeSettings
 ) -> Iterator[Escalation]:
-    """Find tools that rules keep from an agent, and that it has unasked through an agent it may call unasked.
-
-    Args:
-        entry: The agent that runs first.
-        tools: Agent to its tools.
-        policy: The rules.
-        settings: The project's settings.
-
-    Yields:
-        One for each pair of agents and tool, at the shortest way.
-    """
+    """Find tools that rules keep from an agent, and that it has unasked through an agent it may call unasked."""
     scoped = [rule for rule in policy.rules if rule.pattern.agent is not None or rule.pattern.agent_path is not None]
     if not scoped:
         return

@@ -41,14 +41,7 @@ _USES = ("prefix", "include", "exclude")
 
 
 def check_agent(spec: AgentSpec, names: Names, place: Location, source: AgentSource | None) -> None:
-    """Look up every name that an agent lists, and see that toolsets take the options they are given.
-
-    Args:
-        spec: The agent.
-        names: Every name of the project.
-        place: Where the agent is declared.
-        source: Its file, None for an agent declared in Python.
-    """
+    """Look up every name that an agent lists, and see that toolsets take the options they are given."""
     for index, tool in enumerate(spec.tools):
         if isinstance(tool, str):
             where = source.place(("tools", index)) if source is not None else place
@@ -73,11 +66,6 @@ def check_model(model: str, names: Names, place: Location) -> None:
     """See that a model's name is one, its provider known, and its price if dollars are limited.
 
     Whether the model exists shows when it is used.
-
-    Args:
-        model: The name.
-        names: Takes the diagnostics. While a Python file can't be imported, no provider is unknown.
-        place: Where it stands.
     """
     if not _MODEL.fullmatch(model) or model != model.strip() or not model.isprintable():
         hint = "write provider:name, such as openai:gpt-5-mini"
@@ -121,13 +109,7 @@ def check_template(source: AgentSource, spec: AgentSpec, names: Names) -> None:
 
 
 def check_environment(configs: Mapping[str, Mapping[str, Any]], node: Node, names: Names) -> None:
-    """See that the variables which toolsets' `env` and `headers` refer to are set, and what shells let commands have.
-
-    Args:
-        configs: NAME to configuration.
-        node: The manifest's nodes.
-        names: Takes the diagnostics.
-    """
+    """Check that the variables named by toolsets' `env` and `headers` are set, and which ones shells hand to commands."""
     for toolset, config in configs.items():
         if config.get("type") == "shell":
             _check_shell(config, names, partial(_config_place, node, toolset))

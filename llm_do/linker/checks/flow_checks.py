@@ -68,11 +68,7 @@ def transfer_tool_names(spec: AgentSpec) -> tuple[str, ...]:
 
 
 def find_own_faults(flow: FlowSpec) -> Iterator[FlowFault]:
-    """What is wrong with a flow whatever its names stand for: doubles, and nothing to run.
-
-    Args:
-        flow: The flow.
-    """
+    """What is wrong with a flow whatever its names stand for: doubles, and nothing to run."""
     if flow.tree is None and not flow.agents:
         yield FlowFault(
             "LD504", f"the flow `{flow.name}` has no members", FlowPosition(), "give it a `flow` or `agents`"
@@ -94,12 +90,7 @@ def find_own_faults(flow: FlowSpec) -> Iterator[FlowFault]:
 
 
 def find_flow_faults(flow: FlowSpec, registry: Mapping[str, Registered]) -> Iterator[FlowFault]:
-    """What is wrong with a flow among all names of a project; names that nothing has are passed over.
-
-    Args:
-        flow: The flow.
-        registry: Every name of the project.
-    """
+    """What is wrong with a flow among all names of a project; names that nothing has are passed over."""
     for name, spot in flow_positions(flow):
         found = as_member(flow, name, registry)
         if found is not None and found.kind == "flow":

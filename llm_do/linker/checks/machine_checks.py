@@ -58,13 +58,7 @@ class StateMachine:
     functions: Mapping[str, object] = field(default_factory=dict[str, object])
 
     def place_of(self, tool: str, root: Path, state: str = "") -> Location:
-        """Where a tool's gate is declared, at best where it speaks of a state; else where the machine is.
-
-        Args:
-            tool: The tool.
-            root: The project's folder.
-            state: The state.
-        """
+        """Where a tool's gate is declared, at best where it speaks of a state; else where the machine is."""
         definition = definition_of(self.functions.get(tool), root)
         if definition is not None:
             return definition.said(state) or definition.start
@@ -84,10 +78,6 @@ def gate_of(options: ToolOptions) -> Gate:
 
 def wire_name(name: str, tools: Mapping[str, tuple[str | None, str]]) -> str:
     """The name on the wire of a tool written as `toolkit::tool`, or as it is.
-
-    Args:
-        name: The name as written.
-        tools: The agent's tools: name on the wire to toolset and own name.
 
     Example:
         >>> wire_name("plane::select", {}), wire_name("plane::select", {"select": ("plane", "select")})
@@ -194,13 +184,7 @@ def _listed(tools: Sequence[KnownTool]) -> str:
 def _judged(
     machine: StateMachine, root: Path, kits: Mapping[str, tuple[str, str]] | None = None
 ) -> Iterator[Diagnostic]:
-    """What can't work in a machine; all of these are warnings, since a run may continue from other states.
-
-    Args:
-        machine: The machine.
-        root: The project's folder.
-        kits: States of toolkits, each with the tool and the toolkit that unlock it: an agent's own states are others.
-    """
+    """What can't work in a machine; all of these are warnings, since a run may continue from other states."""
     found = analyse(machine.gates, machine.initial)
     what = f"the {machine.kind} `{machine.name}`"
     enabled = sorted(machine.initial.union(*(gate.enables for gate in machine.gates.values())))

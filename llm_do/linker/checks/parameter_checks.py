@@ -24,11 +24,7 @@ _SHOWN = 3
 
 
 def check_parameters(project: Project) -> list[Diagnostic]:
-    """Warn of parameters without a type, in functions that agents list and in toolkits.
-
-    Args:
-        project: The project.
-    """
+    """Warn of parameters without a type, in functions that agents list and in toolkits."""
     found: list[Diagnostic] = []
     told: set[int] = set()
     for name, function, kit, place in _functions(project):

@@ -46,9 +46,6 @@ class Refusal:
 def provider_families(models: Iterable[str]) -> frozenset[str] | None:
     """The providers that models belong to; None when any may be meant.
 
-    Args:
-        models: The names an agent pins, and the project's default.
-
     Example:
         >>> found = provider_families(["openai:gpt-5", "anthropic:claude-sonnet-4-5"])
         >>> sorted(found), provider_families(["corp:small"])
@@ -67,13 +64,6 @@ def provider_families(models: Iterable[str]) -> frozenset[str] | None:
 
 def find_refusals(schema: Mapping[str, Any], description: str | None) -> Iterator[Refusal]:
     """Find what providers refuse in one tool.
-
-    Args:
-        schema: The JSON Schema of its arguments.
-        description: Its description.
-
-    Yields:
-        What it is, and who refuses it.
 
     Example:
         >>> [found.by for found in find_refusals({"type": "object", "anyOf": []}, None)]

@@ -50,15 +50,7 @@ class Subjects:
 
 
 def link_policy(files: ProjectFiles, names: Names) -> Policy:
-    """Read a project's rules.
-
-    Args:
-        files: Its files; `approvals` stands in the manifest.
-        names: Takes what is wrong with the rules by themselves.
-
-    Returns:
-        The policy of all rules that can be read.
-    """
+    """Read a project's rules."""
     if files.manifest is None or files.node is None:
         return Policy()
     node = files.node
@@ -82,12 +74,7 @@ def link_policy(files: ProjectFiles, names: Names) -> Policy:
 
 
 def check_shells(files: ProjectFiles, names: Names) -> None:
-    """See that the commands which configured shells allow unasked are patterns, and none allows more than it seems to.
-
-    Args:
-        files: The project's files; `toolsets` stands in the manifest.
-        names: Takes the diagnostics.
-    """
+    """Check the `allow` lists of configured shells: each is a pattern, and none allows more than it seems to."""
     if files.manifest is None or files.node is None:
         return
     for toolset, config in files.manifest.toolsets.items():
@@ -109,14 +96,7 @@ def _cause(fault: RuleFault) -> str:
 
 
 def check_rules(policy: Policy, subjects: Subjects, files: ProjectFiles, names: Names) -> None:
-    """See that every rule can match a call that some agent of the project can make.
-
-    Args:
-        policy: The rules.
-        subjects: The project's agents and their tools.
-        files: Where the rules stand.
-        names: Takes the diagnostics.
-    """
+    """See that every rule can match a call that some agent of the project can make."""
     if files.node is None:
         return
     for rule in policy.rules:
@@ -137,15 +117,7 @@ def check_rules(policy: Policy, subjects: Subjects, files: ProjectFiles, names: 
 
 
 def find_idle_pattern(text: str, project: Project) -> str | None:
-    """What is wrong with a pattern of the command line that no call can match: a mistyped name would go unnoticed.
-
-    Args:
-        text: The pattern.
-        project: The project, linked.
-
-    Returns:
-        A sentence; None for a pattern that may match, and where tools show at run time only.
-    """
+    """What is wrong with a pattern of the command line that no call can match: a mistyped name would go unnoticed."""
     try:
         rule = Rule("deny", parse_pattern(text), text)
     except PatternError:
@@ -166,15 +138,7 @@ def find_idle_pattern(text: str, project: Project) -> str | None:
 def check_escalations(
     entry: EntrySpec | None, tools: Mapping[str, AgentTools], policy: Policy, files: ProjectFiles, names: Names
 ) -> None:
-    """Warn of tools that rules keep from an agent, and that it has unasked through another one.
-
-    Args:
-        entry: What runs first.
-        tools: Agent to its tools.
-        policy: The rules.
-        files: Where the rules stand.
-        names: Takes the diagnostics.
-    """
+    """Warn of tools that rules keep from an agent, and that it has unasked through another one."""
     if files.manifest is None or entry is None or entry.kind != "agent":
         return
     for found in find_escalations(entry.name, tools, policy, runtime_settings(files.manifest.runtime)):

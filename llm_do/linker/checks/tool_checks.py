@@ -33,10 +33,6 @@ _SHOWN = 3
 def short_reason(error: Exception, public: Callable[[str], str] = str) -> str:
     """The first sentence of an error, without what pydantic advises its own users.
 
-    Args:
-        error: The error.
-        public: Writes the internal names of modules in a text as their author knows them.
-
     Example:
         >>> short_reason(ValueError("Unknown type.\\n\\nFor further information visit https://example.org"))
         'unknown type'
@@ -50,12 +46,7 @@ def short_reason(error: Exception, public: Callable[[str], str] = str) -> str:
 def tools_given_by_code(
     agents: Iterable[tuple[AgentSpec, Location | None]], known: Iterable[Registered]
 ) -> list[Registered]:
-    """The functions and tool objects that code gives to agents, each once, as they are named in messages.
-
-    Args:
-        agents: Every agent with its place.
-        known: What is looked at already.
-    """
+    """The functions and tool objects that code gives to agents, each once, as they are named in messages."""
     told = {id(item.value) for item in known}
     found: list[Registered] = []
     for spec, place in agents:
@@ -73,15 +64,7 @@ def check_functions(
     names: Names,
     public: Callable[[str], str],
 ) -> None:
-    """See that a tool can be made of functions and tool objects, and that what they declare is there.
-
-    Args:
-        inventory: Makes the tools.
-        items: The functions and objects.
-        given: Those that have only the names they give themselves.
-        names: Takes the diagnostics.
-        public: Writes the internal names of modules in a text as their author knows them.
-    """
+    """See that a tool can be made of functions and tool objects, and that what they declare is there."""
     for item in items:
         _check_function(inventory.made(item.value, item.name), item, names, public)
     for item in given:
@@ -135,13 +118,7 @@ def _schema_fault(schema: Mapping[str, Any]) -> str | None:
 
 
 def check_tool_names(tools: AgentTools, names: Names, place_of: PlaceOf) -> None:
-    """See that an agent's model can tell its tools apart, and that every choice of tools chooses some.
-
-    Args:
-        tools: The agent's tools.
-        names: Takes the diagnostics.
-        place_of: Where a line of the agent's lists stands, or what is at a path inside of it.
-    """
+    """See that an agent's model can tell its tools apart, and that every choice of tools chooses some."""
     shown: dict[str, KnownTool] = {}
     misnamed: dict[Origin, list[str]] = {}
     clashes: dict[tuple[Origin, Origin], list[str]] = {}
@@ -198,13 +175,7 @@ def check_limits(
     default: object,
     names: Names,
 ) -> None:
-    """Warn of what the providers of the agents' models refuse; of any, where no model is pinned.
-
-    Args:
-        agents: Every agent, its tools, and its place.
-        default: The project's default model.
-        names: Every name, for the places of tools; takes the diagnostics.
-    """
+    """Warn of what the providers of the agents' models refuse; of any, where no model is pinned."""
     told: set[tuple[str, str]] = set()
     for spec, tools, place in agents:
         providers = provider_families(_names(spec.model or default))

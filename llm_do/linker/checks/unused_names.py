@@ -60,16 +60,7 @@ def find_unused(
     used_files: set[str],
     configured: Mapping[str, Location],
 ) -> list[Diagnostic]:
-    """Warn of agents and flows that can't be reached, Python files that do nothing, and toolsets that nobody lists.
-
-    Args:
-        entry: Name of the entry agent or flow, None for a function.
-        registered: Every name.
-        python: The project's Python files.
-        exports: What they export.
-        used_files: Labels of the files that references lead to.
-        configured: The manifest's toolsets, each with its place.
-    """
+    """Warn of agents and flows that can't be reached, Python files that do nothing, and toolsets that nobody lists."""
     agents: dict[str, AgentSpec] = {name: item.value for name, item in registered.items() if item.kind == "agent"}
     anything = any(facts.calls_anything for facts in python.facts.values())
     mentioned = set[str]().union(*(facts.strings for facts in python.facts.values()))

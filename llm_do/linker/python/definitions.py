@@ -66,15 +66,7 @@ class Definition:
 
 
 def definition_of(function: object, root: Path) -> Definition | None:
-    """The source of a function.
-
-    Args:
-        function: A function, or a tool that was made of one.
-        root: The project's folder.
-
-    Returns:
-        Its definition; None where there is no source below that folder, or it is a lambda.
-    """
+    """The source of a function."""
     function = function.function if isinstance(function, NamedTool) else function
     code = getattr(inspect.unwrap(function) if callable(function) else None, "__code__", None)
     if not isinstance(code, CodeType) or not Path(code.co_filename).is_relative_to(root):

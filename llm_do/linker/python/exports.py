@@ -99,15 +99,7 @@ class _Member:
 def read_exports(
     files: Sequence[LoadedFile], entry: tuple[str, str] | None = None
 ) -> tuple[list[Export], list[Diagnostic], set[str]]:
-    """Read what imported files export.
-
-    Args:
-        files: The files, in listed order.
-        entry: Label and name of the entry function, which `__all__` doesn't make a tool.
-
-    Returns:
-        The exports, the same object under the same name once; what is wrong with the rest; and the rest's names.
-    """
+    """Read what imported files export."""
     collector = _Collector(entry)
     for step in (_read_lists, _read_all, _note_withheld, _read_module_level):
         for file in files:

@@ -52,10 +52,6 @@ class Facts:
 def read_facts(tree: ast.Module, source: bytes) -> Facts:
     """Collect the facts of a parsed file.
 
-    Args:
-        tree: The syntax tree.
-        source: The bytes it was parsed from.
-
     Example:
         >>> import ast
         >>> text = "TOOLS = {'add': add}"
@@ -162,11 +158,6 @@ def _span(node: ast.stmt | ast.expr | ast.alias, lines: list[bytes], name: str =
 
 def column_of(lines: Sequence[bytes], line: int, offset: int) -> int:
     """The column of a syntax tree's offset: trees count UTF-8 bytes from 0, we count characters from 1.
-
-    Args:
-        lines: The file's lines.
-        line: Which line, from 1.
-        offset: The tree's offset in it.
 
     Example:
         >>> column_of(["é = x".encode()], 1, 5)

@@ -119,17 +119,7 @@ class PythonFiles:
 
 
 def load_python_files(root: Path, paths: Sequence[Path], watch: Watch | None = None) -> PythonFiles:
-    """Import a project's Python files, each once, in a namespace that only they share.
-
-    Args:
-        root: The project's folder, absolute and with its links resolved.
-        paths: The listed files, absolute and below `root`.
-        watch: Told of each file, and says which to leave alone.
-
-    Returns:
-        What was imported and what is wrong with the rest. Nothing is left on `sys.path`, and nothing in
-        `sys.modules` under a name that other code could import.
-    """
+    """Import a project's Python files, each once, in a namespace that only they share."""
     if not paths:
         return PythonFiles()
     space = ModuleSpace(root, paths)
@@ -189,13 +179,7 @@ def _try_again(space: ModuleSpace, paths: Sequence[Path], result: PythonFiles, *
 
 
 def explain_import_error(error: BaseException, space: ModuleSpace, label: str) -> Diagnostic:
-    """Say why a file can't be imported, at the place in the project's own code that is nearest to the fault.
-
-    Args:
-        error: What the import raised.
-        space: The project's modules.
-        label: The file that was imported.
-    """
+    """Say why a file can't be imported, at the place in the project's own code that is nearest to the fault."""
     if isinstance(error, _RefusedError):
         return error.diagnostic
     if isinstance(error, SyntaxError) and _inside(space, error.filename):

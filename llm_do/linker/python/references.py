@@ -43,14 +43,7 @@ class References:
     used: set[str] = field(default_factory=set[str])
 
     def function(self, reference: str, place: Location, arguments: int, shape: str) -> Callable[..., Any] | None:
-        """The function of `path.py:name` when it can be called with `arguments` arguments.
-
-        Args:
-            reference: The reference.
-            place: Where it stands.
-            arguments: How many positional arguments it is called with.
-            shape: How those are written, for messages, such as `(input, ctx)`.
-        """
+        """The function of `path.py:name` when it can be called with `arguments` arguments."""
         found = self._find(reference, place)
         if found is None:
             return None
@@ -64,13 +57,7 @@ class References:
         return value
 
     def hook(self, reference: str, place: Location, keywords: Sequence[str]) -> Callable[..., Any] | None:
-        """The function of `path.py:name` when it can be called with these keywords.
-
-        Args:
-            reference: The reference.
-            place: Where it stands.
-            keywords: The keywords it is called with.
-        """
+        """The function of `path.py:name` when it can be called with these keywords."""
         found = self._find(reference, place)
         if found is None:
             return None

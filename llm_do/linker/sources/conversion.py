@@ -79,13 +79,7 @@ class AgentSource:
 
 
 def agent_spec(source: AgentSource, value: AgentFile, references: References) -> AgentSpec:
-    """Make an agent of its file.
-
-    Args:
-        source: The file.
-        value: What it declares.
-        references: Resolves its references to Python classes.
-    """
+    """Make an agent of its file."""
     input_model = output = None
     if value.input_model_ref is not None:
         input_model = references.input_model(value.input_model_ref, source.place(("input_model_ref",)))
@@ -123,13 +117,7 @@ def agent_spec(source: AgentSource, value: AgentFile, references: References) ->
 def provider_functions(
     declared: Sequence[str], references: References, place: Callable[[int], Location]
 ) -> tuple[Callable[..., Any], ...]:
-    """The functions of a file's `context_providers`, in declared order.
-
-    Args:
-        declared: The references.
-        references: Resolves them.
-        place: Where each one stands.
-    """
+    """The functions of a file's `context_providers`, in declared order."""
     found = [references.function(each, place(index), 1, "(ctx)") for index, each in enumerate(declared)]
     return tuple(each for each in found if each is not None)
 
@@ -154,13 +142,7 @@ def threads_spec(file: ThreadsFile | None) -> ThreadsSpec:
 def hook_functions(
     declared: HooksFile, references: References, place: Callable[[str, int], Location]
 ) -> tuple[tuple[str, Callable[..., Any]], ...]:
-    """Hooks as the runtime calls them, in declared order; what is wrong with one is told by `references`.
-
-    Args:
-        declared: The hooks of a file.
-        references: Resolves them.
-        place: The place of a hook: point and index.
-    """
+    """Hooks as the runtime calls them, in declared order; what is wrong with one is told by `references`."""
     found: list[tuple[str, Callable[..., Any]]] = []
     for point, keywords in HOOK_KEYWORDS.items():
         listed: list[str] = getattr(declared, point)

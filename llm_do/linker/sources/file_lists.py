@@ -27,13 +27,6 @@ def list_files(root: Path, patterns: Sequence[tuple[str, Location]]) -> tuple[li
 
     `*` stays in one folder, `**` goes through any number of them; hidden names match only where the
     pattern has the dot.
-
-    Args:
-        root: The project's folder, absolute and with its links resolved.
-        patterns: Paths or globs relative to `root`, each with its place.
-
-    Returns:
-        The files, absolute, sorted, each once however it is spelled; and what is wrong with the list.
     """
     found: dict[str, str] = {}
     faults: list[Diagnostic] = []
@@ -69,12 +62,7 @@ def stay_inside(root: Path, path: str, place: Location) -> tuple[Path | None, Di
 
 
 def is_inside(root: Path, path: str) -> bool:
-    """Whether a path that is relative to the project's folder stays in it, with every link on its way.
-
-    Args:
-        root: The project's folder.
-        path: The path; it need not exist.
-    """
+    """Whether a path that is relative to the project's folder stays in it, with every link on its way."""
     return _below(Path(os.path.realpath(root)), os.path.realpath(root / path))
 
 
@@ -94,13 +82,7 @@ def _normal(pattern: str) -> list[str] | None:
 
 
 def _walk(folder: str, parts: Sequence[str], direct: bool = True) -> Iterator[tuple[str, bool]]:
-    """Everything but folders below `folder` that matches, and whether it surely is an ordinary file in the project.
-
-    Args:
-        folder: Where to look.
-        parts: What is left of the pattern.
-        direct: Whether no link led to `folder`.
-    """
+    """Everything but folders below `folder` that matches, and whether it surely is an ordinary file in the project."""
     part, rest = parts[0], parts[1:]
     if part == "**":
         yield from _walk_deep(folder, rest, direct)

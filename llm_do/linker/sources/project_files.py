@@ -84,11 +84,7 @@ class ProjectFiles:
 
 
 def read_project(located: ProjectLocation) -> ProjectFiles:
-    """Read and parse a project's manifest and agents, going on after every fault.
-
-    Args:
-        located: Where the project is.
-    """
+    """Read and parse a project's manifest and agents, going on after every fault."""
     files = ProjectFiles(located)
     if located.manifest is not None:
         _read_manifest(located.manifest, files)
@@ -104,14 +100,7 @@ def read_project(located: ProjectLocation) -> ProjectFiles:
 
 
 def project_title(located: ProjectLocation) -> str | None:
-    """A project's name and what it does in one line, as its manifest says without being linked.
-
-    Args:
-        located: Where the project is.
-
-    Returns:
-        The line; None when the manifest says neither, or there is none that can be read.
-    """
+    """A project's name and what it does in one line, as its manifest says without being linked."""
     if located.manifest is None:
         return None
     files = ProjectFiles(located)

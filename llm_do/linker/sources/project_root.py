@@ -35,17 +35,7 @@ class ProjectLocation:
 
 
 def locate_project(path: Path) -> ProjectLocation:
-    """Find the project that a path names.
-
-    Args:
-        path: A folder, a manifest, or one `.agent` file.
-
-    Returns:
-        The project's root and what describes it.
-
-    Raises:
-        UsageError: There is no project at `path`; the message names what was looked for.
-    """
+    """Find the project that a path names."""
     try:
         if path.is_dir():
             return _in_folder(path)
@@ -59,17 +49,7 @@ def locate_project(path: Path) -> ProjectLocation:
 
 
 def find_project(start: Path) -> ProjectLocation:
-    """Find the project that a folder belongs to: the nearest `project.json` upwards, else the folder itself.
-
-    Args:
-        start: The folder to start from, usually the current one.
-
-    Returns:
-        The project's root and what describes it.
-
-    Raises:
-        UsageError: Neither `start` nor a folder above it has a project.json, and `start` has no `.agent` file.
-    """
+    """Find the project that a folder belongs to: the nearest `project.json` upwards, else the folder itself."""
     folder = start.resolve()
     for candidate in (folder, *folder.parents):
         if os.path.isfile(candidate / MANIFEST):

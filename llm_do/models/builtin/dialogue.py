@@ -48,13 +48,7 @@ class PastCalls:
 def conversation(
     messages: Sequence[ModelMessage], parameters: ModelRequestParameters, persona: str | None = None
 ) -> Turns:
-    """Write a history as turns of text.
-
-    Args:
-        messages: The history.
-        parameters: Hold the agent's instructions.
-        persona: The sentence the model was trained to see first.
-    """
+    """Write a history as turns of text."""
     system = [persona] if persona else []
     system += [part.content for part in parameters.instruction_parts or ()]
     if not parameters.instruction_parts:
@@ -95,13 +89,7 @@ def canonical_arguments(arguments: Any) -> str:
 
 
 def choice_messages(turns: Turns, tools: Sequence[ToolDefinition], final: str | None) -> Turns:
-    """Ask which tool to use.
-
-    Args:
-        turns: The conversation.
-        tools: The tools.
-        final: The word for none of them; None where one must be used.
-    """
+    """Ask which tool to use."""
     lines = [f"- {tool.name}: {_first_line(tool.description)}" for tool in tools]
     if final:
         lines.append(f"- {final}: answer without a tool")

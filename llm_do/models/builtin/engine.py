@@ -74,11 +74,7 @@ class Generation:
 
 
 def check_runtime() -> None:
-    """Check that the package that runs the model is installed, without importing it.
-
-    Raises:
-        ModelUnavailableError: It isn't.
-    """
+    """Check that the package that runs the model is installed, without importing it."""
     if find_spec("xllamacpp") is None:
         raise ModelUnavailableError("the local model needs the package xllamacpp", hint=INSTALL)
 
@@ -107,16 +103,7 @@ class Engine:
         self._waiting = 0
 
     async def generate(self, prompt: Prompt, on_text: Callable[[str], None] | None = None) -> Generation:
-        """Answer a prompt; cancelling the call stops the generation.
-
-        Args:
-            prompt: The prompt.
-            on_text: Given each piece of text in the running loop, as it is written.
-
-        Raises:
-            ModelUnavailableError: The file can't be loaded.
-            ModelError: The prompt is too long, or generation failed.
-        """
+        """Answer a prompt; cancelling the call stops the generation."""
         loop = asyncio.get_running_loop()
         stop = threading.Event()
 

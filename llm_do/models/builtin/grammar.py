@@ -51,22 +51,12 @@ GUIDANCE = {"whitespace_flexible": False, "item_separator": ", ", "key_separator
 
 
 def decoder_schema(schema: JsonSchema) -> dict[str, Any]:
-    """A bounded schema with what the decoder needs to know of JSON's white space.
-
-    Raises:
-        ModelUnavailableError: The schema admits no finite answer.
-    """
+    """A bounded schema with what the decoder needs to know of JSON's white space."""
     return {**bounded_schema(schema), "x-guidance": GUIDANCE}
 
 
 def bounded_schema(schema: JsonSchema) -> dict[str, Any]:
     """Bound a schema: strings, arrays, dictionaries, numbers; references are written out, recursion unrolled.
-
-    Args:
-        schema: A JSON Schema with its definitions.
-
-    Raises:
-        ModelUnavailableError: The schema admits no finite answer, or refers to what isn't in it.
 
     Example:
         >>> bounded_schema({"type": "array", "items": {"type": "string"}})

@@ -107,11 +107,7 @@ class Script:
 
 
 def load_script(path: Path) -> Script:
-    """Read a script; a file that hasn't changed is read once.
-
-    Raises:
-        ModelUnavailableError: The file can't be read, or isn't a script; with file and line.
-    """
+    """Read a script; a file that hasn't changed is read once."""
     try:
         stamp = path.stat()
         return _load(os.path.abspath(path), stamp.st_mtime_ns, stamp.st_size)  # noqa: PTH100
@@ -139,13 +135,6 @@ def _load(path: str, modified: int, size: int) -> Script:  # noqa: ARG001
 
 def parse_script(text: str, path: Path) -> Script:
     """Read a script's text.
-
-    Args:
-        text: YAML.
-        path: Its file, for errors.
-
-    Raises:
-        ModelUnavailableError: It isn't a script; with file and line.
 
     Example:
         >>> script = parse_script("- text: Hello", Path("answers.yaml"))

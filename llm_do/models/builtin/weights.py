@@ -50,11 +50,7 @@ def cache_dir() -> Path:
 
 
 def find_weights() -> Path | None:
-    """Find the weights: the file that `LLM_DO_LOCAL_MODEL` names, the cache, an installed package that holds them.
-
-    Returns:
-        The file; None when there is none, or when the variable names a file that isn't there.
-    """
+    """Find the weights: the file that `LLM_DO_LOCAL_MODEL` names, the cache, an installed package that holds them."""
     if chosen := configured_model():
         path = expand_user(chosen)
         return path if "://" not in chosen and os.path.isfile(path) else None
@@ -69,17 +65,7 @@ def find_weights() -> Path | None:
 
 
 def pull_weights(progress: Callable[[str], None] = lambda _: None) -> Path:
-    """Fetch the weights into the cache, unless they are there; two processes may do so at a time.
-
-    Args:
-        progress: Told what is being done, a sentence at a time.
-
-    Returns:
-        The file.
-
-    Raises:
-        StoreError: pip is missing or fails, the file isn't the right one, or the disk is full or read-only.
-    """
+    """Fetch the weights into the cache, unless they are there; two processes may do so at a time."""
     target = cache_dir() / NAME
     if _right_size(target) and _digest(target) == SHA256:
         progress(f"{NAME} is in {target.parent} already")

@@ -38,13 +38,6 @@ def http_client(base_url: str, *, timeout: float = REQUEST_TIMEOUT) -> httpx2.As
     """Make a client for one provider's address.
 
     Proxies, `SSL_CERT_FILE` and `SSL_CERT_DIR` are taken from the environment.
-
-    Args:
-        base_url: Where requests go; an `http:` address costs no SSL context.
-        timeout: Seconds to wait for an answer.
-
-    Raises:
-        ModelUnavailableError: The proxy or the certificates named in the environment can't be used.
     """
     try:
         transport = SpreadTransport(_shared_ssl_context(base_url), proxy_for(base_url))

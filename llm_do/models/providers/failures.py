@@ -50,15 +50,7 @@ BROKEN_OFF = ("TransportError", "APIConnectionError")
 
 
 def is_transient(error: BaseException) -> bool:
-    """Whether a request that failed so may succeed when it is made again.
-
-    Args:
-        error: What the request raised, by PydanticAI's model of a provider or by a project's own.
-
-    Returns:
-        True for rate limits, overload, server errors (HTTP 408, 409, 425, 429, 5xx), timeouts and broken connections;
-        False for bad requests, missing keys, used-up quotas and everything that isn't the provider's.
-    """
+    """Whether a request that failed so may succeed when it is made again."""
     if isinstance(error, FallbackExceptionGroup):
         return any(is_transient(member) for member in error.exceptions)
     if type(error) is ModelAPIError:  # without a category: the answer broke off
@@ -74,18 +66,7 @@ def is_transient(error: BaseException) -> bool:
 def explain_failure(
     error: Exception, model: str | Sequence[str], *, agent: str = "", file: str | None = None
 ) -> ModelError:
-    """Say what a failed request means.
-
-    Args:
-        error: What PydanticAI raised: a `ModelAPIError`, or a group of them from models tried in order.
-        model: The model's name, as it was chosen; the names of all that were tried in order.
-        agent: The agent's name.
-        file: The agent's file.
-
-    Returns:
-        `ModelUnavailableError` for an unknown model and a refused key, else `ProviderError`; the caller sets
-        `__cause__` by raising it from `error`.
-    """
+    """Say what a failed request means."""
     if isinstance(error, ModelError):
         return error
     if isinstance(error, FallbackExceptionGroup):

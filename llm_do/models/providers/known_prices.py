@@ -20,9 +20,6 @@ def price_known(name: str) -> bool:
 
     No key is needed and nothing is fetched.
 
-    Args:
-        name: Such as `openai:gpt-5`.
-
     Example:
         >>> price_known("openai:gpt-5-mini"), price_known("openai:no-such-model"), price_known("script:answers.yaml")
         (True, False, True)

@@ -177,10 +177,6 @@ LEFT_OUT = ("elevenlabs", "sentence-transformers", "voyageai")
 def split_name(name: str) -> tuple[str, str]:
     """Take a model's name apart.
 
-    Returns:
-        The provider's prefix and what follows its colon. `test` and `local` are prefixes with nothing after them;
-        a name without a prefix is all rest.
-
     Example:
         >>> split_name("openai:gpt-5"), split_name("local"), split_name("gpt-5")
         (('openai', 'gpt-5'), ('local', ''), ('', 'gpt-5'))
@@ -193,10 +189,6 @@ def split_name(name: str) -> tuple[str, str]:
 
 def find_name_fault(name: str, registered: Collection[str] = ()) -> NameFault | None:
     """Why a name is none that a model could have; None for one that may be.
-
-    Args:
-        name: Such as `openai:gpt-5`, `local` or `script:answers.yaml`.
-        registered: Prefixes that the project's own factories serve.
 
     Example:
         >>> find_name_fault("gpt-5").problem, find_name_fault("gpt-5").hint
@@ -214,17 +206,7 @@ def find_name_fault(name: str, registered: Collection[str] = ()) -> NameFault | 
 
 
 def check_model_name(name: str, *, agent: str = "", file: str | None = None, registered: Collection[str] = ()) -> None:
-    """Check that a name is one that a model could have.
-
-    Args:
-        name: Such as `openai:gpt-5`, `local` or `script:answers.yaml`.
-        agent: The agent it is for; named in the error.
-        file: The file it stands in; named in the error.
-        registered: Prefixes that the project's own factories serve.
-
-    Raises:
-        ModelUnavailableError: There is no such provider, or the name lacks a part.
-    """
+    """Check that a name is one that a model could have."""
     fault = find_name_fault(name, registered)
     if fault is not None:
         whose = f" of agent {agent!r}" if agent else ""
@@ -334,20 +316,6 @@ def choose_model(
 
     The first that names one wins: the caller's override, the agent, `LLM_DO_MODEL`, the manifest; then `local` where
     it is at hand and the environment holds no provider's key.
-
-    Args:
-        agent: The agent's name.
-        declared: `model` in the agent's file.
-        environ: The environment; an empty variable counts as unset.
-        override: What the caller asked for.
-        manifest: `model` in the manifest.
-        compatible: The agent's `compatible_models`: globs, of which one must match each name, in any case.
-        local_at_hand: Whether the local model could be used now; asked only when nothing names a model.
-        file: The agent's file, for errors.
-        root: The project's directory; relative paths named in the project's files start there.
-
-    Raises:
-        ModelUnavailableError: Nothing names a model, or it isn't compatible.
 
     Example:
         >>> choose_model("main", environ={"LLM_DO_MODEL": "openai:gpt-5"}, manifest="test")

@@ -67,17 +67,7 @@ class Address:
 
 
 def address_of(provider: str, base_url: str | None, *, agent: str = "", file: str | None = None) -> Address:
-    """Find a provider's address and key in the environment.
-
-    Args:
-        provider: The name's prefix.
-        base_url: The address from the model's settings; it wins over the environment's.
-        agent: For errors.
-        file: For errors.
-
-    Raises:
-        ModelUnavailableError: A variable that it needs isn't set, or doesn't hold what it should.
-    """
+    """Find a provider's address and key in the environment."""
     info = PROVIDERS[provider]
     own = bool(base_url)
     if not base_url and info.base_url:
@@ -119,15 +109,7 @@ def is_elsewhere(address: Address) -> bool:
 
 
 def make_provider(address: Address, client_for: ClientSource) -> AnyProvider:
-    """Build a provider; whether its SDK tries again is said with each request (`llm_do.models.composites`).
-
-    Args:
-        address: Its address and key.
-        client_for: Gives the HTTP client for an address.
-
-    Raises:
-        ModelUnavailableError: Its package isn't installed, or its configuration isn't complete.
-    """
+    """Build a provider; whether its SDK tries again is said with each request (`llm_do.models.composites`)."""
     try:
         if address.provider in OPENAI or address.provider == "ollama":
             return _openai_provider(address, client_for)
@@ -157,11 +139,7 @@ def make_provider(address: Address, client_for: ClientSource) -> AnyProvider:
 
 
 def make_model(provider: str, name: str, instance: AnyProvider) -> Model:
-    """Build the model `provider:name` on a provider made before.
-
-    Raises:
-        ModelUnavailableError: The provider has no such model, or its package isn't installed.
-    """
+    """Build the model `provider:name` on a provider made before."""
     try:
         if provider in ("openai", "openai-responses"):
             from pydantic_ai.models.openai import OpenAIResponsesModel

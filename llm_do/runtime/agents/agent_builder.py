@@ -148,15 +148,7 @@ class AgentBuilder:
         self._lock = threading.RLock()
 
     def built(self, spec: AgentSpec) -> BuiltAgent:
-        """The built agent of a declaration, built anew where the declaration has been given something else since.
-
-        Args:
-            spec: The declaration.
-
-        Raises:
-            EntryError: No agent can be built of it.
-            RunError: It lists a name that doesn't exist, or two tools of one name.
-        """
+        """The built agent of a declaration, built anew where the declaration has been given something else since."""
         known = self._built.get(spec)
         if known is None or not known.is_current():
             with self._lock:
@@ -181,12 +173,7 @@ class AgentBuilder:
             ) from error
 
     def tool(self, item: Any, name: str | None = None) -> PydanticTool[Any]:
-        """The tool of a function or a tool object, made once.
-
-        Args:
-            item: The function or object.
-            name: The name it is registered under; None takes its own.
-        """
+        """The tool of a function or a tool object, made once."""
         key = (id(item), name)
         with self._lock:
             if key not in self._tools:

@@ -21,11 +21,7 @@ __all__ = ["instructions_of", "output_check", "output_type", "server_side_tool"]
 
 
 def instructions_of(spec: AgentSpec) -> Any:
-    """The instructions as PydanticAI takes them; a template is filled in per call, from the input and only once.
-
-    Args:
-        spec: The agent.
-    """
+    """The instructions as PydanticAI takes them; a template is filled in per call, from the input and only once."""
     text = spec.instructions
     if callable(text):
         function = text
@@ -65,11 +61,7 @@ def _output_schema(spec: AgentSpec) -> dict[str, Any] | None:
 
 
 def output_type(spec: AgentSpec) -> Any:
-    """What an agent answers with, as PydanticAI takes it.
-
-    Args:
-        spec: The agent.
-    """
+    """What an agent answers with, as PydanticAI takes it."""
     schema = _output_schema(spec)
     if schema is not None:
         return StructuredDict(schema, name=str(schema.get("title") or "result"))
@@ -77,11 +69,7 @@ def output_type(spec: AgentSpec) -> Any:
 
 
 def output_check(spec: AgentSpec) -> Callable[[Any], Any] | None:
-    """What checks an output by its JSON Schema, which PydanticAI only shows to the model; None where there is none.
-
-    Args:
-        spec: The agent.
-    """
+    """What checks an output by its JSON Schema, which PydanticAI only shows to the model; None where there is none."""
     schema = _output_schema(spec)
     if schema is None:
         return None
@@ -95,11 +83,7 @@ def output_check(spec: AgentSpec) -> Callable[[Any], Any] | None:
 
 
 def server_side_tool(item: ServerSideTool) -> NativeTool[Any]:
-    """The provider-run tool of a declaration.
-
-    Args:
-        item: The declaration.
-    """
+    """The provider-run tool of a declaration."""
     from pydantic_ai import native_tools
 
     kinds = {

@@ -17,17 +17,7 @@ __all__ = ["tool_schemas"]
 
 
 def tool_schemas(spec: AgentSpec) -> list[dict[str, Any]]:
-    """The tools that are known before a run and available at its beginning.
-
-    Args:
-        spec: The agent. Names in it are looked up among the built-ins and itself.
-
-    Returns:
-        One entry a tool. Toolsets that decide at run time what they hold aren't among them.
-
-    Raises:
-        RunError: It lists a name that only a project knows.
-    """
+    """The tools that are known before a run and available at its beginning."""
     registry = Registry({spec.name: Registered(spec.name, "agent", spec)})
     builder = AgentBuilder(Project(Path.cwd(), EntrySpec("agent", spec.name), registry), registry)
     built = builder.built(spec)

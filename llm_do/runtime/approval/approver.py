@@ -61,22 +61,7 @@ async def approve(
     args: dict[str, Any],
     wants: ApprovalRequirement | None = None,
 ) -> Decision:
-    """Decide about one call, ask if need be.
-
-    Args:
-        ctx: The call whose model asks.
-        call: What the model wrote.
-        traits: What the tool says of itself.
-        args: The validated arguments: what is approved is what runs.
-        wants: What the tool insists on for arguments.
-
-    Returns:
-        What was decided, allow or deny; a denial's reason is what the model is told.
-
-    Raises:
-        AbortedError: A person ended the run.
-        PermissionDeniedError: It was denied, and denials end the run.
-    """
+    """Decide about one call, ask if need be."""
     for _ in range(TRIES):
         # A copy: what decides and asks is somebody else's code, and must not change what runs.
         data = dict(args) if _plain(args) else arguments_data(args)
@@ -127,16 +112,7 @@ def _makers(ctx: CallContext) -> tuple[str, ...]:
 def call_info(
     tool_name: str, traits: ToolTraits, data: Mapping[str, Any], *, agent: str, path: str, depth: int
 ) -> ToolCallInfo:
-    """A call as rules see it.
-
-    Args:
-        tool_name: The name the model calls.
-        traits: What the tool says of itself.
-        data: The arguments, JSON data.
-        agent: Name of the agent that calls.
-        path: Its call path.
-        depth: Its depth.
-    """
+    """A call as rules see it."""
     return ToolCallInfo(
         tool_name=tool_name,
         args=data,
@@ -159,15 +135,7 @@ async def decide_call(
     warn: Callable[[str], None],
     wanted: Verdict | None = None,
 ) -> Decision:
-    """Decide about a call by everything that has a say in it.
-
-    Args:
-        runtime: The session, with its rules and its policy function.
-        info: The call.
-        traits: What the tool says of itself.
-        warn: Told what is wrong with the policy function.
-        wanted: What the tool insists on for these arguments.
-    """
+    """Decide about a call by everything that has a say in it."""
     return decide(
         info,
         runtime.policy,
@@ -292,14 +260,7 @@ async def _request(
 
 
 def known_answer(runtime: Runtime, info: ToolCallInfo, decision: Decision, bound: str) -> Decision | None:
-    """What answers a question without a person: what is remembered, an option, the mode; None when nothing does.
-
-    Args:
-        runtime: The session.
-        info: The call.
-        decision: What was decided about it.
-        bound: The call's digest.
-    """
+    """What answers a question without a person: what is remembered, an option, the mode; None when nothing does."""
     answers = runtime.answers
     return answer_automatically(
         decision,

@@ -170,14 +170,7 @@ class Broker:
         return f"q{next(self.ids)}"
 
     async def ask(self, question: Question) -> ApprovalDecision | Decision:
-        """Ask, or wait for the answer to the same question of the same agent in the same run.
-
-        Args:
-            question: The question. Its place among the others is that of this call.
-
-        Returns:
-            The answer. A callback that raises or returns nonsense has denied.
-        """
+        """Ask, or wait for the answer to the same question of the same agent in the same run."""
         key = question.key
         waiting = self._open.get(key)
         if waiting is None:

@@ -118,14 +118,7 @@ class SavedApprovals:
 
 
 def load_saved_approvals(root: Path) -> SavedApprovals:
-    """Read a project's answers. What can't be read allows nothing.
-
-    Args:
-        root: The project's folder.
-
-    Returns:
-        The answers, and what is wrong.
-    """
+    """Read a project's answers. What can't be read allows nothing."""
     text, fault = _read(root)
     if fault is not None:
         return SavedApprovals(faults=(SavedApprovalFault(fault),))
@@ -165,11 +158,7 @@ def _parsed(text: str) -> SavedApprovals:
 
 
 def _answer(entry: object, place: str) -> SavedApproval:
-    """One entry of the file.
-
-    Raises:
-        ValueError: It says nothing that could be allowed.
-    """
+    """One entry of the file."""
     if isinstance(entry, str):
         entry = {"rule": entry}
     if not isinstance(entry, dict):
@@ -199,30 +188,13 @@ def _digest_of(call: Mapping[str, Any]) -> str:
 
 
 def add_rule(root: Path, text: str) -> None:
-    """Allow for good what a rule matches.
-
-    Args:
-        root: The project's folder.
-        text: The rule.
-
-    Raises:
-        PatternError: It is no rule.
-        StoreError: It can't be written.
-    """
+    """Allow for good what a rule matches."""
     parse_pattern(text)
     _add(root, {"rule": text, "added": _today()})
 
 
 def add_call(root: Path, call: ToolCallInfo) -> None:
-    """Allow one very call for good.
-
-    Args:
-        root: The project's folder.
-        call: The call.
-
-    Raises:
-        StoreError: Its arguments are not JSON data, or it can't be written.
-    """
+    """Allow one very call for good."""
     shown = {
         "agent": call.path,
         "toolset": call.toolset,
@@ -241,26 +213,14 @@ def add_call(root: Path, call: ToolCallInfo) -> None:
 
 
 def revoke(root: Path, stored: Sequence[SavedApproval]) -> None:
-    """Take answers back.
-
-    Args:
-        root: The project's folder.
-        stored: What `load_saved_approvals` gave.
-
-    Raises:
-        StoreError: The file can't be written.
-    """
+    """Take answers back."""
     gone = [answer.entry for answer in stored]
     with _changing(root) as entries:
         entries[:] = [entry for entry in entries if (entry if isinstance(entry, dict) else {"rule": entry}) not in gone]
 
 
 def clear(root: Path) -> None:
-    """Take all answers back, also where the file can't be read.
-
-    Raises:
-        StoreError: The file can't be written.
-    """
+    """Take all answers back, also where the file can't be read."""
     with _locked(root):
         _write(root, [])
 

@@ -50,22 +50,7 @@ async def run_agent(
     history: Sequence[ModelMessage] = (),
     resumes: bool = False,
 ) -> Any:
-    """Run an agent in its call's context.
-
-    Args:
-        ctx: The context made for this call.
-        built: The agent.
-        nested: Whether `RunResult.calls` tells of it.
-        history: The conversation so far.
-        resumes: It answers the end of that conversation, not its own input: control was handed over to it.
-
-    Returns:
-        Its output; what `ctx.frame.handoff` says goes before it.
-
-    Raises:
-        RunError: It ended early; the error carries the history so far.
-        HookAbort: A hook raised.
-    """
+    """Run an agent in its call's context."""
     token = CURRENT_CALL.set(ctx)
     try:
         async with CallScope(ctx, nested=nested) as scope:

@@ -171,15 +171,7 @@ class CallScope:
 
 
 def input_data(value: BaseModel, path: str) -> Any:
-    """An input as JSON data, for events.
-
-    Args:
-        value: The validated input.
-        path: The call path of what it is for.
-
-    Raises:
-        InputError: It can't be told: it contains itself, or its own code raised.
-    """
+    """An input as JSON data, for events."""
     try:
         return to_json_data(value)
     except Exception as error:

@@ -71,16 +71,7 @@ class ContextProvider:
 
 
 async def dynamic_instructions(ctx: CallContext, spec: AgentSpec, thread: ThreadConfig | None) -> str | None:
-    """What is added to an agent's own instructions for one call.
-
-    Args:
-        ctx: The call.
-        spec: The agent.
-        thread: The thread's configuration, for the agent whose conversation it is.
-
-    Returns:
-        The text; None where there is nothing.
-    """
+    """What is added to an agent's own instructions for one call."""
     parts = [thread.system_prompt] if thread is not None and thread.system_prompt else []
     functions = [*ctx.project.context_providers, *spec.context_providers]
     if functions:

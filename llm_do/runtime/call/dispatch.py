@@ -45,20 +45,7 @@ class CallArguments(BaseModel):
 
 
 async def call_by_name(ctx: CallContext, name: str, value: object) -> Any:
-    """Call what `name` stands for, as a child of `ctx`.
-
-    Args:
-        ctx: The caller.
-        name: A registered name.
-        value: The input.
-
-    Returns:
-        The output.
-
-    Raises:
-        RunError: The name is unknown, the call is too deep, or what was called ended early.
-        InputError: The input doesn't fit.
-    """
+    """Call what `name` stands for, as a child of `ctx`."""
     found = ctx.runtime.registry.get(name)
     if found is None:
         near = ctx.runtime.registry.nearest(str(name))
@@ -80,24 +67,7 @@ async def call_found(
     history: Sequence[ModelMessage] = (),
     messages: list[ModelMessage] | None = None,
 ) -> Any:
-    """Call an agent, a flow or a function, as a child of `ctx`.
-
-    Args:
-        ctx: The caller.
-        found: What is called.
-        value: The input.
-        call_id: The call's id, derived from the caller's.
-        position: Where in a flow the call stands, such as `2/`.
-        history: The conversation so far, for an agent or a flow that continues one.
-        messages: Where the history of an agent or a flow is put when it ends, however it ends.
-
-    Returns:
-        The output.
-
-    Raises:
-        RunError: The call is too deep, is of a toolset, or what was called ended early.
-        InputError: The input doesn't fit.
-    """
+    """Call an agent, a flow or a function, as a child of `ctx`."""
     messages = [] if messages is None else messages
     try:
         if found.kind == "agent":
@@ -123,11 +93,7 @@ async def call_found(
 
 
 async def call_agent_tool(ctx: CallContext, spec: AgentSpec, args: dict[str, Any], tool_call_id: str) -> Any:
-    """Call an agent because a model asked for it; the call's id comes from the tool call's.
-
-    Returns:
-        Text verbatim, other outputs as JSON.
-    """
+    """Call an agent because a model asked for it; the call's id comes from the tool call's."""
     output = await call_found(ctx, Registered(spec.name, "agent", spec), args, f"{ctx.call_id}.{tool_call_id}")
     return output_text(output)
 

@@ -22,15 +22,7 @@ _OWNER: FunctionToolset[Any] = FunctionToolset(id="flows")
 
 
 def flow_tool(found: Registered, registry: Registry) -> FixedTool:
-    """The tool of a flow.
-
-    Args:
-        found: The flow, under the name that the model sees.
-        registry: Every name that it may refer to.
-
-    Returns:
-        The tool; it calls the flow as a child of the call whose model asks.
-    """
+    """The tool of a flow."""
     flow: FlowSpec = found.value
     model = flow.input_model(registry)
     schema = model.model_json_schema()

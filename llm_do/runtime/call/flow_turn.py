@@ -38,18 +38,5 @@ class FlowTurn:
 
 
 async def run_flow(flow: FlowSpec, given: BaseModel, turn: FlowTurn) -> Any:
-    """Run a flow in its context.
-
-    Args:
-        flow: The flow.
-        given: The validated input.
-        turn: What it is given, and leaves behind.
-
-    Returns:
-        Its output.
-
-    Raises:
-        RunError: A step ended early.
-        InputError: The input doesn't fit a step that it goes to.
-    """
+    """Run a flow in its context."""
     return await importlib.import_module("llm_do.flows.modes").run(flow, given, turn)

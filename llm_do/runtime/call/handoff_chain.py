@@ -61,20 +61,7 @@ class Chain:
     toolkits: dict[str, GateState] = field(default_factory=dict[str, GateState])
 
     async def run(self, spec: AgentSpec, given: BaseModel, history: Sequence[ModelMessage] = ()) -> Any:
-        """Run the agent, and whoever it hands over to, until one answers.
-
-        Args:
-            spec: The agent that starts.
-            given: The validated input.
-            history: The conversation so far.
-
-        Returns:
-            The output of the agent that answers.
-
-        Raises:
-            HandoffLimitError: Control went round too often.
-            RunError: An agent ended early.
-        """
+        """Run the agent, and whoever it hands over to, until one answers."""
         route = [spec.name]
         # What keeps the first agent from beginning leaves the conversation as it was.
         self.messages[:] = history

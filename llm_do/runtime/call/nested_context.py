@@ -43,24 +43,7 @@ def agent_context(
     position: str = "",
     toolkits: Mapping[str, GateState] | None = None,
 ) -> CallContext:
-    """The context of one call of an agent; nothing of the caller's is inherited but the run.
-
-    Args:
-        ctx: The caller.
-        spec: The agent.
-        given: The validated input.
-        call_id: The call's id, derived from the caller's.
-        position: Where in a flow the call stands, such as `2/`; it goes before the name in the path.
-        toolkits: The states that its toolkits begin with; those that are missing begin as their templates.
-
-    Returns:
-        The child's context.
-
-    Raises:
-        DepthLimitError: It would be too deep.
-        BudgetError: The run may make no more calls.
-        ModelUnavailableError: Its model can't be had.
-    """
+    """The context of one call of an agent; nothing of the caller's is inherited but the run."""
     config = enter(ctx, spec.name, call_id, position)
     runtime = ctx.runtime
     built = runtime.builder.built(spec)
@@ -107,18 +90,7 @@ def _first_said(*limits: int | None) -> int:
 
 
 def enter(ctx: CallContext, name: str, call_id: str, position: str = "") -> CallConfig:
-    """The configuration of a nested call, once it is known that the call may be made.
-
-    Args:
-        ctx: The caller.
-        name: What is called.
-        call_id: The call's id, derived from the caller's.
-        position: Where in a flow the call stands.
-
-    Raises:
-        DepthLimitError: It would be too deep.
-        BudgetError: The run may make no more calls.
-    """
+    """The configuration of a nested call, once it is known that the call may be made."""
     limit = ctx.runtime.config.settings.max_depth
     parent = ctx.frame.config
     path = f"{parent.path}/{position}{name}" if parent.path else f"{position}{name}"

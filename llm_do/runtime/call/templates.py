@@ -25,18 +25,7 @@ def template_fields(text: str) -> list[str]:
 
 
 def render_template(text: str, values: BaseModel) -> str:
-    """Fill a template with an input's fields.
-
-    Args:
-        text: Instructions with `{{name}}` in them.
-        values: The input.
-
-    Returns:
-        The text. What a field holds is text: braces in it stay as they are.
-
-    Raises:
-        RunError: The input has no such field.
-    """
+    """Fill a template with an input's fields."""
 
     def value(match: re.Match[str]) -> str:
         name = match[1]

@@ -75,18 +75,7 @@ class BudgetMeter:
         return min(left) if left else None
 
     def reserve(self, input_tokens: int = 0, output_tokens: int = 0) -> Reservation:
-        """Hold what one request may use at worst.
-
-        Args:
-            input_tokens: Tokens it will send, estimated.
-            output_tokens: Tokens it may produce.
-
-        Returns:
-            What is held, to be settled when the response has come.
-
-        Raises:
-            BudgetError: Some limit would be passed.
-        """
+        """Hold what one request may use at worst."""
         budget, used = self.budget, self.used
         _check("requests", self._requests_begun + 1, budget.requests)
         _check("input_tokens", used.input_tokens + self._held_input + input_tokens, budget.input_tokens)
@@ -112,13 +101,7 @@ class BudgetMeter:
             )
 
     def settle(self, held: Reservation, usage: Usage, *, free: bool = False) -> None:
-        """Give back what was held and count what was used.
-
-        Args:
-            held: What the request held.
-            usage: What it used.
-            free: It costs nothing, though it has no price.
-        """
+        """Give back what was held and count what was used."""
         self._held_input -= held.input_tokens
         self._held_output -= held.output_tokens
         self._spent += usage.cost_usd or 0.0
@@ -129,20 +112,12 @@ class BudgetMeter:
                 waiting.set_result(None)
 
     def tool_call(self) -> None:
-        """Count one tool call that is about to run.
-
-        Raises:
-            BudgetError: There is none left.
-        """
+        """Count one tool call that is about to run."""
         _check("tool_calls", self.used.tool_calls + 1, self.budget.tool_calls)
         self.used += Usage(tool_calls=1)
 
     def descendant(self) -> None:
-        """Count one nested call.
-
-        Raises:
-            BudgetError: There is none left.
-        """
+        """Count one nested call."""
         _check("descendants", self.descendants + 1, self.budget.descendants)
         self.descendants += 1
 
@@ -173,11 +148,7 @@ class LoopGuard:
         self._count = 0
 
     def repeats(self, calls: Sequence[tuple[str, object]]) -> bool:
-        """Take note of one response's calls; True when they close a loop.
-
-        Args:
-            calls: `(tool name, arguments)`, arguments as JSON text or data. Their order doesn't matter.
-        """
+        """Take note of one response's calls; True when they close a loop."""
         batch = sorted((name, _canonical(args)) for name, args in calls)
         if not batch:
             self._last, self._count = [], 0

@@ -161,9 +161,5 @@ class CallContext:
 
 
 def current_call() -> CallContext:
-    """The call whose agent is running in this task.
-
-    Raises:
-        LookupError: None is.
-    """
+    """The call whose agent is running in this task."""
     return CURRENT_CALL.get()

@@ -9,15 +9,7 @@ __all__ = ["project_location"]
 
 
 def project_location(error: BaseException, root: Path) -> tuple[str | None, int | None]:
-    """The deepest line of the project's own files that an exception came through.
-
-    Args:
-        error: The exception.
-        root: The project's folder.
-
-    Returns:
-        The file, relative to the folder, and the line; None twice where it came through none.
-    """
+    """The deepest line of the project's own files that an exception came through."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         path = Path(frame.filename)
         if path.is_relative_to(root):

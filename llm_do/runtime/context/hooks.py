@@ -74,11 +74,7 @@ class Hooks:
         return bool(self._by_point)
 
     async def call(self, point: HookPoint, **data: object) -> None:
-        """Call the hooks of a point one after the other.
-
-        Raises:
-            HookAbort: One of them raised.
-        """
+        """Call the hooks of a point one after the other."""
         for function in self._by_point.get(point, ()):
             try:
                 result = function(**data)

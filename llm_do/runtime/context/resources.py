@@ -39,12 +39,7 @@ class Resources:
         self._open: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[object, Resource]] = WeakKeyDictionary()
 
     def get(self, key: object, make: Callable[[], R]) -> R:
-        """The resource of a key in this event loop, made if there is none yet.
-
-        Args:
-            key: What it is known by; each key has resources of one kind.
-            make: Makes it; opening it is its own business.
-        """
+        """The resource of a key in this event loop, made if there is none yet."""
         mine = self._open.setdefault(asyncio.get_running_loop(), {})
         if key not in mine:
             mine[key] = make()
@@ -68,11 +63,7 @@ class ServerToolset(AbstractToolset[Any]):
         self.prefix = prefix
 
     def under(self, prefix: str | None) -> Self:
-        """The same tools under the prefix that an agent names: what it makes of their names may depend on it.
-
-        Args:
-            prefix: The agent's; None takes its own.
-        """
+        """The same tools under the prefix that an agent names: what it makes of their names may depend on it."""
         if prefix is None or prefix == self.prefix:
             return self
         other = copy.copy(self)

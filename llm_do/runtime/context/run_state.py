@@ -73,20 +73,12 @@ class RunState:
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
 
     def raise_if_ended(self) -> None:
-        """Nothing, unless the run has ended though code of the project's goes on.
-
-        Raises:
-            RunEnds: It has.
-        """
+        """Nothing, unless the run has ended though code of the project's goes on."""
         if self.ends is not None:
             raise self.ends
 
     def in_its_loop(self, tell: Callable[[], None]) -> None:
-        """Call something in the run's event loop, at once where that is here: events are written there only.
-
-        Args:
-            tell: Writes an event. Nobody calls it once the loop is closed.
-        """
+        """Call something in the run's event loop, at once where that is here: events are written there only."""
         try:
             here = asyncio.get_running_loop()
         except RuntimeError:

@@ -38,19 +38,7 @@ AskUser: TypeAlias = Callable[[UserQuestion], Awaitable[str]]
 
 
 async def put_question(callback: AskUser, question: UserQuestion, turn: asyncio.Lock) -> str:
-    """Ask a person, after the questions that were there before.
-
-    Args:
-        callback: Asks.
-        question: The question.
-        turn: Held while it is asked.
-
-    Returns:
-        The answer.
-
-    Raises:
-        ToolError: There was no answer that can be used.
-    """
+    """Ask a person, after the questions that were there before."""
     async with turn:
         try:
             answer = await _called(callback, question)

@@ -15,15 +15,7 @@ __all__ = ["close_history", "continue_history"]
 
 
 def continue_history(messages: object, context: object) -> list[ModelMessage]:
-    """The conversation that a run continues.
-
-    Args:
-        messages: What its caller has said it is; goes before what the context has.
-        context: An `ExecutionContext`, or None.
-
-    Raises:
-        InputError: One of them is something else.
-    """
+    """The conversation that a run continues."""
     if not isinstance(context, ExecutionContext | None):
         raise InputError(
             f"execution_context is a {type(context).__name__}", hint="Give the `execution_context` of a `RunResult`."
@@ -40,14 +32,7 @@ def continue_history(messages: object, context: object) -> list[ModelMessage]:
 
 
 def close_history(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
-    """A history in which each tool call has exactly one result, right after it and in the order it was asked.
-
-    Args:
-        messages: What was captured of a run that ended early.
-
-    Returns:
-        The history; calls that have no result get one that says they were interrupted.
-    """
+    """A history in which each tool call has exactly one result, right after it and in the order it was asked."""
     repaired = repair_messages(messages)
     for index, message in enumerate(repaired[1:], 1):
         before = repaired[index - 1]

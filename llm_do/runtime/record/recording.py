@@ -41,13 +41,6 @@ AgentState: TypeAlias = Any
 def check_id(what: Literal["thread", "user"], id: str | None) -> None:
     """See that something can be kept under an id.
 
-    Args:
-        what: What the id is one of.
-        id: The id; None is none.
-
-    Raises:
-        UsageError: It is empty, or no text.
-
     Example:
         >>> check_id("thread", "42")
         >>> check_id("thread", None)
@@ -135,17 +128,6 @@ class Recording(Protocol):
         """Save the end of the run in one transaction: its last event, the thread's history, state and toolkits.
 
         Cancelling it is heard only when everything is saved.
-
-        Args:
-            event: How it ended.
-            messages: The entry agent's history, from its beginning.
-            toolkits: The states of its toolkits.
-            active: The agent in control; None is the entry.
-            effects: Whether anything with effects has run, so that what the run did has to be kept.
-
-        Raises:
-            ThreadConflict: Another run has continued the thread meanwhile.
-            StoreError: It can't be saved.
         """
         ...
 
@@ -154,18 +136,7 @@ class Recorder(Protocol):
     """Begins the records of runs."""
 
     async def begin(self, run: RunState, entry: str) -> Recording | None:
-        """Open the run's thread and begin its record; fills `run.thread` and `run.user`.
-
-        Args:
-            run: The run, before its first event.
-            entry: What it runs.
-
-        Returns:
-            The record; None when nothing can be recorded here, of which the run's notice has told.
-
-        Raises:
-            StoreError: The thread can't be read.
-        """
+        """Open the run's thread and begin its record; fills `run.thread` and `run.user`."""
         ...
 
     async def aclose(self) -> None:
@@ -174,11 +145,7 @@ class Recorder(Protocol):
 
 
 def toolkit_states(data: Mapping[str, Any]) -> dict[str, GateState]:
-    """The states of toolkits out of JSON data; what they mean is known by import path only.
-
-    Args:
-        data: What each state's `to_dict` gave, by the toolkit's name.
-    """
+    """The states of toolkits out of JSON data; what they mean is known by import path only."""
     if not data:
         return {}
     read: Callable[[Any], GateState] = import_module("llm_do.toolkits.machine.toolkit_state").ToolkitState.from_dict
@@ -186,11 +153,5 @@ def toolkit_states(data: Mapping[str, Any]) -> dict[str, GateState]:
 
 
 def recorder_of(project: Project, store: object, notice: Callable[[str], None]) -> Recorder:
-    """The recorder of a project, found by its import path.
-
-    Args:
-        project: The project.
-        store: A store; None takes the one that the project names.
-        notice: Told what a person should know.
-    """
+    """The recorder of a project, found by its import path."""
     return import_module("llm_do.threads.recorder").StoreRecorder(project, store, notice)

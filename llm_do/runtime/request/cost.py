@@ -17,14 +17,7 @@ IN_PROCESS = frozenset({"test", "function", "script", "local"})
 
 
 def response_usage(response: ModelResponse) -> Usage:
-    """What one response used, its price included where it is known.
-
-    Args:
-        response: The response.
-
-    Returns:
-        One request, its tokens and its price.
-    """
+    """What one response used, its price included where it is known."""
     usage = response.usage
     return Usage(
         requests=1, input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, cost_usd=_price(response)
@@ -40,13 +33,6 @@ def check_price(limit: float | None, model: Model) -> None:
     """Refuse a model that can't be held to a budget in US dollars.
 
     A project's own model that names no address may say with its response what that has cost.
-
-    Args:
-        limit: The budget; None is none.
-        model: The model, or several that are tried in order.
-
-    Raises:
-        BudgetError: Nobody knows the price.
     """
     if limit is None:
         return

@@ -42,14 +42,7 @@ class Compaction:
     async def shortened(
         self, ctx: CallContext, model: Model, messages: list[ModelMessage], parameters: ModelRequestParameters
     ) -> list[ModelMessage]:
-        """The history as it is sent.
-
-        Args:
-            ctx: The call.
-            model: The model it is sent to.
-            messages: The history.
-            parameters: What is sent besides.
-        """
+        """The history as it is sent."""
         if self._compactor is None:
             self._compactor = import_module("llm_do.threads.compaction").HistoryCompactor(self.settings)
         compactor: Compactor = self._compactor  # pyright: ignore[reportAssignmentType]

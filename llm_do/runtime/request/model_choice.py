@@ -30,17 +30,7 @@ def model_for(
     of_thread: str | Sequence[str] | None = None,
     thread_id: str | None = None,
 ) -> Model:
-    """The model an agent asks, wrapped so that its requests pass through the run.
-
-    Args:
-        runtime: The session.
-        built: The agent.
-        of_thread: What its thread says, which goes before what the agent's file says.
-        thread_id: The thread, for errors.
-
-    Raises:
-        ModelUnavailableError: It can't be had.
-    """
+    """The model an agent asks, wrapped so that its requests pass through the run."""
     spec, config = built.spec, runtime.config
     own = of_thread or spec.model
     model = config.model if isinstance(config.model, Model) and spec.name not in config.models else own

@@ -131,15 +131,7 @@ class FlowEntry:
         return self.flow.input_model(self.registry)
 
     async def run(self, input: BaseModel, ctx: CallContext) -> Any:
-        """Run the flow.
-
-        Args:
-            input: The validated input.
-            ctx: The entry's context.
-
-        Returns:
-            The flow's output.
-        """
+        """Run the flow."""
         token = CURRENT_CALL.set(ctx)
         turn = FlowTurn(ctx, self.history, self.messages, self.active)
         try:
@@ -212,18 +204,7 @@ class NamedEntry:
         return AnyInput
 
     async def run(self, input: BaseModel, ctx: CallContext) -> Any:
-        """Call it.
-
-        Args:
-            input: The arguments.
-            ctx: The entry's context.
-
-        Returns:
-            What it returns.
-
-        Raises:
-            EntryError: It raised.
-        """
+        """Call it."""
         given = input.model_dump()
         # `{"input": text}` is what a caller's text has become; the parameter that takes it may be called otherwise.
         said_in_text = given.keys() == {"input"} and isinstance(given["input"], str)
@@ -239,18 +220,7 @@ class NamedEntry:
 def entry_for(
     project: Project, registry: Registry, entry: object, history: list[ModelMessage], active: str | None
 ) -> Entry:
-    """What a run begins with.
-
-    Args:
-        project: The project.
-        registry: Its names, with those that were registered late.
-        entry: A name, an entry object, or None for the project's own.
-        history: The conversation so far.
-        active: The agent that was in control when it ended.
-
-    Raises:
-        UsageError: The project has nothing of that name, or it is no entry.
-    """
+    """What a run begins with."""
     if isinstance(entry, AgentEntry):
         # One of this run's own: it takes the run's history and keeps what comes of it.
         return AgentEntry(entry.spec, history or entry.history, active=active or entry.active)
@@ -282,15 +252,7 @@ def entry_for(
 
 
 def entry_input(entry: Entry, value: object) -> BaseModel:
-    """The validated input of an entry, which events can tell; None is one without fields, where none is required.
-
-    Args:
-        entry: The entry.
-        value: Text, a mapping of the input model's fields, an input model, or None.
-
-    Raises:
-        InputError: It doesn't fit.
-    """
+    """The validated input of an entry, which events can tell; None is one without fields, where none is required."""
     if value is None:
         if any(info.is_required() for info in entry.input_model.model_fields.values()):
             raise InputError(f"{entry.name} needs an input", hint=f"It takes {describe_input(entry.input_model)}.")
@@ -301,13 +263,7 @@ def entry_input(entry: Entry, value: object) -> BaseModel:
 
 
 def entry_error(name: str, error: BaseException, ctx: CallContext) -> EntryError:
-    """What an exception of the project's own code is called.
-
-    Args:
-        name: What raised it.
-        error: The exception.
-        ctx: The call it came out of.
-    """
+    """What an exception of the project's own code is called."""
     file, line = project_location(error, ctx.project.root)
     return EntryError(
         f"{name} raised {error_text(error)}",

@@ -65,15 +65,7 @@ class Execution:
         self.given = given
 
     async def carry_out(self, entry: Entry, value: Any) -> RunResult:
-        """Run the entry to its end.
-
-        Args:
-            entry: What the run begins with.
-            value: Its validated input.
-
-        Returns:
-            The result. Only cancellation from outside comes out as an exception, after the run was closed.
-        """
+        """Run the entry to its end."""
         run = self.run
         fault: StoreError | None = None
         try:
@@ -185,11 +177,7 @@ class Execution:
             ) from error
 
     async def _close(self, ctx: CallContext, entry: Entry, output: Any, error: BaseException | None) -> RunResult:
-        """Make the result, save it, and tell of it: in this order, so that what is told is what is kept.
-
-        Raises:
-            ThreadConflict: Another run has continued the thread; nothing has been told of this end.
-        """
+        """Make the result, save it, and tell of it: in this order, so that what is told is what is kept."""
         run = ctx.run
         result, event = self._ending(ctx, entry, output, error)
         if run.recording is not None:

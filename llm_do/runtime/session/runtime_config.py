@@ -95,17 +95,7 @@ class RuntimeConfig:
 
 
 def session_config(project: Project, config: RuntimeConfig | None, **changes: Any) -> RuntimeConfig:
-    """A session's configuration: the one that is given, or the project's with the caller's changes.
-
-    Args:
-        project: The project.
-        config: Everything at once.
-        changes: As for `RuntimeConfig.of`.
-
-    Raises:
-        UsageError: Both are given, or a limit is none.
-        ValueError: `approvals` is none of what it may be.
-    """
+    """A session's configuration: the one that is given, or the project's with the caller's changes."""
     if config is None:
         return RuntimeConfig.of(project, **changes)
     besides = [name for name, value in changes.items() if value is not None]
@@ -146,11 +136,7 @@ def _check_limits(given: Mapping[str, Any]) -> None:
 
 
 def patterns_of(texts: Sequence[str], option: str) -> tuple[Pattern, ...]:
-    """The patterns of a command line option.
-
-    Raises:
-        UsageError: One is no pattern.
-    """
+    """The patterns of a command line option."""
     try:
         return tuple(parse_pattern(text) for text in texts)
     except PatternError as error:
@@ -158,10 +144,6 @@ def patterns_of(texts: Sequence[str], option: str) -> tuple[Pattern, ...]:
 
 
 def policy_of(project: Project, config: RuntimeConfig) -> tuple[Policy, Callable[..., Any] | None]:
-    """A project's policy with the session's `deny` patterns in it, and its policy function.
-
-    Raises:
-        UsageError: A `deny` pattern is no pattern.
-    """
+    """A project's policy with the session's `deny` patterns in it, and its policy function."""
     patterns_of(config.deny, "--deny")
     return project.policy.plus(option_rules("deny", config.deny)), project.policy_function

@@ -48,14 +48,7 @@ class Shared:
         self._slots = PerLoop(partial(asyncio.Semaphore, config.settings.max_concurrency))
 
     def subscribe(self, subscription: Subscription) -> Callable[[], None]:
-        """Let a subscription hear the events of all runs from now on.
-
-        Args:
-            subscription: The subscription.
-
-        Returns:
-            A function that ends it.
-        """
+        """Let a subscription hear the events of all runs from now on."""
         self.subscriptions.append(subscription)
 
         def unsubscribe() -> None:
@@ -90,12 +83,7 @@ class Shared:
         return self._slots.get()
 
     def thread_memory(self, user_id: str | None, thread_id: str) -> dict[Any, Any]:
-        """What tools' decorators keep for the runs of one user's thread, as long as the session and the latest threads.
-
-        Args:
-            user_id: Whose thread it is.
-            thread_id: The thread.
-        """
+        """What tools' decorators remember for one user's thread; kept for the session's most recent threads."""
         with self._lock:
             memory = self._memories.pop((user_id, thread_id), None) or {}
             self._memories[user_id, thread_id] = memory

@@ -47,11 +47,7 @@ class Order:
             self._tails[machine] = place
 
     async def turn(self, call_id: str) -> str | None:
-        """Wait until the calls before this one have ended.
-
-        Returns:
-            The name of the tool that stopped the rest, None when the call may go on.
-        """
+        """Wait until the calls before this one have ended."""
         place = self._places.get(call_id)
         if place is None:
             return None

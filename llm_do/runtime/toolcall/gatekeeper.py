@@ -54,12 +54,7 @@ class CallGates:
         self._machines: dict[str, object] = {}
 
     def gates(self, tool_name: str, own: ToolGate | None) -> tuple[ToolGate, ...]:
-        """The gates that a call passes: its toolkit's, then the agent's.
-
-        Args:
-            tool_name: The tool's name on the wire.
-            own: The gate in its traits.
-        """
+        """The gates that a call passes: its toolkit's, then the agent's."""
         declared = self.declared.get(tool_name)
         if own is None:
             return () if declared is None else (declared,)
@@ -90,13 +85,6 @@ def show_available_tools(gating: CallGates, parameters: ModelRequestParameters) 
 
     Hiding here, and not where tools are listed, keeps a hidden tool callable for later calls of the same response, and
     adds nothing to the history.
-
-    Args:
-        gating: The call's machines.
-        parameters: The request with all tools.
-
-    Returns:
-        The request; itself where no tool is gated.
     """
     tools: list[ToolDefinition] = []
     changed = False
@@ -117,13 +105,7 @@ def show_available_tools(gating: CallGates, parameters: ModelRequestParameters) 
 
 
 async def wait_for_gates(gating: CallGates, call: ToolCallPart, gates: Sequence[ToolGate]) -> str | None:
-    """Wait for a call's turn, then say why it may not run, None when it may.
-
-    Args:
-        gating: The call's machines.
-        call: What the model wrote.
-        gates: The gates it passes.
-    """
+    """Wait for a call's turn, then say why it may not run, None when it may."""
     stopper = await gating.order.turn(call.tool_call_id)
     if stopper is not None:
         return f"not run: {stopper}, called before it in the same response, did not succeed"
@@ -146,22 +128,7 @@ async def run_in_transaction(
     handler: Callable[[dict[str, Any]], Awaitable[Any]],
     succeeded: Callable[[Any], bool] | None = None,
 ) -> tuple[Any, ToolOutput]:
-    """Run a tool and, once it has succeeded, change the states of its machines: all of them or none.
-
-    Args:
-        ctx: The call whose model asks.
-        call: What the model wrote.
-        gates: The gates of the tool.
-        args: The validated arguments.
-        handler: Runs the tool.
-        succeeded: Whether a result counts as success; one that doesn't changes no state and stops the calls after it.
-
-    Returns:
-        The result, and the same as the model is told it.
-
-    Raises:
-        ToolError: It said that it failed, or its updates were refused.
-    """
+    """Run a tool and, once it has succeeded, change the states of its machines: all of them or none."""
     limit = ctx.runtime.config.settings.max_result_bytes
     keep = partial(keep_artifact, ctx.project, f"{call.tool_name}-{call.tool_call_id}")
     if not gates:

@@ -66,24 +66,7 @@ async def run_tool_call(
     handler: Callable[[dict[str, Any]], Awaitable[Any]],
     run: RunContext[Any],
 ) -> Any:
-    """Lead one validated call through the remaining steps.
-
-    Args:
-        ctx: The call whose model asks.
-        call: What the model wrote.
-        tool_def: The tool.
-        args: The validated arguments.
-        handler: Runs the tool.
-        run: The call as PydanticAI sees it.
-
-    Returns:
-        What the model is told.
-
-    Raises:
-        ToolFailed: The call failed; its text is the result.
-        HookAbort: A hook raised.
-        RunError: The run ends here.
-    """
+    """Lead one validated call through the remaining steps."""
     traits = traits_of(tool_def.metadata) or _PLAIN
     status, result, size = "cancelled", "the run ended first", None
     hooks, agent = ctx.frame.hooks, ctx.frame.config.agent
@@ -152,11 +135,7 @@ _STATUS: dict[type[ToolFailed], str] = {_TimedOut: "timed_out", _Refused: "refus
 async def _permitted(
     ctx: CallContext, call: ToolCallPart, traits: ToolTraits, args: dict[str, Any], wants: ApprovalRequirement | None
 ) -> None:
-    """See that a call may be made, and keep that somebody said yes, for the tool to know.
-
-    Raises:
-        _Denied: It may not.
-    """
+    """See that a call may be made, and keep that somebody said yes, for the tool to know."""
     decision = await approve(ctx, call, traits, args, wants)
     if decision.effect == "deny":
         raise _Denied(decision.reason)
@@ -172,11 +151,7 @@ async def _run_permitted(
     args: dict[str, Any],
     handler: Callable[[dict[str, Any]], Awaitable[Any]],
 ) -> tuple[Any, ToolOutput]:
-    """Run a tool that nobody denies; once more if it wants an approval that it hasn't, and gets it.
-
-    Raises:
-        _Denied: It doesn't get it.
-    """
+    """Run a tool that nobody denies; once more if it wants an approval that it hasn't, and gets it."""
     try:
         return await _run(ctx, call, traits, gates, args, handler)
     except ApprovalRequired as error:

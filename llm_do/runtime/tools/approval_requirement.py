@@ -57,12 +57,7 @@ _PASSING = (WrapperToolset, PrefixedToolset, RenamedToolset, ApprovalRequiredToo
 def wrapper_requirement(
     levels: Sequence[Level],
 ) -> Callable[[RunContext[Any], ToolDefinition, Mapping[str, Any]], bool] | None:
-    """What the `approval_required(...)` wrappers around a tool want, None where there are none.
-
-    Args:
-        levels: The toolsets that a call comes through, the outermost first. What stands inside a wrapper that calls
-            tools in a way of its own isn't looked at: it may never be reached, and if so, asks late.
-    """
+    """What the `approval_required(...)` wrappers around a tool want, None where there are none."""
     found: list[tuple[Callable[..., object], str]] = []
     for toolset, name in levels:
         caller = next(kind for kind in type(toolset).__mro__ if "call_tool" in vars(kind))
@@ -95,14 +90,7 @@ def _says(function: Callable[..., object], run: RunContext[Any], tool_def: ToolD
 def requirement_before_run(
     run: RunContext[Any], tool_def: ToolDefinition, traits: ToolTraits, noted: NotedRequirement | None = None
 ) -> ApprovalRequirement | None:
-    """What is wanted of one call before it runs, None where nobody can want anything.
-
-    Args:
-        run: The call as PydanticAI sees it.
-        tool_def: The tool.
-        traits: What the tool says of itself.
-        noted: What its validator wanted.
-    """
+    """What is wanted of one call before it runs, None where nobody can want anything."""
     if noted is None:
         return requirement_of_wrappers(traits, run, tool_def)
     verdict = _verdict(noted.metadata)
@@ -112,13 +100,7 @@ def requirement_before_run(
 def requirement_of_wrappers(
     traits: ToolTraits, run: RunContext[Any], tool_def: ToolDefinition
 ) -> ApprovalRequirement | None:
-    """What the wrappers around a tool want, None where there are none.
-
-    Args:
-        traits: What the tool says of itself.
-        run: The call as PydanticAI sees it.
-        tool_def: The tool.
-    """
+    """What the wrappers around a tool want, None where there are none."""
     requires = traits.requires
     if requires is None or run.tool_call_approved:
         return None
@@ -134,11 +116,7 @@ def requirement_of_wrappers(
 
 
 def requirement_raised(error: ApprovalRequired) -> ApprovalRequirement:
-    """What a tool's body wanted when it raised.
-
-    Args:
-        error: What it raised.
-    """
+    """What a tool's body wanted when it raised."""
     verdict = _verdict(error.metadata)
     return lambda _: verdict
 
@@ -157,11 +135,7 @@ def _verdict(metadata: object) -> Verdict:
 
 
 def mark_approved(run: RunContext[Any]) -> RunContext[Any]:
-    """A call as its tool sees it: with `tool_call_approved` set where somebody said yes to it.
-
-    Args:
-        run: The call as PydanticAI sees it.
-    """
+    """A call as its tool sees it: with `tool_call_approved` set where somebody said yes to it."""
     call = CURRENT_CALL.get(None)
     if call is None or run.tool_call_approved or run.tool_call_id not in call.frame.approved:
         return run
@@ -169,11 +143,7 @@ def mark_approved(run: RunContext[Any]) -> RunContext[Any]:
 
 
 def note_requirement(validator: Callable[..., Any] | None) -> Callable[..., Any] | None:
-    """A tool's own validator, whose wish for an approval is noted instead of ending the run.
-
-    Args:
-        validator: PydanticAI's `args_validator`.
-    """
+    """A tool's own validator, whose wish for an approval is noted instead of ending the run."""
     if validator is None:
         return None
     check = validator
@@ -209,11 +179,7 @@ class NotedRequirement:
     run: RunContext[Any] = field(repr=False)
 
     def first(self, handler: Callable[[dict[str, Any]], Awaitable[Any]]) -> Callable[[dict[str, Any]], Awaitable[Any]]:
-        """The call once it is approved: the validator has its say on the rest first, as PydanticAI does it.
-
-        Args:
-            handler: Runs the tool.
-        """
+        """The call once it is approved: the validator has its say on the rest first, as PydanticAI does it."""
 
         async def handled(args: dict[str, Any]) -> Any:
             said = self.check(replace(self.run, tool_call_approved=True), **args)

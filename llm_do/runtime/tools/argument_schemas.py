@@ -39,14 +39,6 @@ def check_schema(schema: Mapping[str, Any], args: object) -> str | None:
 def find_schema_faults(schema: Mapping[str, Any], value: Any, *, most: int = 5) -> list[str]:
     """What is wrong with a value by a JSON Schema.
 
-    Args:
-        schema: The schema.
-        value: JSON data.
-        most: How many faults to tell of.
-
-    Returns:
-        A sentence a fault, none when the value fits. A schema that can't be used is a fault of every value.
-
     Example:
         >>> find_schema_faults({"properties": {"n": {"type": "integer"}}}, {"n": "one"})
         ["n: 'one' is not of type 'integer'"]

@@ -29,16 +29,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 def open_artifact(project: Project, label: str) -> tuple[BinaryIO, str] | None:
-    """Make a new, empty artifact.
-
-    Args:
-        project: The project whose run it belongs to.
-        label: What it is of; part of its name.
-
-    Returns:
-        The file, to be closed by the caller, and its path relative to the project's root; None where the project
-        records nothing or the file can't be made.
-    """
+    """Make a new, empty artifact."""
     if not project.record:
         return None
     root = Root(project.root)
@@ -55,16 +46,7 @@ def open_artifact(project: Project, label: str) -> tuple[BinaryIO, str] | None:
 
 
 def keep_artifact(project: Project, label: str, data: bytes) -> str | None:
-    """Keep a whole result.
-
-    Args:
-        project: The project whose run it belongs to.
-        label: What it is of.
-        data: All of it.
-
-    Returns:
-        The file's path relative to the project's root; None where none is kept.
-    """
+    """Keep a whole result."""
     opened = open_artifact(project, label)
     if opened is None:
         return None

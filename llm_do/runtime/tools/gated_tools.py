@@ -67,14 +67,7 @@ class ToolTransaction(AbstractContextManager["ToolTransaction", None], ABC):
 
     @abstractmethod
     def settle(self, value: Any) -> Outcome:
-        """Find out what the call comes to; nothing has changed yet.
-
-        Args:
-            value: What the tool returned.
-
-        Raises:
-            ToolError: It failed, or its updates were refused.
-        """
+        """Find out what the call comes to; nothing has changed yet."""
 
 
 class ToolGate(ABC):
@@ -105,21 +98,11 @@ class ToolGate(ABC):
 
     @abstractmethod
     def fault(self, state: GateState, written: object) -> str | None:
-        """What is wrong with arguments in this state, None when nothing is.
-
-        Args:
-            state: The machine's state.
-            written: What the model wrote: JSON text or data.
-        """
+        """What is wrong with arguments in this state, None when nothing is."""
 
     @abstractmethod
     def attempt(self, state: GateState, frame: object) -> ToolTransaction:
-        """A call that is about to run.
-
-        Args:
-            state: The machine's state.
-            frame: The frame of the agent's call.
-        """
+        """A call that is about to run."""
 
 
 class GatedTools(ABC):
@@ -143,14 +126,7 @@ class GatedTools(ABC):
     def tools(
         self, name: str, key: str, prefix: str | None, *, hides: bool | None = None
     ) -> Sequence[PydanticTool[Any]]:
-        """Its tools, each with its gate in its traits; none is prepared anew for each step.
-
-        Args:
-            name: The toolset's registered name.
-            key: What its machine is called in the agent.
-            prefix: What stands before its tools' names.
-            hides: Whether tools that aren't available are hidden; None leaves it to the toolset.
-        """
+        """Its tools, each with its gate in its traits; none is prepared anew for each step."""
 
 
 Gated = TypeVar("Gated", bound=GatedTools)

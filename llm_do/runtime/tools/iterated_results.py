@@ -37,13 +37,6 @@ async def collect_items(value: Any, limit: int) -> Any:
     """A tool's result with lists in the place of iterators; itself where there are none.
 
     Iterators run as the tool does: synchronous ones in a worker thread, all within the call's time.
-
-    Args:
-        value: What the tool returned.
-        limit: Bytes that a result may have.
-
-    Raises:
-        ToolError: An iterator is in an object of the project's own, where nothing can take its place.
     """
     try:
         if isinstance(value, _PLAIN) or not _holds_iterator(value, set()):

@@ -49,15 +49,7 @@ __all__ = [
 
 
 def make_tool(item: Callable[..., Any] | PydanticTool[Any] | Tool, name: str | None = None) -> PydanticTool[Any]:
-    """Make the PydanticAI tool of a function or a tool object.
-
-    Args:
-        item: A function, a PydanticAI `Tool`, or an object of our own `Tool`.
-        name: The name it is registered under; None takes its own.
-
-    Returns:
-        A new tool, its traits in its metadata.
-    """
+    """Make the PydanticAI tool of a function or a tool object."""
     schema = make_schema(item, name)
     made, options = schema.tool, schema.options
     traits = ToolTraits(
@@ -140,14 +132,7 @@ def stamped_tool(toolset_name: str, owner: AbstractToolset[Any], tool: PydanticT
 def stamped_definition(
     toolset_name: str, through: Sequence[Level], definition: ToolDefinition, validator: object
 ) -> ToolDefinition:
-    """What a toolset shows of a tool, with its traits.
-
-    Args:
-        toolset_name: The toolset's registered name.
-        through: The toolsets that a call comes through, the outermost first.
-        definition: What it shows.
-        validator: Validates its arguments.
-    """
+    """What a toolset shows of a tool, with its traits."""
     traits = traits_of(definition.metadata)
     if traits is None:
         traits = _traits_for(toolset_name, through, definition, validator)
@@ -241,12 +226,7 @@ class ListedTools:
     open: list[str] = field(default_factory=list[str])
 
     def add(self, toolset: AbstractToolset[Any], ref: ToolsetRef) -> None:
-        """List a toolset's tools, or its name where nothing is known of them.
-
-        Args:
-            toolset: The toolset.
-            ref: How the agent lists it.
-        """
+        """List a toolset's tools, or its name where nothing is known of them."""
         known = find_shown_tools(toolset)
         if known is None:
             self.open.append(ref.name)

@@ -40,17 +40,6 @@ KeepArtifact = Callable[[bytes], str | None]
 def limit_output(value: Any, limit: int, keep: KeepArtifact | None = None) -> ToolOutput:
     """Make a tool's result fit.
 
-    Args:
-        value: What the tool returned.
-        limit: Bytes that its data may have.
-        keep: Keeps all of what is too long.
-
-    Returns:
-        The result.
-
-    Raises:
-        Exception: The value can't be said: it contains itself, or its own code raised.
-
     Example:
         >>> limit_output("a" * 1000, 30).size
         1000

@@ -144,16 +144,7 @@ class Toolbox(AbstractToolset[Any]):
 
 
 def function_tool(tool: PydanticTool[Any], owner: AbstractToolset[Any], name: str | None = None) -> FixedTool:
-    """A function's tool, prepared for good.
-
-    Args:
-        tool: The tool.
-        owner: The toolset it belongs to, for messages.
-        name: The name the model sees; None takes its own.
-
-    Returns:
-        The fixed tool.
-    """
+    """A function's tool, prepared for good."""
     definition = tool.tool_def
     if name is not None and name != definition.name:
         definition = replace(definition, name=name)
@@ -168,16 +159,7 @@ def function_tool(tool: PydanticTool[Any], owner: AbstractToolset[Any], name: st
 
 
 def check_tool_name(agent: str, name: str, source: AbstractToolset[Any]) -> None:
-    """See that providers take a tool's name; linking does it for tools that are known then.
-
-    Args:
-        agent: The agent's name.
-        name: The tool's name, as its model sees it.
-        source: The toolset that it comes from.
-
-    Raises:
-        RunError: They don't.
-    """
+    """See that providers take a tool's name; linking does it for tools that are known then."""
     if _ON_THE_WIRE.fullmatch(name) is None:
         raise RunError(
             f"agent {agent!r} has a tool that can't be named {name!r}: it comes from {source.label}",

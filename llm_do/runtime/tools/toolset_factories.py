@@ -21,13 +21,7 @@ __all__ = ["per_call_toolset"]
 
 
 def per_call_toolset(name: str, factory: Callable[..., Any]) -> AbstractToolset[Any]:
-    """A toolset that the factory makes anew for each call of its agent.
-
-    Args:
-        name: The toolset's name.
-        factory: The factory. What it returns is seen to be a toolset, or None for no tools; anything else ends the run
-            with a `RunError`.
-    """
+    """A toolset that the factory makes anew for each call of its agent."""
 
     async def make(ctx: RunContext[CallContext]) -> AbstractToolset[CallContext] | None:
         made: Any = factory(ctx)

@@ -23,15 +23,7 @@ VERSION = 1
 
 
 async def export_thread(store: ThreadStore, record: ThreadRecord) -> list[str]:
-    """A thread as JSON lines: what it is, then its messages.
-
-    Args:
-        store: Where it is kept.
-        record: The thread.
-
-    Returns:
-        The lines.
-    """
+    """A thread as JSON lines: what it is, then its messages."""
     messages = await store.history(record.head)
     head = {
         "type": "thread",
@@ -55,21 +47,7 @@ async def export_thread(store: ThreadStore, record: ThreadRecord) -> list[str]:
 async def import_lines(
     store: ThreadStore, lines: Sequence[str], user_id: str | None, *, name: str | None, source: str
 ) -> ThreadRecord:
-    """Store a thread that was exported.
-
-    Args:
-        store: Where it is to be kept.
-        lines: The lines.
-        user_id: Whose it is to be.
-        name: Its id; None takes the one it had.
-        source: The file, for messages.
-
-    Returns:
-        The thread as it is stored.
-
-    Raises:
-        UsageError: A line is wrong, messages are missing, or there is a thread of that id; nothing was stored.
-    """
+    """Store a thread that was exported."""
     records = [(number, _parsed(line, number, source)) for number, line in enumerate(lines, 1) if line.strip()]
     if not records or records[0][1].get("type") != "thread":
         raise UsageError("what is imported doesn't begin with a thread", file=source, line=1, hint=_HINT)

@@ -58,16 +58,7 @@ def version_of(db: sqlite3.Connection) -> int:
 
 
 def migrate(db: sqlite3.Connection, name: str, migrations: Sequence[Migration] = MIGRATIONS) -> None:
-    """Bring a store to the newest version, whole steps only; another process may do the same at the same time.
-
-    Args:
-        db: The connection, in autocommit mode.
-        name: What the store is called in messages.
-        migrations: The steps.
-
-    Raises:
-        StoreError: A newer llm-do has written the store.
-    """
+    """Bring a store to the newest version, whole steps only; another process may do the same at the same time."""
     version = version_of(db)
     if version > len(migrations):
         raise StoreError(

@@ -42,11 +42,7 @@ class Owners:
         self.own = uuid.uuid4().hex
 
     def claim(self) -> str:
-        """This process's id; it counts as alive from now on.
-
-        Raises:
-            OSError: The file can't be written.
-        """
+        """This process's id; it counts as alive from now on."""
         if self._folder is not None and self._descriptor is None:
             self._folder.mkdir(exist_ok=True)
             self._descriptor = os.open(self._folder / self.own, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -69,11 +69,7 @@ def add_branch(db: sqlite3.Connection, run: RunRecord, tip: str) -> None:
 
 
 def close_tail(db: sqlite3.Connection, run: RunRecord, tip: str | None) -> str | None:
-    """Answer the calls that a history leaves open, out of a run's journal where it has their results.
-
-    Returns:
-        The newest message then.
-    """
+    """Answer the calls that a history leaves open, out of a run's journal where it has their results."""
     if tip is None:
         return None
     last = rows.read_history(db, tip, limit=1)

@@ -112,12 +112,7 @@ def redactor() -> Redactor:
 
 
 def event_text(data: Mapping[str, Any], hide: Redactor) -> str:
-    """An event as JSON text.
-
-    Args:
-        data: What the event's `to_dict` gave.
-        hide: Takes secrets out.
-    """
+    """An event as JSON text."""
     try:
         text = to_json(data, fallback=str, bytes_mode="base64", inf_nan_mode="null", serialize_unknown=True)
     except ValueError:
@@ -129,12 +124,7 @@ def event_text(data: Mapping[str, Any], hide: Redactor) -> str:
 
 
 def message_text(message: ModelMessage, hide: Redactor | None = None) -> str:
-    """A message as JSON text that `message_of` reads back.
-
-    Args:
-        message: The message.
-        hide: Takes secrets out.
-    """
+    """A message as JSON text that `message_of` reads back."""
     try:
         text = ModelMessagesTypeAdapter.dump_json([message])[1:-1].decode()
     except ValueError:
@@ -146,11 +136,7 @@ def message_text(message: ModelMessage, hide: Redactor | None = None) -> str:
 
 
 def message_of(text: str) -> ModelMessage:
-    """The message that `message_text` wrote.
-
-    Raises:
-        StoreError: The text is no message.
-    """
+    """The message that `message_text` wrote."""
     try:
         return ModelMessagesTypeAdapter.validate_json(f"[{text}]")[0]
     except ValueError as error:
@@ -161,15 +147,7 @@ def message_of(text: str) -> ModelMessage:
 
 
 def state_text(value: Any, whose: str) -> str:
-    """A state as JSON text; halves of characters, which no file can hold, are replaced.
-
-    Args:
-        value: The state.
-        whose: What it belongs to, for the message.
-
-    Raises:
-        ToolError: It isn't JSON data.
-    """
+    """A state as JSON text; halves of characters, which no file can hold, are replaced."""
     try:
         return replace_surrogates(json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
     except (TypeError, ValueError, RecursionError) as error:
@@ -180,9 +158,6 @@ def state_text(value: Any, whose: str) -> str:
 
 def same_json(one: Any, other: Any) -> bool:
     """Whether two values are the same JSON: numbers and booleans differ, the order of an object's keys doesn't matter.
-
-    Raises:
-        ToolError: One isn't JSON data.
 
     Example:
         >>> same_json({"a": 1, "b": (2,)}, {"b": [2], "a": 1}), same_json(1, True)

@@ -69,13 +69,6 @@ class ThreadRecord:
 def new_thread(thread_id: str, user_id: str | None = None) -> ThreadRecord:
     """A thread that isn't stored yet.
 
-    Args:
-        thread_id: Its id.
-        user_id: Whose it is to be.
-
-    Raises:
-        UsageError: One of the ids is empty.
-
     Example:
         >>> new_thread("42").length
         0
@@ -199,12 +192,6 @@ class Filter:
 def config_from_data(data: Mapping[str, Any]) -> ThreadConfig:
     """A thread's configuration out of JSON data.
 
-    Args:
-        data: Its fields; those that are absent or null aren't set.
-
-    Raises:
-        UsageError: A field is unknown or doesn't fit.
-
     Example:
         >>> config_from_data({"enabled_tools": ["search_*"], "history_limit": 20}).history_limit
         20
@@ -229,14 +216,7 @@ def config_data(config: ThreadConfig) -> dict[str, Any]:
 
 
 def check_config(data: Mapping[str, Any]) -> None:
-    """Refuse a configuration that makes no sense, or that has secrets in it.
-
-    Args:
-        data: The fields that are set.
-
-    Raises:
-        UsageError: Which field, and why.
-    """
+    """Refuse a configuration that makes no sense, or that has secrets in it."""
     for name, value in data.items():
         if name not in _FIELDS:
             raise UsageError(f"a thread has no setting {name!r}", hint="Its settings: " + ", ".join(_FIELDS) + ".")
@@ -244,14 +224,7 @@ def check_config(data: Mapping[str, Any]) -> None:
 
 
 def check_new_config(data: Mapping[str, Any]) -> None:
-    """Refuse values that a project's file might not have either; those that are stored already are read all the same.
-
-    Args:
-        data: The fields that are to be set; null takes one away.
-
-    Raises:
-        UsageError: Which field, and why.
-    """
+    """Reject values that a project file couldn't have either; values already stored are still read."""
     given = {key: value for key, value in data.items() if value is not None}
     check_config(given)
     if "model_settings" in given:

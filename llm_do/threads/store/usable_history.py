@@ -10,16 +10,7 @@ __all__ = ["is_valid", "usable_part"]
 
 
 def usable_part(messages: Sequence[ModelMessage], *, whole: bool = False) -> list[ModelMessage]:
-    """The part of a window on a history that begins with something a person said.
-
-    Args:
-        messages: The window, in order.
-        whole: Whether it begins where the history does, which may be with an assistant's greeting.
-
-    Returns:
-        The window from the first request on that has a prompt and no tool result; empty when none has. All of a whole
-        history, unless it begins with a tool result.
-    """
+    """The part of a window on a history that begins with something a person said."""
     for index, message in enumerate(messages):
         kinds = {part.part_kind for part in message.parts} if isinstance(message, ModelRequest) else set[str]()
         if whole and index == 0 and not kinds & _ANSWERS:
@@ -33,9 +24,6 @@ def is_valid(messages: Sequence[ModelMessage]) -> bool:
     """Whether each tool call has exactly one result, in order in the request right after it, and each result a call.
 
     The calls of the last message may still be open.
-
-    Args:
-        messages: A whole history.
     """
     asked: list[str] = []
     for message in messages:

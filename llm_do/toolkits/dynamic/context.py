@@ -34,14 +34,7 @@ _CHECKER: Any = cast("Any", extend(validator_class(), type_checker=_TYPES))
 
 
 def validator_of(schema: Mapping[str, Any]) -> Validator:
-    """A validator that checks formats too and never follows a reference to somewhere else.
-
-    Args:
-        schema: A JSON Schema.
-
-    Raises:
-        jsonschema.SchemaError: It is none.
-    """
+    """A validator that checks formats too and never follows a reference to somewhere else."""
     _CHECKER.check_schema(schema)
     # An empty registry: a `$ref` to somewhere else is a fault, never a request.
     registry = Registry()  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
@@ -76,16 +69,7 @@ class ContextSchema:
         self._rules: immutables.Map[str, _Rule] = immutables.Map() if rules is None else rules
 
     def define(self, key: str, schema: Mapping[str, Any]) -> None:
-        """Say what the value of a key must be.
-
-        Args:
-            key: The key.
-            schema: A JSON Schema.
-
-        Raises:
-            ToolkitError: It is no JSON Schema.
-            ContextValidationError: Validation is on, and the value there now doesn't fit.
-        """
+        """Say what the value of a key must be."""
         if not isinstance(schema, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ToolkitError(f"the schema of {key!r} is no JSON Schema: it is no dict, but {schema!r}")
         try:

@@ -60,14 +60,7 @@ class DynamicSchema:
         return {name for dynamic in self.places.values() for name in dynamic.filter_names}
 
     def resolve(self, sources: Sources) -> Resolved:
-        """The schema in a context.
-
-        Args:
-            sources: The context and the filters.
-
-        Raises:
-            ToolkitError: It names an unknown filter.
-        """
+        """The schema in a context."""
         schema: Any = self.static
         checks: dict[Dynamic, Validator] = {}
         for path, dynamic in self.places.items():
@@ -88,11 +81,7 @@ class DynamicSchema:
 
 
 def _in_json(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema as models are sent it: dates, ids and the like as their texts.
-
-    Raises:
-        ValueError: There is something in it that JSON can't say.
-    """
+    """A schema as models are sent it: dates, ids and the like as their texts."""
     data: dict[str, Any] = to_jsonable_python(schema)
     json.dumps(data, allow_nan=False, ensure_ascii=False).encode()
     return data

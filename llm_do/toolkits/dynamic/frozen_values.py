@@ -67,15 +67,6 @@ class FrozenDict(dict[str, Value]):
 def freeze(value: Value) -> Value:
     """A value as a context keeps it: lists, dicts and sets copied into ones that don't change, all the way down.
 
-    Args:
-        value: Any value; what is frozen already is not copied again.
-
-    Returns:
-        The frozen value.
-
-    Raises:
-        RecursionError: It contains itself, or more than `MOST_LEVELS`.
-
     Example:
         >>> kept = freeze({"ids": [1, 2]})
         >>> kept, isinstance(kept["ids"], list)

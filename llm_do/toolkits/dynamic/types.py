@@ -121,17 +121,7 @@ class Dynamic(ABC):
 
     @abstractmethod
     def schema(self, sources: Sources) -> Schema:
-        """What the value must be, as the context is.
-
-        Args:
-            sources: The context and the filters.
-
-        Returns:
-            A JSON Schema, to be laid over the static one.
-
-        Raises:
-            UnresolvedError: The context lacks what it takes.
-        """
+        """What the value must be, as the context is."""
 
 
 def _texts(*given: str) -> tuple[str, ...]:

@@ -55,20 +55,7 @@ class DeclaredMachine:
 def declared_gates(
     spec: AgentSpec, known: Mapping[str, FixedTool], functions: Mapping[str, ToolOptions], *, complete: bool
 ) -> dict[str, ToolGate]:
-    """The gates that an agent declares, by the names its model sees.
-
-    Args:
-        spec: The agent.
-        known: Its tools that are known before a run.
-        functions: What its functions say of states themselves; `states:` comes first.
-        complete: Whether these are all of them.
-
-    Returns:
-        Wire name to gate; empty where the agent declares none.
-
-    Raises:
-        RunError: It declares a gate for a tool that it doesn't have.
-    """
+    """The gates that an agent declares, by the names its model sees."""
     rules = {name: gate_of(options) for name, options in functions.items()}
     names = {name: _own_name(tool) for name, tool in known.items()}
     for name, gate in spec.states.items():

@@ -57,16 +57,7 @@ class Machine(Protocol):
 def availability(
     machine: Machine, name: str, rule: Gate, dynamic: DynamicSchema | None, state: ToolkitState, prefix: str = ""
 ) -> str | None:
-    """Why a tool is not available, None when it is.
-
-    Args:
-        machine: Its machine.
-        name: Its own name.
-        rule: When it is available.
-        dynamic: Its dynamic schema, where it has one.
-        state: The machine's state.
-        prefix: What stands before tools' names on the wire.
-    """
+    """Why a tool is not available, None when it is."""
     reason = rule.closed(state.unlocked_states, state.context.has)
     if reason is not None:
         missing = next((each for each in rule.requires if each not in state.unlocked_states), None)
@@ -191,11 +182,7 @@ class MachineAttempt(ToolTransaction):
             OPEN_TRANSACTIONS.reset(self._token)
 
     def settle(self, value: Any) -> Outcome:
-        """Take the tool's result and updates apart; apply the updates, then unlock and lock states.
-
-        Raises:
-            ToolError: It said that it failed, or its updates don't fit.
-        """
+        """Take the tool's result and updates apart; apply the updates, then unlock and lock states."""
         before = self._state
         result, updates = _taken_apart(value, pairs=self._pairs)
         context = self._work.context

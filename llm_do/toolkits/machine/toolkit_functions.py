@@ -58,16 +58,7 @@ class ToolkitTool:
 
 
 def toolkit_tool(name: str, item: Callable[..., Any] | Tool, options: ToolOptions) -> ToolkitTool:
-    """Make a toolkit's tool.
-
-    Args:
-        name: The tool's name.
-        item: A function, or a tool object of our own.
-        options: What is said of it.
-
-    Raises:
-        ToolkitError: Its parameters' types can't be read, or no schema can be made of them.
-    """
+    """Make a toolkit's tool."""
     if isinstance(item, Tool):
         made: PydanticTool[Any] = PydanticTool.from_schema(
             item.execute, name, options.description or item.description, dict(item.parameters)

@@ -51,11 +51,7 @@ class ToolkitMachine(GatedTools):
         self._snapshot: ToolkitState | None = None
 
     def add(self, name: str, item: Callable[..., Any] | Tool, options: ToolOptions) -> None:
-        """Add a tool.
-
-        Raises:
-            ToolkitError: The name is taken, or is none.
-        """
+        """Add a tool."""
         if not _NAME.match(name) or name.endswith("\n"):
             hint = "Use a letter or _, then up to 63 letters, digits, _ and -."
             raise ToolkitError(f"{name!r} can't be the name of a tool", hint=hint)
@@ -69,13 +65,7 @@ class ToolkitMachine(GatedTools):
         self._snapshot = None
 
     def copy(self, owner: Toolkit, context: Context, unlocked: frozenset[str]) -> ToolkitMachine:
-        """A machine of its own with the same tools.
-
-        Args:
-            owner: The toolkit it belongs to.
-            context: Its context.
-            unlocked: Its states.
-        """
+        """A machine of its own with the same tools."""
         made = copy.copy(self)
         made.context, made.unlocked, made._owner = context, unlocked, owner
         made._items, made._made, made._filters = dict(self._items), dict(self._made), dict(self._filters)
@@ -118,11 +108,7 @@ class ToolkitMachine(GatedTools):
         return [name for name, (_, options) in self._items.items() if state in options.enables_states]
 
     def closed(self, name: str) -> str | None:
-        """Why a tool can't be called now, None when it can.
-
-        Raises:
-            KeyError: There is no such tool.
-        """
+        """Why a tool can't be called now, None when it can."""
         _, options = self._items[name]
         return availability(self, name, gate_of(options), self._dynamic(name), self._now())
 
@@ -134,11 +120,7 @@ class ToolkitMachine(GatedTools):
         return {"type": "function", "function": function}
 
     def check(self) -> None:
-        """See that every tool's schema can be made and that its filters exist.
-
-        Raises:
-            ToolkitError: It can't, or one doesn't.
-        """
+        """See that every tool's schema can be made and that its filters exist."""
         for name in self._items:
             for wanted in sorted(self._tool(name)[1].filter_names - self._filters.keys()):
                 raise ToolkitError(

@@ -96,14 +96,7 @@ def transaction_of(machine: object) -> OpenTransaction | None:
 
 
 def state_in_run(machine: object) -> OpenTransaction | ToolkitState | None:
-    """A machine's state in the run that this code is part of: the nearest call that has it, its callers included.
-
-    Args:
-        machine: The machine.
-
-    Returns:
-        The running call of one of its tools, its state, or None outside of any run that has it.
-    """
+    """A machine's state in the run that this code is part of: the nearest call that has it, its callers included."""
     call = CURRENT_CALL.get(None)
     if call is None:
         return transaction_of(machine)

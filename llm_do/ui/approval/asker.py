@@ -41,14 +41,7 @@ class Asker:
         self._turns = PerLoop(asyncio.Lock)
 
     async def __call__(self, request: ApprovalRequest) -> ApprovalDecision:
-        """Ask one question.
-
-        Args:
-            request: The question.
-
-        Returns:
-            The answer.
-        """
+        """Ask one question."""
         async with self._turns.get():
             return await self._decide(request)
 
@@ -71,17 +64,7 @@ class Asker:
             self._display.release()
 
     async def ask_user(self, question: UserQuestion) -> str:
-        """Put an agent's own question to the person.
-
-        Args:
-            question: The question; a number chooses one of its answers.
-
-        Returns:
-            What the person typed, or the answer they chose.
-
-        Raises:
-            ToolError: The end of input: there is no answer.
-        """
+        """Put an agent's own question to the person."""
         async with self._turns.get():
             return await self._told(question)
 

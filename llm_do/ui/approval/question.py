@@ -62,10 +62,6 @@ _MORE = "    \\ "
 def choices_text(columns: int = 80, *, person_only: bool = False) -> str:
     """What is asked at the end of a question, and again after a key that means nothing.
 
-    Args:
-        columns: Columns of the terminal.
-        person_only: The answer can't be remembered, so that it isn't offered.
-
     Example:
         >>> choices_text(200, person_only=True)
         'allow? y once, n deny, d deny with a note, a abort the run: '
@@ -82,24 +78,13 @@ def choices_text(columns: int = 80, *, person_only: bool = False) -> str:
 
 
 def help_text(columns: int = 80) -> str:
-    """How the answers that last differ, for whoever answers with something that means nothing, such as `?`.
-
-    Args:
-        columns: Columns of the terminal.
-    """
+    """How the answers that last differ, for whoever answers with something that means nothing, such as `?`."""
     lines = [line for text in _HELP for line in _continued(text, max(columns - 1, 20), wrap_words)]
     return "".join(f"{line}\n" for line in lines)
 
 
 def rules_text(rules: Sequence[str], columns: int = 80, *, exact: bool = False, edited: bool = False) -> str:
-    """The rules that are proposed for an answer that lasts, and what is asked then.
-
-    Args:
-        rules: The proposals.
-        columns: Columns of the terminal.
-        exact: Offer this very call too.
-        edited: One of them stands on the line that follows, to be edited.
-    """
+    """The rules that are proposed for an answer that lasts, and what is asked then."""
     shown = {"0": "exactly this call"} if exact else {}
     shown |= {str(number): sanitize(rule) for number, rule in enumerate(rules, 1)}
     lines = [line for key, text in shown.items() for line in _continued(f"  {key} {text}", max(columns - 1, 20))]
@@ -109,16 +94,7 @@ def rules_text(rules: Sequence[str], columns: int = 80, *, exact: bool = False, 
 
 
 def question_text(request: ApprovalRequest, columns: int = 80, *, color: bool = False) -> str:
-    """The question, without the choices.
-
-    Args:
-        request: What is asked.
-        columns: Columns of the terminal; longer lines go on in the next, behind a backslash instead of a bar.
-        color: Use ANSI colours.
-
-    Returns:
-        Lines, with a line break at the end.
-    """
+    """The question, without the choices."""
     room = max(columns - 1, 20)
     asks = _continued(f"{sanitize(request.agent_path)} wants to call {sanitize(request.tool_name)}", room, wrap_words)
     lines = [paint(line, "question", color=color) for line in asks]

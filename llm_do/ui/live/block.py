@@ -34,11 +34,7 @@ class Block:
             self._put("", lines)
 
     def above(self, text: str) -> None:
-        """Add to the transcript.
-
-        Args:
-            text: Whole lines.
-        """
+        """Add to the transcript."""
         self._put(text, self._shown)
 
     def clear(self) -> None:

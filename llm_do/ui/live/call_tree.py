@@ -133,16 +133,7 @@ class CallTree:
                 pass
 
     def draw(self, now: float, columns: int, rows: int) -> list[str]:
-        """The tree as it stands.
-
-        Args:
-            now: Seconds since the epoch.
-            columns: Columns of the terminal.
-            rows: Lines at most.
-
-        Returns:
-            Lines that fit.
-        """
+        """The tree as it stands."""
         known = self._nodes
         roots = [node for node in known.values() if node.parent not in known]
         for tail in (TAIL, 1, 0):

@@ -86,11 +86,7 @@ class Display:
         self._put(f"{text}\n")
 
     def foreign(self, text: str) -> None:
-        """Show what others have printed to stderr, without what would move the cursor.
-
-        Args:
-            text: Whole lines.
-        """
+        """Show what others have printed to stderr, without what would move the cursor."""
         shown = _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text.replace("\r\n", "\n"))
         self._close()
         self._put(shown)
@@ -115,11 +111,7 @@ class Display:
             self._live.tick()
 
     def end(self, *, output: str | None = None) -> None:
-        """Take the tree away: a run is over.
-
-        Args:
-            output: The result, which is shown elsewhere and isn't repeated here.
-        """
+        """Take the tree away: a run is over."""
         self._close()
         if self._live is not None:
             left = self._live.rest(output)

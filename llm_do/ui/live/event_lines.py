@@ -26,14 +26,7 @@ _BY = {"remembered": "by the answer to another", "cancelled": "since the run end
 
 
 def event_line(event: Event) -> str | None:
-    """One event as a line for `-v`.
-
-    Args:
-        event: The event.
-
-    Returns:
-        The line; None for an event that isn't told.
-    """
+    """One event as a line for `-v`."""
     said = _said(event)
     return f"{sanitize(event.path)}{said}" if said is not None else None
 
@@ -76,10 +69,6 @@ def warning_line(event: WarningEvent) -> str:
 
 def summary_line(result: RunResult, seconds: float) -> str:
     """The last line of a run: how it ended, and what it took.
-
-    Args:
-        result: The run's result.
-        seconds: How long it took.
 
     Example:
         >>> summary_line(RunResult("completed", "x", "r", steps=1), 0.25)

@@ -45,11 +45,7 @@ class Live:
         return self._size()[0]
 
     def take(self, event: Event) -> str:
-        """Take an event in.
-
-        Returns:
-            What it adds to the transcript.
-        """
+        """Take an event in."""
         if isinstance(event, WarningEvent):
             return f"{fold_lines(warning_line(event), self.columns)}\n"
         text = self._transcript.take(event, self._size()[0])
@@ -57,11 +53,7 @@ class Live:
         return text
 
     def tick(self, *, soon: bool = False) -> None:
-        """Draw the tree as it is now.
-
-        Args:
-            soon: It may wait for the next tick when it was drawn a moment ago.
-        """
+        """Draw the tree as it is now."""
         moment = time.monotonic()
         if soon and moment - self._drawn < _FRAME:
             return

@@ -43,15 +43,7 @@ class Transcript:
         self._held: dict[str, TextDoneEvent] = {}
 
     def take(self, event: Event, columns: int) -> str:
-        """The lines that an event gives.
-
-        Args:
-            event: The event.
-            columns: Columns of the terminal.
-
-        Returns:
-            Whole lines; empty for an event that leaves nothing behind.
-        """
+        """The lines that an event gives."""
         match event:
             case TextDoneEvent():
                 said = self._said(event.call_id, columns)
@@ -73,12 +65,7 @@ class Transcript:
                 return ""
 
     def rest(self, output: str | None, columns: int) -> str:
-        """What was held back, at the end of a run.
-
-        Args:
-            output: The result, which is shown elsewhere.
-            columns: Columns of the terminal.
-        """
+        """What was held back, at the end of a run."""
         for call_id, event in list(self._held.items()):
             if output is not None and event.text.strip() == output.strip():
                 del self._held[call_id]

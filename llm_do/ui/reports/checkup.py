@@ -49,11 +49,7 @@ class Check:
 
 
 def checkup(root: Path | None) -> list[Check]:
-    """Look at everything. Nothing is changed, and no network is used.
-
-    Args:
-        root: A project's folder; None is no project.
-    """
+    """Look at everything. Nothing is changed, and no network is used."""
     return [
         _python(),
         *_packages(),
@@ -207,12 +203,7 @@ def _files(root: Path) -> Iterable[Path]:
 
 
 def checkup_lines(checks: Sequence[Check], columns: int | None = None) -> Iterator[str]:
-    """Show the checks to a person.
-
-    Args:
-        checks: What was found.
-        columns: Columns of the terminal; None is none, and each check is a line.
-    """
+    """Show the checks to a person."""
     widest = max(len(check.name) for check in checks)
     for check in checks:
         text = f"{check.status:<4}  {check.name:<{widest}}  {sanitize(check.found)}"

@@ -32,15 +32,6 @@ def render_text(
 ) -> str:
     """Show diagnostics as a compiler does: the place, the line, a caret, a hint.
 
-    Args:
-        diagnostics: What was found, in the order to show.
-        read_source: The text of a file by the name diagnostics have for it, None when it can't be had.
-        color: Use ANSI colours.
-        width: Columns of the terminal; longer source lines are cut around the place. None is 120.
-
-    Returns:
-        The text, with a line break at its end; empty when there are none.
-
     Example:
         >>> from llm_do.diagnostics.codes import diagnostic
         >>> from llm_do.diagnostics.diagnostic import Location
@@ -167,12 +158,6 @@ def _count(diagnostics: Iterable[Diagnostic]) -> tuple[int, int]:
 def render_json(diagnostics: Iterable[Diagnostic]) -> str:
     """Show diagnostics as one JSON object, in ASCII so that any terminal and file can hold it.
 
-    Args:
-        diagnostics: What was found.
-
-    Returns:
-        `{"diagnostics": [...], "errors": n, "warnings": n}` and a line break.
-
     Example:
         >>> print(render_json([]), end="")
         {"diagnostics": [], "errors": 0, "warnings": 0}
@@ -185,12 +170,6 @@ def render_json(diagnostics: Iterable[Diagnostic]) -> str:
 
 def render_github(diagnostics: Iterable[Diagnostic]) -> str:
     """Show diagnostics as GitHub workflow commands, which become annotations of a pull request.
-
-    Args:
-        diagnostics: What was found.
-
-    Returns:
-        One line for each, with its line break.
 
     Example:
         >>> from llm_do.diagnostics.codes import diagnostic

@@ -40,19 +40,7 @@ def paragraph(
     hint: str | None = None,
     label: str = "error",
 ) -> str:
-    """Put the parts of an error together; whoever wrote them, they do nothing to a terminal.
-
-    Args:
-        message: What failed and why.
-        agent_path: The call path of the agent concerned.
-        file: The file.
-        line: Its line, from 1.
-        hint: What to do.
-        label: The word in front.
-
-    Returns:
-        One line.
-    """
+    """Put the parts of an error together; whoever wrote them, they do nothing to a terminal."""
     places = [agent_path] if agent_path else []
     if file:
         places.append(f"{file}:{line}" if line else file)

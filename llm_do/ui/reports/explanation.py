@@ -25,22 +25,7 @@ __all__ = ["explain_data", "explanation_lines"]
 def explain_data(
     project: Project, words: Sequence[str], allow: Sequence[str] = (), deny: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Decide about a call as at run time, without making it.
-
-    Args:
-        project: The project.
-        words: `[AGENT] TOOL ARGS...`: an agent's name or call path, a tool as its model sees it, and its arguments
-            as a JSON object, as `NAME=VALUE`, or as the text of the main one.
-        allow: Patterns as of `--allow`.
-        deny: Patterns as of `--deny`.
-
-    Returns:
-        JSON data: the call, `effect`, `source`, `reason`, `rule`, `place`, and for what is asked the `answer` that is
-        known without a person.
-
-    Raises:
-        UsageError: There is no such agent or tool, or the arguments can't be read.
-    """
+    """Decide about a call as at run time, without making it."""
     from pydantic_ai import RunContext
     from pydantic_ai.usage import RunUsage
 
@@ -152,11 +137,7 @@ def _args(words: Sequence[str], schema: Mapping[str, Any], primary: str | tuple[
 def _see_that_it_is_text(
     words: Sequence[str], pairs: Sequence[tuple[str, str, str]], properties: Mapping[str, object]
 ) -> None:
-    """See that words which aren't all `NAME=VALUE` of the tool's are not meant to be, but the main argument's text.
-
-    Raises:
-        UsageError: They are meant to be, and one is mistyped.
-    """
+    """See that words which aren't all `NAME=VALUE` of the tool's are not meant to be, but the main argument's text."""
     named = [bool(equals) and name.isidentifier() for name, equals, _ in pairs]
     if not words or not named[0]:
         return
@@ -178,11 +159,7 @@ def _value(text: str, part: Mapping[str, Any]) -> Any:
 
 
 def explanation_lines(data: Mapping[str, Any]) -> Iterator[str]:
-    """Tell a person.
-
-    Args:
-        data: What `explain_data` made.
-    """
+    """Tell a person."""
     yield sanitize(f"{data['path']} calls {data['tool']}")
     yield from (f"  {name}: {value}" for name, value in format_arguments(data["args"], lines=False))
     yield from _said(data)

@@ -30,16 +30,7 @@ _STYLE_OF = {"allow": "good", "ask": "warn", "deny": "bad"}
 
 
 def graph_data(project: Project) -> dict[str, Any]:
-    """Make data of a project: its agents and their tools, each with its effective right, along every call path.
-
-    Args:
-        project: The project.
-
-    Returns:
-        `name` and `description` of the project, `entry`, `agents` (each with the rights it has where it is called
-        first), `flows` (each with its members), `roots` (the entry; or for a function, whose calls show at run time,
-        what nothing else calls), and `paths` of agents (each with its rights).
-    """
+    """Make data of a project: its agents and their tools, each with its effective right, along every call path."""
     inventory = Inventory(project.registry)
     callers = callers_by_name(project.registry)
     specs = {name: item for name, item in callers.items() if isinstance(item, AgentSpec)}
@@ -153,12 +144,7 @@ def _right(right: Permission, asked: bool) -> dict[str, Any]:
 
 
 def tree(data: Mapping[str, Any], *, color: bool = False) -> str:
-    """Draw the agents and flows as a tree; what stands above itself is drawn once and marked.
-
-    Args:
-        data: What `graph_data` made.
-        color: Use ANSI colours.
-    """
+    """Draw the agents and flows as a tree; what stands above itself is drawn once and marked."""
     nodes: Mapping[str, Any] = {node["name"]: node for node in (*data["agents"], *data["flows"])}
     lines = _heading(data, color)
     if data["entry"]["kind"] == "function":
@@ -247,12 +233,7 @@ def _effect(tool: Mapping[str, Any], color: bool) -> str:
 
 
 def permissions(data: Mapping[str, Any], *, color: bool = False) -> str:
-    """List the effective rights along every call path: the effect of an ordinary call, by what, and exceptions.
-
-    Args:
-        data: What `graph_data` made.
-        color: Use ANSI colours.
-    """
+    """List the effective rights along every call path: the effect of an ordinary call, by what, and exceptions."""
     lines = _heading(data, color)
     shown: dict[str, list[tuple[str, Any]]] = {}
     for path in data["paths"]:
@@ -297,11 +278,7 @@ _WHY: Mapping[str, str] = {
 
 
 def mermaid(data: Mapping[str, Any]) -> str:
-    """Draw the agents and tools as a Mermaid flowchart: a line is allowed, a dashed one asked about.
-
-    Args:
-        data: What `graph_data` made.
-    """
+    """Draw the agents and tools as a Mermaid flowchart: a line is allowed, a dashed one asked about."""
     ids, edges = _numbered(data)
     said = title(data["name"], data["description"])
     lines = [*(["---", f"title: {json.dumps(said)}", "---"] if said is not None else []), "flowchart LR"]
@@ -320,11 +297,7 @@ def mermaid(data: Mapping[str, Any]) -> str:
 
 
 def dot(data: Mapping[str, Any]) -> str:
-    """Draw the agents and tools in the language of Graphviz.
-
-    Args:
-        data: What `graph_data` made.
-    """
+    """Draw the agents and tools in the language of Graphviz."""
     ids, edges = _numbered(data)
     shapes = {"agent": "box", "entry": "box, peripheries=2", "flow": "hexagon", "tool": "ellipse", "open": "component"}
     said = title(data["name"], data["description"])

@@ -17,19 +17,7 @@ __all__ = ["tool_lines", "tools_data"]
 
 
 def tools_data(project: Project, agent: str | None = None) -> dict[str, Any]:
-    """List what agents' models see, from the agents as they are built to run.
-
-    Args:
-        project: The project.
-        agent: One agent's name; None lists every agent's.
-
-    Returns:
-        `agents`, each with its `tools`, the names of toolsets that show theirs at run time only (`open`), the tools
-        the provider runs (`server_side`) and the JSON Schema of its output.
-
-    Raises:
-        UsageError: There is no such agent.
-    """
+    """List what agents' models see, from the agents as they are built to run."""
     from llm_do.errors import UsageError
     from llm_do.project.agent_spec import AgentSpec
     from llm_do.project.flow_spec import callers_by_name
@@ -87,12 +75,7 @@ def _tool(definition: ToolDefinition, *, conditional: bool) -> dict[str, Any]:
 
 
 def tool_lines(data: Mapping[str, Any], *, width: int | None = None) -> Iterator[str]:
-    """Show the list to a person.
-
-    Args:
-        data: What `tools_data` made.
-        width: Columns of the terminal.
-    """
+    """Show the list to a person."""
     for index, agent in enumerate(data["agents"]):
         if index:
             yield ""

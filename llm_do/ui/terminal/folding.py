@@ -22,11 +22,6 @@ _GUTTER = re.compile(r" *= ")
 def fold_lines(text: str, columns: int, *, hang: int = _HANG) -> str:
     """Break lines that are longer than the terminal is wide, what follows indented; nothing is left out.
 
-    Args:
-        text: Lines, made harmless already; they may have ANSI colours. A word that is longer than a line stays whole.
-        columns: The terminal's.
-        hang: By how many columns more than its line what follows is indented.
-
     Example:
         >>> print(fold_lines("error: the file is no YAML (main.agent:3). Quote the value.", 30))
         error: the file is no YAML

@@ -12,19 +12,6 @@ async def edit_line(reads: int, writes: int, mark: str, text: str, size: Callabl
     """Let a person edit a line.
 
     The text is selected to begin with: Enter takes it, typing replaces it, an arrow key begins to edit it.
-
-    Args:
-        reads: File descriptor of the terminal to read.
-        writes: The one to write.
-        mark: What stands in front of the line.
-        text: What stands on it; one that would do something to a terminal has to be left out.
-        size: Columns and rows of the terminal.
-
-    Returns:
-        The line; None at the end of input, which is Ctrl-D.
-
-    Raises:
-        KeyboardInterrupt: Ctrl-C.
     """
     from prompt_toolkit import PromptSession
     from prompt_toolkit.data_structures import Size

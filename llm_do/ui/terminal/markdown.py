@@ -21,15 +21,6 @@ _HTML = re.compile(r"<[A-Za-z/!?]")
 def render_markdown(text: str, columns: int, *, color: bool = False) -> str:
     """Draw a text.
 
-    Args:
-        text: A model's whole text.
-        columns: Columns of the terminal.
-        color: Use ANSI colours; without, only what is bold or italic is marked.
-
-    Returns:
-        Lines, with a line break at the end. A text without Markdown, or with HTML, which would vanish, is as it is,
-        but for lines that the terminal would break inside a word.
-
     Example:
         >>> render_markdown("plain", 80)
         'plain\\n'

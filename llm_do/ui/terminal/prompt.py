@@ -30,11 +30,7 @@ class Prompt(Protocol):
     """Where turns come from."""
 
     async def read(self) -> str:
-        """The next thing a person says.
-
-        Raises:
-            Leave: There is none.
-        """
+        """The next thing a person says."""
         ...
 
 
@@ -42,11 +38,7 @@ class LinePrompt:
     """Lines of a pipe or a file, one a turn; empty ones are left out."""
 
     async def read(self) -> str:
-        """The next line.
-
-        Raises:
-            Leave: There is none.
-        """
+        """The next line."""
         while True:
             line = await asyncio.to_thread(sys.stdin.buffer.readline)
             if not line:
@@ -109,11 +101,7 @@ class TerminalPrompt:
         )
 
     async def read(self) -> str:
-        """What the person says next.
-
-        Raises:
-            Leave: Ctrl-D, or Ctrl-C twice.
-        """
+        """What the person says next."""
         asked = False
         while True:
             try:
@@ -164,12 +152,6 @@ def _completer(words: Callable[[str], Iterable[str]]) -> Completer:
 
 def candidates(before: str, commands: Sequence[str], agents: Sequence[str], root: Path) -> list[str]:
     """What the last word of a line could become.
-
-    Args:
-        before: The line up to the cursor.
-        commands: Names of commands, with their slash.
-        agents: Names of agents.
-        root: Where files are looked for.
 
     Example:
         >>> candidates("/to", ["/tools", "/help"], [], Path())

@@ -45,13 +45,7 @@ def wants_color(environ: Mapping[str, str], *, no_color: bool = False) -> bool:
 
 
 def paint(text: str, style: str, *, color: bool = True) -> str:
-    """A text in one of our styles; without colours, the text.
-
-    Args:
-        text: Text that is harmless already.
-        style: `good`, `bad`, `warn`, `name`, `question`, `quiet` or `tool`.
-        color: Whether colours are wanted.
-    """
+    """A text in one of our styles; without colours, the text."""
     return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if color and text else text
 
 

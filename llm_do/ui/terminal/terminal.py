@@ -25,13 +25,6 @@ def find_terminal(environ: Mapping[str, str], writes: int = 2) -> Terminal | Non
 
     That is stdin's where stderr is one too; where stdin is a pipe or a file that holds the input, the process's
     controlling terminal. Closed stdin, the null device, `CI` and `TERM=dumb` say that there is nobody.
-
-    Args:
-        environ: The environment.
-        writes: A file descriptor of the terminal that is stderr.
-
-    Returns:
-        The terminal; None when there is none, or this process is in its background.
     """
     if not can_animate(environ):
         return None
@@ -97,11 +90,7 @@ class Terminal:
             self._echoing = before
 
     def unmute(self) -> bool:
-        """Show what is typed, as before.
-
-        Returns:
-            Whether it was muted.
-        """
+        """Show what is typed, as before."""
         before, self._echoing = self._echoing, None
         if before is None or sys.platform == "win32":
             return False
@@ -126,15 +115,7 @@ class Terminal:
         return sys.platform != "win32"
 
     async def edit_line(self, mark: str, text: str) -> str | None:
-        """Let a person edit a line, or type it where there is no line editor.
-
-        Args:
-            mark: What stands in front of the line.
-            text: What stands on it, harmless already.
-
-        Returns:
-            The line; None at the end of input.
-        """
+        """Let a person edit a line, or type it where there is no line editor."""
         if not self.edits:
             self.write(mark)
             return await self.read_line()
@@ -154,11 +135,7 @@ class Terminal:
             return None
 
     async def read_line(self) -> str | None:
-        """Wait for a line; the event loop goes on meanwhile, and cancelling ends the wait.
-
-        Returns:
-            The line without its end; None at the end of input.
-        """
+        """Wait for a line; the event loop goes on meanwhile, and cancelling ends the wait."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[bytes] = loop.create_future()
         watched, wake = os.pipe()

@@ -59,10 +59,6 @@ def wrap(text: str, columns: int) -> Iterator[str]:
 def wrap_words(text: str, columns: int) -> Iterator[str]:
     """The pieces of one line of prose, broken between words; a word that is longer than a line is broken anywhere.
 
-    Args:
-        text: The line. The blanks that it is broken at are left out.
-        columns: Columns of a piece.
-
     Example:
         >>> list(wrap_words("one two three", 8))
         ['one two', 'three']
@@ -83,10 +79,6 @@ def wrap_words(text: str, columns: int) -> Iterator[str]:
 def shorten_middle(value: object, limit: int = 160) -> str:
     """A value on one line, harmless to a terminal and cut at its end.
 
-    Args:
-        value: Text, or JSON data.
-        limit: Characters.
-
     Example:
         >>> shorten_middle({"a": [1, 2]}), shorten_middle("one\\ntwo", 6)
         ('{"a":[1,2]}', 'one\\\\n…')
@@ -102,11 +94,6 @@ def _cut_characters(text: str, limit: int) -> str:
 
 def call_text(tool: str, args: object, limit: int = 160) -> str:
     """A tool call on one line, cut at its end.
-
-    Args:
-        tool: The tool's name.
-        args: Its arguments: a mapping, or the text that a model wrote.
-        limit: Characters of the arguments.
 
     Example:
         >>> call_text("add", {"a": 1, "b": "x"})

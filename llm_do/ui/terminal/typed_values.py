@@ -11,9 +11,6 @@ __all__ = ["json_or_text"]
 def json_or_text(text: str) -> Any:
     """The value that a text is as JSON; the text itself where it is none.
 
-    Args:
-        text: What was typed.
-
     Example:
         >>> json_or_text("[1, 2]"), json_or_text("Oslo"), json_or_text("NaN")
         ([1, 2], 'Oslo', 'NaN')
