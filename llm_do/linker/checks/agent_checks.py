@@ -109,7 +109,7 @@ def check_template(source: AgentSource, spec: AgentSpec, names: Names) -> None:
 
 
 def check_environment(configs: Mapping[str, Mapping[str, Any]], node: Node, names: Names) -> None:
-    """Check that the variables named by toolsets' `env` and `headers` are set, and which ones shells hand to commands."""
+    """Check that the variables in toolsets' `env` and `headers` are set, and which ones shells hand to commands."""
     for toolset, config in configs.items():
         if config.get("type") == "shell":
             _check_shell(config, names, partial(_config_place, node, toolset))
