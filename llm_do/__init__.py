@@ -27,24 +27,24 @@ _EXPORTS = {
     "BudgetError": "llm_do.errors",
     "CallContext": "llm_do.runtime.context.call_context",
     "CallRecord": "llm_do.runtime.record.results",
-    "Context": "llm_do.toolkits.dynamic.context",
+    "Context": "llm_do.machines.context",
     "ContextProvider": "llm_do.runtime.call.context_providers",
     "ContextValidationError": "llm_do.errors",
     "ConversationManager": "llm_do.threads.managers.conversation_manager",
     "DepthLimitError": "llm_do.errors",
     "Diagnostic": "llm_do.diagnostics.diagnostic",
-    "DynamicArray": "llm_do.toolkits.dynamic.types",
-    "DynamicConditional": "llm_do.toolkits.dynamic.types",
-    "DynamicConst": "llm_do.toolkits.dynamic.types",
-    "DynamicConstraints": "llm_do.toolkits.dynamic.types",
-    "DynamicFiltered": "llm_do.toolkits.dynamic.types",
-    "DynamicFloat": "llm_do.toolkits.dynamic.types",
-    "DynamicFormat": "llm_do.toolkits.dynamic.types",
-    "DynamicInt": "llm_do.toolkits.dynamic.types",
-    "DynamicNested": "llm_do.toolkits.dynamic.types",
-    "DynamicPattern": "llm_do.toolkits.dynamic.types",
-    "DynamicStr": "llm_do.toolkits.dynamic.types",
-    "DynamicUnion": "llm_do.toolkits.dynamic.types",
+    "DynamicArray": "llm_do.machines.dynamic_types",
+    "DynamicConditional": "llm_do.machines.dynamic_types",
+    "DynamicConst": "llm_do.machines.dynamic_types",
+    "DynamicConstraints": "llm_do.machines.dynamic_types",
+    "DynamicFiltered": "llm_do.machines.dynamic_types",
+    "DynamicFloat": "llm_do.machines.dynamic_types",
+    "DynamicFormat": "llm_do.machines.dynamic_types",
+    "DynamicInt": "llm_do.machines.dynamic_types",
+    "DynamicNested": "llm_do.machines.dynamic_types",
+    "DynamicPattern": "llm_do.machines.dynamic_types",
+    "DynamicStr": "llm_do.machines.dynamic_types",
+    "DynamicUnion": "llm_do.machines.dynamic_types",
     "EntryError": "llm_do.errors",
     "ErrorRecord": "llm_do.runtime.record.results",
     "Event": "llm_do.runtime.record.events",
@@ -203,6 +203,19 @@ if TYPE_CHECKING:
     from llm_do.flows.swarm import Swarm as Swarm
     from llm_do.flows.swarm import SwarmNode as SwarmNode
     from llm_do.flows.workflow import MemberFailure as MemberFailure
+    from llm_do.machines.context import Context as Context
+    from llm_do.machines.dynamic_types import DynamicArray as DynamicArray
+    from llm_do.machines.dynamic_types import DynamicConditional as DynamicConditional
+    from llm_do.machines.dynamic_types import DynamicConst as DynamicConst
+    from llm_do.machines.dynamic_types import DynamicConstraints as DynamicConstraints
+    from llm_do.machines.dynamic_types import DynamicFiltered as DynamicFiltered
+    from llm_do.machines.dynamic_types import DynamicFloat as DynamicFloat
+    from llm_do.machines.dynamic_types import DynamicFormat as DynamicFormat
+    from llm_do.machines.dynamic_types import DynamicInt as DynamicInt
+    from llm_do.machines.dynamic_types import DynamicNested as DynamicNested
+    from llm_do.machines.dynamic_types import DynamicPattern as DynamicPattern
+    from llm_do.machines.dynamic_types import DynamicStr as DynamicStr
+    from llm_do.machines.dynamic_types import DynamicUnion as DynamicUnion
     from llm_do.messages import AssistantMessage as AssistantMessage
     from llm_do.messages import Message as Message
     from llm_do.messages import SystemMessage as SystemMessage
@@ -269,19 +282,6 @@ if TYPE_CHECKING:
     from llm_do.toolkits.decorators import rate_limit as rate_limit
     from llm_do.toolkits.decorators import retry as retry
     from llm_do.toolkits.decorators import timeout as timeout
-    from llm_do.toolkits.dynamic.context import Context as Context
-    from llm_do.toolkits.dynamic.types import DynamicArray as DynamicArray
-    from llm_do.toolkits.dynamic.types import DynamicConditional as DynamicConditional
-    from llm_do.toolkits.dynamic.types import DynamicConst as DynamicConst
-    from llm_do.toolkits.dynamic.types import DynamicConstraints as DynamicConstraints
-    from llm_do.toolkits.dynamic.types import DynamicFiltered as DynamicFiltered
-    from llm_do.toolkits.dynamic.types import DynamicFloat as DynamicFloat
-    from llm_do.toolkits.dynamic.types import DynamicFormat as DynamicFormat
-    from llm_do.toolkits.dynamic.types import DynamicInt as DynamicInt
-    from llm_do.toolkits.dynamic.types import DynamicNested as DynamicNested
-    from llm_do.toolkits.dynamic.types import DynamicPattern as DynamicPattern
-    from llm_do.toolkits.dynamic.types import DynamicStr as DynamicStr
-    from llm_do.toolkits.dynamic.types import DynamicUnion as DynamicUnion
     from llm_do.toolkits.machine.toolkit_functions import ToolkitContext as ToolkitContext
     from llm_do.toolkits.machine.toolkit_state import ToolkitState as ToolkitState
     from llm_do.toolkits.machine.toolkit_state import current_state as current_state

@@ -20,7 +20,8 @@ from llm_do.project.registry import Registered
 from llm_do.runtime.call.flow_turn import FlowTurn
 from llm_do.runtime.record.emission import emit
 from llm_do.runtime.record.events import StateChangedEvent
-from llm_do.runtime.record.results import output_text, to_json_data
+from llm_do.runtime.record.results import output_text
+from llm_do.text.json_data import to_json_data
 
 __all__ = ["Plan", "Task", "run_plan", "tasks_of"]
 

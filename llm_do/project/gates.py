@@ -11,7 +11,10 @@ from dataclasses import field
 from llm_do._frozen import frozen
 from llm_do.diagnostics.diagnostic import Location
 
-__all__ = ["Analysis", "DeadEnd", "Gate", "analyse"]
+__all__ = ["DYNAMIC_MARK", "Analysis", "DeadEnd", "Gate", "analyse"]
+
+DYNAMIC_MARK = "x-llm-do-dynamic"
+"""The key under which a type that depends on the context describes itself in a tool's JSON Schema."""
 
 MOST_SITUATIONS = 20_000
 """Sets of states that are looked at before the analysis settles for what it can prove without them."""

@@ -17,12 +17,12 @@ from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.toolsets.abstract import ToolsetTool
 
 from llm_do.errors import ToolkitError
+from llm_do.machines.context import Context
+from llm_do.machines.frozen_values import Value
+from llm_do.machines.value_sources import Filter
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.tools.gated_tools import GatedToolset
 from llm_do.runtime.tools.toolbox import FixedTool, function_tool
-from llm_do.toolkits.dynamic.context import Context
-from llm_do.toolkits.dynamic.frozen_values import Value
-from llm_do.toolkits.dynamic.sources import Filter
 from llm_do.toolkits.machine.toolkit_machine import ToolkitMachine
 from llm_do.toolkits.machine.toolkit_state import state_in_run
 from llm_do.toolkits.standalone import StandaloneOrder

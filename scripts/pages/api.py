@@ -52,6 +52,7 @@ ROOMS = {
     "tools": "Tools",
     "toolsets": "Toolsets",
     "toolkits": "Toolkits",
+    "machines": "Toolkits",
     "flows": "Flows",
     "threads": "Threads",
     "models": "Models",
@@ -122,7 +123,7 @@ def names() -> tuple[Name, ...]:
         of_module = [Name(module, name, getattr(home, name)) for name in chosen or home.__all__ if name not in seen]
         seen |= {each.name for each in of_module}
         if module == "llm_do":
-            of_module.sort(key=lambda each: (list(ROOMS).index(each.room), each.name.lower()))
+            of_module.sort(key=lambda each: (list(ROOMS.values()).index(ROOMS[each.room]), each.name.lower()))
         found += of_module
     return tuple(found)
 

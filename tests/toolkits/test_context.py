@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_do import Context, ContextValidationError, ToolkitError, ToolkitState
-from llm_do.toolkits.dynamic.frozen_values import MOST_LEVELS
+from llm_do.machines.frozen_values import MOST_LEVELS
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),

@@ -227,7 +227,7 @@ def result_line(result: RunResult) -> str:
     try:
         said = json.dumps(data, ensure_ascii=False, allow_nan=False)
     except ValueError:  # a number that JSON doesn't have, somewhere in a message
-        from llm_do.runtime.record.results import to_json_data
+        from llm_do.text.json_data import to_json_data
 
         said = json.dumps(to_json_data(data), ensure_ascii=False)
     return f"{said}\n"

@@ -18,9 +18,10 @@ from llm_do.errors import StoreError
 from llm_do.models.providers.model_names import parse_override
 from llm_do.runtime.approval.broker import RunApprovalPolicy
 from llm_do.runtime.record.events import Event, Subscription
-from llm_do.runtime.record.results import output_text, to_json_data
+from llm_do.runtime.record.results import output_text
 from llm_do.runtime.runtime import Runtime
 from llm_do.runtime.session.runtime_config import RuntimeConfig
+from llm_do.text.json_data import to_json_data
 from llm_do.text.sanitizer import sanitize
 from llm_do.ui.approval.asker import Asker
 from llm_do.ui.live.display import Display

@@ -23,6 +23,7 @@ from llm_do.models.pool import CONNECTION_SETTINGS
 from llm_do.project.agent_spec import AgentSpec, ToolsetRef
 from llm_do.project.builtin_toolsets import BuiltinToolset, find_builtin
 from llm_do.project.flow_spec import FlowSpec
+from llm_do.project.gates import DYNAMIC_MARK
 from llm_do.project.registry import Registered
 from llm_do.project.tool_schemas import fixed_tools, remember_schema
 from llm_do.runtime.agents.agent_parts import instructions_of, output_check, output_type, server_side_tool
@@ -32,7 +33,7 @@ from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.failure_place import project_location
 from llm_do.runtime.context.hooks import Hooks
 from llm_do.runtime.context.resources import ServerToolset
-from llm_do.runtime.tools.gated_tools import DYNAMIC_MARK, GatedTools, GatedToolset, ToolGate
+from llm_do.runtime.tools.gated_tools import GatedTools, GatedToolset, ToolGate
 from llm_do.runtime.tools.handoffs import transfer_tools
 from llm_do.runtime.tools.stamped_tools import (
     ListedTools,

@@ -20,11 +20,11 @@ from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 from pydantic_ai.toolsets.abstract import ToolsetTool
 
 from llm_do.errors import LoopError
+from llm_do.project.argument_schemas import check_schema, validation_text
 from llm_do.runtime.context.call_context import current_call
 from llm_do.runtime.record.emission import open_tool
 from llm_do.runtime.request.model_request import parsed_arguments
 from llm_do.runtime.toolcall.tool_call import refuse, run_tool_call
-from llm_do.runtime.tools.argument_schemas import check_schema, validation_text
 from llm_do.runtime.tools.stamped_tools import StampedToolset
 from llm_do.runtime.tools.traits import traits_of
 

@@ -14,8 +14,9 @@ from llm_do.runtime.context.budget import LoopGuard, Reservation
 from llm_do.runtime.context.hooks import Hooks
 from llm_do.runtime.record.emission import OpenToolCall, emit, record_tool
 from llm_do.runtime.record.events import CallFinishedEvent, CallStartedEvent
-from llm_do.runtime.record.results import CallRecord, ErrorRecord, Usage, to_json_data
+from llm_do.runtime.record.results import CallRecord, ErrorRecord, Usage
 from llm_do.runtime.toolcall.gatekeeper import CallGates
+from llm_do.text.json_data import to_json_data
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -16,6 +16,7 @@ from llm_do.concurrency.run_end import reraise_if_cancelled
 from llm_do.concurrency.worker_threads import WORKERS, call_function
 from llm_do.errors import InputError, LlmDoError, RunError
 from llm_do.project.agent_spec import AgentSpec
+from llm_do.project.argument_schemas import check_schema
 from llm_do.project.functions import input_annotation, takes_context
 from llm_do.project.inputs import PromptInput, to_input
 from llm_do.project.registry import Registered
@@ -26,7 +27,6 @@ from llm_do.runtime.call.nested_context import enter
 from llm_do.runtime.context.call_context import CURRENT_CALL, CallContext
 from llm_do.runtime.context.null_model import NULL_MODEL
 from llm_do.runtime.record.results import output_text
-from llm_do.runtime.tools.argument_schemas import check_schema
 from llm_do.runtime.tools.iterated_results import UNLIMITED_ITEMS, collect_items
 from llm_do.runtime.tools.traits import traits_of
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, cast
 
 from llm_do._frozen import frozen
 from llm_do.errors import EXIT_CODES, LlmDoError, RunError, Status, error_text
+from llm_do.text.json_data import plain_data, to_json_data
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -31,7 +31,6 @@ __all__ = [
     "arguments_data",
     "messages_data",
     "output_text",
-    "to_json_data",
 ]
 
 
@@ -305,52 +304,6 @@ def messages_data(messages: list[ModelMessage] | tuple[ModelMessage, ...]) -> li
     return ModelMessagesTypeAdapter.dump_python(list(messages), mode="json")
 
 
-def to_json_data(value: Any) -> Any:
-    """Any result as JSON data: models and dataclasses by their fields, bytes as base64, the unknown by `str`.
-
-    Example:
-        >>> to_json_data({"when": __import__("datetime").date(2026, 1, 2)})
-        {'when': '2026-01-02'}
-    """
-    return _writable(_data(value))
-
-
-def _data(value: Any) -> Any:
-    if value is None or isinstance(value, bool | int):
-        return value
-    from llm_do.text.surrogates import replace_surrogates, replace_surrogates_in_data
-
-    if isinstance(value, str):
-        return replace_surrogates(value)
-    try:
-        return replace_surrogates_in_data(_jsonable(value))
-    except UnicodeEncodeError:
-        return _jsonable(replace_surrogates_in_data(value))
-
-
-def _jsonable(value: Any) -> Any:
-    from pydantic_core import to_jsonable_python
-
-    return to_jsonable_python(value, fallback=str, bytes_mode="base64", serialize_unknown=True)
-
-
-_MOST_BITS = 14_000
-"""Bits of whole numbers that Python and others write in decimals: about 4,200 digits."""
-
-
-def _writable(data: Any) -> Any:
-    """Data without what JSON can't say: numbers that are none become null, those too long for decimals hexadecimal."""
-    if isinstance(data, float):
-        return data if math.isfinite(data) else None
-    if isinstance(data, int):
-        return data if data.bit_length() < _MOST_BITS else hex(data)
-    if isinstance(data, dict):
-        return {key: _writable(item) for key, item in cast("dict[str, Any]", data).items()}
-    if isinstance(data, list):
-        return [_writable(item) for item in cast("list[Any]", data)]
-    return data
-
-
 def output_text(value: Any) -> str:
     """A result as the command line prints it and a calling agent reads it.
 
@@ -389,5 +342,5 @@ def _defines_str(kind: type) -> bool:
 
 def arguments_data(value: Any) -> Mapping[str, Any]:
     """Arguments as data, for rules and digests: infinity and null stay two things, other than in JSON."""
-    data = _data(value)
+    data = plain_data(value)
     return data if isinstance(data, dict) else {"value": data}  # pyright: ignore[reportUnknownVariableType]

@@ -28,8 +28,9 @@ from llm_do.runtime.context.run_state import RunState
 from llm_do.runtime.record.emission import emit
 from llm_do.runtime.record.events import Event, RetryEvent, RunFailedEvent, RunFinishedEvent, RunStartedEvent
 from llm_do.runtime.record.recording import toolkit_states
-from llm_do.runtime.record.results import ErrorRecord, ExecutionContext, RunResult, to_json_data
+from llm_do.runtime.record.results import ErrorRecord, ExecutionContext, RunResult
 from llm_do.runtime.session.entries import AgentEntry, Entry, FlowEntry, NamedEntry, entry_error, entry_for
+from llm_do.text.json_data import to_json_data
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 from llm_do.errors import ToolError
 from llm_do.runtime.record.emission import emit
 from llm_do.runtime.record.events import StateChangedEvent
-from llm_do.runtime.record.results import to_json_data
 from llm_do.runtime.toolcall.call_order import Order
 from llm_do.runtime.tools.artifacts import keep_artifact
 from llm_do.runtime.tools.gated_tools import GateState, Outcome, ToolGate
 from llm_do.runtime.tools.iterated_results import collect_items
 from llm_do.runtime.tools.tool_output import ToolOutput, limit_output
 from llm_do.runtime.tools.traits import traits_of
+from llm_do.text.json_data import to_json_data
 from llm_do.tools import Update
 
 if TYPE_CHECKING:

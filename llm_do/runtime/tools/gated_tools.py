@@ -20,13 +20,10 @@ if TYPE_CHECKING:
     from pydantic_ai import Tool as PydanticTool
     from pydantic_ai import ToolDefinition
 
+    from llm_do.machines.context import Context
     from llm_do.project.gates import Gate
-    from llm_do.toolkits.dynamic.context import Context
 
-__all__ = ["DYNAMIC_MARK", "GateState", "GatedTools", "GatedToolset", "Outcome", "ToolGate", "ToolTransaction"]
-
-DYNAMIC_MARK = "x-llm-do-dynamic"
-"""The key under which a dynamic type describes itself in a tool's JSON Schema."""
+__all__ = ["GateState", "GatedTools", "GatedToolset", "Outcome", "ToolGate", "ToolTransaction"]
 
 
 class GateState(Protocol):

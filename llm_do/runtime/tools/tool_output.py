@@ -12,7 +12,8 @@ from typing import Any, cast
 from pydantic_ai.messages import ToolReturn, is_multi_modal_content
 
 from llm_do._frozen import frozen
-from llm_do.runtime.record.results import output_text, to_json_data
+from llm_do.runtime.record.results import output_text
+from llm_do.text.json_data import to_json_data
 from llm_do.text.surrogates import replace_surrogates
 
 __all__ = ["KeepArtifact", "ToolOutput", "limit_output", "truncate_text"]

@@ -10,14 +10,14 @@ from typing import Any, cast
 
 from llm_do.errors import RunError
 from llm_do.linker.checks.machine_checks import gate_of, wire_name
+from llm_do.machines.context import Context
+from llm_do.machines.dynamic_schema import DynamicSchema
+from llm_do.machines.value_sources import BUILTIN_FILTERS, Filter
 from llm_do.project.agent_spec import AgentSpec
-from llm_do.project.gates import Gate
-from llm_do.runtime.tools.gated_tools import DYNAMIC_MARK, ToolGate
+from llm_do.project.gates import DYNAMIC_MARK, Gate
+from llm_do.runtime.tools.gated_tools import ToolGate
 from llm_do.runtime.tools.toolbox import FixedTool
 from llm_do.runtime.tools.traits import traits_of
-from llm_do.toolkits.dynamic.context import Context
-from llm_do.toolkits.dynamic.dynamic_schema import DynamicSchema
-from llm_do.toolkits.dynamic.sources import BUILTIN_FILTERS, Filter
 from llm_do.toolkits.machine.machine_gate import MachineGate
 from llm_do.toolkits.machine.toolkit_state import ToolkitState
 from llm_do.tools import ToolOptions

@@ -15,12 +15,12 @@ from pydantic import ValidationError
 from pydantic_core import SchemaValidator
 
 from llm_do.errors import LlmDoError, ToolError
+from llm_do.machines.dynamic_schema import DynamicSchema, Resolved
+from llm_do.machines.dynamic_types import CHECKS
+from llm_do.machines.value_sources import Filter, Sources
+from llm_do.project.argument_schemas import validation_text
 from llm_do.project.gates import Gate
-from llm_do.runtime.tools.argument_schemas import validation_text
 from llm_do.runtime.tools.gated_tools import GateState, Outcome, ToolGate, ToolTransaction
-from llm_do.toolkits.dynamic.dynamic_schema import DynamicSchema, Resolved
-from llm_do.toolkits.dynamic.sources import Filter, Sources
-from llm_do.toolkits.dynamic.types import CHECKS
 from llm_do.toolkits.machine.toolkit_state import OPEN_TRANSACTIONS, OpenTransaction, ToolkitState
 from llm_do.tools import Update
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from llm_do.errors import ToolkitError
 from llm_do.linker.checks.machine_checks import gate_of
+from llm_do.machines.dynamic_schema import DynamicSchema
+from llm_do.machines.value_sources import BUILTIN_FILTERS, Filter
 from llm_do.project.registry import NAME_PATTERN
 from llm_do.runtime.tools.gated_tools import GatedTools
 from llm_do.runtime.tools.stamped_tools import stamped_tool
 from llm_do.runtime.tools.traits import TRAITS_KEY, ToolTraits
-from llm_do.toolkits.dynamic.dynamic_schema import DynamicSchema
-from llm_do.toolkits.dynamic.sources import BUILTIN_FILTERS, Filter
 from llm_do.toolkits.machine.machine_gate import MachineGate, availability, resolved_schema
 from llm_do.toolkits.machine.toolkit_functions import ToolkitTool, toolkit_tool
 from llm_do.toolkits.machine.toolkit_state import OpenTransaction, ToolkitState, state_in_run
@@ -23,8 +23,8 @@ from llm_do.toolkits.machine.toolkit_state import OpenTransaction, ToolkitState,
 if TYPE_CHECKING:
     from pydantic_ai import Tool as PydanticTool
 
+    from llm_do.machines.context import Context
     from llm_do.project.gates import Gate
-    from llm_do.toolkits.dynamic.context import Context
     from llm_do.toolkits.toolkit import Toolkit
     from llm_do.tools import Tool, ToolOptions
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from llm_do.errors import ToolkitError
+from llm_do.machines.context import Context
+from llm_do.machines.dynamic_schema import Resolved
 from llm_do.runtime.call.call_scope import CallFrame
 from llm_do.runtime.context.call_context import CURRENT_CALL
-from llm_do.runtime.record.results import to_json_data
-from llm_do.toolkits.dynamic.context import Context
-from llm_do.toolkits.dynamic.dynamic_schema import Resolved
+from llm_do.text.json_data import to_json_data
 
 __all__ = ["OPEN_TRANSACTIONS", "OpenTransaction", "ToolkitState", "current_state", "state_in_run", "transaction_of"]
 

@@ -1,8 +1,8 @@
 """The dynamic types: parameter types whose JSON Schema comes from the context as it is at the moment.
 
 `DynamicStr["projects"]` is short for `Annotated[str, DynamicStr("projects")]`, which type checkers accept. In a tool's
-static schema each leaves a mark, which `llm_do.toolkits.dynamic.dynamic_schema` finds and fills. How values of a
-context are read as schemas is in `llm_do.toolkits.dynamic.sources`.
+static schema each leaves a mark, which `llm_do.machines.dynamic_schema` finds and fills. How values of a
+context are read as schemas is in `llm_do.machines.value_sources`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, cast
 from pydantic_core import PydanticCustomError, core_schema, to_jsonable_python
 
 from llm_do.errors import ToolkitError
-from llm_do.runtime.tools.gated_tools import DYNAMIC_MARK
-from llm_do.toolkits.dynamic.frozen_values import Value, thaw
-from llm_do.toolkits.dynamic.sources import (
+from llm_do.machines.frozen_values import Value, thaw
+from llm_do.machines.value_sources import (
     Schema,
     Sources,
     UnresolvedError,
@@ -28,6 +27,7 @@ from llm_do.toolkits.dynamic.sources import (
     distinct,
     values_of,
 )
+from llm_do.project.gates import DYNAMIC_MARK
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
@@ -154,8 +154,8 @@ class DynamicStr(_Typed):
     """A string: one of a list, or one that keeps a dict's constraints.
 
     Example:
-        >>> from llm_do.toolkits.dynamic.context import Context
-        >>> from llm_do.toolkits.dynamic.sources import BUILTIN_FILTERS
+        >>> from llm_do.machines.context import Context
+        >>> from llm_do.machines.value_sources import BUILTIN_FILTERS
         >>> sources = Sources(Context(initial_data={"projects": ["alpha", "beta"]}), BUILTIN_FILTERS)
         >>> DynamicStr("projects").schema(sources)
         {'enum': ['alpha', 'beta']}

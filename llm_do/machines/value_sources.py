@@ -1,6 +1,6 @@
 """What dynamic types read: a context and filters, and its values as JSON Schemas.
 
-The types themselves are `llm_do.toolkits.dynamic.types`.
+The types themselves are `llm_do.machines.dynamic_types`.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from llm_do._frozen import frozen
-from llm_do.toolkits.dynamic.frozen_values import Value, thaw
+from llm_do.machines.frozen_values import Value, thaw
 
 if TYPE_CHECKING:
-    from llm_do.toolkits.dynamic.context import Context
+    from llm_do.machines.context import Context
 
 __all__ = [
     "BUILTIN_FILTERS",

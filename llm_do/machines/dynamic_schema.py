@@ -1,6 +1,6 @@
 """A tool's dynamic schema: its static one with the marks of dynamic types filled in from a context.
 
-Built once per value of an immutable context; what the types mean is in `llm_do.toolkits.dynamic.types`.
+Built once per value of an immutable context; what the types mean is in `llm_do.machines.dynamic_types`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from pydantic_core import to_jsonable_python
 
 from llm_do._frozen import frozen
 from llm_do.errors import ToolkitError
-from llm_do.runtime.tools.gated_tools import DYNAMIC_MARK
-from llm_do.toolkits.dynamic.context import validator_of
-from llm_do.toolkits.dynamic.sources import Sources, UnresolvedError
-from llm_do.toolkits.dynamic.types import Dynamic, type_of_mark
+from llm_do.machines.context import validator_of
+from llm_do.machines.dynamic_types import Dynamic, type_of_mark
+from llm_do.machines.value_sources import Sources, UnresolvedError
+from llm_do.project.gates import DYNAMIC_MARK
 
 __all__ = ["DynamicSchema", "Resolved"]
 

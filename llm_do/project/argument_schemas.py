@@ -1,4 +1,4 @@
-"""Arguments against schemas: what a model is told of those that don't fit."""
+"""Values against schemas: what is wrong with a tool's arguments or an agent's output, in words for a model."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import ValidationError
-from pydantic_ai.exceptions import ModelRetry
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
+    from pydantic_ai.exceptions import ModelRetry
 
 __all__ = ["check_schema", "find_schema_faults", "validation_text", "validator_class"]
 
 
 def validation_text(tool_name: str, error: ValidationError | ModelRetry) -> str:
-    """What a model is told of arguments that don't validate."""
-    if isinstance(error, ModelRetry):
+    """The faults of arguments that don't validate, for a model to read."""
+    if not isinstance(error, ValidationError):
         return error.message
     faults = "; ".join(
         f"{'.'.join(str(part) for part in fault['loc']) or 'arguments'}: {fault['msg']}"
@@ -45,12 +45,12 @@ def find_schema_faults(schema: Mapping[str, Any], value: Any, *, most: int = 5) 
     """
     try:
         found = list(islice(_validator(json.dumps(schema, sort_keys=True)).iter_errors(value), most))
-    except Exception as error:  # noqa: BLE001 (a schema of somebody else's: what can't be checked isn't run)
+    except Exception as error:  # noqa: BLE001 (the schema isn't ours: a call that can't be checked isn't run)
         return [f"its schema can't be checked: {type(error).__name__}: {error}"]
-    return [_told(fault) for fault in found]
+    return [_describe(fault) for fault in found]
 
 
-def _told(fault: Any) -> str:
+def _describe(fault: Any) -> str:
     where = ".".join(str(part) for part in fault.absolute_path)
     return f"{where}: {fault.message}" if where else fault.message
 

@@ -1,1 +1,0 @@
-"""Contexts, and the types whose schemas come from them."""
