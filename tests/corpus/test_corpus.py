@@ -8,7 +8,7 @@ import pytest
 
 from llm_do.diagnostics.codes import CODES
 from llm_do.linker.linker import check_project
-from tests.corpus.cases import Case, cases, harms, linked, write
+from tests.corpus.cases import Case, cases, harms, linked, whole, write
 
 CASES = cases()
 FIRST: dict[str, Case] = {}
@@ -48,3 +48,12 @@ def test_the_first_case_of_every_code_shows_how_it_is_put_right() -> None:
 def test_the_example_of_a_code_gives_that_code_alone() -> None:
     for case in FIRST.values():
         assert case.found is None or {line[:5] for line in case.found} == {case.code}, case.id
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_the_example_beside_a_code_is_part_of_its_first_case(code: str) -> None:
+    case, declared = FIRST[code], CODES[code]
+    wrong, right = whole(case), whole(case, fixed=True)
+    if not any(file.kind == "expression" for file in wrong.values()):  # bytes that the example can only describe
+        assert any(declared.wrong in file.text for file in wrong.values())
+    assert code == "LD102" or any(declared.right in file.text for file in right.values())

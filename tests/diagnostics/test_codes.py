@@ -1,4 +1,4 @@
-"""The table of codes: every code that is used is in it, and every one in it is really used."""
+"""Every code stands at its place with its sentences, fix and example, and nothing else makes a diagnostic."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 import llm_do
-from llm_do.diagnostics.codes import CODES, diagnostic
-from llm_do.diagnostics.diagnostic import Location
+from llm_do.diagnostics.codes import CODES
 from llm_do.formats.agent_file import parse_agent
 from llm_do.formats.manifest import parse_manifest
 from llm_do.formats.syntax.source import decode, read_text
 
 PACKAGE = Path(llm_do.__file__).parent
+CODE_MODULES = PACKAGE / "diagnostics" / "codes"
+GROUPS = [path for path in CODE_MODULES.glob("*.py") if path.name not in ("__init__.py", "code.py")]
 
 TRIGGERS: dict[str, tuple[str, int, int]] = {
     "LD103": ("---\nname: a\x07\n---\n", 2, 8),
@@ -82,26 +83,20 @@ def test_every_code_of_the_block_has_an_example_here() -> None:
     assert {code for code in CODES if code.startswith("LD1")} == {*TRIGGERS, *MANIFESTS, "LD101", "LD102", "LD190"}
 
 
-def test_every_code_that_is_used_is_in_the_table_and_the_other_way_round() -> None:
-    used = {
-        code
-        for path in PACKAGE.rglob("*.py")
-        if path.parent.name != "codes"
-        for code in re.findall(r'"(LD\d{3})"', path.read_text(encoding="utf-8"))
-    }
-    assert used == set(CODES)
+@pytest.mark.parametrize("code", CODES)
+def test_every_code_has_a_title_an_explanation_a_fix_and_an_example(code: str) -> None:
+    declared = CODES[code]
+    assert re.fullmatch(r"LD[1-8]\d\d", code)
+    assert declared.id == code
+    assert declared.severity in ("error", "warning")
+    assert declared.title[0].isupper()
+    assert declared.explanation.endswith(".")
+    assert declared.fix.strip(".") == declared.fix != ""
+    assert "" not in (declared.wrong, declared.right)
+    assert declared.wrong != declared.right
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_every_row_of_the_table_is_complete(code: str) -> None:
-    row = CODES[code]
-    assert re.fullmatch(r"LD[1-8]\d\d", code)
-    assert row.severity in ("error", "warning")
-    assert row.title
-    assert row.explanation.endswith(".")
-    assert bool(row.wrong) == bool(row.fixed)
-
-
-def test_a_code_that_is_not_in_the_table_is_refused() -> None:
-    with pytest.raises(KeyError):
-        diagnostic("LD999", "x", Location("a"))
+def test_every_code_has_a_sentence_in_the_module_that_declares_it(code: str) -> None:
+    (module,) = [path for path in GROUPS if f"\n{code} = Code(" in path.read_text(encoding="utf-8")]
+    assert f"{code}.problem(" in module.read_text(encoding="utf-8")

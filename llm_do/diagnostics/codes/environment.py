@@ -2,44 +2,104 @@
 
 from __future__ import annotations
 
-from llm_do.diagnostics.codes.code import Code
+from llm_do.diagnostics.codes.code import Code, Problem
 
-__all__ = ["ENVIRONMENT"]
+LD701 = Code(
+    "LD701",
+    "Malformed model name",
+    "error",
+    "A model is named provider:name, or by a single word such as test. Whether it exists shows when it is used.",
+    "write provider:name, such as openai:gpt-5-mini",
+    wrong='model: "openai:"',
+    right="model: openai:gpt-5-mini",
+)
 
-ENVIRONMENT: dict[str, Code] = {
-    "LD701": Code(
-        "Malformed model name",
-        "error",
-        "A model is named provider:name, or by a single word such as test. Whether it exists shows when it is used.",
-    ),
-    "LD702": Code(
-        "Missing environment variable",
-        "error",
-        "A toolset's configuration refers to a variable that isn't set.",
-    ),
-    "LD703": Code(
-        "Secret shown to commands",
-        "error",
-        "A shell's `env` names the environment variables that commands may see. One that looks like a secret can't be "
-        "among them: what a command sees, a model can read.",
-    ),
-    "LD704": Code(
-        "Model name without a provider, or without a name",
-        "error",
-        "A model is named provider:name; only `local` and `test` stand alone. No provider can be found for this one, "
-        "whatever is installed.",
-    ),
-    "LD705": Code(
-        "Unknown provider",
-        "warning",
-        "Nobody has this prefix: not PydanticAI, not llm-do, and no Python file of the project registers it. Only an "
-        "application that registers it before it runs the project could use the model.",
-    ),
-    "LD706": Code(
-        "Budget in dollars, and a model without a known price",
-        "warning",
-        "`budget.cost_usd` is kept by the price list that comes with PydanticAI. A model that isn't in it, judged by "
-        "its name, is refused when the run comes to it. `local`, `test` and `script:` cost nothing; what a model "
-        "registered by the project costs, its responses may say.",
-    ),
-}
+
+def malformed_model(model: str) -> Problem:
+    """A text that can't be a model's name."""
+    return LD701.problem(f"{model!r} is not a model's name")
+
+
+LD702 = Code(
+    "LD702",
+    "Missing environment variable",
+    "error",
+    "A toolset's configuration refers to a variable that isn't set.",
+    "set it before llm-do starts",
+    wrong='"headers": {"Authorization": "Bearer ${LLM_DO_NO_SUCH_TOKEN}"}',
+    right='"headers": {"Authorization": "Bearer ${PATH}"}',
+)
+
+
+def missing_variable(variable: str) -> Problem:
+    """A variable in a toolset's `env` or `headers`."""
+    return LD702.problem(f"the environment variable {variable} is not set")
+
+
+LD703 = Code(
+    "LD703",
+    "Secret exposed to commands",
+    "error",
+    "A shell's `env` names the environment variables that commands may see. A variable that looks like a secret can't "
+    "be among them: what a command sees, a model can read.",
+    "remove it from `env`; secrets never reach a command",
+    wrong='"env": ["PAGER", "GITHUB_TOKEN"]',
+    right='"env": ["PAGER"]',
+)
+
+
+def exposed_secret(variable: str) -> Problem:
+    """A variable in a shell's `env`."""
+    return LD703.problem(f"commands would see the variable `{variable}`, which looks like a secret")
+
+
+LD704 = Code(
+    "LD704",
+    "Model name without a provider or a name",
+    "error",
+    "A model is named provider:name; only `local` and `test` stand alone. No provider can be found for this one, "
+    "whatever is installed.",
+    "write provider:name, such as openai:gpt-5-mini",
+    wrong="model: gpt-5-mini",
+    right="model: openai:gpt-5-mini",
+)
+
+
+def incomplete_model(model: str, reason: str, hint: str | None) -> Problem:
+    """A name that no provider can have; the table of providers gives the reason."""
+    return LD704.problem(f"the model `{model}` {reason}", hint)
+
+
+LD705 = Code(
+    "LD705",
+    "Unknown provider",
+    "warning",
+    "No provider has this prefix: neither PydanticAI nor llm-do knows it, and no Python file of the project registers "
+    "it. Only an application that registers it before it runs the project could use the model.",
+    "correct the prefix; `llm-do models` lists the providers",
+    wrong="model: opnai:gpt-5-mini",
+    right="model: openai:gpt-5-mini",
+)
+
+
+def unknown_provider(model: str, reason: str, hint: str | None) -> Problem:
+    """A name that only an application could give a meaning."""
+    return LD705.problem(f"the model `{model}` {reason}", hint)
+
+
+LD706 = Code(
+    "LD706",
+    "Dollar budget and a model without a known price",
+    "warning",
+    "`budget.cost_usd` is enforced with the price list that comes with PydanticAI. A request to a model whose name "
+    "isn't in it is refused. `local`, `test` and `script:` cost nothing; a model registered by the project may report "
+    "the cost in its responses.",
+    "limit tokens or requests instead, or choose a model whose price is known",
+    wrong='"runtime": {"budget": {"cost_usd": 0.5}}',
+    right='"runtime": {"budget": {"total_tokens": 100000}}',
+)
+
+
+def unknown_price(model: str) -> Problem:
+    """A model of a project with a budget in dollars."""
+    return LD706.problem(f"no price is known for the model `{model}`, so the budget `cost_usd` can't be enforced")

@@ -2,48 +2,194 @@
 
 from __future__ import annotations
 
-from llm_do.diagnostics.codes.code import Code
+from collections.abc import Sequence
 
-__all__ = ["FLOWS"]
+from llm_do.diagnostics.codes.code import Code, Problem
 
-FLOWS: dict[str, Code] = {
-    "LD501": Code(
-        "Malformed flow expression",
-        "error",
-        "An expression is names joined by `>>` (then) and `|` (beside); where both meet, parentheses say which belongs "
-        "together.",
-    ),
-    "LD502": Code(
-        "Twice in a flow",
-        "error",
-        "A step's name tells it apart in paths, results and events, so that each stands in a flow once. To run an "
-        "agent again, put it in a flow of its own.",
-    ),
-    "LD503": Code(
-        "Flow that runs itself",
-        "error",
-        "A step of the flow is the flow itself, directly or through others: it would never end.",
-    ),
-    "LD504": Code(
-        "Flow without members",
-        "error",
-        "A workflow has an expression, a list of members, or both.",
-    ),
-    "LD505": Code(
-        "Member that nothing reaches",
-        "warning",
-        "A workflow lists it but its expression never names it, or it is in a handoff flow and no agent there hands "
-        "over to it: it would never run.",
-    ),
-    "LD506": Code(
-        "Handoff out of a flow",
-        "error",
-        "An agent in a handoff flow lists a target under `handoffs` that is not in the flow.",
-    ),
-    "LD507": Code(
-        "Tool that clashes with a flow's",
-        "error",
-        "An agent has a tool named `delegate_to_NAME` or `transfer_to_NAME`, and its team or its `handoffs` give it "
-        "one of that name.",
-    ),
-}
+LD501 = Code(
+    "LD501",
+    "Malformed flow expression",
+    "error",
+    "An expression is names joined by `>>` (then) and `|` (beside). Where both meet, parentheses say which names "
+    "belong together.",
+    "write names joined by `>>` and `|`, such as `a >> (b | c)`",
+    wrong='"flow": "draft >> facts | style"',
+    right='"flow": "draft >> (facts | style)"',
+)
+
+
+def empty_expression() -> Problem:
+    """An expression without a name."""
+    return LD501.problem("the expression is empty", "name at least one step")
+
+
+def empty_group() -> Problem:
+    """Parentheses with nothing in them."""
+    return LD501.problem("the group is empty", "name its members, or remove it")
+
+
+def missing_step(before: str | None, after: str) -> Problem:
+    """No name behind `before`; without it, none in front of `after`."""
+    where = f"before `{after}`" if before is None else f"after `{before}`"
+    return LD501.problem(f"a name is missing {where}")
+
+
+def missing_operator(name: str) -> Problem:
+    """Two steps with nothing between them."""
+    return LD501.problem(
+        f"an operator is missing before `{name}`", "write `>>` for a next step, `|` for a parallel one"
+    )
+
+
+def unknown_operator(word: str) -> Problem:
+    """Something that is neither a name nor an operator."""
+    if word == ">":
+        return LD501.problem("`>` is not an operator", "write `>>`")
+    hint = "write `>>` between steps and `|` between members of a group" if len(word) == 1 else None
+    return LD501.problem(f"`{word}` is neither a name nor an operator", hint)
+
+
+def mixed_operators(first: str, second: str) -> Problem:
+    """Two operators without parentheses."""
+    hint = "say which belong together: `a >> (b | c)` or `(a >> b) | c`"
+    return LD501.problem(f"`{first}` and `{second}` meet without parentheses", hint)
+
+
+def unopened_group() -> Problem:
+    """A `)` too many."""
+    return LD501.problem("this `)` closes nothing", "remove it, or open it before")
+
+
+def unclosed_group() -> Problem:
+    """A `(` too many."""
+    return LD501.problem("this `(` is never closed", "add a `)`")
+
+
+def deep_groups(limit: int) -> Problem:
+    """Too many parentheses inside each other."""
+    return LD501.problem(f"parentheses are nested deeper than {limit}", "make inner groups flows of their own")
+
+
+def long_step_name(limit: int) -> Problem:
+    """A name that no step can have."""
+    return LD501.problem(f"a name has at most {limit} characters", "shorten the name")
+
+
+LD502 = Code(
+    "LD502",
+    "Duplicate step in a flow",
+    "error",
+    "A step's name identifies it in paths, results and events, so each name stands in a flow once. To run an agent "
+    "again, put it in a flow of its own.",
+    "remove one of the two",
+    wrong='"flow": "writer >> critic >> writer"',
+    right='"flow": "writer >> critic >> rewrite"',
+)
+
+
+def repeated_step(name: str) -> Problem:
+    """A name that an expression has twice."""
+    hint = "to run it again, put it in a flow of its own and name that flow here"
+    return LD502.problem(f"`{name}` is a step of the flow twice", hint)
+
+
+def repeated_member(name: str) -> Problem:
+    """A name that a flow's list has twice."""
+    return LD502.problem(f"`{name}` is listed twice")
+
+
+def ambiguous_member(name: str, flow: str) -> Problem:
+    """Two members of a flow made in code that have one name."""
+    return LD502.problem(f"two different members of the flow {flow!r} are called {name!r}", "rename one of them")
+
+
+LD503 = Code(
+    "LD503",
+    "Flow that runs itself",
+    "error",
+    "A step of the flow is the flow itself, directly or through others: it would never end.",
+    "remove one of the steps",
+    wrong='"flow": "b >> one"',
+    right='"flow": "b"',
+)
+
+
+def circular_flow(path: Sequence[str]) -> Problem:
+    """The flows from one back to itself."""
+    return LD503.problem(f"the flow runs itself: {' -> '.join(path)}")
+
+
+LD504 = Code(
+    "LD504",
+    "Flow without members",
+    "error",
+    "A workflow has an expression, a list of members, or both.",
+    "give it a `flow` or `agents`",
+    wrong='"flows": {"article": {"mode": "workflow"}}',
+    right='"flows": {"article": {"mode": "workflow", "flow": "writer"}}',
+)
+
+
+def flow_without_members(flow: str) -> Problem:
+    """A flow that has nothing to run."""
+    return LD504.problem(f"the flow `{flow}` has no members")
+
+
+LD505 = Code(
+    "LD505",
+    "Unreachable member",
+    "warning",
+    "A workflow lists it but its expression never names it, or no agent of a handoff flow hands over to it: it would "
+    "never run.",
+    "use it in the flow, or remove it",
+    wrong='"flow": "researcher >> writer"',
+    right='"flow": "researcher >> stylist >> writer"',
+)
+
+
+def unused_member(name: str) -> Problem:
+    """A member that the flow's expression leaves out."""
+    return LD505.problem(
+        f"the flow lists `{name}`, but its expression never names it", "name it in `flow`, or remove it"
+    )
+
+
+def no_handoff_to(name: str) -> Problem:
+    """A member of a handoff flow."""
+    hint = "list it in another agent's `handoffs`, or remove it"
+    return LD505.problem(f"no agent of the flow hands over to `{name}`", hint)
+
+
+LD506 = Code(
+    "LD506",
+    "Handoff out of a flow",
+    "error",
+    "An agent in a handoff flow lists a target under `handoffs` that is not in the flow.",
+    "add the target to the flow's agents",
+    wrong='"agents": ["triage"]',
+    right='"agents": ["triage", "billing"]',
+)
+
+
+def handoff_outside(agent: str, target: str) -> Problem:
+    """An agent of a handoff flow, and whom it hands over to."""
+    message = f"`{agent}` hands over to `{target}`, which is not in the flow"
+    return LD506.problem(message, f"add `{target}` to the flow's agents")
+
+
+LD507 = Code(
+    "LD507",
+    "Tool name clashes with a flow's",
+    "error",
+    "An agent has a tool named `delegate_to_NAME` or `transfer_to_NAME`, and its team or its `handoffs` give it "
+    "another one of that name.",
+    "rename the tool, or give its toolset a prefix",
+    wrong="tools: [transfer_to_billing]",
+    right="tools: [write_to_billing]",
+)
+
+
+def clashing_tool(agent: str, tool: str, origin: object, giver: str) -> Problem:
+    """A tool of an agent, where it comes from if that is known, and what gives it another one of the name."""
+    shown = f" ({origin})" if origin is not None else ""
+    return LD507.problem(f"`{agent}` has a tool called `{tool}`{shown}, and {giver} gives it one of that name")

@@ -2,45 +2,147 @@
 
 from __future__ import annotations
 
-from llm_do.diagnostics.codes.code import Code
+from collections.abc import Iterable, Sequence
 
-__all__ = ["RULES"]
+from llm_do.diagnostics.codes.code import Code, Problem
+from llm_do.text.words import did_you_mean
 
-RULES: dict[str, Code] = {
-    "LD601": Code(
-        "Rule can't be read",
-        "error",
-        "A rule is `tool`, `tool(PATTERN)` or `tool(name=PATTERN, ...)`, with `agent:` in front when it is for one.",
-    ),
-    "LD602": Code(
-        "Rule disproved",
-        "error",
-        "An example that stands beside a rule comes out otherwise than it says. Examples are what the rule's primary "
-        "argument may be, such as a path or a command, without the tool's name.",
-    ),
-    "LD603": Code(
-        "Broad rule",
-        "warning",
-        "The rule allows more than a reader expects: every tool, every command, or a program that runs others.",
-    ),
-    "LD604": Code(
-        "Rule that can't match",
-        "warning",
-        "No agent that the rule speaks of exists or has a tool that it speaks of, so it does nothing.",
-    ),
-    "LD605": Code(
-        "Rule about which argument",
-        "error",
-        "`tool(PATTERN)` speaks of a tool's primary argument, and this tool declares none.",
-    ),
-    "LD606": Code(
-        "Rule about an unknown argument",
-        "error",
-        "The tool has no argument of the name that the rule speaks of, so the rule would never match.",
-    ),
-    "LD607": Code(
-        "Right through another agent",
-        "warning",
-        "A rule keeps a tool from an agent, which has it without a question through an agent that it calls.",
-    ),
-}
+LD601 = Code(
+    "LD601",
+    "Rule can't be read",
+    "error",
+    "A rule is `tool`, `tool(PATTERN)` or `tool(name=PATTERN, ...)`, with `agent:` in front to limit it to one agent.",
+    "write it as `tool`, `tool(PATTERN)` or `tool(name=PATTERN)`",
+    wrong='"approvals": {"allow": ["write_file(reports/**"]}',
+    right='"approvals": {"allow": ["write_file(reports/**)"]}',
+)
+
+
+def invalid_rule(reason: str, hint: str | None) -> Problem:
+    """A rule of the manifest; the parser of rules gives the reason."""
+    return LD601.problem(reason, hint)
+
+
+def invalid_command(command: str, reason: str, hint: str | None) -> Problem:
+    """An entry of a shell's `allow` list."""
+    return LD601.problem(f"the command {command} can't be read: {reason}", hint)
+
+
+def invalid_saved_approval(reason: str) -> Problem:
+    """An entry of the saved approvals."""
+    return LD601.problem(reason, "correct it, or `llm-do approvals revoke --all`")
+
+
+LD602 = Code(
+    "LD602",
+    "Rule contradicts its example",
+    "error",
+    "An example beside a rule doesn't come out as it says. Examples are values of the rule's primary argument, such as "
+    "a path or a command, without the tool's name.",
+    "correct the rule or the example",
+    wrong='{"rule": "write_file(reports/*)", "allows": ["reports/2024/may.md"]}',
+    right='{"rule": "write_file(reports/**)", "allows": ["reports/2024/may.md"]}',
+)
+
+
+def failed_example(reason: str, hint: str | None) -> Problem:
+    """An example of a rule; the check of examples gives the reason."""
+    return LD602.problem(reason, hint)
+
+
+LD603 = Code(
+    "LD603",
+    "Broad rule",
+    "warning",
+    "The rule allows more than a reader expects: every tool, every command, or a program that runs others.",
+    "name the tool, and what it may be called with, such as `shell(git log *)`",
+    wrong='"approvals": {"allow": ["*"]}',
+    right='"approvals": {"allow": ["write_file(reports/**)"]}',
+)
+
+
+def broad_rule(rule: str) -> Problem:
+    """A rule of the manifest."""
+    return LD603.problem(f"the rule {rule} allows more than it seems to")
+
+
+def broad_command(command: str) -> Problem:
+    """An entry of a shell's `allow` list."""
+    return LD603.problem(f"the command {command} allows more than it seems to", "name the program and its subcommand")
+
+
+LD604 = Code(
+    "LD604",
+    "Rule that can't match",
+    "warning",
+    "No agent that the rule names exists, or none of them has a tool that it names, so it does nothing.",
+    "correct the name, or remove the rule",
+    wrong='"approvals": {"deny": ["writ_file"]}',
+    right='"approvals": {"deny": ["write_file"]}',
+)
+
+
+def rule_for_unknown_agent(rule: str, agent: str, known: Iterable[str]) -> Problem:
+    """A rule for an agent that doesn't exist."""
+    return LD604.problem(f"the rule {rule} can't match: no agent is called `{agent}`", did_you_mean(agent, known))
+
+
+def rule_for_unknown_tool(rule: str, agent: str | None, tool: str | None, known: Iterable[str]) -> Problem:
+    """A rule for a tool that `agent`, or no agent at all, has; `tool` is None when the rule has a pattern there."""
+    who = f"the agent `{agent}` has no such tool" if agent is not None else "no agent has such a tool"
+    return LD604.problem(f"the rule {rule} can't match: {who}", did_you_mean(tool, known) if tool else None)
+
+
+LD605 = Code(
+    "LD605",
+    "Rule without an argument's name",
+    "error",
+    "`tool(PATTERN)` matches a tool's primary argument, and this tool declares none.",
+    "name the argument: `tool(name=PATTERN)`",
+    wrong='"approvals": {"allow": ["send(ann)"]}',
+    right='"approvals": {"allow": ["send(to=ann)"]}',
+)
+
+
+def no_primary_argument(rule: str, tool: str, arguments: Sequence[str], *, function: bool) -> Problem:
+    """A rule with a bare pattern on a tool without a primary argument; a `function` can declare one."""
+    first = arguments[0] if arguments else "name"
+    hint = f"write `{tool}({first}=...)`; its arguments are {', '.join(arguments) or 'none'}"
+    if function:
+        hint += ', or declare one with `@tool(primary="...")`'
+    message = f"the rule {rule} doesn't say which argument it is about, and `{tool}` has no primary one"
+    return LD605.problem(message, hint)
+
+
+LD606 = Code(
+    "LD606",
+    "Rule about an unknown argument",
+    "error",
+    "The tool has no argument of the name in the rule, so the rule would never match.",
+    "correct the argument's name",
+    wrong='"approvals": {"deny": ["send(too=ann)"]}',
+    right='"approvals": {"deny": ["send(to=ann)"]}',
+)
+
+
+def unknown_argument(rule: str, argument: str, tool: str, known: Iterable[str]) -> Problem:
+    """A rule about an argument that its tool doesn't have."""
+    names = list(dict.fromkeys(known))
+    hint = did_you_mean(argument, names) or f"its arguments are {', '.join(names) or 'none'}"
+    return LD606.problem(f"the rule {rule} names `{argument}`, which is not an argument of `{tool}`", hint)
+
+
+LD607 = Code(
+    "LD607",
+    "Permission escalates through another agent",
+    "warning",
+    "A rule keeps a tool from an agent, and the agent can call another one that has the tool without approval.",
+    "ask for approval of the call to that agent, or of the tool at that path too",
+    wrong='"approvals": {"ask": ["main:write_file"], "allow": ["writer:write_file"]}',
+    right='"approvals": {"ask": ["main:write_file", "main:writer"], "allow": ["writer:write_file"]}',
+)
+
+
+def escalation(rule: str, tool: str, path: str) -> Problem:
+    """A tool that a rule keeps from an agent, available without approval at another call path."""
+    return LD607.problem(f"the rule {rule} keeps `{tool}` from an agent that has it without approval as {path}")

@@ -1,90 +1,214 @@
-"""LD4xx: agents' tools, toolsets and states."""
+"""LD402 to LD409, LD415 and LD416: agents' tools and toolsets."""
 
 from __future__ import annotations
 
-from llm_do.diagnostics.codes.code import Code
+from collections.abc import Iterable, Sequence
 
-__all__ = ["TOOLS"]
+from llm_do.diagnostics.codes.code import Code, Problem
+from llm_do.diagnostics.diagnostic import Location
+from llm_do.text.words import did_you_mean
 
-TOOLS: dict[str, Code] = {
-    "LD402": Code(
-        "Two tools of one name in an agent",
-        "error",
-        "The model sees tools by name, so the names of one agent's tools have to differ.",
-    ),
-    "LD403": Code(
-        "Derived name can't be used",
-        "error",
-        "A prefix makes a tool's name too long, or puts a character in it that providers refuse.",
-    ),
-    "LD404": Code(
-        "Option that isn't taken",
-        "error",
-        "Every toolset takes prefix, include and exclude; one that the manifest configures also what its type takes.",
-    ),
-    "LD405": Code(
-        "Not a tool",
-        "error",
-        "No tool can be made of a function or object: a parameter's type has no JSON Schema, the parameters that it "
-        "declares are none, or it has no name.",
-    ),
-    "LD406": Code(
-        "Refused by a provider",
-        "warning",
-        "A provider whose model the agent may use is known to refuse a request with this tool in it.",
-    ),
-    "LD407": Code(
-        "Too many tools",
-        "warning",
-        "The agent has more tools than a provider takes in one request.",
-    ),
-    "LD408": Code(
-        "Choice that chooses nothing",
-        "warning",
-        "A glob of `include` or `exclude` matches no tool of the toolset; most often it is misspelled.",
-    ),
-    "LD409": Code(
-        "Primary argument that isn't there",
-        "error",
-        "Rules match a tool's primary argument, so it has to be one of its parameters.",
-    ),
-    "LD410": Code(
-        "State that nothing unlocks",
-        "warning",
-        "Tools need a state that no tool of their toolkit, or of the agent's `states`, enables; most often one of the "
-        "two is misspelled. A run that continues from another one may have it unlocked already.",
-    ),
-    "LD411": Code(
-        "Tool that never becomes available",
-        "warning",
-        "Whatever is called, the states that the tool requires are never unlocked together while those that it forbids "
-        "are locked.",
-    ),
-    "LD412": Code(
-        "Dead end",
-        "warning",
-        "Calls can lead to a situation in which no tool of the machine is available: the model can only answer then.",
-    ),
-    "LD413": Code(
-        "Gate of an unknown tool",
-        "error",
-        "`states` speaks of a tool that the agent doesn't have, so that the tool that is meant would not be gated.",
-    ),
-    "LD414": Code(
-        "Toolkit that can't be used",
-        "error",
-        "A tool of the toolkit names a filter that doesn't exist, or no schema can be made of it.",
-    ),
-    "LD415": Code(
-        "Parameter without a type",
-        "warning",
-        "A tool's parameter has no annotation. The schema that the model reads says nothing of it then, and whatever "
-        "JSON it sends is passed on unchecked.",
-    ),
-    "LD416": Code(
-        "Unknown approval",
-        "error",
-        "What a tool says as its `approval` is none of allow, ask and deny, so it would be neither denied nor asked "
-        "about. Where only a run shows it, each call is denied.",
-    ),
-}
+_SHOWN = 3
+
+LD402 = Code(
+    "LD402",
+    "Duplicate tool name in an agent",
+    "error",
+    "A model tells tools apart by their names, so the names of one agent's tools have to differ.",
+    "give one of the toolsets a `prefix`",
+    wrong="  - docs",
+    right="  - docs: {prefix: docs}",
+)
+
+
+def listed_twice(toolset: str, first: Location) -> Problem:
+    """A toolset that an agent lists twice with the same prefix."""
+    message = f"the agent lists `{toolset}` twice; the first is at {first}"
+    return LD402.problem(message, "remove one, or give it a prefix")
+
+
+def same_tool_names(first: object, at: Location, second: object, tools: Sequence[str], toolset: str | None) -> Problem:
+    """Two lines of an agent that give it tools of one name; `toolset` is one that can have a prefix, if any can."""
+    shown = ", ".join(f"`{name}`" for name in tools[:_SHOWN])
+    more = f" and {len(tools) - _SHOWN} more" if len(tools) > _SHOWN else ""
+    hint = f"give one a prefix: `{toolset}: {{prefix: {toolset}}}`" if toolset is not None else "remove one"
+    return LD402.problem(f"{first}, at {at}, and {second} both give the agent {shown}{more}", hint)
+
+
+LD403 = Code(
+    "LD403",
+    "Invalid derived tool name",
+    "error",
+    "A prefix makes a tool's name too long, or adds a character that providers refuse.",
+    "at most 64 letters, digits, _ and -, not starting with a digit",
+    wrong="  - filesystem_project: {prefix: the_files_of_the_project_that_everybody_in_the_company_may_read}",
+    right="  - filesystem_project: {prefix: shared}",
+)
+
+
+def invalid_tool_names(tools: Sequence[str], origin: object) -> Problem:
+    """Tools of one line of an agent."""
+    more = f", and {len(tools) - 1} more of {origin}" if len(tools) > 1 else ""
+    return LD403.problem(f"`{tools[0]}` can't be the name of a tool{more}")
+
+
+def long_given_name(tool: str, giver: str, agent: str) -> Problem:
+    """A tool that handoffs or a team give to an agent."""
+    message = f"`{tool}`, which {giver} gives `{agent}`, can't be the name of a tool"
+    return LD403.problem(message, "shorten the agent's name")
+
+
+LD404 = Code(
+    "LD404",
+    "Invalid toolset option",
+    "error",
+    "Every toolset takes prefix, include and exclude; one that the manifest configures also takes its type's options.",
+    "correct the option, or remove it",
+    wrong="  - filesystem_project: {read_only: true}",
+    right="  - filesystem_project_ro",
+)
+
+
+def unknown_option(kind: str, toolset: str, option: str, known: Sequence[str]) -> Problem:
+    """An option that a toolset doesn't take."""
+    hint = did_you_mean(option, known) or f"it takes {', '.join(known[:-1])} and {known[-1]}"
+    return LD404.problem(f"{kind} `{toolset}` takes no `{option}`", hint)
+
+
+def invalid_option(kind: str, toolset: str, option: str, reason: str) -> Problem:
+    """An option with a value that a toolset doesn't take; validation gives the reason."""
+    return LD404.problem(f"{kind} `{toolset}`: `{option}` {reason}")
+
+
+LD405 = Code(
+    "LD405",
+    "Not a tool",
+    "error",
+    "A function or object can't become a tool: the type of a parameter has no JSON Schema, the parameters that it "
+    "declares aren't a JSON Schema, or it has no name.",
+    "give every parameter a type that JSON can hold, such as str, int, list[str] or a pydantic model",
+    wrong="def send(to: socket.socket, text: str) -> str:",
+    right="def send(to: str, text: str) -> str:",
+)
+
+
+def not_a_tool(name: str, reason: str, hint: str | None, *, wants_context: bool) -> Problem:
+    """A function or object that no schema can be made of; `wants_context`: it takes a `CallContext`."""
+    if hint is None and wants_context:
+        hint = (
+            "a tool's first parameter may be `ctx: RunContext[CallContext]`; "
+            "a function that is called by name, such as a step of a flow, is `(input, ctx: CallContext)`"
+        )
+    return LD405.problem(f"no tool can be made of `{name}`: {reason}", hint)
+
+
+def invalid_parameters(name: str, reason: str) -> Problem:
+    """A tool object whose own schema isn't one."""
+    return LD405.problem(f"the parameters of `{name}` are not a JSON Schema: {reason}", "correct the schema")
+
+
+LD406 = Code(
+    "LD406",
+    "Refused by a provider",
+    "warning",
+    "A provider whose model the agent may use is known to refuse a request with this tool in it.",
+    "change the tool's parameters or its description",
+    wrong="def locate(point: tuple[float, str]) -> str:",
+    right="def locate(latitude: float, name: str) -> str:",
+)
+
+
+def refused_tool(tool: str, what: str, providers: Iterable[str], hint: str) -> Problem:
+    """A tool; `what` of it is refused, and the hint, stand in the table of the providers' limits."""
+    return LD406.problem(f"the tool `{tool}` {what}, which {' and '.join(providers)} will refuse", hint)
+
+
+LD407 = Code(
+    "LD407",
+    "Too many tools",
+    "warning",
+    "The agent has more tools than a provider accepts in one request.",
+    "leave some out, or move them to an agent of their own",
+    wrong="toolsets: [many]",
+    right='toolsets:\n  - many: {include: ["look_1*"]}',
+)
+
+
+def too_many_tools(agent: str, count: int, limit: int) -> Problem:
+    """An agent whose model may be OpenAI's."""
+    return LD407.problem(f"the agent `{agent}` has {count} tools, and OpenAI accepts {limit}")
+
+
+LD408 = Code(
+    "LD408",
+    "Filter matches no tool",
+    "warning",
+    "A glob in `include` or `exclude` matches no tool of the toolset; most often it is misspelled.",
+    "correct the glob, or remove it",
+    wrong="  - filesystem_project: {exclude: [writ_file]}",
+    right="  - filesystem_project: {exclude: [write_file]}",
+)
+
+
+def unmatched_filter(key: str, glob: str, origin: object, known: Sequence[str]) -> Problem:
+    """A glob in `include` or `exclude`."""
+    hint = did_you_mean(glob, known) or f"its tools are {', '.join(known)}"
+    return LD408.problem(f"`{key}: {glob}` matches no tool of {origin}", hint)
+
+
+LD409 = Code(
+    "LD409",
+    "Unknown primary argument",
+    "error",
+    "Rules match a tool's primary argument, so it has to be one of its parameters.",
+    "name one of the tool's parameters",
+    wrong='@tool(primary="adress")',
+    right='@tool(primary="address")',
+)
+
+
+def unknown_primary(tool: str, primary: object, parameters: Sequence[str]) -> Problem:
+    """A primary argument that isn't a parameter."""
+    message = f"`{tool}` declares `{primary}` as its primary argument but has no such parameter"
+    return LD409.problem(message, f"its parameters are: {', '.join(parameters) or 'none'}")
+
+
+LD415 = Code(
+    "LD415",
+    "Parameter without a type",
+    "warning",
+    "A tool's parameter has no annotation, so the schema that the model reads says nothing about it, and whatever JSON "
+    "the model sends is passed on unchecked.",
+    "annotate the parameter, such as `name: str`",
+    wrong="def find(word, limit: int = 10) -> str:",
+    right="def find(word: str, limit: int = 10) -> str:",
+)
+
+
+def untyped_parameters(tool: str, parameters: Sequence[str], *, may_be_context: bool) -> Problem:
+    """Parameters of a function; `may_be_context`: the first one looks as if it were for the context of the call."""
+    shown = ", ".join(f"`{each}`" for each in parameters[:_SHOWN])
+    more = f" and {len(parameters) - _SHOWN} more" if len(parameters) > _SHOWN else ""
+    noun, first = "parameter" if len(parameters) == 1 else "parameters", parameters[0]
+    hint = f"annotate it, such as `{first}: str`"
+    if may_be_context:
+        hint = f"annotate the call's context as `{first}: RunContext[CallContext]`, anything else as in `{first}: str`"
+    message = f"`{tool}` gives its {noun} {shown}{more} no type, so whatever JSON the model sends is accepted"
+    return LD415.problem(message, hint)
+
+
+LD416 = Code(
+    "LD416",
+    "Unknown approval",
+    "error",
+    "A tool's `approval` is not allow, ask or deny, so no decision can be made about it. Where this shows only during "
+    "a run, each call is denied.",
+    "write allow, ask or deny, or leave it out",
+    wrong='    approval = "denied"',
+    right='    approval = "deny"',
+)
+
+
+def unknown_approval(tool: str, reason: str) -> Problem:
+    """A tool whose declared approval isn't one."""
+    return LD416.problem(f"{tool} can't be approved or denied: its {reason}")

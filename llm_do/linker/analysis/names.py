@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from llm_do._frozen import frozen
-from llm_do.diagnostics.codes import diagnostic
+from llm_do.diagnostics.codes import Problem, diagnostic
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.project.builtin_toolsets import BUILTINS
 from llm_do.project.registry import Kind, Registered
@@ -102,6 +102,10 @@ class Names:
         elif not self.broken.may_have(name):
             self.fault("LD201", f"there is no {_noun(what)} `{name}`", place, self._proposal(name, kinds))
         return None
+
+    def report(self, problem: Problem, place: Location) -> None:
+        """Add the diagnostic of a problem."""
+        self.faults.append(problem.at(place))
 
     def fault(self, code: str, message: str, place: Location, hint: str | None = None) -> None:
         """Add a diagnostic."""

@@ -11,6 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from llm_do.diagnostics.codes import environment
+from llm_do.diagnostics.codes.names import unknown_field, working_directory_outside
+from llm_do.diagnostics.codes.tools import invalid_option, unknown_option
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.formats.syntax.source import KeyPath, Node
 from llm_do.linker.analysis.names import Names
@@ -22,7 +25,6 @@ from llm_do.policy.secrets import is_secret
 from llm_do.project.agent_spec import AgentSpec, ToolsetRef
 from llm_do.project.builtin_toolsets import BuiltinToolset, find_builtin, find_option_faults
 from llm_do.project.inputs import PromptInput
-from llm_do.text.words import did_you_mean
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
@@ -68,8 +70,7 @@ def check_model(model: str, names: Names, place: Location) -> None:
     Whether the model exists shows when it is used.
     """
     if not _MODEL.fullmatch(model) or model != model.strip() or not model.isprintable():
-        hint = "write provider:name, such as openai:gpt-5-mini"
-        names.fault("LD701", f"{model!r} is not a model's name", place, hint)
+        names.report(environment.malformed_model(model), place)
         return
     from llm_do.models.providers.factories import registered_prefixes
     from llm_do.models.providers.model_names import find_name_fault
@@ -82,7 +83,8 @@ def check_model(model: str, names: Names, place: Location) -> None:
         return
     if fault.may_come and (names.broken.python or names.broken.anything):
         return
-    names.fault("LD705" if fault.may_come else "LD704", f"the model `{model}` {fault.problem}", place, fault.hint)
+    problem = environment.unknown_provider if fault.may_come else environment.incomplete_model
+    names.report(problem(model, fault.problem, fault.hint), place)
 
 
 def _check_price(model: str, names: Names, place: Location) -> None:
@@ -90,8 +92,7 @@ def _check_price(model: str, names: Names, place: Location) -> None:
     from llm_do.models.providers.known_prices import price_known
 
     if not price_known(model):
-        message = f"no price is known for the model `{model}`, so the budget `cost_usd` can't be kept with it"
-        names.fault("LD706", message, place, "limit tokens or requests instead, or name a model whose price is known")
+        names.report(environment.unknown_price(model), place)
 
 
 def check_template(source: AgentSource, spec: AgentSpec, names: Names) -> None:
@@ -104,8 +105,7 @@ def check_template(source: AgentSource, spec: AgentSpec, names: Names) -> None:
         field = found.group(1)
         if field not in known:
             place = source.node.source.place(found.start(1), found.end(1))
-            hint = did_you_mean(field, known) or f"its input has {', '.join(known) or 'no fields'}"
-            names.fault("LD214", f"the template names `{field}`, which the input doesn't have", place, hint)
+            names.report(unknown_field(field, known), place)
 
 
 def check_environment(configs: Mapping[str, Mapping[str, Any]], node: Node, names: Names) -> None:
@@ -120,8 +120,7 @@ def check_environment(configs: Mapping[str, Mapping[str, Any]], node: Node, name
                 for variable in _VARIABLE.findall(value):
                     if variable not in os.environ:
                         place = node.place_of(("toolsets", toolset, key, inner))
-                        message = f"the environment variable {variable} is not set"
-                        names.fault("LD702", message, place, "set it before llm-do starts")
+                        names.report(environment.missing_variable(variable), place)
 
 
 def _check_shell(config: Mapping[str, Any], names: Names, place_of: Callable[..., Location]) -> None:
@@ -129,13 +128,10 @@ def _check_shell(config: Mapping[str, Any], names: Names, place_of: Callable[...
     given = config.get("env")
     for index, name in enumerate(cast("list[object]", given) if isinstance(given, list) else ()):
         if isinstance(name, str) and is_secret(name):
-            message = f"commands would see the variable `{name}`, which looks like a secret"
-            hint = "take it out of `env`; secrets never reach a command"
-            names.fault("LD703", message, place_of("env", index), hint)
+            names.report(environment.exposed_secret(name), place_of("env", index))
     cwd = config.get("cwd")
     if isinstance(cwd, str) and "\0" not in cwd and names.root is not None and not is_inside(names.root, cwd):
-        message = f"commands would run in `{cwd}`, which is outside the project"
-        names.fault("LD207", message, place_of("cwd"), "name a folder of the project: commands run nowhere else")
+        names.report(working_directory_outside(cwd), place_of("cwd"))
 
 
 def _config_place(node: Node, toolset: str, *inner: str | int) -> Location:
@@ -158,10 +154,9 @@ def _check_options(
         if any(item.code == "LD120" and f"`{option}`" in item.message for item in told):
             continue
         if option not in known:
-            hint = did_you_mean(option, known) or f"it takes {', '.join(known[:-1])} and {known[-1]}"
-            names.fault("LD404", f"{what} `{ref.name}` takes no `{option}`", place_of(option), hint)
+            names.report(unknown_option(what, ref.name, option, known), place_of(option))
         elif config is not None and option in config.wrong:
-            names.fault("LD404", f"{what} `{ref.name}`: `{option}` {config.wrong[option]}", place_of(option))
+            names.report(invalid_option(what, ref.name, option, config.wrong[option]), place_of(option))
     if isinstance(toolset, BuiltinToolset) and toolset.config.get("type") == "shell":
         _check_shell(ref.options, names, place_of)
 

@@ -5,23 +5,22 @@ What can be proved of gates is `llm_do.project.gates`; drawing them is `llm_do.t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from llm_do._frozen import frozen
-from llm_do.diagnostics.codes import diagnostic
+from llm_do.diagnostics.codes import machines as problems
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.errors import ToolkitError
-from llm_do.linker.analysis.inventory import Inventory, KnownTool
+from llm_do.linker.analysis.inventory import Inventory
 from llm_do.linker.checks.tool_checks import short_reason
 from llm_do.linker.python.definitions import definition_of
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.flow_spec import every_agent
 from llm_do.project.gates import Gate, analyse
 from llm_do.project.tool_schemas import gated_toolset
-from llm_do.text.words import did_you_mean
 from llm_do.tools import ToolOptions, options_of
 
 if TYPE_CHECKING:
@@ -114,9 +113,9 @@ def check_machines(project: Project) -> list[Diagnostic]:
         try:
             toolkit.gated.check()
         except ToolkitError as error:
-            message = f"the toolkit `{machine.name}`: {short_reason(error, public)}"
-            hint = error.hint or "give every parameter a type that JSON can hold, such as str, int or a pydantic model"
-            found.append(diagnostic("LD414", message, machine.place, hint.rstrip(".")))
+            hint = error.hint.rstrip(".") if error.hint is not None else None
+            problem = problems.unusable_toolkit(machine.name, short_reason(error, public), hint)
+            found.append(problem.at(machine.place))
         found += _judged(machine, project.root)
     inventory = Inventory(project.registry)
     for spec, place in _agents(project):
@@ -171,14 +170,10 @@ def _declared(
     for written, gate in spec.states.items():
         name, at = wire_name(written, names), gate.place or place
         if name not in names and not tools.open:
-            message = f"`states` speaks of the tool `{written}`, which the agent doesn't have"
-            faults.append(diagnostic("LD413", message, at, did_you_mean(name, list(names)) or _listed(tools.tools)))
+            known = [tool.name for tool in tools.tools]
+            faults.append(problems.gate_of_unknown_tool(written, name, known).at(at))
         rules[name] = gate, at, None
     return rules, faults
-
-
-def _listed(tools: Sequence[KnownTool]) -> str:
-    return f"it has {', '.join(tool.name for tool in tools[:10])}" if tools else "it has no tools"
 
 
 def _judged(
@@ -190,21 +185,13 @@ def _judged(
     enabled = sorted(machine.initial.union(*(gate.enables for gate in machine.gates.values())))
     for state, tools in found.unreached.items():
         at = machine.place_of(tools[0], root, state)
-        verb = "needs" if len(tools) == 1 else "need"
-        message = f"nothing in {what} unlocks the state `{state}`, which `{'` and `'.join(tools)}` {verb}"
-        hint = did_you_mean(state, enabled) or "let a tool enable it"
         if kits and state in kits:
-            tool, toolkit = kits[state]
-            hint = f"the toolkit `{toolkit}` has a state of its own: write `{tool}: {{enables: [{state}]}}` here too"
-        yield diagnostic("LD410", message, at, hint)
+            yield problems.state_of_toolkit(what, state, tools, *kits[state]).at(at)
+        else:
+            yield problems.unreachable_state(what, state, tools, enabled).at(at)
     told = {tool for tools in found.unreached.values() for tool in tools}
     for tool in found.never:
         if tool not in told:
-            at = machine.place_of(tool, root)
-            message = f"`{tool}` of {what} can never become available: its states are never unlocked together"
-            yield diagnostic("LD411", message, at, "look at what it requires and forbids")
+            yield problems.never_available(what, tool).at(machine.place_of(tool, root))
     for end in found.dead_ends if not machine.free else ():
-        way = f"after {', '.join(end.path)}" if end.path else "in the beginning"
-        states = f" (unlocked: {', '.join(sorted(end.unlocked))})" if end.unlocked else ""
-        message = f"{way} no tool of {what} is available{states}"
-        yield diagnostic("LD412", message, machine.place, "fine where the work is done then; else let a tool lead on")
+        yield problems.dead_end(what, end.path, end.unlocked).at(machine.place)

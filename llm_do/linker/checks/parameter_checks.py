@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING
 
-from llm_do.diagnostics.codes import diagnostic
+from llm_do.diagnostics.codes.tools import untyped_parameters
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.linker.python.definitions import definition_of
 from llm_do.project.flow_spec import every_agent
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["check_parameters"]
 
 _CONTEXT = ("ctx", "context")
-_SHOWN = 3
 
 
 def check_parameters(project: Project) -> list[Diagnostic]:
@@ -36,7 +35,8 @@ def check_parameters(project: Project) -> list[Diagnostic]:
             continue
         definition = definition_of(function, project.root)
         at = definition.parameter(untyped[0]) if definition is not None else None
-        found.append(diagnostic("LD415", _message(name, untyped), at or place, _hint(untyped[0], kit)))
+        problem = untyped_parameters(name, untyped, may_be_context=untyped[0] in _CONTEXT and not kit)
+        found.append(problem.at(at or place))
     return found
 
 
@@ -65,16 +65,3 @@ def _untyped(function: object, *, skip: tuple[str, ...]) -> list[str]:
         for name, parameter in inspect.signature(function).parameters.items()
         if parameter.annotation is inspect.Parameter.empty and parameter.kind in named and name not in skip
     ]
-
-
-def _message(name: str, untyped: list[str]) -> str:
-    shown = ", ".join(f"`{each}`" for each in untyped[:_SHOWN])
-    more = f" and {len(untyped) - _SHOWN} more" if len(untyped) > _SHOWN else ""
-    noun = "parameter" if len(untyped) == 1 else "parameters"
-    return f"`{name}` gives its {noun} {shown}{more} no type, so any JSON is taken, whatever the model sends"
-
-
-def _hint(name: str, kit: bool) -> str:
-    if name in _CONTEXT and not kit:
-        return f"for the context of the call write `{name}: RunContext[CallContext]`, else a type such as `{name}: str`"
-    return f"write its type, such as `{name}: str`"

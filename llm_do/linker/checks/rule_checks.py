@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from llm_do.diagnostics.codes import rules as problems
 from llm_do.diagnostics.diagnostic import Location
 from llm_do.formats.toolset_config import ShellConfig
 from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool
@@ -62,14 +63,12 @@ def link_policy(files: ProjectFiles, names: Names) -> Policy:
     data = files.manifest.approvals.model_dump(exclude_unset=True)
     policy, faults = build_policy(data, place_of)
     for fault in faults:
-        names.fault("LD601", fault.message, _place(node, fault), fault.hint)
+        names.report(problems.invalid_rule(fault.message, fault.hint), _place(node, fault))
     for rule in policy.rules:
         for fault in check_examples(rule):
-            names.fault("LD602", fault.message, _place(node, fault), fault.hint)
+            names.report(problems.failed_example(fault.message, fault.hint), _place(node, fault))
         if overly_broad_reason(rule):
-            message = f"the rule {rule.text} allows more than it seems to"
-            hint = "name the tool, and what it may be called with, such as `shell(git log *)`"
-            names.fault("LD603", message, _rule_place(node, rule), hint)
+            names.report(problems.broad_rule(rule.text), _rule_place(node, rule))
     return policy
 
 
@@ -84,10 +83,9 @@ def check_shells(files: ProjectFiles, names: Names) -> None:
             for fault in faults:
                 column = max(1, min((fault.column or 7) - len("shell("), len(text)))
                 place = _place(files.node, RuleFault(fault.message, path, column))
-                names.fault("LD601", f"the command {text} can't be read: {_cause(fault)}", place, fault.hint)
+                names.report(problems.invalid_command(text, _cause(fault), fault.hint), place)
             if any(overly_broad_reason(rule) for rule in policy.rules):
-                message = f"the command {text} allows more than it seems to"
-                names.fault("LD603", message, files.node.place_of(path), "name the program and its subcommand")
+                names.report(problems.broad_command(text), files.node.place_of(path))
 
 
 def _cause(fault: RuleFault) -> str:
@@ -104,8 +102,7 @@ def check_rules(policy: Policy, subjects: Subjects, files: ProjectFiles, names: 
         agents = _agents(rule, subjects)
         if not agents:
             shown = rule.text.partition(":")[0].rpartition("/")[2]
-            message = f"the rule {rule.text} can't match: no agent is called `{shown}`"
-            names.fault("LD604", message, place, did_you_mean(shown, list(subjects.tools)))
+            names.report(problems.rule_for_unknown_agent(rule.text, shown, list(subjects.tools)), place)
             continue
         every = [tool for agent in agents for tool in subjects.tools[agent]]
         spoken = [tool for tool in every if _speaks_of(rule, tool)]
@@ -144,8 +141,7 @@ def check_escalations(
     for found in find_escalations(entry.name, tools, policy, runtime_settings(files.manifest.runtime)):
         rule = next((rule for rule in policy.rules if rule.text == found.own.rule), None)
         place = files.place(*rule.path) if rule is not None else files.place("approvals")
-        message = f"the rule {found.own.rule} keeps `{found.tool}` from an agent that has it unasked as {found.path}"
-        names.fault("LD607", message, place, "ask for the call of that agent, or for the tool at that path too")
+        names.report(problems.escalation(found.own.rule or "", found.tool, found.path), place)
 
 
 def _unknown_argument(text: str, rule: Rule, spoken: Sequence[KnownTool]) -> str | None:
@@ -164,10 +160,8 @@ def _nothing(
     rule: Rule, every: Sequence[KnownTool], names: Names, place: Location, agents: Sequence[str], subjects: Subjects
 ) -> None:
     one = len(agents) == 1 and len(subjects.tools) > 1
-    whose = f"the agent `{agents[0]}` has no such tool" if one else "no agent has such a tool"
-    literal = rule.pattern.tool.literal
-    hint = did_you_mean(literal, sorted({tool.name for tool in every})) if literal else None
-    names.fault("LD604", f"the rule {rule.text} can't match: {whose}", place, hint)
+    literal, known = rule.pattern.tool.literal, sorted({tool.name for tool in every})
+    names.report(problems.rule_for_unknown_tool(rule.text, agents[0] if one else None, literal, known), place)
 
 
 def _check_arguments(rule: Rule, spoken: Sequence[KnownTool], names: Names, place: Location, *, some: bool) -> None:
@@ -175,22 +169,13 @@ def _check_arguments(rule: Rule, spoken: Sequence[KnownTool], names: Names, plac
     if pattern.primary is not None:
         if all(tool.primary is None for tool in spoken) and not some:
             tool = spoken[0]
-            known = ", ".join(tool.arguments or ()) or "none"
-            first = tool.arguments[0] if tool.arguments else "name"
-            hint = f"write `{tool.name}({first}=...)`; its arguments are {known}"
-            if tool.kind == "function":
-                hint += ', or declare one with `@tool(primary="...")`'
-            message = (
-                f"the rule {rule.text} doesn't say which argument it is about, and `{tool.name}` has no primary one"
-            )
-            names.fault("LD605", message, place, hint)
+            function, known = tool.kind == "function", tool.arguments or ()
+            names.report(problems.no_primary_argument(rule.text, tool.name, known, function=function), place)
         return
     for name, _ in pattern.named:
         known = [argument for tool in spoken for argument in tool.arguments or ()]
         if name not in known and not some and all(tool.arguments is not None for tool in spoken):
-            message = f"the rule {rule.text} speaks of `{name}`, which is no argument of `{spoken[0].name}`"
-            hint = did_you_mean(name, known) or f"its arguments are {', '.join(dict.fromkeys(known)) or 'none'}"
-            names.fault("LD606", message, place, hint)
+            names.report(problems.unknown_argument(rule.text, name, spoken[0].name, known), place)
 
 
 def _agents(rule: Rule, subjects: Subjects) -> list[str]:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
+from llm_do.diagnostics.codes import tools as problems
 from llm_do.diagnostics.diagnostic import Location
 from llm_do.errors import LlmDoError
 from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool, Origin
@@ -18,7 +19,6 @@ from llm_do.linker.python.exports import display_name
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.registry import NAME_PATTERN, Registered
 from llm_do.project.tool_schemas import MadeTool, describe_approval, schema_properties
-from llm_do.text.words import did_you_mean
 from llm_do.tools import approval_fault
 
 __all__ = ["check_functions", "check_limits", "check_tool_names", "short_reason", "tools_given_by_code"]
@@ -27,7 +27,6 @@ PlaceOf: TypeAlias = "Callable[..., Location]"
 """From a line of an agent's lists, and a path inside of it, to where that stands."""
 
 _NAME = re.compile(NAME_PATTERN)
-_SHOWN = 3
 
 
 def short_reason(error: Exception, public: Callable[[str], str] = str) -> str:
@@ -75,33 +74,23 @@ def _check_function(made: MadeTool | Exception, item: Registered, names: Names, 
     place = item.place or Location("")
     unknown = approval_fault(describe_approval(item.value))
     if unknown is not None:
-        _unknown_approval(f"`{item.name}`", unknown, names, place)
+        names.report(problems.unknown_approval(f"`{item.name}`", unknown), place)
         return
     if isinstance(made, Exception):
-        hint = "give every parameter a type that JSON can hold, such as str, int, list[str] or a pydantic model"
-        if "CallContext" in str(made):
-            hint = (
-                "a tool's first parameter may be `ctx: RunContext[CallContext]`; "
-                "a function that is called by name, such as a step of a flow, is `(input, ctx: CallContext)`"
-            )
+        hint = None
         if isinstance(made, LlmDoError) and made.hint is not None:
             hint = made.hint[:1].lower() + made.hint[1:].rstrip(".")
-        names.fault("LD405", f"no tool can be made of `{item.name}`: {short_reason(made, public)}", place, hint)
+        wants_context, reason = "CallContext" in str(made), short_reason(made, public)
+        names.report(problems.not_a_tool(item.name, reason, hint, wants_context=wants_context), place)
         return
     schema = made.tool.tool_def.parameters_json_schema
     fault = _schema_fault(schema) if made.unchecked else None
     if fault is not None:
-        names.fault("LD405", f"the parameters of `{item.name}` are not a JSON Schema: {fault}", place)
+        names.report(problems.invalid_parameters(item.name, fault), place)
         return
     primary, known = made.options.primary, list(schema_properties(schema) or {})
     if primary is not None and primary not in known:
-        listed = ", ".join(known) or "none"
-        message = f"`{item.name}` declares `{primary}` as its primary argument and has no such parameter"
-        names.fault("LD409", message, place, f"its parameters are: {listed}")
-
-
-def _unknown_approval(tool: str, fault: str, names: Names, place: Location) -> None:
-    names.fault("LD416", f"{tool} can't be judged: its {fault}", place, "write one of the three, or leave it out")
+        names.report(problems.unknown_primary(item.name, primary, known), place)
 
 
 def _schema_fault(schema: Mapping[str, Any]) -> str | None:
@@ -126,7 +115,7 @@ def check_tool_names(tools: AgentTools, names: Names, place_of: PlaceOf) -> None
         if tool.fault is not None:
             home = names.taken.get(tool.origin.name)
             place = home.place if home is not None and home.place is not None else place_of(tool.origin)
-            _unknown_approval(f"`{tool.tool}` of {tool.origin}", tool.fault, names, place)
+            names.report(problems.unknown_approval(f"`{tool.tool}` of {tool.origin}", tool.fault), place)
         first = shown.setdefault(tool.name, tool)
         if first is not tool and (first.conditional or tool.conditional):
             continue
@@ -135,9 +124,7 @@ def check_tool_names(tools: AgentTools, names: Names, place_of: PlaceOf) -> None
         elif not _NAME.match(tool.name):
             misnamed.setdefault(tool.origin, []).append(tool.name)
     for origin, wrong in misnamed.items():
-        more = f", and {len(wrong) - 1} more of {origin}" if len(wrong) > 1 else ""
-        hint = "at most 64 letters, digits, _ and -, the first no digit"
-        names.fault("LD403", f"`{wrong[0]}` can't be the name of a tool{more}", place_of(origin), hint)
+        names.report(problems.invalid_tool_names(wrong, origin), place_of(origin))
     for (first, second), both in clashes.items():
         _clash(first, second, both, names, place_of)
     seen: dict[tuple[str, str | None], Origin] = {}
@@ -148,26 +135,18 @@ def check_tool_names(tools: AgentTools, names: Names, place_of: PlaceOf) -> None
         if first is not origin:
             _clash(first, origin, (), names, place_of)
     for miss in tools.misses:
-        message = f"`{miss.key}: {miss.glob}` matches no tool of {miss.origin}"
         place = place_of(miss.origin, miss.key, miss.index)
-        hint = did_you_mean(miss.glob, miss.known) or f"its tools are {', '.join(miss.known)}"
-        names.fault("LD408", message, place, hint)
+        names.report(problems.unmatched_filter(miss.key, miss.glob, miss.origin, miss.known), place)
 
 
 def _clash(first: Origin, second: Origin, both: Sequence[str], names: Names, place_of: PlaceOf) -> None:
     place, other = place_of(second), place_of(first)
     prefixes = [origin.ref.prefix or None if origin.ref is not None else None for origin in (first, second)]
     if first.name == second.name and prefixes[0] == prefixes[1]:
-        message = f"the agent lists `{second.name}` twice; the first is at {other}"
-        names.fault("LD402", message, place, "remove one, or give it a prefix")
+        names.report(problems.listed_twice(second.name, other), place)
         return
-    shown = ", ".join(f"`{name}`" for name in both[:_SHOWN])
-    if len(both) > _SHOWN:
-        shown += f" and {len(both) - _SHOWN} more"
-    message = f"{first}, at {other}, and {second} both give the agent {shown}"
-    named = second if second.ref is not None else first
-    hint = f"give one a prefix: `{named.name}: {{prefix: {named.name}}}`" if named.ref is not None else "remove one"
-    names.fault("LD402", message, place, hint)
+    prefixable = next((origin.name for origin in (second, first) if origin.ref is not None), None)
+    names.report(problems.same_tool_names(first, other, second, both, prefixable), place)
 
 
 def check_limits(
@@ -181,8 +160,7 @@ def check_limits(
         providers = provider_families(_names(spec.model or default))
         count = sum(not tool.conditional for tool in tools.tools)
         if count > MAX_TOOLS and (providers is None or "OpenAI" in providers):
-            message = f"the agent `{spec.name}` has {count} tools, and OpenAI takes {MAX_TOOLS}"
-            names.fault("LD407", message, place, "leave some out, or move them to an agent of their own")
+            names.report(problems.too_many_tools(spec.name, count, MAX_TOOLS), place)
         for tool in tools.tools:
             if tool.schema is None or tool.schema.get("type", "object") != "object":
                 continue
@@ -192,8 +170,7 @@ def check_limits(
                     told.add((tool.tool, found.what))
                     home = names.taken.get(tool.origin.name)
                     where = home.place if home is not None and home.place is not None else place
-                    message = f"the tool `{tool.tool}` {found.what}, which {' and '.join(by)} will refuse"
-                    names.fault("LD406", message, where, found.hint)
+                    names.report(problems.refused_tool(tool.tool, found.what, by, found.hint), where)
 
 
 def _names(model: object) -> list[str]:
