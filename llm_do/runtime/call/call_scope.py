@@ -14,6 +14,7 @@ from llm_do.runtime.context.budget import LoopGuard, Reservation
 from llm_do.runtime.context.hooks import Hooks
 from llm_do.runtime.record.emission import OpenToolCall, emit, record_tool
 from llm_do.runtime.record.events import CallFinishedEvent, CallStartedEvent
+from llm_do.runtime.record.outcomes import ToolOutcome, ToolOutput
 from llm_do.runtime.record.results import CallRecord, ErrorRecord, Usage
 from llm_do.runtime.toolcall.gatekeeper import CallGates
 from llm_do.text.json_data import to_json_data
@@ -152,7 +153,8 @@ class CallScope:
             ctx.run.budget.settle(frame.held, Usage())
             frame.held = None
         for tool_call_id, call in list(frame.open_calls.items()):
-            record_tool(ctx, tool_call_id, call.tool_name, "cancelled", "the run ended first")
+            output = ToolOutput.of_text("the run ended first")
+            record_tool(ctx, ToolOutcome(call.tool_name, tool_call_id, "cancelled", output))
         status = status_of(error)
         if self.nested:
             if error is not None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from llm_do.runtime.record.events import EventBase, ToolCallEvent, ToolResultEvent
+from llm_do.runtime.record.outcomes import ToolOutcome
 
 if TYPE_CHECKING:
     from llm_do.runtime.context.call_context import CallContext
@@ -34,20 +35,11 @@ def open_tool(ctx: CallContext, tool_call_id: str, tool_name: str, args: object)
     emit(ctx, ToolCallEvent, tool_name=tool_name, tool_call_id=tool_call_id, args=args)
 
 
-def record_tool(
-    ctx: CallContext, tool_call_id: str, tool_name: str, status: str, result: Any, size: int | None = None
-) -> None:
-    """Write how a tool call ended, once."""
-    opened = ctx.frame.open_calls.pop(tool_call_id, None)
+def record_tool(ctx: CallContext, outcome: ToolOutcome) -> ToolOutcome:
+    """Write how a tool call ended, once; returns the outcome with its duration."""
+    opened = ctx.frame.open_calls.pop(outcome.tool_call_id, None)
     if opened is None:
-        return
-    emit(
-        ctx,
-        ToolResultEvent,
-        tool_name=tool_name,
-        tool_call_id=tool_call_id,
-        status=status,
-        result=result,
-        duration=round(time.perf_counter() - opened.started, 6),
-        size=len(str(result).encode("utf-8", "replace")) if size is None else size,
-    )
+        return outcome
+    outcome = replace(outcome, duration=round(time.perf_counter() - opened.started, 6))
+    emit(ctx, ToolResultEvent, **outcome.event_data())
+    return outcome

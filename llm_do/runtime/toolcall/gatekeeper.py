@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 from llm_do.errors import ToolError
 from llm_do.runtime.record.emission import emit
 from llm_do.runtime.record.events import StateChangedEvent
+from llm_do.runtime.record.outcomes import StateChange, ToolOutput
 from llm_do.runtime.toolcall.call_order import Order
 from llm_do.runtime.tools.artifacts import keep_artifact
 from llm_do.runtime.tools.gated_tools import GateState, Outcome, ToolGate
 from llm_do.runtime.tools.iterated_results import collect_items
-from llm_do.runtime.tools.tool_output import ToolOutput, limit_output
+from llm_do.runtime.tools.tool_output import limit_output
 from llm_do.runtime.tools.traits import traits_of
 from llm_do.text.json_data import to_json_data
 from llm_do.tools import Update
@@ -127,13 +128,13 @@ async def run_in_transaction(
     args: dict[str, Any],
     handler: Callable[[dict[str, Any]], Awaitable[Any]],
     succeeded: Callable[[Any], bool] | None = None,
-) -> tuple[Any, ToolOutput]:
+) -> tuple[Any, ToolOutput, tuple[StateChange, ...]]:
     """Run a tool and, once it has succeeded, change the states of its machines: all of them or none."""
     limit = ctx.runtime.config.settings.max_result_bytes
     keep = partial(keep_artifact, ctx.project, f"{call.tool_name}-{call.tool_call_id}")
     if not gates:
         value = _plain(await collect_items(await handler(args), limit))
-        return value, limit_output(value, limit, keep)
+        return value, limit_output(value, limit, keep), ()
     gating = ctx.frame.gating
     settled: list[tuple[ToolGate, Outcome]] = []
     with ExitStack() as stack:
@@ -144,27 +145,23 @@ async def run_in_transaction(
         value = await collect_items(await handler(args), limit)
         if succeeded is not None and not succeeded(value):
             gating.order.leave(call.tool_call_id, call.tool_name, succeeded=False)
-            return value, limit_output(value, limit, keep)
+            return value, limit_output(value, limit, keep), ()
         for gate, attempt in reversed(attempts):
             outcome = attempt.settle(value)
             value = outcome.result
             settled.append((gate, outcome))
-    # A result or an update that can't be said is a failure too, so saying them comes before anything changes.
-    said = limit_output(value, limit, keep)
-    updates = [to_json_data(outcome.updates) if ctx.run.is_heard() else None for _, outcome in settled]
-    for (gate, outcome), told in zip(settled, updates, strict=True):
-        before = gating.states[gate.key]
-        if outcome.state is before:
-            continue
-        gating.states[gate.key] = outcome.state
-        emit(
-            ctx,
-            StateChangedEvent,
-            toolkit=gate.key,
-            updates=told,
-            states=sorted(outcome.state.unlocked_states),
-        )
-    return value, said
+    # A result or an update that has no JSON is a failure too, so writing them comes before anything changes.
+    output = limit_output(value, limit, keep)
+    changes = tuple(
+        StateChange(gate.key, to_json_data(outcome.updates) if ctx.run.is_heard() else {}, outcome.state)
+        for gate, outcome in settled
+        if outcome.state is not gating.states[gate.key]
+    )
+    for change in changes:
+        gating.states[change.toolkit] = change.state
+        states = sorted(change.state.unlocked_states)
+        emit(ctx, StateChangedEvent, toolkit=change.toolkit, updates=change.updates, states=states)
+    return value, output, changes
 
 
 def _plain(value: Any) -> Any:

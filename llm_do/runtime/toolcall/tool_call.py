@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic_ai import RunContext, ToolDefinition, ToolDenied
@@ -26,11 +27,13 @@ from llm_do.errors import (
     ToolFailedError,
     error_text,
 )
+from llm_do.policy.values import Decision
 from llm_do.runtime.approval.approver import approve
 from llm_do.runtime.context.call_context import CURRENT_TOOL, CallContext
 from llm_do.runtime.context.hooks import HookAbort, HookPoint
 from llm_do.runtime.record.emission import record_tool
-from llm_do.runtime.record.results import Usage
+from llm_do.runtime.record.outcomes import ToolOutcome, ToolOutput, ToolStatus
+from llm_do.runtime.record.results import ErrorRecord, Usage
 from llm_do.runtime.toolcall.gatekeeper import run_in_transaction, wait_for_gates
 from llm_do.runtime.tools.approval_requirement import (
     DEFERRED_REASON,
@@ -39,7 +42,7 @@ from llm_do.runtime.tools.approval_requirement import (
     requirement_raised,
 )
 from llm_do.runtime.tools.gated_tools import ToolGate
-from llm_do.runtime.tools.tool_output import ToolOutput, truncate_text
+from llm_do.runtime.tools.tool_output import truncate_text
 from llm_do.runtime.tools.traits import ToolTraits, traits_of
 
 __all__ = ["ENDS_RUN", "refuse", "run_tool_call"]
@@ -51,11 +54,11 @@ _PLAIN = ToolTraits()
 
 
 def refuse(ctx: CallContext, call: ToolCallPart, reason: str) -> ToolFailed:
-    """The failed result of a call that isn't even asked about; the caller raises it."""
-    told = truncate_text(reason, ctx.runtime.config.settings.max_result_bytes)
-    record_tool(ctx, call.tool_call_id, call.tool_name, "refused", told)
+    """Record that a call was refused before it was decided about; the caller raises what is returned."""
+    text = truncate_text(reason, ctx.runtime.config.settings.max_result_bytes)
+    record_tool(ctx, ToolOutcome(call.tool_name, call.tool_call_id, "refused", ToolOutput.of_text(text)))
     ctx.frame.gating.order.leave(call.tool_call_id, call.tool_name, succeeded=False)
-    return ToolFailed(told)
+    return ToolFailed(text)
 
 
 async def run_tool_call(
@@ -66,141 +69,140 @@ async def run_tool_call(
     handler: Callable[[dict[str, Any]], Awaitable[Any]],
     run: RunContext[Any],
 ) -> Any:
-    """Lead one validated call through the remaining steps."""
+    """Take one validated call through the remaining steps; what it returns or raises is the result that PydanticAI
+    gives to the model."""
     traits = traits_of(tool_def.metadata) or _PLAIN
-    status, result, size = "cancelled", "the run ended first", None
-    hooks, agent = ctx.frame.hooks, ctx.frame.config.agent
     gates = ctx.frame.gating.gates(call.tool_name, traits.gate)
+    one = _ToolCall(ctx, call, traits, gates, args, handler)
+    outcome = one.ended("cancelled", "the run ended first")
     try:
-        if gates and (reason := await wait_for_gates(ctx.frame.gating, call, gates)) is not None:
-            raise _Refused(truncate_text(reason, ctx.runtime.config.settings.max_result_bytes))
-        if hooks:
-            await hooks.call(HookPoint.PRE_TOOL_CALL, agent=agent, tool_name=call.tool_name, arguments=args)
-        noted = ctx.frame.wanted.pop(call.tool_call_id, None)
-        await _permitted(ctx, call, traits, args, requirement_before_run(run, tool_def, traits, noted))
-        if noted is not None:
-            handler = noted.first(handler)
-        ctx.run.budget.tool_call()
-        ctx.frame.usage += Usage(tool_calls=1)
-        try:
-            value, said = await _run_permitted(ctx, call, traits, gates, args, handler)
-        except ToolFailed as failure:
-            if hooks:
-                await hooks.call(
-                    HookPoint.POST_TOOL_CALL, agent=agent, tool_name=call.tool_name, result=failure.message
-                )
-            raise
-        if hooks:
-            await hooks.call(HookPoint.POST_TOOL_CALL, agent=agent, tool_name=call.tool_name, result=value)
-        status, result, size = "success", said.shown, said.size
-        return said.told
-    except _Denied as denial:
-        status, result = "denied", denial.reason
-        return ToolDenied(denial.reason)
-    except ToolFailed as failure:
-        status, result = _STATUS.get(type(failure), "failed"), failure.message
-        raise
+        outcome = await one.carry_out(run, tool_def)
     except HookAbort as abort:
-        status, result = "failed", f"a hook raised {error_text(abort.error)}"
+        outcome = one.ended("failed", f"a hook raised {error_text(abort.error)}", abort.error)
         raise
     except LlmDoError as error:
-        status, result = "failed", error.message
+        outcome = one.ended("failed", error.message, error)
         raise
     finally:
-        record_tool(ctx, call.tool_call_id, call.tool_name, status, result, size)
+        record_tool(ctx, outcome)
         ctx.frame.approved.discard(call.tool_call_id)
         if gates:
-            ctx.frame.gating.order.leave(call.tool_call_id, call.tool_name, succeeded=status == "success")
+            ctx.frame.gating.order.leave(call.tool_call_id, call.tool_name, succeeded=outcome.succeeded)
+    return _for_model(outcome)
 
 
-class _Denied(Exception):  # noqa: N818 (no error: a decision)
-    """A call may not be made."""
-
-    def __init__(self, reason: str) -> None:
-        self.reason = reason
-        super().__init__(reason)
-
-
-class _TimedOut(ToolFailed):
-    """The failed result of a call that took too long."""
+def _for_model(outcome: ToolOutcome) -> Any:
+    """An outcome as PydanticAI takes it: a value, a denial, or an exception that means a failed result."""
+    if outcome.status == "success":
+        return outcome.output.for_model
+    if outcome.status == "denied":
+        return ToolDenied(outcome.output.for_model)
+    raise ToolFailed(outcome.output.for_model)
 
 
-class _Refused(ToolFailed):
-    """The failed result of a call that its gate didn't let through."""
+@dataclass(slots=True, eq=False)
+class _ToolCall:
+    """One validated call on its way through the steps; exceptions are only for what ends the run."""
 
+    ctx: CallContext
+    part: ToolCallPart
+    traits: ToolTraits
+    gates: Sequence[ToolGate]
+    args: dict[str, Any]
+    handler: Callable[[dict[str, Any]], Awaitable[Any]]
+    decision: Decision | None = None
 
-_STATUS: dict[type[ToolFailed], str] = {_TimedOut: "timed_out", _Refused: "refused"}
+    async def carry_out(self, run: RunContext[Any], tool_def: ToolDefinition) -> ToolOutcome:
+        """Gate, hooks, approve, run, transition, hooks."""
+        ctx, name, hooks = self.ctx, self.part.tool_name, self.ctx.frame.hooks
+        agent = ctx.frame.config.agent
+        if self.gates and (reason := await wait_for_gates(ctx.frame.gating, self.part, self.gates)) is not None:
+            return self.ended("refused", reason)
+        if hooks:
+            await hooks.call(HookPoint.PRE_TOOL_CALL, agent=agent, tool_name=name, arguments=self.args)
+        noted = ctx.frame.wanted.pop(self.part.tool_call_id, None)
+        denied = await self._approve(requirement_before_run(run, tool_def, self.traits, noted))
+        if denied is not None:
+            return denied
+        if noted is not None:
+            self.handler = noted.first(self.handler)
+        ctx.run.budget.tool_call()
+        ctx.frame.usage += Usage(tool_calls=1)
+        outcome, value = await self._run_approved()
+        if hooks and outcome.status != "denied":
+            await hooks.call(HookPoint.POST_TOOL_CALL, agent=agent, tool_name=name, result=value)
+        return outcome
 
+    def ended(self, status: ToolStatus, text: str, error: BaseException | None = None) -> ToolOutcome:
+        """The outcome of a call without a result."""
+        output = ToolOutput.of_text(truncate_text(text, self.ctx.runtime.config.settings.max_result_bytes))
+        return self._outcome(status, output, error=ErrorRecord.of(error, self.ctx.path) if error is not None else None)
 
-async def _permitted(
-    ctx: CallContext, call: ToolCallPart, traits: ToolTraits, args: dict[str, Any], wants: ApprovalRequirement | None
-) -> None:
-    """See that a call may be made, and keep that somebody said yes, for the tool to know."""
-    decision = await approve(ctx, call, traits, args, wants)
-    if decision.effect == "deny":
-        raise _Denied(decision.reason)
-    if decision.approves:
-        ctx.frame.approved.add(call.tool_call_id)
+    def _outcome(self, status: ToolStatus, output: ToolOutput, **more: Any) -> ToolOutcome:
+        call = self.part
+        return ToolOutcome(call.tool_name, call.tool_call_id, status, output, decision=self.decision, **more)
 
+    async def _approve(self, requirement: ApprovalRequirement | None) -> ToolOutcome | None:
+        """Have the call decided about; returns the outcome of one that is denied."""
+        self.decision = await approve(self.ctx, self.part, self.traits, self.args, requirement)
+        if self.decision.effect == "deny":
+            return self.ended("denied", self.decision.reason)
+        if self.decision.approves:
+            self.ctx.frame.approved.add(self.part.tool_call_id)
+        return None
 
-async def _run_permitted(
-    ctx: CallContext,
-    call: ToolCallPart,
-    traits: ToolTraits,
-    gates: Sequence[ToolGate],
-    args: dict[str, Any],
-    handler: Callable[[dict[str, Any]], Awaitable[Any]],
-) -> tuple[Any, ToolOutput]:
-    """Run a tool that nobody denies; once more if it wants an approval that it hasn't, and gets it."""
-    try:
-        return await _run(ctx, call, traits, gates, args, handler)
-    except ApprovalRequired as error:
-        await _permitted(ctx, call, traits, args, requirement_raised(error))
-        return await _run(ctx, call, traits, gates, args, handler)
+    async def _run_approved(self) -> tuple[ToolOutcome, Any]:
+        """Run the tool; once more if it requires an approval that the call doesn't have, and gets it."""
+        try:
+            return await self._run()
+        except ApprovalRequired as error:
+            denied = await self._approve(requirement_raised(error))
+            return (denied, None) if denied is not None else await self._run()
 
+    async def _run(self) -> tuple[ToolOutcome, Any]:
+        """Run the tool itself with its timeout, and its transition; returns the outcome and what hooks are shown.
 
-async def _run(
-    ctx: CallContext,
-    call: ToolCallPart,
-    traits: ToolTraits,
-    gates: Sequence[ToolGate],
-    args: dict[str, Any],
-    handler: Callable[[dict[str, Any]], Awaitable[Any]],
-) -> tuple[Any, ToolOutput]:
-    """Run the tool itself with its timeout, and its transition; every failure becomes one failed result.
-
-    What passes is the `ApprovalRequired` of a call that nobody has approved yet.
-    """
-    settings = ctx.runtime.config.settings
-    limit = traits.timeout if traits.timeout is not None else ctx.frame.config.tool_timeout
-    given_up = threading.Event()
-    token = CURRENT_TOOL.set(given_up)
-    timer = asyncio.timeout(limit)
-    try:
-        async with timer:
-            return await run_in_transaction(ctx, call, gates, args, handler, traits.succeeded)
-    except ENDS_RUN:
-        raise
-    except BaseException as error:  # libraries in other languages raise more than exceptions
-        reraise_if_cancelled(error)
-        if isinstance(error, ApprovalRequired) and call.tool_call_id not in ctx.frame.approved:
+        What passes besides the end of the run is the `ApprovalRequired` of a call that hasn't been approved.
+        """
+        ctx, traits = self.ctx, self.traits
+        limit = traits.timeout if traits.timeout is not None else ctx.frame.config.tool_timeout
+        given_up = threading.Event()
+        token = CURRENT_TOOL.set(given_up)
+        timer = asyncio.timeout(limit)
+        try:
+            async with timer:
+                value, output, changes = await run_in_transaction(
+                    ctx, self.part, self.gates, self.args, self.handler, traits.succeeded
+                )
+            return self._outcome("success", output, changes=changes), value
+        except ENDS_RUN:
             raise
-        if isinstance(error, TimeoutError) and timer.expired():
-            raise _TimedOut(f"timed out after {limit:g} s") from error
+        except BaseException as error:  # libraries in other languages raise more than exceptions
+            reraise_if_cancelled(error)
+            if isinstance(error, ApprovalRequired) and self.part.tool_call_id not in ctx.frame.approved:
+                raise
+            timed_out = isinstance(error, TimeoutError) and timer.expired()
+            outcome = (
+                self.ended("timed_out", f"timed out after {limit:g} s", error) if timed_out else self._failed(error)
+            )
+            return outcome, outcome.output.for_model
+        finally:
+            given_up.set()
+            CURRENT_TOOL.reset(token)
+
+    def _failed(self, error: BaseException) -> ToolOutcome:
+        """The outcome of a call whose tool raised; under `on_tool_error: raise` an unintended failure ends the run."""
         if isinstance(error, LlmDoError) and not isinstance(error, ToolError):
-            ctx.run.note_error(error, ctx.path)
-        told = _told_on_purpose(error)
-        text = truncate_text(_failure_text(error) if told is None else told, settings.max_result_bytes)
-        if told is None and settings.on_tool_error == "raise":
-            raise ToolFailedError(text, agent_path=ctx.path) from error
-        raise ToolFailed(text) from error
-    finally:
-        given_up.set()
-        CURRENT_TOOL.reset(token)
+            self.ctx.run.note_error(error, self.ctx.path)
+        intended = _intended_text(error)
+        outcome = self.ended("failed", _failure_text(error) if intended is None else intended, error)
+        if intended is None and self.ctx.runtime.config.settings.on_tool_error == "raise":
+            raise ToolFailedError(outcome.output.for_model, agent_path=self.ctx.path) from error
+        return outcome
 
 
-def _told_on_purpose(error: BaseException) -> str | None:
-    """What a tool that fails on purpose says to the model; None for any other failure."""
+def _intended_text(error: BaseException) -> str | None:
+    """What a tool that fails on purpose tells the model; None for any other failure."""
     for one in (error, error.__cause__):
         if isinstance(one, ModelRetry | ToolFailed):
             return one.message
@@ -210,7 +212,7 @@ def _told_on_purpose(error: BaseException) -> str | None:
 
 
 def _failure_text(error: BaseException) -> str:
-    """What a model is told of a tool's failure."""
+    """What a model reads of a tool's failure."""
     if isinstance(error, LlmDoError):
         if isinstance(error, RunError) and error.agent_path:
             return f"agent {error.agent_path} failed: {error.message}"

@@ -11,27 +11,12 @@ from typing import Any, cast
 
 from pydantic_ai.messages import ToolReturn, is_multi_modal_content
 
-from llm_do._frozen import frozen
+from llm_do.runtime.record.outcomes import ToolOutput
 from llm_do.runtime.record.results import output_text
 from llm_do.text.json_data import to_json_data
 from llm_do.text.surrogates import replace_surrogates
 
-__all__ = ["KeepArtifact", "ToolOutput", "limit_output", "truncate_text"]
-
-
-@frozen
-class ToolOutput:
-    """A result made fit to be told.
-
-    Args:
-        told: What the model gets.
-        shown: The same as JSON data, for events; media are named in brackets.
-        size: Bytes before it was shortened; None where the text as shown is meant.
-    """
-
-    told: Any
-    shown: Any
-    size: int | None = None
+__all__ = ["KeepArtifact", "limit_output", "truncate_text"]
 
 
 KeepArtifact = Callable[[bytes], str | None]
@@ -54,7 +39,7 @@ def limit_output(value: Any, limit: int, keep: KeepArtifact | None = None) -> To
     if isinstance(value, ToolReturn):
         returned = cast("ToolReturn[Any]", value)
         inner = limit_output(returned.return_value, limit, keep)
-        return ToolOutput(replace(returned, return_value=inner.told), inner.shown, inner.size)
+        return ToolOutput(replace(returned, return_value=inner.for_model), inner.for_events, inner.size)
     if is_multi_modal_content(value):
         return ToolOutput(value, f"[{getattr(value, 'media_type', None) or type(value).__name__}]")
     if isinstance(value, list | tuple):
@@ -63,7 +48,7 @@ def limit_output(value: Any, limit: int, keep: KeepArtifact | None = None) -> To
             parts = [limit_output(item, limit // len(items), keep) for item in items]
             sizes = [part.size for part in parts if part.size is not None]
             return ToolOutput(
-                [part.told for part in parts], [part.shown for part in parts], sum(sizes) if sizes else None
+                [part.for_model for part in parts], [part.for_events for part in parts], sum(sizes) if sizes else None
             )
     shown = to_json_data(value)
     if shown is None:  # not a number: nothing at all would be something else

@@ -84,7 +84,7 @@ def test_kept_results_lead_nowhere_else_and_are_for_their_owner(tmp_path: Path) 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=200), st.integers(1, 100))
 def test_head_and_tail_are_the_texts_own(text: str, limit: int) -> None:
-    said = limit_output(text, limit).told
+    said = limit_output(text, limit).for_model
     if len(text.encode()) <= limit:
         assert said == text
         return
@@ -102,6 +102,6 @@ def test_head_and_tail_are_the_texts_own(text: str, limit: int) -> None:
 @pytest.mark.parametrize("letter", ["a", "ä", "字", "🙂"])
 @pytest.mark.parametrize("limit", [400, 1000, 65_536])
 def test_with_what_is_said_of_the_rest_a_result_is_within_the_limit(letter: str, limit: int) -> None:
-    said = limit_output(letter * limit * 2, limit, lambda _: ".llm-do/artifacts/0123456789abcdef.txt").told
+    said = limit_output(letter * limit * 2, limit, lambda _: ".llm-do/artifacts/0123456789abcdef.txt").for_model
     assert limit - 20 <= len(said.encode()) <= limit
     assert said.startswith(letter * (limit // 30))

@@ -1,0 +1,180 @@
+"""How things ended, as values that can be written, read back, shown and replayed.
+
+A `ToolOutcome` is made where a tool call ends; its event, its journal entry and what the model reads are views of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from llm_do._frozen import frozen
+from llm_do.policy.values import Decision
+from llm_do.runtime.record.recording import toolkit_states
+from llm_do.runtime.record.results import ErrorRecord
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+    from pydantic_ai.messages import ToolReturn
+
+    from llm_do.runtime.tools.gated_tools import GateState
+
+__all__ = ["StateChange", "ToolOutcome", "ToolOutput", "ToolStatus"]
+
+ToolStatus = Literal["success", "failed", "denied", "refused", "timed_out", "cancelled"]
+"""How a tool call ended; `ToolResultEvent` says what each one means."""
+
+
+@frozen
+class ToolOutput:
+    """What a tool call came to, within the limit on results.
+
+    Args:
+        for_model: What the model reads: JSON data, media, or a PydanticAI `ToolReturn`.
+        for_events: The same as JSON data; media are named in brackets.
+        size: Bytes before it was truncated; None means the size of the text for events.
+    """
+
+    for_model: Any
+    for_events: Any
+    size: int | None = None
+
+    @classmethod
+    def of_text(cls, text: str) -> ToolOutput:
+        """The output of a call that ends with a sentence instead of a result."""
+        return cls(text, text)
+
+    @property
+    def byte_count(self) -> int:
+        """Bytes before it was truncated."""
+        return len(str(self.for_events).encode("utf-8", "replace")) if self.size is None else self.size
+
+    def to_dict(self) -> dict[str, Any]:
+        """The output as JSON data; what the model reads only where events show something else."""
+        data: dict[str, Any] = {"for_events": self.for_events, "size": self.size}
+        if self.for_model is not self.for_events:
+            data["for_model"] = _write_return(self.for_model)
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> ToolOutput:
+        """The output that `to_dict` wrote."""
+        shown = data["for_events"]
+        return cls(_read_return(data["for_model"]) if "for_model" in data else shown, shown, data["size"])
+
+
+@frozen
+class StateChange:
+    """What a successful call changed in one state machine.
+
+    Args:
+        toolkit: The machine's key in its agent.
+        updates: The keys of its context that changed, with their values.
+        state: Its state afterwards.
+    """
+
+    toolkit: str
+    updates: Mapping[str, Any]
+    state: GateState
+
+    def to_dict(self) -> dict[str, Any]:
+        """The change as JSON data."""
+        return {"toolkit": self.toolkit, "updates": dict(self.updates), "state": self.state.to_dict()}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> StateChange:
+        """The change that `to_dict` wrote."""
+        return cls(data["toolkit"], data["updates"], toolkit_states({"": data["state"]})[""])
+
+
+@frozen
+class ToolOutcome:
+    """How one tool call ended.
+
+    Args:
+        tool_name: The tool as the model knows it, prefix included.
+        tool_call_id: The call's id.
+        status: How it ended.
+        output: What it came to.
+        error: What failed, and where; None for a call that succeeded or didn't run.
+        decision: What was decided about it; None where it ended before that.
+        changes: What it changed in the state machines that its tool belongs to.
+        duration: Seconds, waiting for an answer included.
+    """
+
+    tool_name: str
+    tool_call_id: str
+    status: ToolStatus
+    output: ToolOutput
+    error: ErrorRecord | None = None
+    decision: Decision | None = None
+    changes: tuple[StateChange, ...] = ()
+    duration: float = 0.0
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the tool ran and returned a result."""
+        return self.status == "success"
+
+    def event_data(self) -> dict[str, Any]:
+        """What the event `tool_result` says of it."""
+        return {
+            "tool_name": self.tool_name,
+            "tool_call_id": self.tool_call_id,
+            "status": self.status,
+            "result": self.output.for_events,
+            "duration": self.duration,
+            "size": self.output.byte_count,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """The outcome as JSON data that `from_dict` reads back."""
+        return {
+            "tool_name": self.tool_name,
+            "tool_call_id": self.tool_call_id,
+            "status": self.status,
+            "output": self.output.to_dict(),
+            "error": self.error.to_dict() if self.error is not None else None,
+            "decision": asdict(self.decision) if self.decision is not None else None,
+            "changes": [change.to_dict() for change in self.changes],
+            "duration": self.duration,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> ToolOutcome:
+        """The outcome that `to_dict` wrote."""
+        return cls(
+            data["tool_name"],
+            data["tool_call_id"],
+            data["status"],
+            ToolOutput.from_dict(data["output"]),
+            ErrorRecord(**data["error"]) if data["error"] is not None else None,
+            Decision(**data["decision"]) if data["decision"] is not None else None,
+            tuple(StateChange.from_dict(change) for change in data["changes"]),
+            data["duration"],
+        )
+
+
+@cache
+def _tool_return() -> TypeAdapter[ToolReturn[Any]]:
+    from pydantic import TypeAdapter
+    from pydantic_ai.messages import ToolReturn
+
+    return TypeAdapter(ToolReturn)
+
+
+def _write_return(value: object) -> Any:
+    """What a model reads as JSON data: PydanticAI's own form, in which media survive."""
+    from pydantic_ai.messages import ToolReturn
+
+    returned = cast("ToolReturn[Any]", value) if isinstance(value, ToolReturn) else ToolReturn(cast("Any", value))
+    return _tool_return().dump_python(returned, mode="json", fallback=str)
+
+
+def _read_return(data: object) -> Any:
+    returned = _tool_return().validate_python(data)
+    if returned.content is None and returned.metadata is None and returned.tools is None:
+        return returned.return_value
+    return returned

@@ -1,0 +1,74 @@
+"""Outcomes of tool calls as values: written, read back, and the same as what the event and the model got."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pydantic_ai import BinaryContent, ImageUrl, ToolReturn
+
+from llm_do.policy.values import Decision
+from llm_do.runtime.record.outcomes import StateChange, ToolOutcome, ToolOutput
+from llm_do.runtime.record.results import ErrorRecord
+from llm_do.runtime.tools.tool_output import limit_output
+from llm_do.toolkits.machine.toolkit_state import ToolkitState
+
+PDF = BinaryContent(b"%PDF\xff", media_type="application/pdf")
+PICTURE = ImageUrl("https://example.org/a.png")
+
+
+def read_back(outcome: ToolOutcome) -> ToolOutcome:
+    """The outcome after a way through JSON text."""
+    return ToolOutcome.from_dict(json.loads(json.dumps(outcome.to_dict(), allow_nan=False)))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        True,
+        3,
+        1.5,
+        float("nan"),
+        "text",
+        "a" * 2000,
+        "lone \ud800 surrogate",
+        {"a": [1, {"b": None}]},
+        {"kind": "binary", "data": "not media"},
+        PDF,
+        [PDF, "and", {"a": 1}],
+        PICTURE,
+        ToolReturn("shown", content=["see", PICTURE], metadata={"k": 1}),
+    ],
+    ids=repr,
+)
+def test_what_the_model_reads_survives(value: Any) -> None:
+    outcome = ToolOutcome("look", "1", "success", limit_output(value, 1000), duration=0.25)
+
+    again = read_back(outcome)
+
+    assert again == outcome
+    assert again.event_data() == outcome.event_data()
+
+
+def test_a_failure_is_read_back_with_its_place_and_its_decision() -> None:
+    error = ErrorRecord("ValueError", "no such city", "main/weather", "tools.py", 12)
+    decision = Decision("allow", "allow", "the rule weather allows it", rule="weather", place="project.json:4")
+    outcome = ToolOutcome("weather", "1", "failed", ToolOutput.of_text("no such city"), error, decision)
+
+    assert read_back(outcome) == outcome
+
+
+def test_changes_of_state_are_read_back() -> None:
+    state = ToolkitState.from_dict({"context": {"user": "ann"}, "unlocked_states": ["in"]})
+    change = StateChange("shop", {"user": "ann"}, state)
+
+    [again] = read_back(ToolOutcome("login", "1", "success", ToolOutput.of_text("hello"), changes=(change,))).changes
+
+    assert (again.toolkit, again.updates, again.state.to_dict()) == ("shop", {"user": "ann"}, state.to_dict())
+
+
+def test_an_output_that_events_show_as_it_is_is_written_once() -> None:
+    assert "for_model" not in limit_output({"a": 1}, 1000).to_dict()
+    assert "for_model" in limit_output(PDF, 1000).to_dict()
