@@ -1,6 +1,6 @@
-"""Text that a model wrote, made harmless and fully visible; shown to a person before anything is approved.
+"""Untrusted text made safe and fully visible, for terminals, logs and approval questions.
 
-Colours, boxes and paging live in the terminal's room.
+Colours, boxes and paging live in `llm_do.ui.terminal`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 
-__all__ = ["format_arguments", "sanitize"]
+__all__ = ["escape_controls", "format_arguments", "sanitize"]
 
 _INVISIBLE = frozenset(
     [
@@ -33,12 +33,12 @@ _ODD_IN_LINES = re.compile(rf"(\\*)([^ -~])|(\\+)([rt]|{_TAIL})?")
 
 
 def sanitize(text: str, *, lines: bool = False) -> str:
-    r"""A text in which every character can be seen, and none does anything to a terminal.
+    r"""Make every character of a text visible, and none of them able to act on a terminal.
 
     Control, format (bidirectional, zero-width), private, unassigned and otherwise invisible
-    characters, lone surrogates and all spaces but the space are escaped as in Python. Backslashes in
-    front of what looks like such an escape are doubled, so that different texts never look the same.
-    Nothing is cut.
+    characters, lone surrogates and all spaces but the space are escaped as in Python. A backslash in
+    front of what looks like such an escape is doubled, so that different texts never look the same.
+    Nothing is truncated.
 
     Example:
         >>> print(sanitize("rm \u202etxt.exe\x1b[2J"))
@@ -46,37 +46,46 @@ def sanitize(text: str, *, lines: bool = False) -> str:
         >>> print(sanitize("a literal \\u202e, C:\\dir"))
         a literal \\u202e, C:\dir
     """
+    return _escape_invisible(text, lines=lines, double=True)
 
-    return _reveal(text, lines=lines, double=True)
+
+def escape_controls(text: str) -> str:
+    r"""Escape what `sanitize` escapes, but leave backslashes alone, so that escaping twice changes nothing.
+
+    Example:
+        >>> print(escape_controls(escape_controls("a\x1b[31m\u202eb")))
+        a\x1b[31m\u202eb
+    """
+    return _escape_invisible(text, lines=False, double=False)
 
 
 def format_arguments(args: Mapping[str, object], *, lines: bool = True) -> list[tuple[str, str]]:
-    """Every argument of a call as a name and a text to show, in the order given.
+    """Format every argument of a call as a name and a text, in order.
 
-    Texts stand as they are, other values as JSON; a text that would read as such a value is quoted.
+    Strings are shown as they are, other values as JSON; a string that would read as such a value is quoted.
 
     Example:
         >>> format_arguments({"to": "ann", "urgent": True, "code": "1"})
         [('to', 'ann'), ('urgent', 'true'), ('code', '"1"')]
     """
-    return [(sanitize(name), _show(value, lines=lines)) for name, value in args.items()]
+    return [(sanitize(name), _format_value(value, lines=lines)) for name, value in args.items()]
 
 
-def _show(value: object, *, lines: bool) -> str:
+def _format_value(value: object, *, lines: bool) -> str:
     if isinstance(value, str) and not _reads_as_json(value):
         return sanitize(value, lines=lines)
-    # Imported here, since every error that is told of makes its text visible, and few show arguments.
+    # Imported here: every error message is sanitized, and few show arguments.
     from llm_do.text.canonical_json import canonical_json
 
     try:
-        # JSON has doubled the backslashes of texts already.
-        return _reveal(canonical_json(value), lines=False, double=False)
+        # JSON has doubled the backslashes of strings already.
+        return _escape_invisible(canonical_json(value), lines=False, double=False)
     except TypeError:
         return sanitize(repr(value))
 
 
-def _reveal(text: str, *, lines: bool, double: bool) -> str:
-    def show(found: re.Match[str]) -> str:
+def _escape_invisible(text: str, *, lines: bool, double: bool) -> str:
+    def replacement(found: re.Match[str]) -> str:
         slashes, odd, lone, tail = found.groups()
         if odd is None:
             return lone * 2 + tail if tail and double else found[0]
@@ -84,7 +93,7 @@ def _reveal(text: str, *, lines: bool, double: bool) -> str:
             return found[0]
         return slashes * (1 + double) + _escape(odd)
 
-    return (_ODD_IN_LINES if lines else _ODD).sub(show, text)
+    return (_ODD_IN_LINES if lines else _ODD).sub(replacement, text)
 
 
 def _reads_as_json(text: str) -> bool:

@@ -15,7 +15,7 @@ from llm_do.linker.checks.machine_checks import StateMachine, machines
 from llm_do.project.agent_spec import AgentSpec, ToolsetRef
 from llm_do.project.gates import Gate
 from llm_do.project.tool_schemas import gated_toolset
-from llm_do.text.escapes import escape_controls
+from llm_do.text.sanitizer import escape_controls
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project

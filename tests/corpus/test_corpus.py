@@ -32,7 +32,7 @@ def test_a_wrong_project_gives_exactly_what_is_written_beside_it(case: Case) -> 
     for item in report.diagnostics:
         assert str(report.root) not in item.message
         assert item.message == item.message.strip(" .")
-        assert "\\x0a" not in item.message
+        assert "\\n" not in item.message
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in CASES if case.fixed])

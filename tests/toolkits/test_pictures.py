@@ -85,5 +85,5 @@ def test_names_are_drawn_so_that_they_can_be_read_and_do_nothing() -> None:
         assert all(line.isprintable() for line in text.splitlines())
         assert "geöffnet" in text
         assert "büro" in text
-    assert 'needs geöffnet, a\\x0ab; unlocks "\\x1b[2J\n' in drawn[0]
+    assert 'needs geöffnet, a\\nb; unlocks "\\x1b[2J\n' in drawn[0]
     assert 'digraph "büro' in drawn[2]

@@ -84,7 +84,7 @@ def test_a_byte_order_mark_does_not_move_the_caret() -> None:
 def test_nothing_of_a_file_or_message_reaches_the_terminal_as_it_is() -> None:
     item = Diagnostic("LD120", "error", "a\x1b]0;x\x07\nb\u202e", Location("e\x1b[2J\n.agent"), "h\x1b\r")
     text = render_text([item], lambda _: None)
-    assert text == "e\\x1b[2J\\x0a.agent:1:1: error[LD120]: a\\x1b]0;x\\x07\\x0ab\\u202e\n    = h\\x1b\\x0d\n"
+    assert text == "e\\x1b[2J\\n.agent:1:1: error[LD120]: a\\x1b]0;x\\x07\\nb\\u202e\n    = h\\x1b\\r\n"
 
 
 def test_colours_are_there_only_when_asked_for() -> None:

@@ -16,7 +16,7 @@ from llm_do.ui.live.call_tree import CallTree, seconds_text
 from llm_do.ui.live.display import Display
 from llm_do.ui.terminal.markdown import render_markdown
 from llm_do.ui.terminal.screen import draws_lines
-from llm_do.ui.terminal.text_width import character_width
+from llm_do.ui.terminal.text_width import text_width
 
 
 class Terminal:
@@ -162,7 +162,7 @@ def test_whatever_is_called_the_tree_fits(texts: list[str], columns: int) -> Non
     drawn = tree.draw(1001.0, columns, 12)
 
     assert len(drawn) <= 12
-    assert all(sum(map(character_width, line)) < columns and "\n" not in line and "\x1b" not in line for line in drawn)
+    assert all(text_width(line) < columns and "\n" not in line and "\x1b" not in line for line in drawn)
 
 
 @given(st.text(max_size=200), st.booleans())
@@ -180,7 +180,7 @@ def test_drawn_markdown_keeps_its_words_and_fits(words: list[str], columns: int)
 
     plain = re.sub(r"\x1b\[[0-9;]*m", "", drawn)
     assert plain.split() == words
-    assert all(sum(map(character_width, line)) <= columns for line in plain.split("\n"))
+    assert all(text_width(line) <= columns for line in plain.split("\n"))
 
 
 def test_markdown_is_drawn_and_what_is_none_stays_as_it_is() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from llm_do.runtime.approval.broker import ApprovalRequest
 from llm_do.text.sanitizer import format_arguments
 from llm_do.ui.approval.question import choices_text, help_text, parse_answer, question_text, rules_text
-from llm_do.ui.terminal.text_width import character_width, wrap_words
+from llm_do.ui.terminal.text_width import text_width, wrap_words
 
 DIFF = "--- a/notes.md\n+++ b/notes.md\n@@ -1 +1 @@\n-old\n+new\n"
 
@@ -78,7 +78,7 @@ def test_words_are_wrapped_whole_where_they_fit_and_none_is_lost(words: list[str
     pieces = list(wrap_words(" ".join(words), columns))
 
     def fits(word: str) -> bool:
-        return sum(map(character_width, word)) <= columns
+        return text_width(word) <= columns
 
     assert "".join("".join(pieces).split()) == "".join(words)
     assert all(map(fits, pieces))

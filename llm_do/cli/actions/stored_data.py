@@ -24,7 +24,7 @@ from llm_do.threads.managers.transfer import export_thread, import_lines
 from llm_do.threads.opened_stores import open_store
 from llm_do.threads.sqlite.sqlite_store import SqliteStore
 from llm_do.threads.store.records import Filter, Observation, ThreadRecord, config_data
-from llm_do.ui.terminal.text_width import character_width
+from llm_do.ui.terminal.text_width import text_width
 
 __all__ = [
     "branch",
@@ -335,7 +335,7 @@ def _seconds(started: float, finished: float | None) -> str:
 
 def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
     shown = [[sanitize(cell) for cell in row] for row in rows]
-    sizes = [[sum(map(character_width, cell)) for cell in row] for row in shown]
+    sizes = [[text_width(cell) for cell in row] for row in shown]
     widest = [min(max(column), _CELL_COLUMNS) for column in zip(*sizes, strict=True)]
     return [
         "  ".join(cell + " " * (most - size) for cell, size, most in zip(row, taken, widest, strict=True)).rstrip()

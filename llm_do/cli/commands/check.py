@@ -51,7 +51,7 @@ def check(
     from llm_do.linker.sources.project_files import project_title
     from llm_do.linker.sources.project_root import locate_project
     from llm_do.linker.subprocess_check import check_in_subprocess
-    from llm_do.text.escapes import escape_controls
+    from llm_do.text.sanitizer import escape_controls
     from llm_do.ui.reports.diagnostic_text import render_github, render_json, render_text, summary
     from llm_do.ui.terminal.screen import wants_color
 

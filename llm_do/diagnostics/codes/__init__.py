@@ -23,7 +23,7 @@ from llm_do.diagnostics.codes import (
 )
 from llm_do.diagnostics.codes.code import Code, Problem
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
-from llm_do.text.escapes import escape_controls
+from llm_do.text.sanitizer import escape_controls
 
 __all__ = ["CODES", "Code", "Problem", "diagnostic"]
 

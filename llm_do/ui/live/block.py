@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from llm_do.ui.terminal.text_width import character_width
+from llm_do.ui.terminal.text_width import text_width
 
 __all__ = ["Block"]
 
@@ -54,5 +54,5 @@ class Block:
     def _back(self) -> str:
         """Move to where the block begins."""
         columns = max(self._columns(), 1)
-        rows = sum(max(1, -(-sum(map(character_width, _STYLE.sub("", line))) // columns)) for line in self._shown)
+        rows = sum(max(1, -(-text_width(_STYLE.sub("", line)) // columns)) for line in self._shown)
         return f"\r\x1b[{rows}A" if rows else "\r"

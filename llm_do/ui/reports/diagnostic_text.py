@@ -6,12 +6,12 @@ Nothing of a file reaches a terminal as it is: control, bidirectional and invisi
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 
 from llm_do.diagnostics.diagnostic import Diagnostic
 from llm_do.formats.syntax.source import lines_of
-from llm_do.text.escapes import escape_controls
+from llm_do.text.sanitizer import escape_controls
+from llm_do.ui.terminal.text_width import character_width
 
 __all__ = ["render_github", "render_json", "render_text", "summary"]
 
@@ -131,8 +131,7 @@ def _cells(line: str) -> list[tuple[str, int]]:
             shown, size = char, 1
         else:
             shown = escape_controls(char)
-            wide = unicodedata.east_asian_width(char) in "WF"
-            size = len(shown) if shown != char else 0 if unicodedata.combining(char) else 2 if wide else 1
+            size = len(shown) if shown != char else character_width(char)
         cells.append((shown, size))
         column += size
     return cells

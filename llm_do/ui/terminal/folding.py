@@ -5,22 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from llm_do.ui.terminal.text_width import character_width
+from llm_do.ui.terminal.text_width import text_width
 
 __all__ = ["fold_lines"]
 
 _COLOR = re.compile(r"\x1b\[[\d;]*m")
 _LEAD = re.compile(rf"(?:{_COLOR.pattern}| )+")
 _BREAK = re.compile(r"(?<=\S)( +)(?=\S)(?!s(?:\W|$))")
-"""Between words, but for a number of seconds and its unit."""
+"""Between words, except between a number of seconds and its unit."""
 
 _HANG = 2
 _GUTTER = re.compile(r" *= ")
-"""What a hint of a diagnostic begins with; its further lines stand below its text."""
+"""Begins the hint of a diagnostic, whose further lines are aligned with its text."""
 
 
 def fold_lines(text: str, columns: int, *, hang: int = _HANG) -> str:
-    """Break lines that are longer than the terminal is wide, what follows indented; nothing is left out.
+    """Break lines that are wider than the terminal and indent what follows; nothing is left out.
 
     Example:
         >>> print(fold_lines("error: the file is no YAML (main.agent:3). Quote the value.", 30))
@@ -56,4 +56,4 @@ def _pieces(line: str, columns: int, hang: int) -> Iterator[str]:
 
 
 def _width(text: str) -> int:
-    return sum(map(character_width, _COLOR.sub("", text)))
+    return text_width(_COLOR.sub("", text))

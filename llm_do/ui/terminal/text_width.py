@@ -1,34 +1,48 @@
-"""Text on a terminal: how wide it is, and how it is cut or wrapped. It is harmless already, or made so here."""
+"""The width of text on a terminal: measuring, truncating and wrapping text that is sanitized already, or is here."""
 
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Iterator, Mapping
 
-from llm_do.text.canonical_json import canonical_json
 from llm_do.text.sanitizer import sanitize
 
-__all__ = ["call_text", "character_width", "shorten_middle", "truncate", "wrap", "wrap_words"]
+__all__ = ["call_text", "character_width", "shorten_middle", "text_width", "truncate", "wrap", "wrap_words"]
 
 
 def character_width(char: str) -> int:
-    """How many columns a character takes."""
+    """How many columns a character takes.
+
+    Example:
+        >>> character_width("a"), character_width("漢"), character_width("\u0301")
+        (1, 2, 0)
+    """
     if " " <= char <= "~":
         return 1
-    if unicodedata.combining(char):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+    # Imported here: its tables take longer to load than all else that a plain line needs.
+    from wcwidth import wcwidth
+
+    return max(wcwidth(char), 0)
+
+
+def text_width(text: str) -> int:
+    """How many columns a line takes.
+
+    Example:
+        >>> text_width("漢字 ok")
+        7
+    """
+    return sum(map(character_width, text))
 
 
 def truncate(text: str, columns: int) -> str:
-    """A text that fits into so many columns, with an ellipsis where it was longer.
+    """Cut a text to a number of columns, with an ellipsis where it was longer.
 
     Example:
         >>> truncate("abcdef", 4)
         'abc…'
     """
-    if len(text) * 2 <= columns or sum(map(character_width, text)) <= columns:
+    if len(text) * 2 <= columns or text_width(text) <= columns:
         return text
     used, kept = 1, 0
     for char in text:
@@ -40,7 +54,7 @@ def truncate(text: str, columns: int) -> str:
 
 
 def wrap(text: str, columns: int) -> Iterator[str]:
-    """The pieces of one line that fit into so many columns each; at least one, and nothing is left out.
+    """Break one line into pieces that fit into the columns; at least one piece, and nothing is left out.
 
     Example:
         >>> list(wrap("abcdef", 4))
@@ -57,7 +71,7 @@ def wrap(text: str, columns: int) -> Iterator[str]:
 
 
 def wrap_words(text: str, columns: int) -> Iterator[str]:
-    """The pieces of one line of prose, broken between words; a word that is longer than a line is broken anywhere.
+    """Break one line of prose between words; a word that is longer than a line is broken anywhere.
 
     Example:
         >>> list(wrap_words("one two three", 8))
@@ -77,7 +91,7 @@ def wrap_words(text: str, columns: int) -> Iterator[str]:
 
 
 def shorten_middle(value: object, limit: int = 160) -> str:
-    """A value on one line, harmless to a terminal and cut at its end.
+    """Format a value on one line, sanitized and cut at its end.
 
     Example:
         >>> shorten_middle({"a": [1, 2]}), shorten_middle("one\\ntwo", 6)
@@ -88,12 +102,12 @@ def shorten_middle(value: object, limit: int = 160) -> str:
 
 
 def _cut_characters(text: str, limit: int) -> str:
-    """A text of at most so many characters."""
+    """Cut a text to a number of characters."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def call_text(tool: str, args: object, limit: int = 160) -> str:
-    """A tool call on one line, cut at its end.
+    """Format a tool call on one line, cut at its end.
 
     Example:
         >>> call_text("add", {"a": 1, "b": "x"})
@@ -122,6 +136,8 @@ def call_text(tool: str, args: object, limit: int = 160) -> str:
 
 
 def _as_json(value: object) -> str:
+    from llm_do.text.canonical_json import canonical_json
+
     try:
         return canonical_json(value)
     except (TypeError, ValueError):
