@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from llm_do._frozen import frozen
-from llm_do.files.glob_patterns import Glob
+from llm_do.files.glob_patterns import PathPattern
 from llm_do.files.paths import fold_name
 from llm_do.files.refusals import FileRefusedError
 
@@ -26,14 +26,14 @@ class IgnoreRule:
 
     Args:
         base: The folder of the file, in POSIX form below the root, empty for the root.
-        glob: What it names.
+        pattern: What it names.
         anchored: It names paths from `base`; else names at any depth.
         folders_only: It names folders only.
         negated: It takes back what an earlier line said.
     """
 
     base: str
-    glob: Glob
+    pattern: PathPattern
     anchored: bool
     folders_only: bool
     negated: bool
@@ -46,7 +46,7 @@ class IgnoreRule:
             if not path.startswith(self.base + "/"):
                 return False
             path = path[len(self.base) + 1 :]
-        return self.glob.matches(path) if self.anchored else self.glob.matches_name(path.rpartition("/")[2])
+        return self.pattern.matches(path) if self.anchored else self.pattern.matches_name(path.rpartition("/")[2])
 
 
 def parse_rules(lines: Iterable[str], base: str = "") -> tuple[IgnoreRule, ...]:
@@ -97,10 +97,10 @@ def _parse_rule(line: str, base: str) -> IgnoreRule | None:
     # `a/**` is everything in `a`, not `a` itself.
     inside = anchored and text.endswith("/**")
     try:
-        glob = Glob.parse(text + "/*" if inside else text)
+        pattern = PathPattern.parse(text + "/*" if inside else text)
     except FileRefusedError:
         return None
-    return IgnoreRule(base, glob, anchored, folders_only, negated)
+    return IgnoreRule(base, pattern, anchored, folders_only, negated)
 
 
 def _without_trailing_space(line: str) -> str:

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple, TypeGuard, cast
 
-from llm_do.policy.globs import Atoms, Glob, PathGlob, split_atoms
 from llm_do.policy.risks import INTERPRETERS, RISKS, RUNNERS, WRAPPERS, is_risky, program_name
 from llm_do.policy.values import Pipeline
+from llm_do.text.globs import Atoms, Glob, PathGlob, split_atoms
 
 __all__ = ["CommandGlob", "Word", "is_pipeline"]
 

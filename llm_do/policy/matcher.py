@@ -12,10 +12,10 @@ from typing import cast
 
 from llm_do._frozen import frozen
 from llm_do.policy.command_patterns import is_pipeline
-from llm_do.policy.globs import path_parts
 from llm_do.policy.pattern import ArgumentPattern, Pattern
 from llm_do.policy.values import Pipeline, ToolCallInfo, real_path
 from llm_do.text.canonical_json import canonical_json
+from llm_do.text.globs import path_parts
 
 __all__ = ["PreparedCall", "covers", "is_unresolved", "matches", "prepare_call"]
 

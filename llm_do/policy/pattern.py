@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from llm_do.policy.command_patterns import CommandGlob
-from llm_do.policy.globs import Atom, Atoms, Glob, PathGlob
+from llm_do.text.globs import Atom, Atoms, Glob, PathGlob, character_class
 
 __all__ = ["ArgumentPattern", "Pattern", "PatternError", "parse_pattern"]
 
@@ -254,16 +254,17 @@ class _Reader:
         if end < 0:
             raise self.fail("the bracket is not closed", "write `]` where the set ends, or \\[ for the character")
         body = self.text[first:end]
-        source, place = "", 0
+        ranges: list[tuple[str, str]] = []
+        place = 0
         while place < len(body):
             low, high = body[place], body[place + 2 : place + 3]
             if body[place + 1 : place + 2] == "-" and high:
                 if low > high:
                     raise self.fail(f"the range {low}-{high} is empty", f"write {high}-{low}", first + place)
-                source += f"{re.escape(low)}-{re.escape(high)}"
+                ranges.append((low, high))
                 place += 3
             else:
-                source += re.escape(low)
+                ranges.append((low, low))
                 place += 1
         self.at = end + 1
-        return Atom("class", f"[{'^' if negated else ''}{source}]")
+        return character_class(ranges, negated=negated)

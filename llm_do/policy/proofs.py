@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from llm_do.policy.globs import path_parts
 from llm_do.policy.matcher import matches
 from llm_do.policy.pattern import ArgumentPattern, Pattern, PatternError, parse_pattern
 from llm_do.policy.rules import Rule, RuleFault
 from llm_do.policy.values import Pipeline, Resolved, ToolCallInfo
+from llm_do.text.globs import path_parts
 
 __all__ = ["ArgumentKind", "argument_kind", "check_examples", "naive_split", "overly_broad_reason"]
 

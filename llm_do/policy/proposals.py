@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 
 from llm_do.policy.command_patterns import is_pipeline
-from llm_do.policy.globs import path_parts
 from llm_do.policy.matcher import is_unresolved, matches
 from llm_do.policy.pattern import PatternError, parse_pattern
 from llm_do.policy.proofs import overly_broad_reason
 from llm_do.policy.rules import Rule
 from llm_do.policy.values import ToolCallInfo, real_path
 from llm_do.text.canonical_json import canonical_json
+from llm_do.text.globs import path_parts
 
 __all__ = ["allows_call", "narrowest_rule", "proposed_rules", "quote_argument", "wider_rule"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from fnmatch import fnmatchcase
 from typing import Any
 
 from llm_do._frozen import frozen
+from llm_do.text.globs import matches_any
 
 __all__ = ["ThreadConfig", "ThreadsSpec"]
 
@@ -43,7 +43,7 @@ class ThreadConfig:
         Args:
             tool: The name the model sees.
         """
-        return self.enabled_tools is None or any(fnmatchcase(tool, glob) for glob in self.enabled_tools)
+        return self.enabled_tools is None or matches_any(tool, self.enabled_tools)
 
 
 @frozen

@@ -11,12 +11,12 @@ import copy
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, cast
 
 from llm_do._frozen import frozen
 from llm_do._unsaid import suppress_warning
 from llm_do.errors import ToolkitError, UsageError
+from llm_do.text.globs import matches_any
 from llm_do.tools import NamedTool, Tool, ToolOptions, approval_fault, options_of
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ __all__ = [
     "describe_approval",
     "fixed_tools",
     "gated_toolset",
+    "is_included",
     "make_schema",
-    "remember_schema",
     "schema_properties",
     "static_approval",
     "tool_of",
@@ -219,13 +219,11 @@ def schema_properties(schema: Mapping[str, Any]) -> dict[str, Any] | None:
     return cast("dict[str, Any]", found) if isinstance(found, dict) else None
 
 
-def remember_schema(name: str, include: Sequence[str], exclude: Sequence[str]) -> bool:
-    """Whether globs keep a tool: one of `include` matches, where there are any, and none of `exclude`.
+def is_included(name: str, include: Sequence[str], exclude: Sequence[str]) -> bool:
+    """Whether globs include a tool: one of `include` matches, if there are any, and none of `exclude`.
 
     Example:
-        >>> remember_schema("search_issues", ["search_*"], []), remember_schema("search_code", [], ["*_code"])
+        >>> is_included("search_issues", ["search_*"], []), is_included("search_code", [], ["*_code"])
         (True, False)
     """
-    if include and not any(fnmatchcase(name, glob) for glob in include):
-        return False
-    return not any(fnmatchcase(name, glob) for glob in exclude)
+    return (not include or matches_any(name, include)) and not matches_any(name, exclude)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_do.files.glob_patterns import Glob, expand_braces
+from llm_do.files.glob_patterns import PathPattern, expand_braces
 from llm_do.files.refusals import FileRefusedError
 
 
@@ -34,21 +34,21 @@ from llm_do.files.refusals import FileRefusedError
     ],
 )
 def test_a_glob_matches_what_it_says(pattern: str, matching: list[str], others: list[str]) -> None:
-    glob = Glob.parse(pattern)
+    glob = PathPattern.parse(pattern)
     assert [path for path in matching if not glob.matches(path)] == []
     assert [path for path in others if glob.matches(path)] == []
 
 
 def test_a_glob_of_many_stars_takes_no_time() -> None:
     start = time.process_time()
-    assert not Glob.parse("*a" * 40 + "b").matches("a" * 250)
-    assert not Glob.parse("**/a/" * 40 + "b").matches("a/" * 200 + "a")
+    assert not PathPattern.parse("*a" * 40 + "b").matches("a" * 250)
+    assert not PathPattern.parse("**/a/" * 40 + "b").matches("a/" * 200 + "a")
     assert time.process_time() - start < 1
 
 
 def test_a_glob_of_unreasonable_length_is_refused() -> None:
     with pytest.raises(FileRefusedError, match="longer than"):
-        Glob.parse("a" * 2000)
+        PathPattern.parse("a" * 2000)
 
 
 def test_braces_are_alternatives() -> None:
@@ -67,9 +67,9 @@ def test_a_name_matches_as_the_regular_expression_would(tokens: list[str], name:
     expression = "".join({"*": ".*", "?": "."}.get(token, re.escape(token)) for token in tokens)
     pattern = "".join(tokens)
     if name and pattern and pattern.strip("*") != "":
-        assert Glob.parse(pattern).matches(name) == bool(re.fullmatch(expression, name, re.DOTALL))
+        assert PathPattern.parse(pattern).matches(name) == bool(re.fullmatch(expression, name, re.DOTALL))
 
 
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_any_text_is_a_glob(pattern: str, path: str) -> None:
-    assert Glob.parse(pattern).matches(path) in (True, False)
+    assert PathPattern.parse(pattern).matches(path) in (True, False)

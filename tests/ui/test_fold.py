@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,6 +28,14 @@ def test_colours_take_no_room() -> None:
     assert fold_lines(red, 19) == red
     assert fold_lines(red, 18) == "\x1b[1;31merror\x1b[0m: no such\n  file"
     assert fold_lines("\x1b[34m    =\x1b[0m the keys here", 14) == "\x1b[34m    =\x1b[0m the keys\n      here"
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [("plain", 5), ("漢字", 4), ("e\u0301", 1), ("\u1112\u1161\u11ab", 2), ("😀", 2), ("\u2764", 1), ("", 0)],
+)
+def test_a_character_takes_the_columns_that_terminals_give_it(text: str, columns: int) -> None:
+    assert text_width(text) == columns
 
 
 def test_seconds_stay_with_their_number() -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, cast
 
 from llm_do._frozen import frozen
@@ -23,12 +22,13 @@ from llm_do.project.registry import Registered
 from llm_do.project.tool_schemas import (
     MadeTool,
     describe_approval,
+    is_included,
     make_schema,
-    remember_schema,
     schema_properties,
     static_approval,
 )
 from llm_do.project.toolset_wrappers import ShownTool, find_shown_tools
+from llm_do.text.globs import parse_glob
 from llm_do.tools import approval_fault
 
 if TYPE_CHECKING:
@@ -219,9 +219,9 @@ def _select(tools: list[KnownTool], misses: list[Miss]) -> list[KnownTool]:
         misses += [
             Miss(origin, key, index, glob, own)
             for index, glob in enumerate(globs)
-            if not any(fnmatchcase(name, glob) for name in own)
+            if not any(parse_glob(glob).matches(name) for name in own)
         ]
-    return [tool for tool in tools if remember_schema(tool.tool, ref.include, ref.exclude)]
+    return [tool for tool in tools if is_included(tool.tool, ref.include, ref.exclude)]
 
 
 def _wire(ref: ToolsetRef, name: str) -> str:

@@ -5,7 +5,6 @@ Reading the files is done elsewhere.
 
 from __future__ import annotations
 
-import fnmatch
 import os
 import re
 import stat
@@ -15,6 +14,7 @@ from pathlib import Path
 from llm_do.diagnostics.codes import diagnostic
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.diagnostics.labels import file_label
+from llm_do.text.globs import parse_glob
 from llm_do.text.words import did_you_mean
 
 __all__ = ["is_inside", "list_files", "stay_inside"]
@@ -87,7 +87,7 @@ def _walk(folder: str, parts: Sequence[str], direct: bool = True) -> Iterator[tu
     if part == "**":
         yield from _walk_deep(folder, rest, direct)
         return
-    matches = re.compile(fnmatch.translate(part)).match
+    matches = parse_glob(part).matches
     for entry in _entries(folder):
         if not matches(entry.name) or (entry.name.startswith(".") and not part.startswith(".")):
             continue

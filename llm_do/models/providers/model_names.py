@@ -10,13 +10,13 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field
 from difflib import get_close_matches
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
 from llm_do._frozen import frozen
 from llm_do.errors import ModelUnavailableError
+from llm_do.text.globs import matches_any
 
 __all__ = [
     "BUILT_IN",
@@ -344,7 +344,7 @@ def _listed(value: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def _check_compatible(agent: str, name: str, globs: Sequence[str], file: str | None) -> None:
-    if globs and not any(fnmatchcase(name.lower(), glob.lower()) for glob in globs):
+    if globs and not matches_any(name.lower(), map(str.lower, globs)):
         raise ModelUnavailableError(
             f"agent {agent!r} is not compatible with the model {name!r}, only with {', '.join(globs)}",
             hint=f"name another with `--model {agent}=MODEL`, or change `compatible_models`",

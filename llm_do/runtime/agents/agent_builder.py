@@ -25,7 +25,7 @@ from llm_do.project.builtin_toolsets import BuiltinToolset, find_builtin
 from llm_do.project.flow_spec import FlowSpec
 from llm_do.project.gates import DYNAMIC_MARK
 from llm_do.project.registry import Registered
-from llm_do.project.tool_schemas import fixed_tools, remember_schema
+from llm_do.project.tool_schemas import fixed_tools, is_included
 from llm_do.runtime.agents.agent_parts import instructions_of, output_check, output_type, server_side_tool
 from llm_do.runtime.agents.pipeline import AdoptingPipeline, Pipeline
 from llm_do.runtime.call.flow_tool import flow_tool
@@ -274,7 +274,7 @@ class AgentBuilder:
             ref, toolset = self._toolset(spec, item)
             names.append(ref.name)
             if isinstance(toolset, FixedTool):
-                if remember_schema(ref.name, ref.include, ref.exclude):
+                if is_included(ref.name, ref.include, ref.exclude):
                     add(_renamed(toolset, ref.prefix))
                 continue
             tools = self._gated(spec, ref, toolset, machines) or fixed_tools(toolset)
@@ -287,7 +287,7 @@ class AgentBuilder:
                 continue
             speaking.append(toolset)
             for tool in tools:
-                if remember_schema(tool.name, ref.include, ref.exclude):
+                if is_included(tool.name, ref.include, ref.exclude):
                     add(_renamed(function_tool(stamped_tool(ref.name, toolset, tool), toolset), ref.prefix))
         for transfer in transfer_tools(spec, self.registry):
             add(transfer)

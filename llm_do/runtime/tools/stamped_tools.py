@@ -25,8 +25,8 @@ from llm_do.project.tool_schemas import (
     UNCHECKED,
     approval_config,
     describe_approval,
+    is_included,
     make_schema,
-    remember_schema,
     static_approval,
 )
 from llm_do.project.toolset_wrappers import Level, ShownTool, find_shown_tools, wrapper_levels
@@ -40,8 +40,8 @@ __all__ = [
     "StampedToolset",
     "add_prefix",
     "approval_config",
+    "is_included",
     "make_tool",
-    "remember_schema",
     "set_approval_config",
     "stamped_definition",
     "stamped_tool",
@@ -232,7 +232,7 @@ class ListedTools:
             self.open.append(ref.name)
             return
         for shown in known:
-            if not remember_schema(shown.definition.name, ref.include, ref.exclude):
+            if not is_included(shown.definition.name, ref.include, ref.exclude):
                 continue
             definition = add_prefix(_listed_tool(ref.name, shown), ref.prefix)
             self.tools.append(definition)
@@ -253,4 +253,4 @@ class SelectedToolset(WrapperToolset[Any]):
 
     def keeps(self, name: str) -> bool:
         """Whether a tool of that name is kept."""
-        return remember_schema(name, self.include, self.exclude)
+        return is_included(name, self.include, self.exclude)

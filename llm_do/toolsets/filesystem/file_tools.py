@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from llm_do.files.glob_patterns import Glob, expand_braces
+from llm_do.files.glob_patterns import PathPattern, expand_braces
 from llm_do.files.paths import display_path
 from llm_do.files.refusals import FileRefusedError
 from llm_do.files.root import Root
@@ -196,7 +196,7 @@ def list_below(tools: FileTools, path: str, pattern: str) -> tuple[list[TreeEntr
     Raises:
         FileRefusedError: The folder or the glob can't be had.
     """
-    globs = [Glob.parse(each) for each in expand_braces(pattern.removeprefix("./") or "**/*")]
+    globs = [PathPattern.parse(each) for each in expand_braces(pattern.removeprefix("./") or "**/*")]
     depths = [glob.depth for glob in globs]
     depth = None if None in depths else max(filter(None, depths), default=1)
     start = tools.root.stat(path).path

@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
-from llm_do.files.glob_patterns import Glob
+from llm_do.files.glob_patterns import PathPattern
 from llm_do.files.paths import fold_name
 from llm_do.files.refusals import FileRefusedError
 from llm_do.files.root import Root
@@ -167,7 +167,7 @@ class Protection:
 
     def _allowed(self, path: str) -> bool:
         for pattern in self.allow:
-            glob = Glob.parse(pattern)
+            glob = PathPattern.parse(pattern)
             if glob.matches(path) or ("/" not in pattern and any(map(glob.matches_name, path.split("/")))):
                 return True
         return False

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, Protocol, cast
 
 from llm_do.errors import ToolError
-from llm_do.files.glob_patterns import Glob, expand_braces
+from llm_do.files.glob_patterns import PathPattern, expand_braces
 from llm_do.files.paths import display_path
 from llm_do.files.refusals import FileRefusedError
 from llm_do.files.tree import Tree
@@ -131,7 +131,7 @@ def search(protection: Protection, pattern: str, path: str, glob: str, ignore: t
 
 
 def _search_tree(run: _Search, tree: Tree, protection: Protection, glob: str, base: str) -> None:
-    globs = [Glob.parse(each) for each in expand_braces(glob.removeprefix("./") or "**/*")]
+    globs = [PathPattern.parse(each) for each in expand_braces(glob.removeprefix("./") or "**/*")]
     anywhere = "/" not in glob
     with closing(iter(tree)) as files:
         for found in files:

@@ -15,7 +15,7 @@ from pydantic_ai.toolsets.abstract import ToolsetTool
 
 from llm_do.errors import RunError, ToolError, UsageError
 from llm_do.formats.toolset_config import McpConfig
-from llm_do.project.tool_schemas import remember_schema
+from llm_do.project.tool_schemas import is_included
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.resources import ServerToolset
 from llm_do.runtime.tools.traits import TRAITS_KEY, ToolTraits
@@ -96,7 +96,7 @@ class McpServerToolset(ServerToolset):
             return {}
         tools: dict[str, ToolsetTool[CallContext]] = {}
         for own, tool in found.items():
-            if remember_schema(own, self.config.include, self.config.exclude):
+            if is_included(own, self.config.include, self.config.exclude):
                 name = self._shown(own, tools)
                 tools[name] = replace(tool, toolset=self, tool_def=self._definition(name, own, tool))
         return tools

@@ -1,6 +1,7 @@
-"""Globs as data: atoms, and matching them against a text or a path in time linear in the text.
+"""Globs: reading them, and matching them against a text or a path in time linear in the text.
 
-Reading them out of a rule's text lives in `llm_do.policy.pattern`.
+They come from models and from files in a project, so none may take exponential time. Rules have a syntax of their own,
+with quotes, which `llm_do.policy.pattern` reads.
 """
 
 from __future__ import annotations
@@ -8,15 +9,36 @@ from __future__ import annotations
 import re
 import string
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import groupby
 from typing import Literal, NamedTuple
 
-__all__ = ["Atom", "Atoms", "Glob", "PathGlob", "path_parts", "split_atoms"]
+__all__ = [
+    "Atom",
+    "Atoms",
+    "Glob",
+    "PathGlob",
+    "character_class",
+    "match_segments",
+    "matches_any",
+    "parse_glob",
+    "path_parts",
+    "split_atoms",
+]
 
 
+_CLASSES = {
+    "alnum": "0-9A-Za-z",
+    "alpha": "A-Za-z",
+    "digit": "0-9",
+    "lower": "a-z",
+    "punct": re.escape(string.punctuation),
+    "space": r"\s",
+    "upper": "A-Z",
+    "xdigit": "0-9A-Fa-f",
+}
 _SAMPLES = string.ascii_letters + string.digits + string.punctuation
 
 
@@ -60,6 +82,80 @@ def path_parts(path: str) -> list[str] | None:
     if ".." in parts or "\0" in path:
         return None
     return ["/", *parts] if path.startswith("/") else parts
+
+
+@lru_cache(maxsize=2048)
+def parse_glob(text: str) -> Glob:
+    r"""Read a glob as shells write it: `*`, `?`, `[a-z]`, `[!a]`, `[[:digit:]]`; a backslash quotes.
+
+    Example:
+        >>> [parse_glob("*.[ch]").matches(name) for name in ("main.c", "main.py")]
+        [True, False]
+    """
+    atoms: list[Atom] = []
+    at = 0
+    while at < len(text):
+        char = text[at]
+        at += 1
+        if char == "*":
+            atoms.append(Atom("star"))
+        elif char == "?":
+            atoms.append(Atom("any"))
+        elif char == "[" and (read := _bracket(text, at)) is not None:
+            atom, at = read
+            atoms.append(atom)
+        elif char == "\\" and at < len(text):
+            atoms.append(Atom("char", text[at], bare=False))
+            at += 1
+        else:
+            atoms.append(Atom("char", char))
+    return Glob(tuple(atoms))
+
+
+def matches_any(text: str, globs: Iterable[str]) -> bool:
+    """Whether one of several globs matches a text.
+
+    Example:
+        >>> matches_any("search_web", ["read_*", "search_*"])
+        True
+    """
+    return any(parse_glob(glob).matches(text) for glob in globs)
+
+
+def character_class(ranges: Iterable[tuple[str, str]], names: Iterable[str] = (), *, negated: bool = False) -> Atom:
+    """One character of several: ranges, and POSIX classes by name.
+
+    Example:
+        >>> Glob((character_class([("a", "c")], ["digit"]),)).matches("7")
+        True
+    """
+    members = [re.escape(low) + (f"-{re.escape(high)}" if low != high else "") for low, high in ranges if low <= high]
+    members += [_CLASSES[name] for name in names]
+    if not members:  # only ranges that run backwards
+        return Atom("class", "." if negated else "(?!)")
+    return Atom("class", f"[{'^' if negated else ''}{''.join(members)}]")
+
+
+def _bracket(text: str, at: int) -> tuple[Atom, int] | None:
+    """Read what follows a `[`; None when nothing closes it, so that it is an ordinary character."""
+    negated = text[at : at + 1] in ("!", "^")
+    start = at = at + negated
+    ranges: list[tuple[str, str]] = []
+    names: list[str] = []
+    while at < len(text) and (text[at] != "]" or at == start):
+        if text.startswith("[:", at) and (end := text.find(":]", at)) > 0 and text[at + 2 : end] in _CLASSES:
+            names.append(text[at + 2 : end])
+            at = end + 2
+            continue
+        at += text[at] == "\\" and at + 1 < len(text)
+        low = high = text[at]
+        if text[at + 1 : at + 2] == "-" and text[at + 2 : at + 3] not in ("", "]"):
+            at += 2
+            at += text[at] == "\\" and at + 1 < len(text)
+            high = text[at]
+        ranges.append((low, high))
+        at += 1
+    return (character_class(ranges, names, negated=negated), at + 1) if at < len(text) else None
 
 
 @dataclass(frozen=True)
@@ -197,23 +293,29 @@ class PathGlob:
         segments = self.segments
         if not restrictive and len(segments) > 1 and segments[-1] is None:
             segments = (*segments[:-1], Glob((Atom("star"),)), None)
-        return _match_segments(segments, parts, restrictive)
+        return match_segments(segments, parts, fold=restrictive, below=restrictive)
 
 
-def _match_segments(segments: tuple[Glob | None, ...], parts: Sequence[str], restrictive: bool) -> bool:
+def match_segments(
+    segments: Sequence[Glob | None], parts: Sequence[str], *, fold: bool = False, below: bool = False
+) -> bool:
+    """Whether a path's parts match, None being any number of them; with `below`, what is below a match does too.
+
+    It backtracks to the last None only, which is exact for globs and bounded by the product of the two lengths.
+    """
     if not segments:
         return not parts
     at = here = mark = 0
     back = -1
     while here < len(parts):
         glob = segments[at] if at < len(segments) else None
-        if at == len(segments) and restrictive:
+        if at == len(segments) and below:
             return True
         if at < len(segments) and glob is None:
             back, mark, at = at, here, at + 1
             if at == len(segments):
                 return True
-        elif glob is not None and glob.matches(parts[here], fold=restrictive):
+        elif glob is not None and glob.matches(parts[here], fold=fold):
             at, here = at + 1, here + 1
         elif back >= 0:
             mark += 1
