@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from llm_do._frozen import frozen
 from llm_do.diagnostics.diagnostic import Diagnostic, Location, Severity
-from llm_do.text.escapes import escape_controls
+from llm_do.text.sanitizer import escape_controls
 
 __all__ = ["Code", "Problem"]
 
