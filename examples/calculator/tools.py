@@ -9,8 +9,8 @@ def multiply(count: int, price: float) -> float:
     """Multiply a number of things by the price of one.
 
     Args:
-        count: How many.
-        price: What one costs.
+        count: The number of things.
+        price: The price of one.
     """
     if count < 0:
         raise ToolError(f"the count can't be negative, it was {count}")
@@ -21,7 +21,7 @@ def add_percent(amount: float, percent: float) -> float:
     """Add a percentage, such as VAT, to an amount.
 
     Args:
-        amount: The amount without it.
+        amount: The amount without the percentage.
         percent: 19 for 19 %.
     """
     return round(amount * (100 + percent) / 100, 2)

@@ -1,11 +1,11 @@
 """A flow as a service: a run's events as server-sent events, and approvals answered by a second request.
 
     POST /runs            {"input": "..."}                    the run's events, as they happen
-    POST /answers/ID      {"answer": "once", "note": "..."}   answers the question ID that a stream has put
-    GET  /runs                                                the runs that go on now
+    POST /answers/ID      {"answer": "once", "note": "..."}   answers the question ID from a stream
+    GET  /runs                                                the current runs
 
-Each run has a `Runtime` of its own: what one person allows "for this session" holds for nobody else, and a question
-that nobody answers keeps nobody else waiting. Agents are built once per project all the same.
+Each run has its own `Runtime`: what one person allows "for this session" applies to no one else, and an unanswered
+question doesn't block other runs. Agents are still built only once per project.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from starlette.routing import Route
 from llm_do import Answer, ApprovalDecision, ApprovalRequest, InputError, LlmDoError, Project, Runtime
 
 KEEP_ALIVE = 15.0
-"""Seconds of silence after which a comment is sent, so that nothing on the way closes the connection."""
+"""Seconds of silence after which a comment is sent, so that proxies keep the connection open."""
 
 
 @dataclass(eq=False)
 class Visit:
-    """One client's run: what is sent to it, in order."""
+    """One client's run, and the queue of what to send to it."""
 
     questions: dict[str, asyncio.Future[ApprovalDecision]]
     outbox: asyncio.Queue[tuple[str, Any] | None] = field(default_factory=asyncio.Queue)
     run_id: str = ""
 
     async def ask(self, request: ApprovalRequest) -> ApprovalDecision:
-        """Put a question to the client. Its id is a secret between the two: who has it may answer."""
+        """Ask the client. The question's id is a secret: whoever has it may answer."""
         question = secrets.token_urlsafe(16)
         answer = self.questions[question] = asyncio.get_running_loop().create_future()
-        told = {
+        question_data = {
             "id": question,
             "agent": request.agent_path,
             "tool": request.tool_name,
@@ -49,7 +49,7 @@ class Visit:
             "reason": request.reason,
             "diff": request.diff,
         }
-        self.outbox.put_nowait(("question", told))
+        self.outbox.put_nowait(("question", question_data))
         try:
             return await answer
         finally:
@@ -57,10 +57,10 @@ class Visit:
 
 
 class Service:
-    """The routes, and what goes on behind them.
+    """The routes and their handlers.
 
     Args:
-        project: What runs.
+        project: The project to run.
     """
 
     def __init__(self, project: Project) -> None:
@@ -76,12 +76,12 @@ class Service:
         )
 
     async def start(self, request: Request) -> Response:
-        """Run the project's entry and send its events until it ends or the client goes away."""
+        """Run the project's entry and stream its events until the run ends or the client disconnects."""
         body = await body_of(request)
         return StreamingResponse(self.events(body.get("input")), media_type="text/event-stream")
 
     async def events(self, value: object) -> AsyncIterator[str]:
-        """What one client gets: every event of its run, questions among them, and how it ended."""
+        """Yield everything one client receives: its run's events, the approval questions, and the end."""
         visit = Visit(self.questions)
         task = asyncio.ensure_future(self.run(visit, value))
         self.visits.add(visit)
@@ -97,11 +97,11 @@ class Service:
                     return
                 yield f"event: {item[0]}\ndata: {json.dumps(item[1])}\n\n"
         finally:
-            # The client has it all, or is gone: then its run ends here, and its open question with it.
+            # The client has received everything or has disconnected: the run and any open question end here.
             task.cancel()
 
     async def run(self, visit: Visit, value: object) -> None:
-        """Carry out a run, and put what happens into the client's outbox."""
+        """Run the project and put everything that happens into the client's outbox."""
         runtime = Runtime(self.project, approvals=visit.ask)
         try:
             async for event in runtime.stream(value):
@@ -110,21 +110,21 @@ class Service:
         except InputError as error:
             visit.outbox.put_nowait(("refused", {"message": error.message, "hint": error.hint}))
         except LlmDoError:
-            pass  # the last event of the run has said so
+            pass  # already reported by the run's last event
         finally:
             visit.outbox.put_nowait(None)
             await runtime.aclose()
 
     async def list(self, request: Request) -> Response:
-        """The runs that go on now."""
+        """List the current runs."""
         return JSONResponse({"runs": sorted(visit.run_id for visit in self.visits)})
 
     async def answer(self, request: Request) -> Response:
-        """Answer a question that some stream has put."""
+        """Answer a question from one of the streams."""
         body = await body_of(request)
         waiting = self.questions.get(request.path_params["question"])
         if waiting is None or waiting.done():
-            return JSONResponse({"error": "nobody waits for this answer"}, status_code=404)
+            return JSONResponse({"error": "no question with this id is waiting for an answer"}, status_code=404)
         if body.get("answer") not in get_args(Answer):
             return JSONResponse({"error": f"answer one of {', '.join(get_args(Answer))}"}, status_code=422)
         waiting.set_result(ApprovalDecision(body["answer"], note=str(body.get("note", ""))))
@@ -132,7 +132,7 @@ class Service:
 
 
 async def body_of(request: Request) -> dict[str, Any]:
-    """A request's JSON object; empty when it is none."""
+    """Read a request's JSON object; return an empty one if the body isn't an object."""
     try:
         body = await request.json()
     except ValueError:
@@ -141,4 +141,4 @@ async def body_of(request: Request) -> dict[str, Any]:
 
 
 app = Service(Project.load(Path(__file__).parent)).app
-"""What a server runs: `uvicorn service:app`."""
+"""The application for a server: `uvicorn service:app`."""

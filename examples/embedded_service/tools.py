@@ -1,4 +1,4 @@
-"""What the clerk can do. Nothing allows it: a person is asked before each letter."""
+"""The clerk's tool. No rule allows it, so a person has to approve each letter."""
 
 
 def send_letter(text: str) -> str:

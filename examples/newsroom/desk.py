@@ -1,4 +1,4 @@
-"""What is code in the newsroom: how two opinions become one input, and the last step."""
+"""The newsroom's Python: joins two opinions into one input, and provides the last step."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ __all__ = ["headline"]
 
 
 class Notes(AgentArgs):
-    """What the writer is given."""
+    """The writer's input."""
 
     facts: str
     style: str
@@ -18,11 +18,11 @@ class Notes(AgentArgs):
 
 
 def notes(outputs: list[str]) -> Notes:
-    """The outputs of the two members, in the order the flow names them, whoever ended first."""
+    """Join the outputs of the two members, in the order in which the flow names them."""
     facts, style = outputs
     return Notes(facts=facts, style=style)
 
 
 def headline(input: dict[str, Any], ctx: CallContext) -> str:
-    """Put the headline above the text: `writer` answers with fields, so that no text is taken apart here."""
+    """Put the headline above the text: `writer` answers with fields, so there is no text to parse."""
     return f"{input['headline'].upper()}\n\n{input['text']}"

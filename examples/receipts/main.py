@@ -1,4 +1,4 @@
-"""The entry: lists the receipts, lets the agent read each, adds up. Everything that must be right is Python."""
+"""The entry: lists the receipts, has the agent read each one, and adds them up. Whatever has to be right is Python."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Line(BaseModel):
 
 
 class Report(BaseModel):
-    """All receipts, what they add up to, and those that could not be read."""
+    """All receipts, their totals, and the files that could not be read."""
 
     receipts: list[Line]
     totals: dict[str, Decimal]
@@ -45,7 +45,7 @@ class Report(BaseModel):
 
 
 async def read(path: Path, ctx: CallContext, slots: asyncio.Semaphore) -> Line | str:
-    """Let the extractor read one file; why it could not, where it could not."""
+    """Have the extractor read one file; return the reason if it can't."""
     async with slots:
         try:
             text = await asyncio.to_thread(path.read_text, encoding="utf-8")
@@ -63,7 +63,7 @@ async def read(path: Path, ctx: CallContext, slots: asyncio.Semaphore) -> Line |
 
 
 async def main(input: Request, ctx: CallContext) -> Report:
-    """Read every receipt of the folder, several at once."""
+    """Read every receipt in the folder, several at a time."""
     paths = sorted((ctx.project.root / input.folder).glob("*.txt"))
     slots = asyncio.Semaphore(AT_ONCE)
     found = await asyncio.gather(*(read(path, ctx, slots) for path in paths))

@@ -1,4 +1,4 @@
-"""What the extractor gives back. The model copies words; turning them into dates and numbers is Python's work."""
+"""The extractor's output. The model copies words; Python turns them into dates and numbers."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ TOTAL = r"^(EUR|USD|GBP|JPY|CHF|SEK|€|\$|£|¥) ?[0-9]{1,3}([.,][0-9]{3})?([.,
 
 
 def read_date(text: str, *, month_first: bool = False) -> Date:
-    """Read a date in one of the ways receipts write it.
+    """Read a date in any of the formats that receipts use.
 
     Args:
-        text: Such as `3.11.2026`, `2026/11/05`, `4 November 2026` or `Nov 12, 2026`, perhaps with a time behind it.
-        month_first: How to read `11/06/2026`.
+        text: Such as `3.11.2026`, `2026/11/05`, `4 November 2026` or `Nov 12, 2026`, possibly followed by a time.
+        month_first: Whether `11/06/2026` is November 6.
 
     Raises:
         ValueError: There is no such date in the text.
@@ -53,7 +53,7 @@ def read_amount(text: str) -> Decimal:
 
 
 class Request(AgentArgs):
-    """What the project takes: the folder of receipts, below the project's own."""
+    """The project's input: the folder of receipts, relative to the project."""
 
     folder: str = "receipts"
 
@@ -71,7 +71,7 @@ class Receipt(BaseModel):
 
     @model_validator(mode="after")
     def has_a_date(self) -> Receipt:
-        """Send the model back when what it copied is no date."""
+        """Reject a date that can't be read, so that the model tries again."""
         self.day  # noqa: B018
         return self
 
@@ -88,5 +88,5 @@ class Receipt(BaseModel):
 
     @property
     def day(self) -> Date:
-        """The date; dollars are taken for American, month first."""
+        """The date; amounts in dollars are assumed to be American, with the month first."""
         return read_date(self.date, month_first=self.currency == "USD")

@@ -1,4 +1,4 @@
-"""What the support agent can do: orders, preferences, refunds."""
+"""The support agent's tools: orders, preferences, refunds."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ HISTORY = [f"2026-11-{day:02}: seen in depot {day % 7}" for day in range(1, 29)]
 
 
 def preferences(ctx: CallContext) -> str | None:
-    """What the customer likes; it goes into the instructions of each turn."""
+    """Add the customer's preferences to the instructions of each turn."""
     known = ctx.user.state.get("preferences", {})
     return "The customer prefers: " + ", ".join(f"{key} {value}" for key, value in known.items()) if known else None
 
 
 @tool
 def find_order(ctx: RunContext[CallContext], number: str) -> dict[str, object]:
-    """Find an order by its number, with the way it has taken."""
+    """Find an order by its number, with its delivery history."""
     if number not in ORDERS:
         raise ToolError(f"there is no order {number}")
     ctx.deps.thread.state["order"] = number
@@ -36,7 +36,7 @@ def remember_preference(ctx: RunContext[CallContext], key: str, value: str) -> s
 
 @tool
 def refund(ctx: RunContext[CallContext], number: str, amount: float) -> str:
-    """Refund a part of an order's price."""
+    """Refund part of an order's price."""
     paid = ctx.deps.thread.state.setdefault("refunds", [])
     paid.append({"number": number, "amount": amount})
     return f"refunded {amount:.2f} euros of order {number}"

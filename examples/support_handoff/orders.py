@@ -1,4 +1,4 @@
-"""The shop's books, as far as support may see and change them."""
+"""The part of the shop's books that support may see and change."""
 
 from llm_do import ToolError, tool
 
@@ -19,11 +19,11 @@ def charges(order: str) -> list[float]:
 
 @tool
 def refund(order: str, euros: float) -> str:
-    """Pay money back. A person is asked first.
+    """Pay money back. A person has to approve this.
 
     Args:
         order: The order's number.
-        euros: How much.
+        euros: The amount to refund.
     """
     return f"refunded {euros:.2f} euros for order {order}"
 

@@ -1,4 +1,4 @@
-"""The ticket desk: a toolkit whose tools become available one after the other, over a small SQLite database."""
+"""The ticket desk: a toolkit over a small SQLite database whose tools become available step by step."""
 
 import shutil
 import sqlite3
@@ -31,7 +31,7 @@ def login(user: str, pin: str):
     """Log in.
 
     Args:
-        user: The name.
+        user: The user's name.
         pin: Four digits.
     """
     WORKING.parent.mkdir(exist_ok=True)
@@ -65,9 +65,9 @@ def edit_issue(
     """Change an open issue.
 
     Args:
-        issue: Its number.
+        issue: The issue's number.
         priority: 1 is the most urgent.
-        done: Whether it is finished, and closed with that.
+        done: Whether the issue is finished and should be closed.
     """
     state = "closed" if done else "open"
     query("update issues set priority = ?, state = ? where id = ?", priority, state, issue)
@@ -77,7 +77,7 @@ def edit_issue(
 
 @desk.tool(required_states=["selected"], forbidden_states=["closed"], enables_states=["closed"])
 def close_project(ctx):
-    """Close the project for today: its issues can be read, and no longer be edited."""
+    """Close the project for today: its issues can still be read but no longer edited."""
     if ctx.state["user"] != "ann":
         raise ToolError("only ann may close a project")
     return f"{ctx.state['project']} is closed."
