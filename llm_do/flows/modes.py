@@ -1,4 +1,4 @@
-"""How each kind of flow runs. Everything it calls goes through the runtime's dispatch, as any other call does."""
+"""How each kind of flow runs. Everything it calls is called through the runtime, as any other call is."""
 
 from __future__ import annotations
 
@@ -14,80 +14,60 @@ from llm_do.flows.team import build_lead
 from llm_do.flows.workflow import Workflow
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.flow_spec import FlowSpec, as_member
-from llm_do.runtime.call.flow_turn import FlowTurn
-from llm_do.runtime.call.handoff_chain import Chain, find_target
-from llm_do.runtime.tools.gated_tools import GateState
+from llm_do.runtime.call.call_scope import CallSite
+from llm_do.runtime.call.handoff_chain import HandoffChain, find_target
+from llm_do.runtime.context.call_context import CallContext
 
 __all__ = ["run"]
 
 
-async def run(flow: FlowSpec, given: BaseModel, turn: FlowTurn) -> Any:
-    """Carry out `llm_do.runtime.call.flow_turn.run_flow`, which says what goes in and comes out."""
-    return await _MODES[flow.mode](flow, given, turn)
+async def run(flow: FlowSpec, input: BaseModel, ctx: CallContext) -> Any:
+    """Run a flow in its call's context; `ctx.frame.turn` is the turn of its conversation."""
+    return await _MODES[flow.mode](flow, input, ctx)
 
 
-async def _workflow(flow: FlowSpec, given: BaseModel, turn: FlowTurn) -> Any:
-    return await Workflow(flow, turn).run(given)
+async def _workflow(flow: FlowSpec, input: BaseModel, ctx: CallContext) -> Any:
+    return await Workflow(flow, ctx).run(input)
 
 
-async def _handoff(flow: FlowSpec, given: BaseModel, turn: FlowTurn) -> Any:
+async def _handoff(flow: FlowSpec, input: BaseModel, ctx: CallContext) -> Any:
     """The first agent, or the one in control since the last turn, and whoever it hands over to."""
+    turn = ctx.frame.turn
     starts = turn.active if turn.active in flow.agents else flow.agents[0]
 
     def resolve(name: str, source: AgentSpec) -> AgentSpec | None:
         member = flow.members.get(name)
-        found = member if isinstance(member, AgentSpec) else find_target(turn.ctx, name, source)
+        found = member if isinstance(member, AgentSpec) else find_target(ctx, name, source)
         return bind_members(flow, found) if found is not None else None
 
-    chain = Chain(
-        turn.ctx,
-        turn.ctx.call_id,
-        numbered=True,
-        limit=flow.max_handoffs,
-        resolve=resolve,
-        messages=turn.messages,
-        toolkits=_toolkits(turn),
-    )
+    chain = HandoffChain(ctx, None, turn, flow.max_handoffs, resolve)
     try:
-        return await chain.run(bind_members(flow, agent_named(flow, starts, turn)), given, turn.history)
+        return await chain.run(bind_members(flow, agent_named(flow, starts, ctx)), input)
     finally:
         turn.active = chain.agent or starts
 
 
-async def _team(flow: FlowSpec, given: BaseModel, turn: FlowTurn) -> Any:
+async def _team(flow: FlowSpec, input: BaseModel, ctx: CallContext) -> Any:
     """The lead, which has a tool for each worker."""
-    lead = build_lead(flow, agent_named(flow, flow.agents[0], turn), turn.ctx.runtime.registry)
+    lead = build_lead(flow, agent_named(flow, flow.agents[0], ctx), ctx.runtime.registry)
 
     def resolve(name: str, source: AgentSpec) -> AgentSpec | None:
-        return lead if name == lead.name else find_target(turn.ctx, name, source)
+        return lead if name == lead.name else find_target(ctx, name, source)
 
-    chain = Chain(
-        turn.ctx,
-        f"{turn.ctx.call_id}.1.{lead.name}",
-        "1/",
-        resolve=resolve,
-        messages=turn.messages,
-        toolkits=_toolkits(turn),
-    )
-    return await chain.run(lead, given, turn.history)
+    return await HandoffChain(ctx, CallSite.step("1/", lead.name), ctx.frame.turn, resolve=resolve).run(lead, input)
 
 
-def _toolkits(turn: FlowTurn) -> dict[str, GateState]:
-    """The states of the toolkits of a flow that is one conversation: the run's where the run begins with the flow."""
-    return turn.ctx.run.toolkits if turn.ctx.depth == 0 else {}
-
-
-def agent_named(flow: FlowSpec, name: str, turn: FlowTurn) -> AgentSpec:
+def agent_named(flow: FlowSpec, name: str, ctx: CallContext) -> AgentSpec:
     """A member that has to be an agent."""
-    found = as_member(flow, name, turn.ctx.runtime.registry)
+    found = as_member(flow, name, ctx.runtime.registry)
     if found is None or found.kind != "agent":
         raise RunError(
             f"flow {flow.name!r} needs an agent named {name!r}",
             hint="Register the agent, or pass its AgentSpec.",
-            agent_path=turn.ctx.path,
+            agent_path=ctx.path,
         )
     return found.value
 
 
-_Mode: TypeAlias = Callable[[FlowSpec, BaseModel, FlowTurn], Awaitable[Any]]
+_Mode: TypeAlias = Callable[[FlowSpec, BaseModel, CallContext], Awaitable[Any]]
 _MODES: Mapping[str, _Mode] = {"workflow": _workflow, "handoff": _handoff, "team": _team, "plan": run_plan}

@@ -17,7 +17,7 @@ from llm_do.flows.step import run_step
 from llm_do.project.flow_spec import FlowSpec, as_member
 from llm_do.project.inputs import PromptInput
 from llm_do.project.registry import Registered
-from llm_do.runtime.call.flow_turn import FlowTurn
+from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.record.emission import emit
 from llm_do.runtime.record.events import StateChangedEvent
 from llm_do.runtime.record.results import output_text
@@ -51,33 +51,33 @@ class Plan(TypedDict):
     tasks: list[Task]
 
 
-async def run_plan(flow: FlowSpec, given: BaseModel, turn: FlowTurn) -> Any:
+async def run_plan(flow: FlowSpec, given: BaseModel, ctx: CallContext) -> Any:
     """Plan, execute, synthesise."""
-    planner, executor, synthesiser = (_member(flow, name, turn) for name in flow.agents)
+    planner, executor, synthesiser = (_member(flow, name, ctx) for name in flow.agents)
     request = str(getattr(given, "input", None) or given.model_dump_json())
-    plan = _unfinished(flow, request, turn)
+    plan = _unfinished(flow, request, ctx)
     if plan is None:
-        said = await _step(turn, planner, given, "1/")
+        said = await _step(ctx, planner, given, "1/")
         plan = Plan(
-            request=request, tasks=[Task(task=each, status="open", result=None) for each in tasks_of(said, turn)]
+            request=request, tasks=[Task(task=each, status="open", result=None) for each in tasks_of(said, ctx)]
         )
-        _keep(flow, plan, turn)
+        _keep(flow, plan, ctx)
     for number, task in enumerate(plan["tasks"], 1):
         if task["status"] == "done":
             continue
-        _change(flow, plan, turn, number, "running", None)
+        _change(flow, plan, ctx, number, "running", None)
         try:
-            result = await _step(turn, executor, PromptInput(input=_order(plan, number)), f"2/{number}/")
+            result = await _step(ctx, executor, PromptInput(input=_order(plan, number)), f"2/{number}/")
         except LlmDoError as error:
-            _change(flow, plan, turn, number, "failed", error.message)
+            _change(flow, plan, ctx, number, "failed", error.message)
             raise
-        _change(flow, plan, turn, number, "done", output_text(result))
-    answer = await _step(turn, synthesiser, PromptInput(input=_report(plan)), "3/")
-    _plans(turn).pop(flow.name, None)
+        _change(flow, plan, ctx, number, "done", output_text(result))
+    answer = await _step(ctx, synthesiser, PromptInput(input=_report(plan)), "3/")
+    _plans(ctx).pop(flow.name, None)
     return answer
 
 
-def tasks_of(said: object, turn: FlowTurn | None = None) -> list[str]:
+def tasks_of(said: object, ctx: CallContext | None = None) -> list[str]:
     """The tasks that a planner's answer names.
 
     Example:
@@ -96,7 +96,7 @@ def tasks_of(said: object, turn: FlowTurn | None = None) -> list[str]:
         raise RunError(
             f"the planner's answer has {len(tasks)} tasks",
             hint=f"A plan has 1 to {MAX_TASKS}: an object with `items`, a list of texts, or a list in Markdown.",
-            agent_path=turn.ctx.path if turn is not None else None,
+            agent_path=ctx.path if ctx is not None else None,
         )
     return tasks
 
@@ -108,62 +108,62 @@ def _task(item: object) -> str:
     return str(item)
 
 
-async def _step(turn: FlowTurn, found: Registered, value: object, position: str) -> Any:
+async def _step(ctx: CallContext, found: Registered, value: object, position: str) -> Any:
     messages: list[Any] = []
-    history = turn.history if position == "1/" else ()
+    history = ctx.frame.turn.history if position == "1/" else ()
     try:
-        return await run_step(turn.ctx, found, value, position, history, messages)
+        return await run_step(ctx, found, value, position, history, messages)
     finally:
-        turn.messages.extend(messages)
+        ctx.frame.turn.messages.extend(messages)
 
 
-def _member(flow: FlowSpec, name: str, turn: FlowTurn) -> Registered:
-    found = as_member(flow, name, turn.ctx.runtime.registry)
+def _member(flow: FlowSpec, name: str, ctx: CallContext) -> Registered:
+    found = as_member(flow, name, ctx.runtime.registry)
     if found is None:
-        raise RunError(f"flow {flow.name!r} needs {name!r}, which doesn't exist", agent_path=turn.ctx.path)
+        raise RunError(f"flow {flow.name!r} needs {name!r}, which doesn't exist", agent_path=ctx.path)
     return found
 
 
-def _plans(turn: FlowTurn) -> dict[str, Any]:
-    state: object = turn.ctx.thread.state
+def _plans(ctx: CallContext) -> dict[str, Any]:
+    state: object = ctx.thread.state
     if not isinstance(state, dict):
         raise RunError(
             "a plan is kept in the thread's state, which isn't an object here",
             hint="Keep the thread's state in an object.",
-            agent_path=turn.ctx.path,
+            agent_path=ctx.path,
         )
     plans: object = cast("dict[str, Any]", state).setdefault(KEY, {})
     if not isinstance(plans, dict):
         raise RunError(
             f"a plan is kept under `{KEY}` in the thread's state, where something else is",
             hint="Keep that under another name.",
-            agent_path=turn.ctx.path,
+            agent_path=ctx.path,
         )
     return cast("dict[str, Any]", plans)
 
 
-def _unfinished(flow: FlowSpec, request: str, turn: FlowTurn) -> Plan | None:
+def _unfinished(flow: FlowSpec, request: str, ctx: CallContext) -> Plan | None:
     """The plan for the same request that an earlier run has left."""
     try:
-        plan = TypeAdapter(Plan).validate_python(_plans(turn).get(flow.name))
+        plan = TypeAdapter(Plan).validate_python(_plans(ctx).get(flow.name))
     except ValidationError:
         return None
     return plan if plan["request"] == request else None
 
 
-def _keep(flow: FlowSpec, plan: Plan, turn: FlowTurn) -> None:
-    _plans(turn)[flow.name] = plan
+def _keep(flow: FlowSpec, plan: Plan, ctx: CallContext) -> None:
+    _plans(ctx)[flow.name] = plan
     tasks = [task["task"] for task in plan["tasks"]]
-    emit(turn.ctx, StateChangedEvent, toolkit=flow.name, updates={"plan": tasks}, states=_states(plan))
+    emit(ctx, StateChangedEvent, toolkit=flow.name, updates={"plan": tasks}, states=_states(plan))
 
 
-def _change(flow: FlowSpec, plan: Plan, turn: FlowTurn, number: int, status: Status, result: str | None) -> None:
+def _change(flow: FlowSpec, plan: Plan, ctx: CallContext, number: int, status: Status, result: str | None) -> None:
     task = plan["tasks"][number - 1]
     task["status"], task["result"] = status, result
     # A tool may have put another state in the place of the thread's.
-    _plans(turn)[flow.name] = plan
+    _plans(ctx)[flow.name] = plan
     updates = {"task": number, "status": status}
-    emit(turn.ctx, StateChangedEvent, toolkit=flow.name, updates=updates, states=_states(plan))
+    emit(ctx, StateChangedEvent, toolkit=flow.name, updates=updates, states=_states(plan))
 
 
 def _states(plan: Plan) -> list[Status]:

@@ -9,7 +9,8 @@ from llm_do.concurrency.run_end import reraise_if_cancelled
 from llm_do.errors import LlmDoError
 from llm_do.flows.step_input import step_input
 from llm_do.project.registry import Registered
-from llm_do.runtime.call.dispatch import call_found
+from llm_do.runtime.call.call_scope import CallSite, Turn
+from llm_do.runtime.call.invocation import invoke
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.session.entries import entry_error
 
@@ -28,10 +29,9 @@ async def run_step(
     messages: list[ModelMessage],
 ) -> Any:
     """Call a member of a flow."""
-    call_id = f"{ctx.call_id}.{position.replace('/', '.')}{found.name}"
+    site, turn = CallSite.step(position, found.name), Turn(history, messages=messages)
     try:
-        given = step_input(found, value, ctx)
-        return await call_found(ctx, found, given, call_id, position=position, history=history, messages=messages)
+        return await invoke(found, step_input(found, value, ctx), ctx, site, turn)
     except LlmDoError:
         raise
     except BaseException as error:

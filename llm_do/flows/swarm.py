@@ -31,15 +31,13 @@ class CodedFlow(FlowSpec):
 
     async def __call__(self, input: object) -> Any:
         """Call the flow from code that runs in a call, as `ctx.call` does by name."""
-        from llm_do.runtime.call.dispatch import call_found
+        from llm_do.runtime.call.invocation import invoke
         from llm_do.runtime.context.call_context import CURRENT_CALL
 
         ctx = CURRENT_CALL.get(None)
         if ctx is None:
             raise UsageError(f"the flow {self.name!r} is called outside of a run", hint="Use `await run(flow, input)`.")
-        ctx.frame.children += 1
-        found = Registered(self.name, "flow", self)
-        return await call_found(ctx, found, input, f"{ctx.call_id}.{ctx.frame.children}")
+        return await invoke(Registered(self.name, "flow", self), input, ctx)
 
 
 class Swarm(CodedFlow):

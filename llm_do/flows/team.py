@@ -18,7 +18,8 @@ from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.flow_spec import FlowSpec, as_member
 from llm_do.project.inputs import AnyInput, PromptInput
 from llm_do.project.registry import Registered, Registry
-from llm_do.runtime.call.dispatch import call_found
+from llm_do.runtime.call.call_scope import CallSite
+from llm_do.runtime.call.invocation import invoke
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.record.results import output_text
 from llm_do.runtime.tools.traits import TRAITS_KEY, ToolTraits
@@ -69,8 +70,8 @@ def _delegate(worker: Registered, registry: Registry) -> Tool[Any]:
     async def delegate(ctx: RunContext[CallContext], task: Any) -> str:
         """Call the worker as a child of the lead's call; the call's id comes from the tool call's."""
         call = ctx.deps
-        call_id = f"{call.call_id}.{ctx.tool_call_id or worker.name}"
-        return output_text(await call_found(call, worker, step_input(worker, task, call), call_id))
+        site = CallSite(ctx.tool_call_id or worker.name)
+        return output_text(await invoke(worker, step_input(worker, task, call), call, site))
 
     description = getattr(worker.value, "description", None)
     said = f"Give a task to {worker.name} and get its result."

@@ -18,7 +18,7 @@ from llm_do.flows.step import run_step
 from llm_do.flows.step_input import private_copy
 from llm_do.formats.syntax.flow_expression import FlowTree, Parallel, Reference, Serial, format_flow
 from llm_do.project.flow_spec import FlowSpec, as_member
-from llm_do.runtime.call.flow_turn import FlowTurn
+from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.record.results import output_text
 from llm_do.runtime.session.entries import entry_error
 from llm_do.runtime.toolcall.tool_call import ENDS_RUN
@@ -51,13 +51,12 @@ class Workflow:
 
     Args:
         flow: The flow.
-        turn: What it is given, and leaves behind.
+        ctx: Its call.
     """
 
-    def __init__(self, flow: FlowSpec, turn: FlowTurn) -> None:
+    def __init__(self, flow: FlowSpec, ctx: CallContext) -> None:
         self.flow = flow
-        self.turn = turn
-        self.ctx = turn.ctx
+        self.ctx = ctx
         # One for the whole flow: groups inside groups run no more steps at once than the flow allows.
         self._slots = asyncio.Semaphore(flow.max_concurrency) if flow.max_concurrency is not None else nullcontext()
 
@@ -65,12 +64,12 @@ class Workflow:
         """Run all steps."""
         steps = self.flow.steps
         whole = steps if isinstance(steps, Serial) else Serial((steps,))
-        messages = self.turn.messages
+        turn = self.ctx.frame.turn
         try:
-            return await self._serial(whole, given, "", self.turn.history, messages)
+            return await self._serial(whole, given, "", turn.history, turn.messages)
         finally:
-            if not messages:
-                messages.extend(self.turn.history)
+            if not turn.messages:
+                turn.messages.extend(turn.history)
 
     async def _run(
         self,

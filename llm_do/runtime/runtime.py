@@ -26,6 +26,7 @@ from llm_do.runtime.agents.agent_builder import AgentBuilder, builder_of
 from llm_do.runtime.approval.broker import ApprovalCallback, ApprovalMode, RunApprovalPolicy
 from llm_do.runtime.approval.saved_approvals import SavedApprovals
 from llm_do.runtime.approval.saved_approvals import load_saved_approvals as load_answers
+from llm_do.runtime.call.invocation import call_by_name
 from llm_do.runtime.context.budget import BudgetMeter
 from llm_do.runtime.context.resources import Resources
 from llm_do.runtime.context.run_state import RunState
@@ -347,20 +348,21 @@ class Runtime:
         check_id("thread", thread_id)
         check_id("user", user_id)
         history = continue_history(messages, execution_context)
-        active = execution_context.active_agent if execution_context else None
-        chosen = entry_for(self.project, self.registry, entry, history, active)
+        before = execution_context or ExecutionContext()
+        chosen = entry_for(self.project, self.registry, entry, history, before.active_agent)
         value = entry_input(chosen, self.project.entry.args if input is None and entry is None else input)
         run = RunState(
             run_id=uuid.uuid4().hex,
+            call_by_name=call_by_name,
             budget=BudgetMeter(self.config.settings.budget),
             subscriptions=[*self.shared.subscriptions, *([subscription] if subscription else [])],
             thread_id=thread_id,
             user_id=user_id,
-            toolkits=dict(execution_context.toolkits if execution_context else {}),
             records_steps=isinstance(chosen, AgentEntry),
         )
-        given = RunInputs(entry, history if messages is not None or execution_context is not None else None)
-        return await Execution(self, run, given).carry_out(chosen, value)
+        continues = messages is not None or execution_context is not None
+        inputs = RunInputs(entry, history if continues else None, before.toolkits)
+        return await Execution(self, run, inputs).carry_out(chosen, value)
 
     def interrupt(self) -> None:
         """End every run that goes on now, as a signal does: tools clean up, results say `interrupted`."""

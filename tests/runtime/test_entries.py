@@ -147,7 +147,7 @@ def test_what_can_not_be_told_is_the_entrys_error_and_says_what_returned_it(make
         return make()
 
     async def main(input: PromptInput, ctx: CallContext) -> Any:
-        with pytest.raises(EntryError, match="broken returned a list that can't be told as JSON data"):
+        with pytest.raises(EntryError, match="broken returned a list that can't be written as JSON data"):
             await ctx.call("broken", "x")
         return "told"
 
@@ -155,7 +155,7 @@ def test_what_can_not_be_told_is_the_entrys_error_and_says_what_returned_it(make
     survived = carry_out(runtime_of([], main, tools={"broken": broken}))
 
     assert isinstance(failed.error, EntryError)
-    assert failed.error.message.startswith("broken returned a list that can't be told as JSON data: ValueError")
+    assert failed.error.message.startswith("broken returned a list that can't be written as JSON data: ValueError")
     assert survived.output == "told"
     assert [record.status for record in survived.calls] == ["failed"]
 

@@ -20,7 +20,7 @@ from llm_do import (
     PromptInput,
     Runtime,
 )
-from llm_do.runtime.call.agent_run import ATTACHMENT_LIMIT
+from llm_do.runtime.call.prompt import ATTACHMENT_LIMIT
 from tests.support.history import results_of
 from tests.support.runs import agent, carry_out, heard, project_of, run_spec, runtime_of
 from tests.support.scripted import call, script
@@ -84,7 +84,7 @@ def test_input_that_can_not_be_told_runs_nothing() -> None:
     async def main(input: PromptInput, ctx: CallContext) -> Any:
         return await ctx.call("inner", {"data": ring})
 
-    with pytest.raises(InputError, match="the input of inner can't be told as JSON data"):
+    with pytest.raises(InputError, match="the input of inner can't be written as JSON data"):
         carry_out(runtime, {"data": ring})
     nested = carry_out(runtime_of([inner], main))
 

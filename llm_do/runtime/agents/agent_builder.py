@@ -28,7 +28,7 @@ from llm_do.project.registry import Registered
 from llm_do.project.tool_schemas import fixed_tools, is_included
 from llm_do.runtime.agents.agent_parts import instructions_of, output_check, output_type, server_side_tool
 from llm_do.runtime.agents.pipeline import AdoptingPipeline, Pipeline
-from llm_do.runtime.call.flow_tool import flow_tool
+from llm_do.runtime.call.callable_tool import agent_tool, flow_tool
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.failure_place import project_location
 from llm_do.runtime.context.hooks import Hooks
@@ -368,9 +368,8 @@ def _instance(name: str, item: Any) -> AbstractToolset[Any]:
 
 
 def _agent_tool(spec: AgentSpec) -> FixedTool:
-    """An agent as a tool; the toolset is known by import path, as all toolsets of ours are."""
-    toolset: Any = importlib.import_module("llm_do.toolsets.agent").AgentToolset(spec)
-    return toolset.fixed
+    """An agent as a tool, which stands for a toolset of its own."""
+    return agent_tool(spec, FunctionToolset(id=spec.name))
 
 
 def _renamed(tool: FixedTool, prefix: str | None) -> FixedTool:

@@ -2,69 +2,104 @@
 
 from __future__ import annotations
 
-import mimetypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pydantic_ai import Agent, BinaryContent, capture_run_messages, exceptions
-from pydantic_ai.messages import ModelMessage, UserContent
+from pydantic_ai import Agent, capture_run_messages, exceptions
+from pydantic_ai.messages import ModelMessage
 from pydantic_ai.usage import UsageLimits
 
 from llm_do.concurrency.run_end import RunEndSignal, reraise_if_cancelled
-from llm_do.concurrency.worker_threads import WORKERS, run_in_worker
-from llm_do.errors import EntryError, InputError, LlmDoError, ModelBehaviourError, RunError, error_text
-from llm_do.files.root import Root
+from llm_do.concurrency.worker_threads import WORKERS
+from llm_do.errors import EntryError, LlmDoError, ModelBehaviourError, ModelUnavailableError, RunError, error_text
 from llm_do.models.pool import CONNECTION_SETTINGS
-from llm_do.project.inputs import AgentArgs, Attachment
-from llm_do.runtime.call.call_scope import CallScope
+from llm_do.project.thread_config import ThreadConfig
+from llm_do.runtime.call.call_scope import CallFrame, CallScope, CallSite, open_call
 from llm_do.runtime.call.context_providers import dynamic_instructions
-from llm_do.runtime.context.call_context import CURRENT_CALL, CallContext
+from llm_do.runtime.call.prompt import make_prompt
+from llm_do.runtime.context.budget import LoopGuard
+from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.failure_place import project_location
 from llm_do.runtime.context.hooks import HookPoint
 from llm_do.runtime.record.emission import emit
 from llm_do.runtime.record.events import HandoffEvent
 from llm_do.runtime.record.histories import close_history
+from llm_do.runtime.request.history_compaction import compaction_of
+from llm_do.runtime.request.model_choice import model_for
+from llm_do.runtime.toolcall.gatekeeper import CallGates
 from llm_do.runtime.tools.handoffs import HandedOver, handoff_of
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
     from pydantic_ai.settings import ModelSettings
 
-    from llm_do.project.thread_config import ThreadConfig
+    from llm_do.project.agent_spec import AgentSpec
     from llm_do.runtime.agents.agent_builder import BuiltAgent
+    from llm_do.runtime.tools.gated_tools import GateState
 
-__all__ = ["ATTACHMENT_LIMIT", "run_agent"]
-
-ATTACHMENT_LIMIT = 20 * 1024 * 1024
-"""Bytes of one attachment: the least of what the large providers accept in a request."""
+__all__ = ["agent_context", "run_agent"]
 
 NO_LIMITS = UsageLimits(request_limit=None)
-"""The library's own limits check before they count, which parallel calls pass; ours are in `limits`."""
+"""The library's own limits check before they count, which parallel calls pass; ours are in `context.budget`."""
+
+NO_THREAD = ThreadConfig()
+"""The configuration of agents that others call: a thread's settings are those of its conversation."""
 
 
-async def run_agent(
-    ctx: CallContext,
-    built: BuiltAgent,
-    *,
-    nested: bool,
-    history: Sequence[ModelMessage] = (),
-    resumes: bool = False,
-) -> Any:
-    """Run an agent in its call's context."""
-    token = CURRENT_CALL.set(ctx)
+def agent_context(
+    ctx: CallContext, spec: AgentSpec, input: BaseModel, site: CallSite, toolkits: Mapping[str, GateState]
+) -> CallContext:
+    """The context of one call of an agent; nothing of the caller's is inherited but the run."""
+    config = open_call(ctx, spec.name, site)
+    runtime = ctx.runtime
+    built = runtime.builder.built(spec)
+    settings = runtime.config.settings
+    thread = ctx.run.thread.config if config.depth == 1 else NO_THREAD
     try:
-        async with CallScope(ctx, nested=nested) as scope:
-            with capture_run_messages() as captured, Agent.using_thread_executor(WORKERS):
-                try:
-                    output = await _output(ctx, built, history, captured, resumes=resumes)
-                except BaseException as error:
-                    told = await _ended(error, ctx, built, captured or list(history))
-                    if told is error:
-                        raise
-                    raise told from error
-            return scope.returns(output)
-    finally:
-        CURRENT_CALL.reset(token)
+        model = model_for(runtime, built, thread.model, ctx.run.thread_id)
+    except ModelUnavailableError as error:
+        error.agent_path = config.path
+        raise
+    gating = CallGates(built.declared, toolkits)
+    for gate in built.machines:
+        gating.state(gate)
+    frame = CallFrame(
+        replace(
+            config,
+            model=model,
+            active_toolsets=built.toolsets,
+            agent=spec,
+            max_steps=_first_set(runtime.config.max_steps, spec.max_steps, settings.max_steps),
+            tool_timeout=spec.tool_timeout if spec.tool_timeout is not None else settings.tool_timeout,
+        ),
+        input,
+        hooks=built.hooks,
+        loops=LoopGuard(settings.loop_threshold if spec.loop_threshold is None else spec.loop_threshold),
+        gating=gating,
+        compaction=compaction_of(thread.compaction if thread.compaction is not None else spec.compaction),
+    )
+    return CallContext(runtime, ctx.run, frame, ctx)
+
+
+def _first_set(*limits: int | None) -> int:
+    return next(limit for limit in limits if limit is not None)
+
+
+async def run_agent(ctx: CallContext, history: Sequence[ModelMessage], *, listed: bool, resumes: bool) -> Any:
+    """Run an agent in its call's context; `resumes` continues a history that ends with the request."""
+    assert ctx.frame.config.agent is not None
+    built = ctx.runtime.builder.built(ctx.frame.config.agent)
+    async with CallScope(ctx, listed=listed) as scope:
+        with capture_run_messages() as captured, Agent.using_thread_executor(WORKERS):
+            try:
+                output = await _output(ctx, built, history, captured, resumes=resumes)
+            except BaseException as error:
+                failure = await _end(error, ctx, built, captured or list(history))
+                if failure is error:
+                    raise
+                raise failure from error
+        return scope.returns(output)
 
 
 async def _output(
@@ -79,7 +114,7 @@ async def _output(
     frame, spec, hooks = ctx.frame, built.spec, built.hooks
     if hooks:
         await hooks.call(HookPoint.START, agent=spec)
-    frame.prompt = None if resumes else await _prompt(ctx, frame.input)
+    frame.prompt = None if resumes else await make_prompt(frame.input, ctx.project.root)
     if ctx.run.records_steps and ctx.depth == 1 and ctx.run.recording is not None:
         frame.live = captured
         ctx.run.recording.attach(frame.gating.result)
@@ -94,7 +129,7 @@ async def _output(
             infer_name=False,
             capabilities=built.capabilities or None,
             instructions=await dynamic_instructions(ctx, spec, thread),
-            model_settings=_settings(thread),
+            model_settings=_thread_settings(thread),
         )
         output, frame.messages = result.output, result.all_messages()
     except HandedOver:
@@ -106,42 +141,39 @@ async def _output(
     return output
 
 
-async def _ended(
-    error: BaseException, ctx: CallContext, built: BuiltAgent, seen: Sequence[ModelMessage]
+async def _end(
+    error: BaseException, ctx: CallContext, built: BuiltAgent, history: Sequence[ModelMessage]
 ) -> BaseException:
-    """What an agent's early end is raised as; its history is kept, and its hooks are told."""
-    told, frame = _translated(error, ctx), ctx.frame
-    if isinstance(told, RunError):
-        seen = told.messages or seen
-    frame.messages = close_history(seen)
-    if isinstance(told, RunError):
-        told.messages = list(frame.messages)
-    if built.hooks and isinstance(told, Exception | RunEndSignal):
-        await built.hooks.call(HookPoint.ERROR, agent=built.spec, error=_bare(told))
-    return told
+    """What an agent's early end is raised as, once its history is kept and its hooks have run."""
+    failure, frame = _as_failure(error, ctx), ctx.frame
+    if isinstance(failure, RunError):
+        history = failure.messages or history
+    frame.messages = close_history(history)
+    if isinstance(failure, RunError):
+        failure.messages = list(frame.messages)
+    if built.hooks and isinstance(failure, Exception | RunEndSignal):
+        cause = failure.error if isinstance(failure, RunEndSignal) else failure
+        await built.hooks.call(HookPoint.ERROR, agent=built.spec, error=cause)
+    return failure
 
 
-def _settings(thread: ThreadConfig | None) -> ModelSettings | None:
-    """A thread's model settings, which go over the agent's."""
+def _thread_settings(thread: ThreadConfig | None) -> ModelSettings | None:
+    """A thread's model settings, which override the agent's."""
     if thread is None or not thread.model_settings:
         return None
-    sent: Any = {key: value for key, value in thread.model_settings.items() if key not in CONNECTION_SETTINGS}
-    return sent
+    settings: Any = {key: value for key, value in thread.model_settings.items() if key not in CONNECTION_SETTINGS}
+    return settings
 
 
-def _bare(error: Exception | RunEndSignal) -> Exception:
-    return error.error if isinstance(error, RunEndSignal) else error
-
-
-def _translated(error: BaseException, ctx: CallContext) -> BaseException:
-    """What an agent run's failure is called here."""
+def _as_failure(error: BaseException, ctx: CallContext) -> BaseException:
+    """An agent run's failure as one of our errors."""
     if isinstance(error, LlmDoError):
         error.agent_path = error.agent_path or ctx.path
         return error
     try:
         reraise_if_cancelled(error)
-    except BaseException as ends:  # noqa: BLE001 (it is the caller who raises it, once everything is closed)
-        return ends
+    except BaseException as end:  # noqa: BLE001 (the caller raises it, once everything is closed)
+        return end
     name = ctx.frame.config.name
     if isinstance(error, exceptions.UnexpectedModelBehavior):
         return ModelBehaviourError(
@@ -159,42 +191,3 @@ def _translated(error: BaseException, ctx: CallContext) -> BaseException:
         line=line,
         agent_path=ctx.path,
     )
-
-
-async def _prompt(ctx: CallContext, value: BaseModel) -> str | list[UserContent]:
-    """The input as a model is asked it; attachments are read here, below the project's root only."""
-    parts = value.prompt_messages() if isinstance(value, AgentArgs) else [value.model_dump_json()]
-    said: list[UserContent] = [
-        await run_in_worker(_read, ctx, part) if isinstance(part, Attachment) else part for part in parts
-    ]
-    if len(said) == 1 and isinstance(said[0], str):
-        return said[0]
-    return said
-
-
-def _read(ctx: CallContext, attachment: Attachment) -> BinaryContent:
-    data = attachment.data
-    if data is None:
-        try:
-            data = Root(ctx.project.root).read(attachment.path, limit=ATTACHMENT_LIMIT + 1)
-        except LlmDoError as error:
-            raise InputError(
-                f"can't attach {attachment.path!r}: {error.message}",
-                hint="Attachments are files below the project root.",
-            ) from error
-    if len(data) > ATTACHMENT_LIMIT:
-        raise InputError(
-            f"can't attach {attachment.path!r}: it has more than {ATTACHMENT_LIMIT} bytes",
-            hint="Attach a smaller file.",
-        )
-    media_type = attachment.media_type or mimetypes.guess_type(attachment.path)[0] or _sniffed(data)
-    return BinaryContent(data, media_type=media_type)
-
-
-def _sniffed(data: bytes) -> str:
-    """Text where it reads as text, else bytes."""
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError:
-        return "application/octet-stream"
-    return "text/plain"

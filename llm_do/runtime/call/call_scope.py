@@ -1,17 +1,23 @@
-"""The scopes of one call: what is fixed (`CallConfig`), what changes (`CallFrame`), and its life (`CallScope`)."""
+"""The scopes of one call: what is fixed (`CallConfig`), what changes (`CallFrame`), and its life (`CallScope`).
+
+A call's id and its path are made here and nowhere else, of its caller's and of the `CallSite` it is made at.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from contextvars import Token
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from llm_do._frozen import frozen
 from llm_do.concurrency.run_end import RunEndSignal
-from llm_do.errors import EntryError, InputError, LlmDoError, Status, error_text
+from llm_do.errors import DepthLimitError, EntryError, InputError, LlmDoError, Status, error_text
 from llm_do.runtime.context.budget import LoopGuard, Reservation
+from llm_do.runtime.context.call_context import CURRENT_CALL, CallContext
 from llm_do.runtime.context.hooks import Hooks
+from llm_do.runtime.context.null_model import NULL_MODEL
 from llm_do.runtime.record.emission import OpenToolCall, emit, record_tool
 from llm_do.runtime.record.events import CallFinishedEvent, CallStartedEvent
 from llm_do.runtime.record.outcomes import ToolOutcome, ToolOutput
@@ -20,17 +26,65 @@ from llm_do.runtime.toolcall.gatekeeper import CallGates
 from llm_do.text.json_data import to_json_data
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pydantic import BaseModel
     from pydantic_ai.messages import ModelMessage
     from pydantic_ai.models import Model
 
     from llm_do.project.agent_spec import AgentSpec
-    from llm_do.runtime.context.call_context import CallContext
     from llm_do.runtime.request.history_compaction import Compaction
     from llm_do.runtime.tools.approval_requirement import NotedRequirement
+    from llm_do.runtime.tools.gated_tools import GateState
     from llm_do.runtime.tools.handoffs import Handoff
 
-__all__ = ["CallConfig", "CallFrame", "CallScope", "input_data", "status_of"]
+__all__ = ["CallConfig", "CallFrame", "CallScope", "CallSite", "Turn", "input_data", "open_call", "status_of"]
+
+
+@frozen
+class CallSite:
+    """Where in its caller a call is made.
+
+    Args:
+        key: What tells it from the caller's other calls: a tool call's id, a number, a step of a flow.
+        position: Its place in a flow, such as `2/1/`; part of its path.
+    """
+
+    key: str
+    position: str = ""
+
+    @classmethod
+    def next_in(cls, ctx: CallContext) -> CallSite:
+        """A call from Python: they are numbered."""
+        ctx.frame.children += 1
+        return cls(str(ctx.frame.children))
+
+    @classmethod
+    def step(cls, position: str, name: str) -> CallSite:
+        """A step of a flow.
+
+        Example:
+            >>> CallSite.step("2/1/", "writer").key
+            '2.1.writer'
+        """
+        return cls(f"{position.replace('/', '.')}{name}", position)
+
+
+@dataclass(slots=True, eq=False)
+class Turn:
+    """One turn of a conversation: what a call continues, and what it leaves behind however it ends.
+
+    Args:
+        history: The conversation so far.
+        active: The agent in control: of the last turn when this one begins, of this one when it ends.
+        messages: The conversation when the turn has ended; of a flow the histories of its steps, one after the other.
+        toolkits: The states of the conversation's toolkits, before the turn and, when it has ended, after it.
+    """
+
+    history: Sequence[ModelMessage] = ()
+    active: str | None = None
+    messages: list[ModelMessage] = field(default_factory=list["ModelMessage"])
+    toolkits: dict[str, GateState] = field(default_factory=dict[str, "GateState"])
 
 
 @frozen
@@ -39,7 +93,7 @@ class CallConfig:
 
     Args:
         name: Name of what is called.
-        path: Call path; empty for the frame around an entry agent.
+        path: Call path; empty for the frame around an entry that is a call of its own at depth 1.
         depth: 0 for the entry, 1 for what it calls.
         call_id: The call's id, derived from its caller's.
         parent_call_id: The caller's id.
@@ -55,11 +109,16 @@ class CallConfig:
     depth: int
     call_id: str
     parent_call_id: str | None
-    model: Model
+    model: Model = NULL_MODEL
     active_toolsets: tuple[str, ...] = ()
     agent: AgentSpec | None = None
     max_steps: int = 10
     tool_timeout: float | None = None
+
+    @property
+    def is_root(self) -> bool:
+        """Whether the call only surrounds the run's entry, which is itself a call at depth 1."""
+        return not self.path
 
 
 @dataclass(slots=True, eq=False)
@@ -69,6 +128,7 @@ class CallFrame:
     Args:
         config: What is fixed.
         input: The validated input.
+        turn: The turn of its conversation.
         prompt: What the model was asked, as text or parts.
         messages: The history so far.
         live: The history while the agent runs, where its steps are recorded.
@@ -79,6 +139,7 @@ class CallFrame:
 
     config: CallConfig
     input: BaseModel
+    turn: Turn = field(default_factory=Turn)
     prompt: Any = None
     messages: list[ModelMessage] = field(default_factory=list["ModelMessage"])
     requests: int = 0
@@ -98,56 +159,79 @@ class CallFrame:
     wanted: dict[str, NotedRequirement] = field(default_factory=dict[str, "NotedRequirement"])
     approved: set[str] = field(default_factory=set[str])
 
+    def begin_turn(self, history: Sequence[ModelMessage], active: str | None) -> Turn:
+        """Begin the turn of an entry's conversation; the states of its toolkits are there already."""
+        self.turn.history, self.turn.active, self.turn.messages = history, active, []
+        return self.turn
+
+
+def open_call(ctx: CallContext, name: str, site: CallSite) -> CallConfig:
+    """What is fixed for a nested call, once it is known that it may be made: every one passes here."""
+    limit = ctx.runtime.config.settings.max_depth
+    parent = ctx.frame.config
+    path = f"{parent.path}/{site.position}{name}" if parent.path else f"{site.position}{name}"
+    if parent.depth + 1 > limit:
+        raise DepthLimitError(
+            f"calling {name!r} would be deeper than {limit} calls",
+            hint="Raise `runtime.max_depth` or --max-depth, or end the recursion earlier.",
+            agent_path=path,
+        )
+    # What an entry agent does is the run itself; everything below is a descendant.
+    if not parent.is_root:
+        ctx.run.budget.descendant()
+    call_id = ctx.run.unique_call_id(f"{parent.call_id}.{site.key}")
+    return CallConfig(name, path, parent.depth + 1, call_id, parent.call_id)
+
 
 class CallScope:
     """One call from its first event to its last: whatever ends it, nothing stays open.
 
-    On leaving, tool calls without a result get one (`cancelled`), what was reserved of the budget is given back,
-    `ctx.cancelled` is set, and the call is recorded with its history and usage. The toolsets of an agent live inside:
-    PydanticAI enters them when the agent's run begins and exits them when it ends, also on error and cancellation.
+    Inside, it is the current call. On leaving, tool calls without a result get one (`cancelled`), what was reserved of
+    the budget is given back, `ctx.cancelled` is set, and the call is recorded with its history and usage. The toolsets
+    of an agent live inside: PydanticAI enters them when the agent's run begins and exits them when it ends, also on
+    error and cancellation.
 
     Args:
         ctx: The call's context.
-        nested: Whether the call is one that `RunResult.calls` tells of.
+        listed: Whether `RunResult.calls` lists the call; the entry isn't listed.
     """
 
-    def __init__(self, ctx: CallContext, *, nested: bool) -> None:
+    def __init__(self, ctx: CallContext, *, listed: bool = True) -> None:
         self.ctx = ctx
-        self.nested = nested
-        self._shown: Any = None
+        self.listed = listed
+        self._output: Any = None
+        self._token: Token[CallContext] | None = None
 
     def returns(self, output: Any) -> Any:
-        """Note what the call comes to.
-
-        Args:
-            output: What was called has returned it.
-
-        Returns:
-            The same.
-
-        Raises:
-            EntryError: It can't be told as JSON data: it contains itself, or its own code raised.
-        """
+        """Keep what the call returns as JSON data, and return it."""
         try:
-            self._shown = to_json_data(output)
+            self._output = to_json_data(output)
         except Exception as error:
             name = self.ctx.frame.config.name
             raise EntryError(
-                f"{name} returned a {type(output).__name__} that can't be told as JSON data: {error_text(error)}",
+                f"{name} returned a {type(output).__name__} that can't be written as JSON data: {error_text(error)}",
                 hint="Return text, a pydantic model, a dataclass or JSON-like data.",
                 agent_path=self.ctx.path,
             ) from error
         return output
 
     async def __aenter__(self) -> CallScope:
-        emit(self.ctx, CallStartedEvent, input=input_data(self.ctx.frame.input, self.ctx.path))
+        shown = input_data(self.ctx.frame.input, self.ctx.path)
+        self._token = CURRENT_CALL.set(self.ctx)
+        emit(self.ctx, CallStartedEvent, input=shown)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        try:
+            self._close(error.error if isinstance(error, RunEndSignal) else error)
+        finally:
+            assert self._token is not None
+            CURRENT_CALL.reset(self._token)
+
+    def _close(self, error: BaseException | None) -> None:
         ctx, frame = self.ctx, self.ctx.frame
-        error = error.error if isinstance(error, RunEndSignal) else error
         frame.cancelled.set()
         if frame.held is not None:
             ctx.run.budget.settle(frame.held, Usage())
@@ -156,7 +240,7 @@ class CallScope:
             output = ToolOutput.of_text("the run ended first")
             record_tool(ctx, ToolOutcome(call.tool_name, tool_call_id, "cancelled", output))
         status = status_of(error)
-        if self.nested:
+        if self.listed:
             if error is not None:
                 ctx.run.note_error(error, ctx.path)
             ctx.run.calls.append(
@@ -170,7 +254,7 @@ class CallScope:
                     error=ErrorRecord.of(error, ctx.path) if error is not None else None,
                 )
             )
-        emit(ctx, CallFinishedEvent, status=status, output=self._shown)
+        emit(ctx, CallFinishedEvent, status=status, output=self._output)
 
 
 def input_data(value: BaseModel, path: str) -> Any:
@@ -179,7 +263,7 @@ def input_data(value: BaseModel, path: str) -> Any:
         return to_json_data(value)
     except Exception as error:
         raise InputError(
-            f"the input of {path} can't be told as JSON data: {error_text(error)}",
+            f"the input of {path} can't be written as JSON data: {error_text(error)}",
             hint="Give text, or a mapping of JSON-like data.",
             agent_path=path,
         ) from error

@@ -127,11 +127,9 @@ class CallContext:
             >>> async def main(input, ctx):
             ...     return await ctx.call("analyzer", {"input": "text"})
         """
-        from llm_do.runtime.call.dispatch import call_by_name
-
         self.run.raise_if_ended()
         try:
-            return await call_by_name(self, name, input)
+            return await self.run.call_by_name(self, name, input)
         except ABORTS as error:
             self.run.ends = RunEndSignal(error)
             raise self.run.ends from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
     from llm_do.runtime.call.call_scope import CallConfig
+    from llm_do.runtime.context.call_context import CallContext
     from llm_do.runtime.record.recording import Recording
-    from llm_do.runtime.tools.gated_tools import GateState
 
 __all__ = ["RunState"]
 
@@ -31,11 +31,11 @@ class RunState:
 
     Args:
         run_id: The run's id.
+        call_by_name: Calls what a name stands for, as a child of a call: what `CallContext.call` does.
         budget: What the run may use.
         subscriptions: Who hears its events.
         thread_id: The thread it belongs to.
         user_id: Whose it is.
-        toolkits: The states of the entry agent's toolkits, with which the run begins and when it has ended.
         thread: What code sees of the thread.
         user: What code sees of the user.
         recording: What writes the run down while it goes on.
@@ -48,11 +48,11 @@ class RunState:
     """
 
     run_id: str
+    call_by_name: Callable[[CallContext, str, object], Awaitable[Any]]
     budget: BudgetMeter
     subscriptions: list[Subscription]
     thread_id: str | None = None
     user_id: str | None = None
-    toolkits: dict[str, GateState] = field(default_factory=dict[str, "GateState"])
     thread: ThreadView = field(default_factory=ThreadView)
     user: UserView = field(default_factory=UserView)
     recording: Recording | None = None

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from pydantic import BaseModel
 
 from llm_do.concurrency.run_end import reraise_if_cancelled
-from llm_do.concurrency.worker_threads import call_function
 from llm_do.errors import EntryError, InputError, LlmDoError, UsageError, error_text
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.inputs import AnyInput, PromptInput, describe_input, to_input
-from llm_do.runtime.call.call_scope import CallScope, input_data
-from llm_do.runtime.call.flow_turn import FlowTurn, run_flow
-from llm_do.runtime.call.handoff_chain import Chain, find_target
-from llm_do.runtime.context.call_context import CURRENT_CALL, CallContext
+from llm_do.runtime.call.call_scope import CallScope, CallSite, input_data
+from llm_do.runtime.call.function_call import call_code
+from llm_do.runtime.call.handoff_chain import HandoffChain, find_target
+from llm_do.runtime.call.invocation import run_flow
+from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.failure_place import project_location
-from llm_do.runtime.tools.iterated_results import UNLIMITED_ITEMS, collect_items
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AgentEntry",
+    "ConversationEntry",
     "Entry",
     "FlowEntry",
     "FunctionEntry",
@@ -58,20 +58,18 @@ class Entry(Protocol):
         ...
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class AgentEntry:
     """Runs an agent at depth 1, with the session's history.
 
     Args:
         spec: The agent.
         history: The conversation so far.
-        messages: Where the conversation is put when it ends.
-        active: The agent that control was handed over to: in the last run when it begins, in this one when it ends.
+        active: Name of the agent that control was handed over to in the last run; None for the agent itself.
     """
 
     spec: AgentSpec
     history: Sequence[ModelMessage] = ()
-    messages: list[ModelMessage] = field(default_factory=list["ModelMessage"])
     active: str | None = None
 
     @property
@@ -94,15 +92,17 @@ class AgentEntry:
         Returns:
             The agent's output, or that of the agent it handed over to.
         """
+        turn = ctx.frame.begin_turn(self.history, self.active)
         in_control = find_target(ctx, self.active, self.spec) if self.active is not None else None
-        chain = Chain(ctx, f"{ctx.call_id}.1", nested=False, messages=self.messages, toolkits=ctx.run.toolkits)
+        chain = HandoffChain(ctx, CallSite("1"), turn)
         try:
-            return await chain.run(in_control or self.spec, input, self.history)
+            return await chain.run(in_control or self.spec, input)
         finally:
-            self.active = chain.agent if chain.agent != self.spec.name else None
+            if chain.agent:
+                turn.active = chain.agent if chain.agent != self.spec.name else None
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class FlowEntry:
     """Runs a flow, its steps at depth 1, with the session's history.
 
@@ -110,14 +110,12 @@ class FlowEntry:
         flow: The flow.
         registry: Every name that it may refer to.
         history: The conversation so far.
-        messages: Where the histories of the steps are put when it ends, one after the other.
-        active: The agent in control: of the last run when it begins, of this one when it ends.
+        active: The agent in control at the end of the last run.
     """
 
     flow: FlowSpec
     registry: Registry
     history: Sequence[ModelMessage] = ()
-    messages: list[ModelMessage] = field(default_factory=list["ModelMessage"])
     active: str | None = None
 
     @property
@@ -132,14 +130,13 @@ class FlowEntry:
 
     async def run(self, input: BaseModel, ctx: CallContext) -> Any:
         """Run the flow."""
-        token = CURRENT_CALL.set(ctx)
-        turn = FlowTurn(ctx, self.history, self.messages, self.active)
-        try:
-            async with CallScope(ctx, nested=False) as scope:
-                return scope.returns(await run_flow(self.flow, input, turn))
-        finally:
-            self.active = turn.active
-            CURRENT_CALL.reset(token)
+        ctx.frame.begin_turn(self.history, self.active)
+        async with CallScope(ctx, listed=False) as scope:
+            return scope.returns(await run_flow(self.flow, input, ctx))
+
+
+ConversationEntry: TypeAlias = AgentEntry | FlowEntry
+"""The entries that continue a conversation and leave one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,19 +170,15 @@ class FunctionEntry:
         Raises:
             EntryError: It raised.
         """
-        token = CURRENT_CALL.set(ctx)
-        try:
-            async with CallScope(ctx, nested=False) as scope:
-                try:
-                    output = await collect_items(await call_function(self.function, input, ctx), UNLIMITED_ITEMS)
-                except LlmDoError:
-                    raise
-                except BaseException as error:
-                    reraise_if_cancelled(error)
-                    raise entry_error(self.name, error, ctx) from error
-                return scope.returns(output)
-        finally:
-            CURRENT_CALL.reset(token)
+        async with CallScope(ctx, listed=False) as scope:
+            try:
+                output = await call_code(self.function, input, ctx)
+            except LlmDoError:
+                raise
+            except BaseException as error:
+                reraise_if_cancelled(error)
+                raise entry_error(self.name, error, ctx) from error
+            return scope.returns(output)
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,11 +198,11 @@ class NamedEntry:
 
     async def run(self, input: BaseModel, ctx: CallContext) -> Any:
         """Call it."""
-        given = input.model_dump()
-        # `{"input": text}` is what a caller's text has become; the parameter that takes it may be called otherwise.
-        said_in_text = given.keys() == {"input"} and isinstance(given["input"], str)
+        fields = input.model_dump()
+        # `{"input": text}` is what a caller's text has become; the parameter that takes it may have another name.
+        is_text = fields.keys() == {"input"} and isinstance(fields["input"], str)
         try:
-            return await ctx.call(self.name, given["input"] if said_in_text else given)
+            return await ctx.call(self.name, fields["input"] if is_text else fields)
         except LlmDoError:
             raise
         except BaseException as error:
@@ -222,10 +215,9 @@ def entry_for(
 ) -> Entry:
     """What a run begins with."""
     if isinstance(entry, AgentEntry):
-        # One of this run's own: it takes the run's history and keeps what comes of it.
-        return AgentEntry(entry.spec, history or entry.history, active=active or entry.active)
+        return AgentEntry(entry.spec, history or entry.history, active or entry.active)
     if isinstance(entry, FlowEntry):
-        return FlowEntry(entry.flow, entry.registry, history or entry.history, active=active or entry.active)
+        return FlowEntry(entry.flow, entry.registry, history or entry.history, active or entry.active)
     if isinstance(entry, Entry):
         return entry
     if not isinstance(entry, str | None):
@@ -239,9 +231,9 @@ def entry_for(
     name = declared.name if entry is None else entry
     found = registry.get(name)
     if found is not None and found.kind == "agent":
-        return AgentEntry(found.value, history, active=active)
+        return AgentEntry(found.value, history, active)
     if found is not None and found.kind == "flow":
-        return FlowEntry(found.value, registry, history, active=active)
+        return FlowEntry(found.value, registry, history, active)
     if found is not None and found.kind == "tool":
         return NamedEntry(name)
     near = registry.nearest(name)
@@ -252,7 +244,7 @@ def entry_for(
 
 
 def entry_input(entry: Entry, value: object) -> BaseModel:
-    """The validated input of an entry, which events can tell; None is one without fields, where none is required."""
+    """The validated input of an entry, which events can show; None stands for no fields, where none is required."""
     if value is None:
         if any(info.is_required() for info in entry.input_model.model_fields.values()):
             raise InputError(f"{entry.name} needs an input", hint=f"It takes {describe_input(entry.input_model)}.")
@@ -263,7 +255,7 @@ def entry_input(entry: Entry, value: object) -> BaseModel:
 
 
 def entry_error(name: str, error: BaseException, ctx: CallContext) -> EntryError:
-    """What an exception of the project's own code is called."""
+    """The error of an exception that the project's own code raised."""
     file, line = project_location(error, ctx.project.root)
     return EntryError(
         f"{name} raised {error_text(error)}",

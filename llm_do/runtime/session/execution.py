@@ -1,6 +1,6 @@
 """One run, from the beginning of its record to its last event. However it ends, it has a result.
 
-`Runtime.execute` says what is run; what a call does is in `llm_do.runtime.call.dispatch`.
+`Runtime.execute` says what is run; how calls are made is `llm_do.runtime.call.invocation`.
 """
 
 from __future__ import annotations
@@ -21,21 +21,24 @@ from llm_do.errors import (
     ToolError,
     UsageError,
 )
-from llm_do.runtime.call.call_scope import CallConfig, CallFrame, status_of
+from llm_do.runtime.call.call_scope import CallConfig, CallFrame, Turn, status_of
 from llm_do.runtime.context.call_context import CallContext
-from llm_do.runtime.context.null_model import NULL_MODEL
 from llm_do.runtime.context.run_state import RunState
 from llm_do.runtime.record.emission import emit
 from llm_do.runtime.record.events import Event, RetryEvent, RunFailedEvent, RunFinishedEvent, RunStartedEvent
 from llm_do.runtime.record.recording import toolkit_states
 from llm_do.runtime.record.results import ErrorRecord, ExecutionContext, RunResult
-from llm_do.runtime.session.entries import AgentEntry, Entry, FlowEntry, NamedEntry, entry_error, entry_for
+from llm_do.runtime.session.entries import AgentEntry, ConversationEntry, Entry, NamedEntry, entry_error, entry_for
 from llm_do.text.json_data import to_json_data
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic import BaseModel
     from pydantic_ai.messages import ModelMessage
 
     from llm_do.runtime.runtime import Runtime
+    from llm_do.runtime.tools.gated_tools import GateState
 
 __all__ = ["Execution", "RunInputs"]
 
@@ -45,10 +48,25 @@ CONFLICT_RETRIES = 10
 
 @frozen
 class RunInputs:
-    """What a run was started with: its entry, and its history where that isn't the thread's."""
+    """What a run was started with.
+
+    Args:
+        entry: The entry, or its name.
+        history: The conversation it continues, where that isn't the thread's.
+        toolkits: The states of the conversation's toolkits.
+    """
 
     entry: str | Entry | None
     history: list[ModelMessage] | None
+    toolkits: Mapping[str, GateState]
+
+
+@frozen
+class RunOutcome:
+    """How the entry of a run ended: its output, or the exception that ended it."""
+
+    output: Any = None
+    error: BaseException | None = None
 
 
 class Execution:
@@ -57,39 +75,52 @@ class Execution:
     Args:
         runtime: The session.
         run: The run's shared state.
-        given: What it was started with.
+        inputs: What it was started with.
     """
 
-    def __init__(self, runtime: Runtime, run: RunState, given: RunInputs) -> None:
+    def __init__(self, runtime: Runtime, run: RunState, inputs: RunInputs) -> None:
         self.runtime = runtime
         self.run = run
-        self.given = given
+        self.inputs = inputs
+        self._turn = Turn(toolkits=dict(inputs.toolkits))
 
-    async def carry_out(self, entry: Entry, value: Any) -> RunResult:
-        """Run the entry to its end."""
-        run = self.run
-        fault: StoreError | None = None
+    async def carry_out(self, entry: Entry, value: BaseModel) -> RunResult:
+        """Run the entry; again if another run has continued the thread before anything with effects has run."""
+        run, fault = self.run, None
         try:
             entry = await self._open(entry)
         except StoreError as error:
             fault = error
-        depth0 = CallConfig(
-            name=entry.name,
-            path="" if isinstance(entry, AgentEntry | NamedEntry) else entry.name,
-            depth=0,
-            call_id=run.unique_call_id(run.run_id),
-            parent_call_id=None,
-            model=NULL_MODEL,
-        )
-        ctx = CallContext(self.runtime, run, CallFrame(depth0, value))
+        if isinstance(entry, ConversationEntry):
+            self._turn.active = entry.active
+        path = "" if isinstance(entry, AgentEntry | NamedEntry) else entry.name
+        config = CallConfig(entry.name, path, 0, run.unique_call_id(run.run_id), None)
+        ctx = CallContext(self.runtime, run, CallFrame(config, value, self._turn))
         emit(ctx, RunStartedEvent, entry=entry.name, input=to_json_data(value))
-        if fault is not None:
-            return await self._close(ctx, entry, None, fault)
-        return await self._until_kept(ctx, entry, value)
+        attempt = 0
+        while fault is None:
+            outcome = await self._attempt(ctx, entry, value)
+            try:
+                return await self._close(ctx, entry, outcome)
+            except ThreadConflict as clash:
+                attempt += 1
+                if _has_effects(run, entry) or outcome.error is not None or attempt > CONFLICT_RETRIES:
+                    return await self._close(ctx, entry, RunOutcome(error=clash))
+                delay = random.random() * 0.05 * attempt
+                emit(ctx, RetryEvent, attempt=attempt, delay=round(delay, 3), error=clash.message)
+            try:
+                await asyncio.sleep(delay)
+                entry = await self._open(entry)
+            except StoreError as error:
+                fault = error
+            except asyncio.CancelledError as cancelled:
+                await self._close(ctx, entry, RunOutcome(error=cancelled))
+                raise
+        return await self._close(ctx, entry, RunOutcome(error=fault))
 
     async def _open(self, entry: Entry) -> Entry:
         """Begin the run's record where it has one; the entry then, with the thread's conversation."""
-        runtime, run, given = self.runtime, self.run, self.given
+        runtime, run, inputs = self.runtime, self.run, self.inputs
         keeps = run.thread_id is not None or run.user_id is not None
         record = runtime.config.record
         project = runtime.project
@@ -103,36 +134,14 @@ class Execution:
         if record is False or not (record or keeps):
             return entry
         run.recording = recording = await runtime.shared.recorder().begin(run, entry.name)
-        if recording is None or not isinstance(entry, AgentEntry | FlowEntry) or given.history is not None:
+        if recording is None or not isinstance(entry, ConversationEntry) or inputs.history is not None:
             return entry
-        run.toolkits = toolkit_states(recording.toolkits)
-        return entry_for(project, runtime.registry, given.entry, list(recording.history), recording.active)
+        self._turn.toolkits = toolkit_states(recording.toolkits)
+        return entry_for(project, runtime.registry, inputs.entry, list(recording.history), recording.active)
 
-    async def _until_kept(self, ctx: CallContext, entry: Entry, value: Any) -> RunResult:
-        """Run the entry, again where another run has continued the thread before anything with effects has run."""
-        attempt = 0
-        while True:
-            output, error = await self._attempt(ctx, entry, value)
-            try:
-                return await self._close(ctx, entry, output, error)
-            except ThreadConflict as clash:
-                attempt += 1
-                if _has_effects(ctx.run, entry) or error is not None or attempt > CONFLICT_RETRIES:
-                    return await self._close(ctx, entry, None, clash)
-                delay = random.random() * 0.05 * attempt
-                emit(ctx, RetryEvent, attempt=attempt, delay=round(delay, 3), error=clash.message)
-                try:
-                    await asyncio.sleep(delay)
-                    entry = await self._open(entry)
-                except (StoreError, asyncio.CancelledError) as fault:
-                    result = await self._close(ctx, entry, None, fault)
-                    if isinstance(fault, StoreError):
-                        return result
-                    raise
-
-    async def _attempt(self, ctx: CallContext, entry: Entry, value: Any) -> tuple[Any, BaseException | None]:
-        """Run the entry in a task of its own, so that `interrupt` can tell itself from an outer cancellation."""
-        task = asyncio.ensure_future(self._timed(entry, value, ctx))
+    async def _attempt(self, ctx: CallContext, entry: Entry, value: BaseModel) -> RunOutcome:
+        """Run the entry in a task of its own, so that `interrupt` can be told from an outer cancellation."""
+        task = asyncio.ensure_future(self._timed(ctx, entry, value))
         mark = (asyncio.get_running_loop(), task)
         self.runtime.running.add(mark)
         try:
@@ -142,28 +151,28 @@ class Execution:
                 await cancel_and_wait(task)
             finally:
                 try:
-                    await self._close(ctx, entry, None, cancelled)
+                    await self._close(ctx, entry, RunOutcome(error=cancelled))
                 except ThreadConflict as clash:
-                    await self._close(ctx, entry, None, clash)
+                    await self._close(ctx, entry, RunOutcome(error=clash))
             raise
         finally:
             self.runtime.running.discard(mark)
         try:
             output = task.result()
             self.run.raise_if_ended()
-        except RunEndSignal as ends:
-            return None, ends.error
+        except RunEndSignal as end:
+            return RunOutcome(error=end.error)
         except asyncio.CancelledError as cancelled:
             if not task.cancelling():
-                return None, entry_error(entry.name, cancelled, ctx)
-            error = RunInterruptedError("the run was interrupted", agent_path=ctx.path)
-            error.__cause__ = cancelled
-            return None, error
+                return RunOutcome(error=entry_error(entry.name, cancelled, ctx))
+            interrupted = RunInterruptedError("the run was interrupted", agent_path=ctx.path)
+            interrupted.__cause__ = cancelled
+            return RunOutcome(error=interrupted)
         except BaseException as raised:  # noqa: BLE001 (however a run ends, it has a result)
-            return None, raised if self.run.ends is None else self.run.ends.error
-        return output, None
+            return RunOutcome(error=raised if self.run.ends is None else self.run.ends.error)
+        return RunOutcome(output)
 
-    async def _timed(self, entry: Entry, value: Any, ctx: CallContext) -> Any:
+    async def _timed(self, ctx: CallContext, entry: Entry, value: BaseModel) -> Any:
         limit = self.runtime.config.settings.run_timeout
         timer = asyncio.timeout(limit)
         try:
@@ -177,60 +186,59 @@ class Execution:
                 f"the run took longer than {limit:g} s", hint="Raise `runtime.run_timeout` or --timeout."
             ) from error
 
-    async def _close(self, ctx: CallContext, entry: Entry, output: Any, error: BaseException | None) -> RunResult:
-        """Make the result, save it, and tell of it: in this order, so that what is told is what is kept."""
-        run = ctx.run
-        result, event = self._ending(ctx, entry, output, error)
+    async def _close(self, ctx: CallContext, entry: Entry, outcome: RunOutcome) -> RunResult:
+        """Make the result, save it, and emit the last event: in this order, so that what is shown is what is kept."""
+        run, error = ctx.run, outcome.error
+        result, event = self._result(ctx, entry, outcome)
         if run.recording is not None:
+            converses = isinstance(entry, ConversationEntry)
             try:
                 await run.recording.finish(
                     event,
-                    run.conversation if isinstance(entry, AgentEntry | FlowEntry) else (),
-                    toolkits=run.toolkits,
-                    active=entry.active if isinstance(entry, AgentEntry | FlowEntry) else None,
+                    run.conversation if converses else (),
+                    toolkits=ctx.frame.turn.toolkits,
+                    active=ctx.frame.turn.active if converses else None,
                     effects=_has_effects(run, entry) or error is not None,
                 )
             except ThreadConflict:
                 run.seq = event.seq
                 raise
             except asyncio.CancelledError:  # it is kept all the same
-                self._tell(run, result, event)
+                self._announce(result, event)
                 raise
             except (StoreError, ToolError) as fault:
                 run.seq = event.seq
-                if error is None and isinstance(fault, ToolError):  # a state is no JSON: nothing is saved yet
-                    return await self._close(ctx, entry, None, fault)
+                if error is None and isinstance(fault, ToolError):  # a state isn't JSON: nothing is saved yet
+                    return await self._close(ctx, entry, RunOutcome(error=fault))
                 run.recording = None
                 if error is None:
-                    result, event = self._ending(ctx, entry, None, fault)
+                    result, event = self._result(ctx, entry, RunOutcome(error=fault))
                 else:
                     run.note_error(fault, ctx.path)
                     run.seq += 1
-        self._tell(run, result, event)
+        self._announce(result, event)
         return result
 
-    def _tell(self, run: RunState, result: RunResult, event: Event) -> None:
-        """Tell of a run's end, which nothing can change any more."""
-        run.deliver(event)
+    def _announce(self, result: RunResult, event: Event) -> None:
+        """Emit a run's last event, when nothing can change its end any more."""
+        self.run.deliver(event)
         self.runtime.shared.count(result.usage)
 
-    def _ending(
-        self, ctx: CallContext, entry: Entry, output: Any, error: BaseException | None
-    ) -> tuple[RunResult, Event]:
-        """The result of a run, and its last event, which nobody has heard yet."""
-        run = ctx.run
+    def _result(self, ctx: CallContext, entry: Entry, outcome: RunOutcome) -> tuple[RunResult, Event]:
+        """The result of a run, and its last event, which isn't emitted yet."""
+        run, config, error = ctx.run, ctx.frame.config, outcome.error
         status = status_of(error)
         if run.nobody_to_ask and status in ("completed", "limited"):
             status = "denied"
         if error is not None:
             run.note_error(error, ctx.path)
-        goes_on = isinstance(entry, AgentEntry | FlowEntry)
-        messages = list(entry.messages) if goes_on else []
+        turn = ctx.frame.turn if isinstance(entry, ConversationEntry) else Turn(toolkits=ctx.frame.turn.toolkits)
+        messages = list(turn.messages)
         if isinstance(error, RunError):
             error.messages = messages
         result = RunResult(
             status=status,
-            output=output if error is None else (ctx.frame.text or None),
+            output=outcome.output if error is None else (ctx.frame.text or None),
             run_id=run.run_id,
             thread_id=run.thread_id,
             messages=messages,
@@ -241,12 +249,11 @@ class Execution:
             denials=run.denials,
             approvals=run.approvals,
             warnings=run.warnings,
-            execution_context=ExecutionContext(tuple(messages), entry.active if goes_on else None, dict(run.toolkits)),
+            execution_context=ExecutionContext(tuple(messages), turn.active, dict(turn.toolkits)),
             error=error,
         )
-        config = ctx.frame.config
         if error is None:
-            return result, run.make(RunFinishedEvent, config, status=status, output=to_json_data(output))
+            return result, run.make(RunFinishedEvent, config, status=status, output=to_json_data(outcome.output))
         return result, run.make(RunFailedEvent, config, status=status, error=ErrorRecord.of(error, ctx.path).to_dict())
 
 

@@ -1,6 +1,6 @@
 """Handing control over: the tool a model does it with, and how a call tells that it was handed over.
 
-Who goes on, and with what, is `llm_do.runtime.call.handoff_chain`' business.
+What happens then is `llm_do.runtime.call.handoff_chain`.
 """
 
 from __future__ import annotations

@@ -1,0 +1,72 @@
+"""Agents and flows as tools: one tool named after what it calls, its schema from the input model of that."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, cast
+
+from pydantic import BaseModel, TypeAdapter, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic_ai import RunContext, ToolDefinition
+from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
+
+from llm_do.project.agent_spec import AgentSpec
+from llm_do.project.flow_spec import FlowSpec
+from llm_do.project.inputs import PromptInput
+from llm_do.project.registry import Registered, Registry
+from llm_do.runtime.call.call_scope import CallSite
+from llm_do.runtime.call.invocation import invoke
+from llm_do.runtime.context.call_context import CallContext
+from llm_do.runtime.record.results import output_text
+from llm_do.runtime.tools.toolbox import FixedTool
+from llm_do.runtime.tools.traits import TRAITS_KEY, ToolTraits
+
+__all__ = ["agent_tool", "flow_tool"]
+
+DESCRIPTION_LIMIT = 200
+"""Characters of an agent's description that a calling model reads."""
+
+_FLOWS: FunctionToolset[Any] = FunctionToolset(id="flows")
+
+
+def agent_tool(spec: AgentSpec, owner: AbstractToolset[Any]) -> FixedTool:
+    """The tool of an agent."""
+    description = (spec.description or f"Ask the agent {spec.name}.").strip()
+    if len(description) > DESCRIPTION_LIMIT:
+        description = description[: DESCRIPTION_LIMIT - 1].rstrip() + "…"
+    return _tool(Registered(spec.name, "agent", spec), spec.input_model or PromptInput, description, owner)
+
+
+def flow_tool(found: Registered, registry: Registry) -> FixedTool:
+    """The tool of a flow."""
+    flow: FlowSpec = found.value
+    description = flow.description or f"Run the flow {found.name}."
+    return _tool(found, flow.input_model(registry), description, _FLOWS)
+
+
+def _tool(found: Registered, model: type[BaseModel], description: str, owner: AbstractToolset[Any]) -> FixedTool:
+    schema = model.model_json_schema()
+    schema.pop("title", None)
+    schema.pop("description", None)
+
+    async def call(args: dict[str, Any], ctx: RunContext[CallContext]) -> str:
+        """Call it as a child of the call whose model asks; the id of the new call comes from the tool call's."""
+        return output_text(await invoke(found, args, ctx.deps, CallSite(ctx.tool_call_id or found.name)))
+
+    # Arguments are validated as the input model and stay the arguments they are: the call makes the model.
+    checked: Any = Annotated[model, WrapValidator(_keep)]
+    return FixedTool(
+        toolset=owner,
+        tool_def=ToolDefinition(
+            name=found.name,
+            description=description,
+            parameters_json_schema=schema,
+            metadata={TRAITS_KEY: ToolTraits(kind=cast("Any", found.kind), tool=found.name)},
+        ),
+        max_retries=0,
+        args_validator=cast("Any", TypeAdapter(checked).validator),
+        call=call,
+    )
+
+
+def _keep(value: Any, validate: ValidatorFunctionWrapHandler) -> dict[str, Any]:
+    input: BaseModel = validate(value)
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else input.model_dump()

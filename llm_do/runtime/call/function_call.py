@@ -1,0 +1,140 @@
+"""Calls of exported functions: their input is validated as a model's would be; then they run as trusted code."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic_ai import Agent, RunContext, Tool
+from pydantic_ai.usage import RunUsage
+
+from llm_do._frozen import frozen
+from llm_do.concurrency.worker_threads import WORKERS, call_function
+from llm_do.errors import InputError, LlmDoError
+from llm_do.project.argument_schemas import check_schema
+from llm_do.project.functions import input_annotation, takes_context
+from llm_do.project.inputs import PromptInput, to_input
+from llm_do.project.registry import Registered
+from llm_do.runtime.context.call_context import CallContext
+from llm_do.runtime.context.null_model import NULL_MODEL
+from llm_do.runtime.record.results import output_text
+from llm_do.runtime.tools.iterated_results import UNLIMITED_ITEMS, collect_items
+from llm_do.runtime.tools.traits import traits_of
+
+__all__ = ["FunctionCall", "call_code", "checked_input", "function_call"]
+
+
+class CallArguments(BaseModel):
+    """The input of an exported function that is called by name, as events show it."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+@frozen
+class FunctionCall:
+    """A function with a validated input.
+
+    Args:
+        input: The input as events show it.
+        run: Runs it in its call's context.
+    """
+
+    input: BaseModel
+    run: Callable[[CallContext], Awaitable[Any]]
+
+
+def function_call(found: Registered, value: object, ctx: CallContext) -> FunctionCall:
+    """Validate a function's input; nothing has run yet."""
+    prepare = _context_function if takes_context(found.value) else _plain_function
+    return prepare(found.name, found.value, value, ctx)
+
+
+async def call_code(function: Any, input: object, ctx: CallContext) -> Any:
+    """Call a function of the form `(input, ctx)`; what it yields is collected."""
+    return await collect_items(await call_function(function, input, ctx), UNLIMITED_ITEMS)
+
+
+def checked_input(ctx: CallContext, name: str, model: type[BaseModel], value: object) -> BaseModel:
+    """The input model of a call; an error says which call it was for."""
+    try:
+        return to_input(model, value)
+    except LlmDoError as error:
+        error.agent_path = error.agent_path or f"{ctx.path}/{name}"
+        raise
+
+
+def _context_function(name: str, function: Any, value: object, ctx: CallContext) -> FunctionCall:
+    """A function of the form `(input, ctx)`, with the input that its annotation asks for."""
+    input = _annotated_input(ctx, name, input_annotation(function), value)
+    shown = input if isinstance(input, BaseModel) else CallArguments.model_validate({"input": input})
+    return FunctionCall(shown, lambda child: call_code(function, input, child))
+
+
+def _plain_function(name: str, item: Any, value: object, ctx: CallContext) -> FunctionCall:
+    """A function with parameters of its own, as a tool has them."""
+    tool = ctx.runtime.builder.tool(item, name)
+    data = value.model_dump() if isinstance(value, BaseModel) else value
+    if isinstance(data, str):
+        fields = list(tool.function_schema.json_schema.get("properties", {}))
+        data = {fields[0] if len(fields) == 1 else "input": data}
+    args = _arguments(ctx, name, tool, data)
+
+    async def run(child: CallContext) -> Any:
+        run_context = RunContext(
+            deps=child,
+            model=NULL_MODEL,
+            usage=RunUsage(),
+            tool_name=name,
+            tool_call_id=child.call_id,
+            tool_call_approved=True,
+        )
+        with Agent.using_thread_executor(WORKERS):
+            return await collect_items(await tool.function_schema.call(args, run_context), UNLIMITED_ITEMS)
+
+    return FunctionCall(CallArguments.model_validate(_fields(data)), run)
+
+
+def _annotated_input(ctx: CallContext, name: str, annotation: Any, value: object) -> Any:
+    """A caller's input as what a function's annotation asks for."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return checked_input(ctx, name, annotation, value)
+    if isinstance(value, PromptInput):
+        value = value.input
+    if annotation is str:
+        return output_text(value)
+    adapter: TypeAdapter[Any] = TypeAdapter(cast("Any", annotation))
+    try:
+        return adapter.validate_python(value if not isinstance(value, BaseModel) else value.model_dump())
+    except ValueError as error:
+        raise InputError(f"input does not fit {name}: {_one_line(error)}", agent_path=ctx.path) from error
+
+
+def _arguments(ctx: CallContext, name: str, tool: Tool[Any], data: object) -> dict[str, Any]:
+    """Arguments from Python, validated as a model's would be."""
+    schema = tool.function_schema.json_schema
+    fault, cause = None, None
+    args: dict[str, Any] = {}
+    try:
+        args = tool.function_schema.validator.validate_python(data)
+        traits = traits_of(tool.metadata)
+        if traits is None or traits.unchecked:
+            fault = check_schema(schema, args)
+    except ValueError as error:
+        fault, cause = _one_line(error), error
+    if fault is not None:
+        takes = f"It takes {', '.join(schema.get('properties', ())) or 'nothing'}."
+        raise InputError(f"input does not fit {name}: {fault}", hint=takes, agent_path=ctx.path) from cause
+    return args
+
+
+def _fields(data: object) -> dict[str, Any]:
+    return {str(key): value for key, value in data.items()} if isinstance(data, dict) else {"input": data}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+
+
+def _one_line(error: ValueError) -> str:
+    faults = getattr(error, "errors", None)
+    if callable(faults):
+        listed: Any = faults(include_url=False, include_input=False)
+        return "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'input'}: {fault['msg']}" for fault in listed)
+    return str(error)

@@ -1,0 +1,98 @@
+"""One calling convention: an agent, a flow or a function is called by `invoke`, from Python, a model or a flow.
+
+`call_by_name` looks the name up first. An entry is a call at depth 0: it runs in the run's own context
+(`llm_do.runtime.session.entries`), everything else in a context that is opened here.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from llm_do.concurrency.run_end import reraise_if_cancelled
+from llm_do.errors import LlmDoError, RunError
+from llm_do.project.agent_spec import AgentSpec
+from llm_do.project.inputs import PromptInput
+from llm_do.project.registry import Registered
+from llm_do.runtime.call.call_scope import CallFrame, CallScope, CallSite, Turn, open_call
+from llm_do.runtime.call.function_call import checked_input, function_call
+from llm_do.runtime.call.handoff_chain import HandoffChain
+from llm_do.runtime.context.call_context import CallContext
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from llm_do.project.flow_spec import FlowSpec
+
+__all__ = ["call_by_name", "invoke", "run_flow"]
+
+
+async def call_by_name(ctx: CallContext, name: str, value: object) -> Any:
+    """Call what `name` stands for, as a child of `ctx`."""
+    found = ctx.runtime.registry.get(name)
+    if found is None:
+        near = ctx.runtime.registry.nearest(str(name))
+        hint = f"Did you mean {near!r}?" if near else "Known names: " + ", ".join(ctx.runtime.registry)
+        unknown = RunError(f"nothing is registered under the name {name!r}", hint=hint, agent_path=ctx.path)
+        ctx.run.note_error(unknown, ctx.path)
+        raise unknown
+    return await invoke(found, value, ctx)
+
+
+async def invoke(
+    found: Registered, value: object, ctx: CallContext, site: CallSite | None = None, turn: Turn | None = None
+) -> Any:
+    """Call an agent, a flow or a function, as a child of `ctx`.
+
+    Args:
+        found: What is called.
+        value: Its input.
+        ctx: The caller.
+        site: Where the caller makes the call; None is the next one from Python.
+        turn: The turn of the conversation that the call continues; None begins one.
+    """
+    site, turn = site or CallSite.next_in(ctx), turn or Turn()
+    try:
+        if found.kind == "agent":
+            spec: AgentSpec = found.value
+            input = checked_input(ctx, spec.name, spec.input_model or PromptInput, value)
+            return await HandoffChain(ctx, site, turn).run(spec, input)
+        if found.kind == "flow":
+            return await _call_flow(found, value, ctx, site, turn)
+        if found.kind == "tool":
+            function = function_call(found, value, ctx)
+            child = _child(ctx, found.name, site, function.input, turn)
+            async with CallScope(child) as scope:
+                return scope.returns(await function.run(child))
+        raise RunError(
+            f"{found.name!r} is a {found.kind}, which can't be called by itself",
+            hint="Call an agent, a flow or an exported function; list a toolset in an agent.",
+            agent_path=ctx.path,
+        )
+    except BaseException as error:
+        reraise_if_cancelled(error)
+        if isinstance(error, LlmDoError):
+            # One that kept the call from beginning is no other record's; the caller may go on without it.
+            ctx.run.note_error(error, ctx.path)
+        raise
+
+
+async def _call_flow(found: Registered, value: object, ctx: CallContext, site: CallSite, turn: Turn) -> Any:
+    flow: FlowSpec = found.value
+    input = checked_input(ctx, found.name, flow.input_model(ctx.runtime.registry), value)
+    child = _child(ctx, found.name, site, input, turn)
+    async with CallScope(child) as scope:
+        try:
+            return scope.returns(await run_flow(flow, input, child))
+        finally:
+            if site.position:
+                ctx.frame.text = child.frame.text
+
+
+async def run_flow(flow: FlowSpec, input: BaseModel, ctx: CallContext) -> Any:
+    """Run a flow in its call's context; how flows run is `llm_do.flows`, imported when the first one does."""
+    return await importlib.import_module("llm_do.flows.modes").run(flow, input, ctx)
+
+
+def _child(ctx: CallContext, name: str, site: CallSite, input: BaseModel, turn: Turn) -> CallContext:
+    return CallContext(ctx.runtime, ctx.run, CallFrame(open_call(ctx, name, site), input, turn), ctx)

@@ -1,0 +1,62 @@
+"""The prompt of an agent's call: its input as a model reads it, with the files that are attached."""
+
+from __future__ import annotations
+
+import mimetypes
+from typing import TYPE_CHECKING
+
+from pydantic_ai import BinaryContent
+from pydantic_ai.messages import UserContent
+
+from llm_do.concurrency.worker_threads import run_in_worker
+from llm_do.errors import InputError, LlmDoError
+from llm_do.files.root import Root
+from llm_do.project.inputs import AgentArgs, Attachment
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pydantic import BaseModel
+
+__all__ = ["ATTACHMENT_LIMIT", "make_prompt"]
+
+ATTACHMENT_LIMIT = 20 * 1024 * 1024
+"""Bytes of one attachment: the least of what the large providers accept in a request."""
+
+
+async def make_prompt(input: BaseModel, root: Path) -> str | list[UserContent]:
+    """The prompt of an input; attachments are read here, below the project's root only."""
+    parts = input.prompt_messages() if isinstance(input, AgentArgs) else [input.model_dump_json()]
+    prompt: list[UserContent] = [
+        await run_in_worker(_read, part, root) if isinstance(part, Attachment) else part for part in parts
+    ]
+    return prompt[0] if len(prompt) == 1 and isinstance(prompt[0], str) else prompt
+
+
+def _read(attachment: Attachment, root: Path) -> BinaryContent:
+    data = attachment.data
+    if data is None:
+        try:
+            data = Root(root).read(attachment.path, limit=ATTACHMENT_LIMIT + 1)
+        except LlmDoError as error:
+            raise InputError(
+                f"can't attach {attachment.path!r}: {error.message}",
+                hint="Attachments are files below the project root.",
+            ) from error
+    if len(data) > ATTACHMENT_LIMIT:
+        raise InputError(
+            f"can't attach {attachment.path!r}: it has more than {ATTACHMENT_LIMIT} bytes",
+            hint="Attach a smaller file.",
+        )
+    return BinaryContent(data, media_type=attachment.media_type or _media_type(attachment.path, data))
+
+
+def _media_type(path: str, data: bytes) -> str:
+    """The media type that a file's name stands for; else text if it can be decoded as text."""
+    if guessed := mimetypes.guess_type(path)[0]:
+        return guessed
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return "application/octet-stream"
+    return "text/plain"
