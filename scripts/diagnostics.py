@@ -1,4 +1,4 @@
-"""Writes docs/diagnostics.md: `python scripts/diagnostics.py`; `--check` fails when it is out of date.
+"""Write docs/diagnostics.md: `python scripts/diagnostics.py`; `--check` fails when it is out of date.
 
 Titles, explanations and examples come from `llm_do/diagnostics/codes`; the reports are those of the first project for
 each code in tests/corpus.

@@ -1,4 +1,4 @@
-"""The pages about what a run tells while it goes on and when it has ended: events, results, statuses."""
+"""The pages about what a run reports while it is running and when it has ended: events, results, statuses."""
 
 from __future__ import annotations
 
@@ -30,45 +30,45 @@ EVENT_CLASSES: tuple[type[EventBase], ...] = get_args(Event)
 EVENTS_HEAD = """\
 # Events
 
-What can be heard of a run while it goes on. `llm-do run --output events` prints them, one JSON object a line;
-`runtime.stream(...)` yields them and `runtime.on(...)` hears them, as frozen records whose `to_dict()` is that
-object. [Events and hooks](../events-and-hooks.md) is the guide. `seq` counts a run's events without holes, and what a
-called agent does comes between its caller's `tool_call` and `tool_result`. More fields may come: a
-program should pass over what it doesn't know.
+What a run reports while it is running. `llm-do run --output events` prints one JSON object per line for each event;
+`runtime.stream(...)` yields them and `runtime.on(...)` subscribes to them, as frozen records whose `to_dict()` is that
+object. [Events and hooks](../events-and-hooks.md) is the guide. `seq` counts a run's events without gaps, and the
+events of a called agent come between its caller's `tool_call` and `tool_result`. Later versions may add fields; a
+program should ignore those it doesn't know.
 
-The examples are of real runs; ids and times in them are replaced, and fields that every event has are left out.
+The examples come from real runs. Their ids and times are replaced, and the fields that every event has are left out.
 """
 
 EVENTS_END = """\
-## When there was no run
+## Without a run
 
-`--output events` ends with `run_failed` even when nothing could run: a wrong option, an input that doesn't fit, a
-project that doesn't link. Its ids and names are empty then, and all that is wrong is in `errors`, a list of objects
-like `error`. A process that is killed while a run goes on ends with such a line too, which is the run's.
+`--output events` ends with `run_failed` even if nothing could run because of a wrong option, invalid input, or a
+project with errors. Its ids and names are then empty, and `errors` lists every problem as objects like `error`. A
+process that is ended by a signal during a run also prints this line, with the run's ids.
 """
 
 RESULTS_HEAD = """\
 # Results
 
-How a run ended and what it did: the object that `llm-do run --output json` prints, however the run ends. In Python it
-is a [`RunResult`](python.md#runresult), whose `to_dict()` is that object; where the run ended early it is in the
-error that is raised. [Running](../running.md) and [Embedding](../embedding.md) are the guides. More keys may come: a
-program should pass over what it doesn't know.
+How a run ended and what it did: the object that `llm-do run --output json` prints, no matter how the run ends. In
+Python it is a [`RunResult`](python.md#runresult), whose `to_dict()` returns that object; if the run ended early, the
+exception carries it. [Running](../running.md) and [Embedding](../embedding.md) are the guides. Later versions may add
+keys; a program should ignore those it doesn't know.
 
 ## The object
 """
 
 STATUSES: Mapping[Status, str] = {
-    "completed": "The run came to its end, also when a person said no to something.",
-    "failed": "The project's own code raised, a tool failed under `on_tool_error: raise`, or a person ended the run.",
-    "invalid": "Nothing has run: an option, a path or the input is wrong (2), or the project doesn't link (3).",
-    "denied": "A call needed a person, and there was nobody to ask; the output is what the agent made of that.",
-    "suspended": "Kept for a later version.",
-    "limited": "A limit was reached: steps, a loop, the depth, handoffs, the budget, the time.",
-    "provider_failed": "The model or its provider failed, or it kept answering invalidly.",
+    "completed": "The run completed, even if some of its calls were denied.",
+    "failed": "The project's code raised, a tool failed under `on_tool_error: raise`, or a person aborted the run.",
+    "invalid": "Nothing ran: an option, a path or the input is invalid (2), or the project has errors (3).",
+    "denied": "A call needed approval, and there was no one to ask. The output is what the agent then answered.",
+    "suspended": "Reserved.",
+    "limited": "A limit was reached: steps, a loop, depth, handoffs, budget, or time.",
+    "provider_failed": "The model or its provider failed, or its answers stayed invalid.",
     "interrupted": "Ctrl-C (130) or SIGTERM (143).",
 }
-"""What the page says of each status."""
+"""The description of each status."""
 
 _CODES: Mapping[Status, str] = {"invalid": "2, 3", "interrupted": "130, 143"}
 
@@ -80,7 +80,7 @@ _RECORDS: Mapping[str, type] = {
     "warnings[]": WarningRecord,
     "execution_context": ExecutionContext,
 }
-"""Where objects stand in a result, and what they are in Python."""
+"""Objects in a result, with their Python types."""
 
 _VALUES: Mapping[str, str] = {
     "str": "text",
@@ -103,17 +103,17 @@ _VALUES: Mapping[str, str] = {
     "list[WarningRecord]": "list of [objects](#warnings)",
     "Mapping[str, GateState]": "object, name to `context` and `unlocked_states`",
 }
-"""A field's type in Python to what it is in JSON."""
+"""Python types of fields and their JSON counterparts."""
 
 
 def events() -> str:
     """The page `events.md`."""
     shown = samples.events()
     common = _fields(EventBase, tuple(field.name for field in dataclasses.fields(EventBase)))
-    whole = json_text(shown["text_done"])
+    whole = json_text(shown["tool_call"])  # before any streamed text, whose number of pieces varies
     parts = [EVENTS_HEAD, _summary(), "## Fields of every event\n"]
-    parts += [table(["field", "value", "meaning"], [["`type`", "text", "Which kind of event it is."], *common])]
-    parts += ["A whole event:\n", fenced(whole, "json")]
+    parts += [table(["field", "value", "meaning"], [["`type`", "text", "The event's type."], *common])]
+    parts += ["A complete event:\n", fenced(whole, "json")]
     for kind in EVENT_CLASSES:
         parts += _event(kind, shown[kind.type])
     return "\n".join([*parts, EVENTS_END])
@@ -126,7 +126,7 @@ def results() -> str:
     parts = [RESULTS_HEAD, _object(RunResult, completed)]
     parts += [
         "Messages are PydanticAI's, as its `ModelMessagesTypeAdapter` writes and reads them;"
-        " `runtime.run(messages=...)` goes on\nfrom them.\n"
+        " `runtime.run(messages=...)` continues\nfrom them.\n"
     ]
     found = {
         "usage": completed["usage"],
@@ -140,9 +140,9 @@ def results() -> str:
         heading = ", ".join(code(each) for each in place.split(", "))
         parts += [f"### {heading}\n", f"{parts_of(kind).text}\n", _object(kind, found[place])]
     parts += ["## Statuses\n", _statuses(), _after_statuses()]
-    parts += ["## Examples\n", "`examples/calculator`, in which an agent calls another; messages are left out:\n"]
+    parts += ["## Examples\n", "`examples/calculator`, where one agent calls another; messages are left out:\n"]
     parts += [fenced(json_text(completed), "json")]
-    parts += ["`examples/approvals`, with nobody to ask:\n"]
+    parts += ["`examples/approvals`, with no one to ask:\n"]
     parts += [fenced(json_text(denied), "json")]
     return "\n".join(parts)
 
@@ -165,7 +165,7 @@ def _event(kind: type[EventBase], data: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _fields(kind: type, names: tuple[str, ...]) -> list[list[str]]:
-    """Rows of a record's fields, by their names in JSON."""
+    """The rows of a record's fields, by their JSON names."""
     types = {field.name: str(field.type) for field in dataclasses.fields(kind)}
     meanings = parts_of(kind).arguments
     rows: list[list[str]] = []
@@ -181,7 +181,7 @@ def _in_json(text: str) -> str:
 
 
 def _object(kind: type, data: Mapping[str, Any]) -> str:
-    """The table of a record's keys in JSON; what is no field of it is a property."""
+    """The table of a record's JSON keys; a key that is not a field is a property."""
     own = {field.name for field in dataclasses.fields(kind)}
     rows: list[list[str]] = []
     for name in data:
@@ -208,6 +208,6 @@ def _statuses() -> str:
 def _after_statuses() -> str:
     codes = joined([str(number) for number in sorted({*EXIT_CODES.values(), 3, 143})], "and")
     return (
-        f"The exit code is one of {codes}, or 141 when nobody reads the output any more. A\n"
-        "`PermissionDeniedError` ends a run as `denied` when the denial was for lack of a person.\n"
+        f"The exit code is one of {codes}, or 141 if the reader of the output has gone. A\n"
+        "`PermissionDeniedError` ends a run as `denied` if there was no one to ask.\n"
     )

@@ -1,6 +1,6 @@
-"""Runs that the pages of events and results take their examples from: the examples' own, and some that go wrong.
+"""The runs from which the pages about events and results take their examples.
 
-What differs from run to run (ids, times) is replaced, so that a page changes only when what it shows does.
+Whatever differs from run to run (ids, times) is replaced, so that a page changes only if its content does.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["events", "results"]
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 TIME = 1767225600.0
-"""When everything happens on the pages: the beginning of 2026."""
+"""The time of every event on the pages: the beginning of 2026."""
 
 _ID = re.compile(r"[0-9a-f]{32}")
 
@@ -61,28 +61,28 @@ async def _result(folder: Path) -> RunResult:
 
 @contextmanager
 def _copy(name: str) -> Iterator[Path]:
-    """A copy of an example, for as long as the block lasts."""
+    """A temporary copy of an example."""
     ignored = shutil.ignore_patterns("out", "__pycache__", ".llm-do")
     with tempfile.TemporaryDirectory() as folder:
         yield Path(shutil.copytree(EXAMPLES / name, Path(folder) / name, ignore=ignored))
 
 
 async def _all() -> list[dict[str, Any]]:
-    """The events of runs that between them have every type."""
-    heard: list[dict[str, Any]] = []
+    """The events of several runs, which together have every type."""
+    seen: list[dict[str, Any]] = []
     for name in ("approvals", "support_handoff", "ticket_desk"):
         with _copy(name) as folder:
             stream = Runtime(Project.load(folder), approvals=_answer, record=False).stream()
-            heard += [event.to_dict() async for event in stream]
+            seen += [event.to_dict() async for event in stream]
     failing = FunctionModel(stream_function=_fails_once(), model_name="sample")
     spec = AgentSpec("thinker", model=failing, context_providers=[weather])
-    heard += [event.to_dict() async for event in run.stream(spec, "What is 6 times 7?")]
+    seen += [event.to_dict() async for event in run.stream(spec, "What is 6 times 7?")]
     looping = FunctionModel(stream_function=_loops, model_name="sample")
     stream = run.stream(AgentSpec("looper", model=looping, tools=[weather]), "Go on.", approvals="approve_all")
     with suppress(LimitError):
         async for event in stream:
-            heard.append(event.to_dict())
-    return heard
+            seen.append(event.to_dict())
+    return seen
 
 
 async def _answer(_: ApprovalRequest) -> ApprovalDecision:
@@ -90,12 +90,12 @@ async def _answer(_: ApprovalRequest) -> ApprovalDecision:
 
 
 def weather(*_: object) -> str:
-    """Fail as a function does whose server is away."""
-    raise ConnectionError("the weather service is away")
+    """Fail as if a server were down."""
+    raise ConnectionError("the weather service is down")
 
 
 def _fails_once() -> Callable[[list[ModelMessage], AgentInfo], AsyncIterator[Any]]:
-    """A model that fails for a passing reason, then thinks and answers."""
+    """A model that fails temporarily, then thinks and answers."""
     tries = iter((False, True))
 
     async def answer(_: list[ModelMessage], __: AgentInfo) -> AsyncIterator[Any]:
@@ -108,7 +108,7 @@ def _fails_once() -> Callable[[list[ModelMessage], AgentInfo], AsyncIterator[Any
 
 
 async def _loops(messages: list[ModelMessage], _: AgentInfo) -> AsyncIterator[Any]:
-    """A model that asks for the same again and again."""
+    """A model that makes the same call again and again."""
     yield {0: DeltaToolCall(name="weather", json_args="{}", tool_call_id=f"call_{len(messages)}")}
 
 
@@ -121,7 +121,7 @@ def _without_messages(data: Any) -> Any:
 
 
 def _fixed(data: dict[str, Any]) -> dict[str, Any]:
-    """Data with the ids and times that pages show."""
+    """Replace ids and times with the ones that the pages show."""
     ids: dict[str, str] = {}
 
     def shown(found: re.Match[str]) -> str:
