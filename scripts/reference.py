@@ -1,4 +1,4 @@
-"""Write the pages of docs/reference: `python scripts/reference.py`; `--check` only lists the pages that are out of date.
+"""Write the pages of docs/reference: `python scripts/reference.py`; `--check` only lists the outdated ones.
 
 Their content comes from the code: the schemas of files, the tools of toolsets, the classes of events and results,
 public docstrings, and runs of the examples.
