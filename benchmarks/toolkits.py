@@ -44,7 +44,7 @@ def micros(action: Callable[[], object], *, times: int = 200, rounds: int = 20) 
 def copying(keys: int) -> float:
     """Microseconds of a run's copy of a toolkit's state with so many keys, and of one write to it."""
     kit = Toolkit("kit", context={f"key{number}": number for number in range(keys)})
-    return micros(lambda: kit.gated.snapshot().context.copy().set("key1", 2))
+    return micros(lambda: kit.machine.snapshot().context.copy().set("key1", 2))
 
 
 def stepping(steps: int) -> FunctionModel:

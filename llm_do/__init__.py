@@ -99,9 +99,9 @@ _EXPORTS = {
     "ToolFailedError": "llm_do.errors",
     "ToolResult": "llm_do.messages",
     "Toolkit": "llm_do.toolkits.toolkit",
-    "ToolkitContext": "llm_do.toolkits.machine.toolkit_functions",
+    "ToolkitContext": "llm_do.toolkits.tool_functions",
     "ToolkitError": "llm_do.errors",
-    "ToolkitState": "llm_do.toolkits.machine.toolkit_state",
+    "ToolkitState": "llm_do.machines.machine",
     "ToolsetDef": "llm_do.project.agent_spec",
     "ToolsetFunc": "llm_do.project.agent_spec",
     "Update": "llm_do.tools",
@@ -109,7 +109,7 @@ _EXPORTS = {
     "UsageError": "llm_do.errors",
     "UserMessage": "llm_do.messages",
     "cache_result": "llm_do.toolkits.decorators",
-    "current_state": "llm_do.toolkits.machine.toolkit_state",
+    "current_state": "llm_do.toolkits.current_state",
     "open_store": "llm_do.threads.opened_stores",
     "rate_limit": "llm_do.toolkits.decorators",
     "register_model_factory": "llm_do.models.providers.factories",
@@ -216,6 +216,7 @@ if TYPE_CHECKING:
     from llm_do.machines.dynamic_types import DynamicPattern as DynamicPattern
     from llm_do.machines.dynamic_types import DynamicStr as DynamicStr
     from llm_do.machines.dynamic_types import DynamicUnion as DynamicUnion
+    from llm_do.machines.machine import ToolkitState as ToolkitState
     from llm_do.messages import AssistantMessage as AssistantMessage
     from llm_do.messages import Message as Message
     from llm_do.messages import SystemMessage as SystemMessage
@@ -278,13 +279,12 @@ if TYPE_CHECKING:
     from llm_do.threads.opened_stores import open_store as open_store
     from llm_do.threads.store.records import Observation as Observation
     from llm_do.threads.store.records import ThreadContext as ThreadContext
+    from llm_do.toolkits.current_state import current_state as current_state
     from llm_do.toolkits.decorators import cache_result as cache_result
     from llm_do.toolkits.decorators import rate_limit as rate_limit
     from llm_do.toolkits.decorators import retry as retry
     from llm_do.toolkits.decorators import timeout as timeout
-    from llm_do.toolkits.machine.toolkit_functions import ToolkitContext as ToolkitContext
-    from llm_do.toolkits.machine.toolkit_state import ToolkitState as ToolkitState
-    from llm_do.toolkits.machine.toolkit_state import current_state as current_state
+    from llm_do.toolkits.tool_functions import ToolkitContext as ToolkitContext
     from llm_do.toolkits.toolkit import Toolkit as Toolkit
     from llm_do.tools import Tool as Tool
     from llm_do.tools import Update as Update

@@ -1,17 +1,33 @@
-"""`Gate`: which states a tool needs and changes; and what can be proved of the machine that several gates make.
+"""`Gate`: which states a tool needs and changes; what the linker proves of gates; how it recognizes gated toolsets.
 
-Pure values. Enforcing them is the business of `llm_do.toolkits`, drawing them too.
+Pure values: gates are enforced by `llm_do.machines` and drawn by `llm_do.ui.reports.machine_diagrams`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Set
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import field
+from typing import TYPE_CHECKING, Any
 
 from llm_do._frozen import frozen
 from llm_do.diagnostics.diagnostic import Location
+from llm_do.tools import ToolOptions
 
-__all__ = ["DYNAMIC_MARK", "Analysis", "DeadEnd", "Gate", "analyse"]
+if TYPE_CHECKING:
+    from pydantic_ai import Tool as PydanticTool
+
+__all__ = [
+    "DYNAMIC_MARK",
+    "Analysis",
+    "DeadEnd",
+    "Gate",
+    "GatedTools",
+    "GatedToolset",
+    "analyse",
+    "gate_of",
+    "wire_name",
+]
 
 DYNAMIC_MARK = "x-llm-do-dynamic"
 """The key under which a type that depends on the context describes itself in a tool's JSON Schema."""
@@ -34,7 +50,7 @@ class Gate:
 
     Example:
         >>> gate = Gate(requires=("tested",), disables=("tested",))
-        >>> gate.closed(frozenset(), lambda key: True)
+        >>> gate.reason(frozenset(), lambda key: True)
         "it needs the state 'tested'"
         >>> sorted(gate.after(frozenset({"tested", "ready"})))
         ['ready']
@@ -50,7 +66,22 @@ class Gate:
     @property
     def empty(self) -> bool:
         """Whether it neither asks for anything nor changes anything."""
-        return not (self.requires or self.forbids or self.needs or self.enables or self.disables)
+        return not any(self.to_dict().values())
+
+    def to_dict(self) -> dict[str, list[str]]:
+        """The gate as JSON data, without its place."""
+        return {
+            "requires": list(self.requires),
+            "forbids": list(self.forbids),
+            "needs": list(self.needs),
+            "enables": list(self.enables),
+            "disables": list(self.disables),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Iterable[str]]) -> Gate:
+        """The gate that `to_dict` gave."""
+        return cls(**{key: tuple(states) for key, states in data.items()})  # pyright: ignore[reportArgumentType]
 
     def opens(self, unlocked: Set[str]) -> bool:
         """Whether the states allow the tool; the context is another matter."""
@@ -58,7 +89,7 @@ class Gate:
             state in unlocked for state in self.forbids
         )
 
-    def closed(self, unlocked: Set[str], has: Callable[[str], bool]) -> str | None:
+    def reason(self, unlocked: Set[str], has: Callable[[str], bool]) -> str | None:
         """Why the tool is not available now, None when it is."""
         for state in self.requires:
             if state not in unlocked:
@@ -76,6 +107,68 @@ class Gate:
         if not self.enables and not self.disables:
             return unlocked
         return (unlocked | frozenset(self.enables)) - frozenset(self.disables)
+
+
+def gate_of(options: ToolOptions) -> Gate:
+    """The gate that a tool's options describe."""
+    return Gate(
+        tuple(options.required_states),
+        tuple(options.forbidden_states),
+        tuple(options.required_context),
+        tuple(options.enables_states),
+        tuple(options.disables_states),
+    )
+
+
+def wire_name(name: str, tools: Mapping[str, tuple[str | None, str]]) -> str:
+    """The name on the wire of a tool written as `toolkit::tool`, or as it is.
+
+    Example:
+        >>> wire_name("plane::select", {}), wire_name("plane::select", {"select": ("plane", "select")})
+        ('plane_select', 'select')
+    """
+    toolkit, separator, tool = name.partition("::")
+    if not separator:
+        return name
+    prefixed = f"{toolkit}_{tool}"
+    if prefixed in tools:
+        return prefixed
+    return next((wire for wire, known in tools.items() if known == (toolkit, tool)), prefixed)
+
+
+class GatedTools(ABC):
+    """What the linker and the runtime need of a toolset with gates, and its users don't."""
+
+    @property
+    @abstractmethod
+    def gates(self) -> Mapping[str, Gate]:
+        """Every tool with its gate."""
+
+    @property
+    @abstractmethod
+    def unlocked(self) -> frozenset[str]:
+        """The states that are unlocked when a run begins."""
+
+    @property
+    @abstractmethod
+    def functions(self) -> Mapping[str, object]:
+        """Every tool with the function or object that it was made of."""
+
+    @abstractmethod
+    def check(self) -> None:
+        """Raise `ToolkitError` if one of the tools can't be used."""
+
+    @abstractmethod
+    def tools(
+        self, name: str | None = None, prefix: str | None = None, *, hides: bool | None = None
+    ) -> Sequence[PydanticTool[Any]]:
+        """Its tools with their gates in their traits, for an agent that lists it under this name and prefix."""
+
+
+class GatedToolset(ABC):
+    """A toolset with a machine of its own, which is how it is told from others without importing its class."""
+
+    gated: GatedTools
 
 
 @frozen

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from llm_do._frozen import frozen
 from llm_do._unsaid import suppress_warning
 from llm_do.errors import ToolkitError, UsageError
+from llm_do.project.gates import GatedToolset
 from llm_do.text.globs import matches_any
 from llm_do.tools import NamedTool, Tool, ToolOptions, approval_fault, options_of
 
@@ -35,7 +36,6 @@ __all__ = [
     "approval_config",
     "describe_approval",
     "fixed_tools",
-    "gated_toolset",
     "is_included",
     "make_schema",
     "schema_properties",
@@ -171,9 +171,11 @@ def fixed_tools(toolset: object) -> list[PydanticTool[Any]] | None:
     """The tools of a toolset that can't change from step to step, None for one that can."""
     if "pydantic_ai" not in sys.modules:
         return None
-    toolkit = gated_toolset(toolset)
-    if toolkit is not None:
-        return _toolkit_tools(toolkit)
+    if isinstance(toolset, GatedToolset):
+        try:
+            return list(toolset.gated.tools())
+        except ToolkitError:  # reported where the toolkit is checked
+            return None
     from pydantic_ai.toolsets import FunctionToolset
 
     if not isinstance(toolset, FunctionToolset):
@@ -186,21 +188,6 @@ def fixed_tools(toolset: object) -> list[PydanticTool[Any]] | None:
         return None
     tools: list[PydanticTool[Any]] = list(owner.tools.values())
     return None if any(tool.prepare is not None or tool.defer_loading for tool in tools) else tools
-
-
-def gated_toolset(value: object) -> Any:
-    """The value itself where it is a toolkit, else None; what was never imported has no instances."""
-    # Without the class too while another thread imports the module: then nothing is one yet.
-    kind = getattr(sys.modules.get("llm_do.runtime.tools.gated_tools"), "GatedToolset", None)
-    return value if kind is not None and isinstance(value, kind) else None
-
-
-def _toolkit_tools(toolset: Any) -> list[PydanticTool[Any]] | None:
-    """A toolkit's tools; None where it can't be used, which is told elsewhere."""
-    try:
-        return list(toolset.gated.tools(toolset.id or "", toolset.id or "", None))
-    except ToolkitError:
-        return None
 
 
 def schema_properties(schema: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
     from pydantic_ai.messages import ModelMessage
 
+    from llm_do.machines.machine import ToolkitState
     from llm_do.project.project import Project
     from llm_do.runtime.context.run_state import RunState
     from llm_do.runtime.record.events import Event
-    from llm_do.runtime.tools.gated_tools import GateState
 
 __all__ = ["PASSING", "StoreRecorder", "StoreRecording"]
 
@@ -131,8 +131,8 @@ class StoreRecording:
         self._state = _text(run.thread.state, "")
         self._user_state = _text(run.user.state, "")
         self._sent_state, self._sent_user = self._state, self._user_state
-        self._gates: Callable[[], Mapping[str, GateState]] = dict
-        self._sent_gates: Mapping[str, GateState] = {}
+        self._gates: Callable[[], Mapping[str, ToolkitState]] = dict
+        self._sent_gates: Mapping[str, ToolkitState] = {}
         self._past: int | None = None
         self._messages: list[tuple[ModelMessage, MessageRow]] = []
         self._events: list[EventRow] = []
@@ -151,7 +151,7 @@ class StoreRecording:
 
     # -- while the run goes on
 
-    def attach(self, toolkits: Callable[[], Mapping[str, GateState]]) -> None:
+    def attach(self, toolkits: Callable[[], Mapping[str, ToolkitState]]) -> None:
         """Say how the states of the entry agent's toolkits are found while it runs."""
         self._gates = toolkits
 
@@ -179,7 +179,7 @@ class StoreRecording:
         event: Event,
         messages: Sequence[ModelMessage],
         *,
-        toolkits: Mapping[str, GateState],
+        toolkits: Mapping[str, ToolkitState],
         active: str | None,
         effects: bool,
     ) -> None:
@@ -190,7 +190,7 @@ class StoreRecording:
         self,
         event: Event,
         messages: Sequence[ModelMessage],
-        toolkits: Mapping[str, GateState],
+        toolkits: Mapping[str, ToolkitState],
         active: str | None,
         effects: bool,
     ) -> None:
@@ -288,7 +288,7 @@ class StoreRecording:
         state, user = _text(self._run.thread.state, self._sent_state), _text(self._run.user.state, self._sent_user)
         tip = self._messages[-1][1].id if self._messages else None
         thread = self._begun.thread is not None
-        gates: Mapping[str, GateState] = self._gates() if thread else {}
+        gates: Mapping[str, ToolkitState] = self._gates() if thread else {}
         moved = any(self._sent_gates.get(name) is not state for name, state in gates.items())
         self._sent_gates = gates
         draft = PendingWrites(
@@ -338,7 +338,7 @@ def _config(begun: OpenedRun) -> ThreadConfig:
     return begun.thread.config if begun.thread is not None else ThreadConfig()
 
 
-def _toolkits(states: Mapping[str, GateState]) -> str:
+def _toolkits(states: Mapping[str, ToolkitState]) -> str:
     return state_text({name: state.to_dict() for name, state in states.items()}, "the toolkits")
 
 

@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 from pydantic_ai import RunContext
 
+from llm_do.machines.tool_gate import OPEN_TRANSACTIONS
 from llm_do.runtime.context.call_context import CURRENT_CALL
 from llm_do.text.json_data import to_json_data
-from llm_do.toolkits.machine.toolkit_state import OPEN_TRANSACTIONS
 from llm_do.tools import Update
 
 __all__ = ["LOCK", "RememberedCall", "Scope", "remembered_in"]

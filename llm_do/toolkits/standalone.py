@@ -1,54 +1,46 @@
-"""A toolkit in a PydanticAI agent of one's own: it gates its tools itself, which in a run of ours the runtime does."""
+"""A toolkit in a PydanticAI agent of one's own: it gates its tools itself, as the runtime does for agents of ours."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from pydantic_ai import RunContext
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.toolsets.abstract import ToolsetTool
 
 from llm_do.errors import ToolError
+from llm_do.machines.machine import Machine
+from llm_do.machines.tool_gate import ToolGate
 from llm_do.runtime.tools.toolbox import FixedTool
 from llm_do.runtime.tools.traits import TRAITS_KEY
-from llm_do.toolkits.machine.machine_gate import Machine, MachineGate
-from llm_do.toolkits.machine.toolkit_state import ToolkitState
 
-__all__ = ["StandaloneMachine", "StandaloneOrder"]
+__all__ = ["StandaloneGates"]
 
 
-class StandaloneMachine(Machine, Protocol):
-    """A machine that keeps its state itself."""
-
-    def become(self, state: ToolkitState) -> None:
-        """Take over a state."""
-        ...
-
-
-class StandaloneOrder:
-    """Lets calls to one machine through one after the other, and none after one that failed in the same step.
+class StandaloneGates:
+    """Runs calls to one machine one after the other, and none after one that failed in the same step.
 
     Args:
-        machine: The machine.
+        machine: The machine; it keeps the state itself.
     """
 
-    def __init__(self, machine: StandaloneMachine) -> None:
+    def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self._lock = asyncio.Lock()
         self._stopped: tuple[int, str] | None = None
 
     def shown(self, tools: Mapping[str, FixedTool]) -> dict[str, ToolsetTool[Any]]:
         """The tools as a model sees them now: those that are available, or all where none are hidden."""
-        shown: dict[str, ToolsetTool[Any]] = {}
         state = self._machine.snapshot()
-        for name, tool in tools.items():
-            gate = _gate(tool)
-            if not self._machine.hides or gate.closed(state) is None:
-                shown[name] = replace(tool, tool_def=gate.shown(state, tool.tool_def))
-        return shown
+        definitions = {name: _gate(tool).shown(state, tool.tool_def) for name, tool in tools.items()}
+        return {
+            name: replace(tools[name], tool_def=definition)
+            for name, definition in definitions.items()
+            if definition is not None
+        }
 
     async def call(self, tool: FixedTool, tool_args: dict[str, Any], ctx: RunContext[Any]) -> Any:
         """Run a tool when its turn has come."""
@@ -63,20 +55,22 @@ class StandaloneOrder:
                 raise
 
     async def _transition(
-        self, gate: MachineGate, tool: FixedTool, tool_args: dict[str, Any], ctx: RunContext[Any]
+        self, gate: ToolGate, tool: FixedTool, tool_args: dict[str, Any], ctx: RunContext[Any]
     ) -> Any:
-        """Gate a call, run it, and take over what it changed."""
-        state = self._machine.snapshot()
-        if (fault := gate.closed(state) or gate.fault(state, tool_args)) is not None:
-            raise ToolFailed(f"{gate.name} is not available: {fault}")
+        """Check a call, run it, and make what it changed the machine's state."""
+        machine = self._machine
+        state = machine.snapshot()
+        if (reason := gate.check(state, gate.name, tool_args)) is not None:
+            raise ToolFailed(reason)
         try:
-            with gate.attempt(state, None) as attempt:
-                settled = attempt.settle(await tool.call(tool_args, ctx))
+            with gate.transaction(state, None) as transaction:
+                result = gate.settle(transaction, await tool.call(tool_args, ctx))
         except ToolError as error:
             raise ToolFailed(error.message) from error
-        self._machine.become(cast("ToolkitState", settled.state))
-        return settled.result
+        after = transaction.after
+        machine.context, machine.unlocked = machine.context.with_data(after.context.data), after.unlocked_states
+        return result
 
 
-def _gate(tool: FixedTool) -> MachineGate:
+def _gate(tool: FixedTool) -> ToolGate:
     return cast("dict[str, Any]", tool.tool_def.metadata)[TRAITS_KEY].gate

@@ -19,13 +19,14 @@ from pydantic_ai.toolsets.abstract import ToolsetTool
 from llm_do.errors import ToolkitError
 from llm_do.machines.context import Context
 from llm_do.machines.frozen_values import Value
+from llm_do.machines.machine import Machine
 from llm_do.machines.value_sources import Filter
+from llm_do.project.gates import GatedToolset
 from llm_do.runtime.context.call_context import CallContext
-from llm_do.runtime.tools.gated_tools import GatedToolset
 from llm_do.runtime.tools.toolbox import FixedTool, function_tool
-from llm_do.toolkits.machine.toolkit_machine import ToolkitMachine
-from llm_do.toolkits.machine.toolkit_state import state_in_run
-from llm_do.toolkits.standalone import StandaloneOrder
+from llm_do.toolkits.current_state import state_in_run
+from llm_do.toolkits.standalone import StandaloneGates
+from llm_do.toolkits.toolkit_tools import ToolkitTools
 from llm_do.tools import Tool, ToolArguments, options_of
 
 __all__ = ["Toolkit"]
@@ -33,7 +34,7 @@ __all__ = ["Toolkit"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Toolkit(GatedToolset[ToolkitMachine]):
+class Toolkit(AbstractToolset[Any], GatedToolset):
     """A toolset with state. Name it in a module, list it in agents: every run has a context and states of its own.
 
     Args:
@@ -70,8 +71,12 @@ class Toolkit(GatedToolset[ToolkitMachine]):
         first = context.copy() if isinstance(context, Context) else Context(initial_data=context)
         if validation_enabled:
             first = first.validating()
-        self.gated = ToolkitMachine(self, first)
-        self._alone = StandaloneOrder(self.gated)
+        self._has(Machine(context=first))
+
+    def _has(self, machine: Machine, template: Toolkit | None = None) -> None:
+        self.machine = machine
+        self.gated = self._tools = ToolkitTools(self, machine, template and template._tools)
+        self._standalone = StandaloneGates(machine)
 
     # -- declaring tools
 
@@ -95,7 +100,7 @@ class Toolkit(GatedToolset[ToolkitMachine]):
 
         def add(marked: F) -> F:
             said = replace(options_of(marked), **options)
-            self.gated.add(said.name or getattr(marked, "__name__", ""), marked, said)
+            self._tools.add(said.name or getattr(marked, "__name__", ""), marked, said)
             return marked
 
         return add if function is None else add(function)
@@ -112,7 +117,7 @@ class Toolkit(GatedToolset[ToolkitMachine]):
             ToolkitError: The name is taken, or is none.
         """
         options = options_of(function)
-        self.gated.add(name, function, replace(options, description=description or options.description))
+        self._tools.add(name, function, replace(options, description=description or options.description))
 
     def register_filter(self, name: str, function: Filter) -> None:
         """Add a filter that `DynamicFiltered` may name.
@@ -121,27 +126,27 @@ class Toolkit(GatedToolset[ToolkitMachine]):
             name: Its name; one of the built-in ones is replaced.
             function: Takes a list of values and gives those to choose from.
         """
-        self.gated.add_filter(name, function)
+        self.machine.add_filter(name, function)
 
     # -- its state
 
     @property
     def context(self) -> Context:
         """In a run that has this toolkit, the run's context; elsewhere the template's, which runs begin with."""
-        found = state_in_run(self.gated)
-        return self.gated.context if found is None else found.context
+        found = state_in_run(self.machine)
+        return self.machine.context if found is None else found.context
 
     @property
     def unlocked_states(self) -> frozenset[str]:
         """In a run that has this toolkit, the run's states; elsewhere those that runs begin with."""
-        found = state_in_run(self.gated)
-        return self.gated.unlocked if found is None else found.unlocked_states
+        found = state_in_run(self.machine)
+        return self.machine.unlocked if found is None else found.unlocked_states
 
     @unlocked_states.setter
     def unlocked_states(self, states: Iterable[str]) -> None:
-        if state_in_run(self.gated) is not None:
+        if state_in_run(self.machine) is not None:
             raise ToolkitError("states of a run are changed by its tools only", hint="Use enables_states.")
-        self.gated.unlocked = frozenset(states)
+        self.machine.unlocked = frozenset(states)
 
     def copy(self, name: str | None = None) -> Toolkit:
         """A toolkit of its own with the same tools and the state as it is here, in a time that doesn't depend on size.
@@ -151,8 +156,8 @@ class Toolkit(GatedToolset[ToolkitMachine]):
         """
         made = copy.copy(self)
         made.name = name or self.name
-        made.gated = self.gated.copy(made, self.context.copy(), self.unlocked_states)
-        made._alone = StandaloneOrder(made.gated)
+        machine = Machine(self.machine.gates, self.context.copy(), self.unlocked_states, self.machine.filters)
+        made._has(machine, self)
         return made
 
     # -- what is available
@@ -171,7 +176,7 @@ class Toolkit(GatedToolset[ToolkitMachine]):
         Raises:
             KeyError: The toolkit has no such tool.
         """
-        return self.gated.closed(name)
+        return self._tools.reason(name)
 
     def generate_schemas(self) -> list[dict[str, Any]]:
         """The tools that are available now, in OpenAI's format, dynamic types filled in.
@@ -179,8 +184,8 @@ class Toolkit(GatedToolset[ToolkitMachine]):
         Raises:
             ToolkitError: A tool names an unknown filter, or no schema can be made of it.
         """
-        self.gated.check()
-        return [self.gated.shown(name) for name in self.gated.functions if self.is_tool_available(name)]
+        self._tools.check()
+        return [self._tools.openai_schema(name) for name in self._tools.functions if self.is_tool_available(name)]
 
     # -- as a toolset
 
@@ -195,9 +200,8 @@ class Toolkit(GatedToolset[ToolkitMachine]):
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         """All its tools in a run of ours, which hides them itself; else those that are available."""
-        key = self.name or "toolkit"
-        tools = {tool.name: function_tool(tool, self) for tool in self.gated.tools(key, key, None)}
-        return {**tools} if isinstance(ctx.deps, CallContext) else self._alone.shown(tools)
+        tools = {tool.name: function_tool(tool, self) for tool in self._tools.tools()}
+        return {**tools} if isinstance(ctx.deps, CallContext) else self._standalone.shown(tools)
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
@@ -206,4 +210,4 @@ class Toolkit(GatedToolset[ToolkitMachine]):
         fixed = cast("FixedTool", tool)
         if isinstance(ctx.deps, CallContext):
             return await fixed.call(tool_args, ctx)
-        return await self._alone.call(fixed, tool_args, ctx)
+        return await self._standalone.call(fixed, tool_args, ctx)

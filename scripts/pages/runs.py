@@ -101,7 +101,7 @@ _VALUES: Mapping[str, str] = {
     "list[ErrorRecord]": "list of [objects](#errors)",
     "list[ApprovalRecord]": "list of [objects](#denials-approvals)",
     "list[WarningRecord]": "list of [objects](#warnings)",
-    "Mapping[str, GateState]": "object, name to `context` and `unlocked_states`",
+    "Mapping[str, ToolkitState]": "object, name to `context` and `unlocked_states`",
 }
 """Python types of fields and their JSON counterparts."""
 

@@ -220,7 +220,7 @@ def test_a_toolkit_runs_in_a_bare_pydantic_agent_too() -> None:
     told = [str(part.content) for part in parts]
     assert "Unknown tool" in told[0]
     assert told[1:4] == ["open", "locked", "open"]
-    assert told[4] == "unlock is not available: it is not possible in the state 'open'"
+    assert told[4] == "unlock is not available now: it is not possible in the state 'open'"
     assert told[5] == "not run: unlock before it failed"
     assert kit.context["opened"] == 0
 

@@ -196,7 +196,7 @@ def test_without_a_tool_running_there_is_no_current_state() -> None:
 def test_a_copy_of_a_large_context_is_no_copy() -> None:
     kit = Toolkit("kit", context={f"k{number}": number for number in range(50_000)})
     kit.tool(lambda: ("ok", {"k1": 0}), name="go")  # type: ignore[call-overload]
-    assert kit.gated.snapshot() is kit.gated.snapshot()
+    assert kit.machine.snapshot() is kit.machine.snapshot()
     result = play(call("go"), "done", kits=[kit]).result
     assert len(result.toolkits["kit"].context) == 50_000
     assert kit.context["k1"] == 1

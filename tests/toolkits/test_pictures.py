@@ -8,8 +8,9 @@ import pytest
 from inline_snapshot import snapshot
 
 from llm_do import Project, UsageError
+from llm_do.linker.checks.machine_checks import machines_data
 from llm_do.project.gates import Gate
-from llm_do.toolkits.diagrams import draw, draw_data, machines_data
+from llm_do.ui.reports.machine_diagrams import draw, draw_data
 from tests.toolkits.test_declared_states import project
 
 GATES = {

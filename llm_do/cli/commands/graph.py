@@ -58,7 +58,7 @@ def graph(
     from llm_do.ui.terminal.screen import wants_color
 
     if states is not None:
-        task, options = "llm_do.toolkits.diagrams:machines_data", {"agent": states}
+        task, options = "llm_do.linker.checks.machine_checks:machines_data", {"agent": states}
     else:
         task, options = "llm_do.ui.reports.project_graph:graph_data", {}
     found = check_in_subprocess(path, task, options, seconds=seconds)
@@ -67,7 +67,7 @@ def graph(
     if found.data is None:
         return 3
     if states is not None:
-        from llm_do.toolkits.diagrams import draw_data
+        from llm_do.ui.reports.machine_diagrams import draw_data
 
         results.write(drawing.as_json(found.data) if form == "json" else draw_data(found.data, _FORMS[form]))
         return 0

@@ -11,7 +11,7 @@ from llm_do.diagnostics.codes.tools import untyped_parameters
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.linker.python.definitions import definition_of
 from llm_do.project.flow_spec import every_agent
-from llm_do.project.tool_schemas import gated_toolset
+from llm_do.project.gates import GatedToolset
 from llm_do.tools import NamedTool
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ def _functions(project: Project) -> Iterator[tuple[str, object, bool, Location]]
             name = item if isinstance(item, str) else getattr(item, "__name__", "")
             yield name, value.function if isinstance(value, NamedTool) else value, False, place
     for item in project.registry.values():
-        toolkit = gated_toolset(item.value) if item.kind == "toolset" else None
-        if toolkit is not None:
+        toolkit: object = item.value
+        if item.kind == "toolset" and isinstance(toolkit, GatedToolset):
             for name, value in toolkit.gated.functions.items():
                 yield name, value, True, item.place or Location(item.name)
 

@@ -5,7 +5,6 @@ A built agent holds no state of a run. Which model it asks is decided at each ca
 
 from __future__ import annotations
 
-import importlib
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -23,7 +22,7 @@ from llm_do.models.pool import CONNECTION_SETTINGS
 from llm_do.project.agent_spec import AgentSpec, ToolsetRef
 from llm_do.project.builtin_toolsets import BuiltinToolset, find_builtin
 from llm_do.project.flow_spec import FlowSpec
-from llm_do.project.gates import DYNAMIC_MARK
+from llm_do.project.gates import DYNAMIC_MARK, GatedToolset
 from llm_do.project.registry import Registered
 from llm_do.project.tool_schemas import fixed_tools, is_included
 from llm_do.runtime.agents.agent_parts import instructions_of, output_check, output_type, server_side_tool
@@ -33,7 +32,6 @@ from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.failure_place import project_location
 from llm_do.runtime.context.hooks import Hooks
 from llm_do.runtime.context.resources import ServerToolset
-from llm_do.runtime.tools.gated_tools import GatedTools, GatedToolset, ToolGate
 from llm_do.runtime.tools.handoffs import transfer_tools
 from llm_do.runtime.tools.stamped_tools import (
     ListedTools,
@@ -49,6 +47,7 @@ from llm_do.runtime.tools.traits import BuiltinContext, traits_of
 from llm_do.tools import ToolOptions, options_of
 
 if TYPE_CHECKING:
+    from llm_do.machines.tool_gate import ToolGate
     from llm_do.project.project import Project
     from llm_do.project.registry import Registry
 
@@ -96,7 +95,7 @@ class BuiltAgent:
     settings: Mapping[str, Any]
     capabilities: tuple[AbstractCapability[Any], ...] = ()
     machines: tuple[ToolGate, ...] = ()
-    declared: Mapping[str, ToolGate] = field(default_factory=dict[str, ToolGate])
+    declared: Mapping[str, ToolGate] = field(default_factory=dict[str, "ToolGate"])
     tools: tuple[ToolDefinition, ...] = ()
     conditional: frozenset[str] = frozenset()
     open: tuple[str, ...] = ()
@@ -245,9 +244,10 @@ class AgentBuilder:
         dynamic = any(DYNAMIC_MARK in repr(tool.tool_def.parameters_json_schema) for tool in toolbox.fixed.values())
         if not (spec.states or functions or dynamic):
             return {}
-        # Known by import path, as all toolkits of ours are.
-        module: Any = importlib.import_module("llm_do.toolkits.machine.agent_machine")
-        return module.declared_gates(spec, toolbox.fixed, functions, complete=not toolbox.live)
+        # Imported here: most agents have no gates, and machines bring jsonschema along.
+        from llm_do.runtime.agents.declared_gates import declared_gates
+
+        return declared_gates(spec, toolbox.fixed, functions, complete=not toolbox.live)
 
     def _toolbox(self, spec: AgentSpec) -> tuple[Toolbox, tuple[str, ...], dict[str, ToolGate], ListedTools]:
         """All tools of an agent as one toolset, the names of its toolsets, a gate of each of its state machines, and
@@ -301,8 +301,7 @@ class AgentBuilder:
             return []
         key = ref.prefix or ref.name
         hides = None if spec.gate is None else spec.gate == "hide"
-        gated = cast("GatedToolset[GatedTools]", toolset).gated
-        tools = list(gated.tools(ref.name, key, ref.prefix, hides=hides))
+        tools = list(toolset.gated.tools(ref.name, ref.prefix, hides=hides))
         if key in machines or key == spec.name:
             raise RunError(
                 f"agent {spec.name!r} has two state machines called {key!r}",

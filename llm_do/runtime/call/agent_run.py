@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from pydantic_ai.settings import ModelSettings
 
+    from llm_do.machines.machine import ToolkitState
     from llm_do.project.agent_spec import AgentSpec
     from llm_do.runtime.agents.agent_builder import BuiltAgent
-    from llm_do.runtime.tools.gated_tools import GateState
 
 __all__ = ["agent_context", "run_agent"]
 
@@ -48,7 +48,7 @@ NO_THREAD = ThreadConfig()
 
 
 def agent_context(
-    ctx: CallContext, spec: AgentSpec, input: BaseModel, site: CallSite, toolkits: Mapping[str, GateState]
+    ctx: CallContext, spec: AgentSpec, input: BaseModel, site: CallSite, toolkits: Mapping[str, ToolkitState]
 ) -> CallContext:
     """The context of one call of an agent; nothing of the caller's is inherited but the run."""
     config = open_call(ctx, spec.name, site)

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
     from pydantic_ai.models import Model
 
+    from llm_do.machines.machine import ToolkitState
     from llm_do.project.agent_spec import AgentSpec
     from llm_do.runtime.request.history_compaction import Compaction
     from llm_do.runtime.tools.approval_requirement import NotedRequirement
-    from llm_do.runtime.tools.gated_tools import GateState
     from llm_do.runtime.tools.handoffs import Handoff
 
 __all__ = ["CallConfig", "CallFrame", "CallScope", "CallSite", "Turn", "input_data", "open_call", "status_of"]
@@ -84,7 +84,7 @@ class Turn:
     history: Sequence[ModelMessage] = ()
     active: str | None = None
     messages: list[ModelMessage] = field(default_factory=list["ModelMessage"])
-    toolkits: dict[str, GateState] = field(default_factory=dict[str, "GateState"])
+    toolkits: dict[str, ToolkitState] = field(default_factory=dict[str, "ToolkitState"])
 
 
 @frozen

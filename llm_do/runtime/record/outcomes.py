@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
     from pydantic_ai.messages import ToolReturn
 
-    from llm_do.runtime.tools.gated_tools import GateState
+    from llm_do.machines.machine import ToolkitState
 
 __all__ = ["StateChange", "ToolOutcome", "ToolOutput", "ToolStatus"]
 
@@ -77,7 +77,7 @@ class StateChange:
 
     toolkit: str
     updates: Mapping[str, Any]
-    state: GateState
+    state: ToolkitState
 
     def to_dict(self) -> dict[str, Any]:
         """The change as JSON data."""

@@ -17,10 +17,10 @@ from llm_do.project.thread_config import ThreadConfig
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
+    from llm_do.machines.machine import ToolkitState
     from llm_do.project.project import Project
     from llm_do.runtime.context.run_state import RunState
     from llm_do.runtime.record.events import Event
-    from llm_do.runtime.tools.gated_tools import GateState
 
 __all__ = [
     "AgentState",
@@ -104,7 +104,7 @@ class Recording(Protocol):
         """Write an event to the journal; returns at once."""
         ...
 
-    def attach(self, toolkits: Callable[[], Mapping[str, GateState]]) -> None:
+    def attach(self, toolkits: Callable[[], Mapping[str, ToolkitState]]) -> None:
         """Say how the states of the entry agent's toolkits are found while it runs."""
         ...
 
@@ -121,7 +121,7 @@ class Recording(Protocol):
         event: Event,
         messages: Sequence[ModelMessage],
         *,
-        toolkits: Mapping[str, GateState],
+        toolkits: Mapping[str, ToolkitState],
         active: str | None,
         effects: bool,
     ) -> None:
@@ -144,12 +144,13 @@ class Recorder(Protocol):
         ...
 
 
-def toolkit_states(data: Mapping[str, Any]) -> dict[str, GateState]:
-    """The states of toolkits out of JSON data; what they mean is known by import path only."""
+def toolkit_states(data: Mapping[str, Any]) -> dict[str, ToolkitState]:
+    """The states of toolkits from JSON data."""
     if not data:
         return {}
-    read: Callable[[Any], GateState] = import_module("llm_do.toolkits.machine.toolkit_state").ToolkitState.from_dict
-    return {name: read(state) for name, state in data.items()}
+    from llm_do.machines.machine import ToolkitState
+
+    return {name: ToolkitState.from_dict(state) for name, state in data.items()}
 
 
 def recorder_of(project: Project, store: object, notice: Callable[[str], None]) -> Recorder:

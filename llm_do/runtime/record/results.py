@@ -18,7 +18,7 @@ from llm_do.text.json_data import plain_data, to_json_data
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
-    from llm_do.runtime.tools.gated_tools import GateState
+    from llm_do.machines.machine import ToolkitState
 
 __all__ = [
     "ApprovalRecord",
@@ -211,7 +211,7 @@ class ExecutionContext:
 
     messages: tuple[ModelMessage, ...] = field(default=(), repr=False)
     active_agent: str | None = None
-    toolkits: Mapping[str, GateState] = field(default_factory=dict[str, "GateState"])
+    toolkits: Mapping[str, ToolkitState] = field(default_factory=dict[str, "ToolkitState"])
 
     def to_dict(self) -> dict[str, Any]:
         """The context as JSON data."""
@@ -259,7 +259,7 @@ class RunResult:
     warnings: list[WarningRecord] = field(default_factory=list[WarningRecord])
 
     @property
-    def toolkits(self) -> Mapping[str, GateState]:
+    def toolkits(self) -> Mapping[str, ToolkitState]:
         """The states of the entry agent's toolkits at the end, by their prefix or name."""
         return self.execution_context.toolkits
 

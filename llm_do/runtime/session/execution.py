@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from pydantic_ai.messages import ModelMessage
 
+    from llm_do.machines.machine import ToolkitState
     from llm_do.runtime.runtime import Runtime
-    from llm_do.runtime.tools.gated_tools import GateState
 
 __all__ = ["Execution", "RunInputs"]
 
@@ -58,7 +58,7 @@ class RunInputs:
 
     entry: str | Entry | None
     history: list[ModelMessage] | None
-    toolkits: Mapping[str, GateState]
+    toolkits: Mapping[str, ToolkitState]
 
 
 @frozen

@@ -1,6 +1,6 @@
-"""The gates of one agent's call at work: which tools a model is shown, which calls may run, what a call changes.
+"""The gates of one agent's call: which tools its model is shown, which calls may run, what a call changes.
 
-What a gate is, is in `llm_do.runtime.tools.gated_tools`; in which order calls come to it, in
+What a gate is, is in `llm_do.machines.tool_gate`; in which order calls come to it, in
 `llm_do.runtime.toolcall.call_order`.
 """
 
@@ -18,7 +18,6 @@ from llm_do.runtime.record.events import StateChangedEvent
 from llm_do.runtime.record.outcomes import StateChange, ToolOutput
 from llm_do.runtime.toolcall.call_order import Order
 from llm_do.runtime.tools.artifacts import keep_artifact
-from llm_do.runtime.tools.gated_tools import GateState, Outcome, ToolGate
 from llm_do.runtime.tools.iterated_results import collect_items
 from llm_do.runtime.tools.tool_output import limit_output
 from llm_do.runtime.tools.traits import traits_of
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ToolCallPart
     from pydantic_ai.models import ModelRequestParameters
 
+    from llm_do.machines.machine import Machine, ToolkitState
+    from llm_do.machines.tool_gate import ToolGate
     from llm_do.runtime.context.call_context import CallContext
 
 __all__ = ["CallGates", "run_in_transaction", "show_available_tools", "wait_for_gates"]
@@ -46,43 +47,37 @@ class CallGates:
     __slots__ = ("_machines", "_saved", "declared", "order", "states")
 
     def __init__(
-        self, declared: Mapping[str, ToolGate] | None = None, saved: Mapping[str, GateState] | None = None
+        self, declared: Mapping[str, ToolGate] | None = None, saved: Mapping[str, ToolkitState] | None = None
     ) -> None:
         self.declared: Mapping[str, ToolGate] = declared or {}
         self.order = Order()
-        self.states: dict[str, GateState] = {}
-        self._saved: Mapping[str, GateState] = saved or {}
-        self._machines: dict[str, object] = {}
+        self.states: dict[str, ToolkitState] = {}
+        self._saved: Mapping[str, ToolkitState] = saved or {}
+        self._machines: dict[str, Machine] = {}
 
     def gates(self, tool_name: str, own: ToolGate | None) -> tuple[ToolGate, ...]:
         """The gates that a call passes: its toolkit's, then the agent's."""
-        declared = self.declared.get(tool_name)
-        if own is None:
-            return () if declared is None else (declared,)
-        return (own,) if declared is None else (own, declared)
+        return tuple(gate for gate in (own, self.declared.get(tool_name)) if gate is not None)
 
-    def state(self, gate: ToolGate) -> GateState:
-        """The state of a gate's machine, which begins when it is first asked for."""
+    def state(self, gate: ToolGate) -> ToolkitState:
+        """The state of a gate's machine, which begins when it is first needed."""
         state = self.states.get(gate.key)
         if state is None:
-            state = self.states[gate.key] = gate.begin(self._saved.get(gate.key))
+            state = self.states[gate.key] = gate.machine.resume(self._saved.get(gate.key))
             self._machines[gate.key] = gate.machine
         return state
 
-    def state_of(self, machine: object) -> GateState | None:
+    def state_of(self, machine: Machine) -> ToolkitState | None:
         """The state of a machine, None where it isn't one of this call's."""
-        for key, known in self._machines.items():
-            if known is machine:
-                return self.states[key]
-        return None
+        return next((self.states[key] for key, known in self._machines.items() if known is machine), None)
 
-    def result(self) -> dict[str, GateState]:
-        """Every machine's state, and those that were saved and that nothing here asked for."""
+    def result(self) -> dict[str, ToolkitState]:
+        """Every machine's state; for those that weren't needed, the saved one."""
         return {**self._saved, **self.states}
 
 
 def show_available_tools(gating: CallGates, parameters: ModelRequestParameters) -> ModelRequestParameters:
-    """What a model is sent of an agent's tools: those that are available now, with their schemas as they are now.
+    """A request with the tools that are available now, and with their schemas as they are now.
 
     Hiding here, and not where tools are listed, keeps a hidden tool callable for later calls of the same response, and
     adds nothing to the history.
@@ -91,34 +86,24 @@ def show_available_tools(gating: CallGates, parameters: ModelRequestParameters) 
     changed = False
     for definition in parameters.function_tools:
         traits = traits_of(definition.metadata)
-        gates = gating.gates(definition.name, traits.gate if traits is not None else None)
-        made: ToolDefinition | None = definition
-        for gate in gates:
-            state = gating.state(gate)
-            if gate.hides and gate.closed(state) is not None:
-                made = None
+        shown: ToolDefinition | None = definition
+        for gate in gating.gates(definition.name, traits.gate if traits is not None else None):
+            shown = gate.shown(gating.state(gate), shown)
+            if shown is None:
                 break
-            made = gate.shown(state, made)
-        changed = changed or made is not definition
-        if made is not None:
-            tools.append(made)
+        changed = changed or shown is not definition
+        if shown is not None:
+            tools.append(shown)
     return replace(parameters, function_tools=tools) if changed else parameters
 
 
 async def wait_for_gates(gating: CallGates, call: ToolCallPart, gates: Sequence[ToolGate]) -> str | None:
-    """Wait for a call's turn, then say why it may not run, None when it may."""
+    """Wait for a call's turn, then give the reason why it may not run, None when it may."""
     stopper = await gating.order.turn(call.tool_call_id)
     if stopper is not None:
         return f"not run: {stopper}, called before it in the same response, did not succeed"
-    for gate in gates:
-        state = gating.state(gate)
-        reason = gate.closed(state)
-        if reason is not None:
-            return f"{call.tool_name} is not available now: {reason}"
-        fault = gate.fault(state, call.args)
-        if fault is not None:
-            return fault
-    return None
+    checks = (gate.check(gating.state(gate), call.tool_name, call.args) for gate in gates)
+    return next((reason for reason in checks if reason is not None), None)
 
 
 async def run_in_transaction(
@@ -133,29 +118,27 @@ async def run_in_transaction(
     limit = ctx.runtime.config.settings.max_result_bytes
     keep = partial(keep_artifact, ctx.project, f"{call.tool_name}-{call.tool_call_id}")
     if not gates:
-        value = _plain(await collect_items(await handler(args), limit))
+        value = _result_without_context(await collect_items(await handler(args), limit))
         return value, limit_output(value, limit, keep), ()
     gating = ctx.frame.gating
-    settled: list[tuple[ToolGate, Outcome]] = []
     with ExitStack() as stack:
-        # The toolkit's own attempt is the innermost: its context is the one that the tool's code means.
-        attempts = [
-            (gate, stack.enter_context(gate.attempt(gating.state(gate), ctx.frame))) for gate in reversed(gates)
+        # The toolkit's own transaction is the innermost: its context is the one that the tool's code means.
+        transactions = [
+            stack.enter_context(gate.transaction(gating.state(gate), ctx.frame)) for gate in reversed(gates)
         ]
         value = await collect_items(await handler(args), limit)
         if succeeded is not None and not succeeded(value):
             gating.order.leave(call.tool_call_id, call.tool_name, succeeded=False)
             return value, limit_output(value, limit, keep), ()
-        for gate, attempt in reversed(attempts):
-            outcome = attempt.settle(value)
-            value = outcome.result
-            settled.append((gate, outcome))
-    # A result or an update that has no JSON is a failure too, so writing them comes before anything changes.
+        transactions.reverse()
+        for transaction in transactions:
+            value = transaction.gate.settle(transaction, value)
+    # A result or an update that has no JSON form is a failure too, so both are converted before anything changes.
     output = limit_output(value, limit, keep)
     changes = tuple(
-        StateChange(gate.key, to_json_data(outcome.updates) if ctx.run.is_heard() else {}, outcome.state)
-        for gate, outcome in settled
-        if outcome.state is not gating.states[gate.key]
+        StateChange(each.gate.key, to_json_data(each.updates) if ctx.run.is_heard() else {}, each.after)
+        for each in transactions
+        if each.after is not gating.states[each.gate.key]
     )
     for change in changes:
         gating.states[change.toolkit] = change.state
@@ -164,8 +147,8 @@ async def run_in_transaction(
     return value, output, changes
 
 
-def _plain(value: Any) -> Any:
-    """What a tool without any context returned; an `Update` of nothing is its result."""
+def _result_without_context(value: Any) -> Any:
+    """The result of a tool that has no context: an `Update` may carry one, and nothing else."""
     if not isinstance(value, Update):
         return value
     if value.failure is not None:

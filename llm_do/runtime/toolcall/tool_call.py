@@ -10,7 +10,7 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic_ai import RunContext, ToolDefinition, ToolDenied
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, ToolFailed
@@ -41,9 +41,11 @@ from llm_do.runtime.tools.approval_requirement import (
     requirement_before_run,
     requirement_raised,
 )
-from llm_do.runtime.tools.gated_tools import ToolGate
 from llm_do.runtime.tools.tool_output import truncate_text
 from llm_do.runtime.tools.traits import ToolTraits, traits_of
+
+if TYPE_CHECKING:
+    from llm_do.machines.tool_gate import ToolGate
 
 __all__ = ["ENDS_RUN", "refuse", "run_tool_call"]
 

@@ -15,8 +15,8 @@ from llm_do._frozen import frozen
 if TYPE_CHECKING:
     from pydantic_ai import RunContext, ToolDefinition
 
+    from llm_do.machines.tool_gate import ToolGate
     from llm_do.policy.values import Effect, Resolved, ToolCallInfo, ToolKind, Verdict
-    from llm_do.runtime.tools.gated_tools import ToolGate
 
 __all__ = ["TRAITS_KEY", "BuiltinContext", "ToolTraits", "traits_of"]
 

@@ -6,13 +6,13 @@ import json
 from typing import Any
 
 import pytest
+from llm_do.toolkits.machine.toolkit_state import ToolkitState
 from pydantic_ai import BinaryContent, ImageUrl, ToolReturn
 
 from llm_do.policy.values import Decision
 from llm_do.runtime.record.outcomes import StateChange, ToolOutcome, ToolOutput
 from llm_do.runtime.record.results import ErrorRecord
 from llm_do.runtime.tools.tool_output import limit_output
-from llm_do.toolkits.machine.toolkit_state import ToolkitState
 
 PDF = BinaryContent(b"%PDF\xff", media_type="application/pdf")
 PICTURE = ImageUrl("https://example.org/a.png")

@@ -1,26 +1,18 @@
-"""Drawing state machines: as text, for Markdown (Mermaid), and for Graphviz.
+"""Diagrams of state machines, whose boxes are tools: as text, for Markdown (Mermaid), and for Graphviz.
 
-Boxes are tools, round nodes are states. What a machine is, and what is wrong with it, is
-`llm_do.linker.checks.machine_checks`.
+The machines of a project, as the data that is drawn, come from `llm_do.linker.checks.machine_checks`.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from llm_do.errors import UsageError
-from llm_do.linker.checks.machine_checks import StateMachine, machines
-from llm_do.project.agent_spec import AgentSpec, ToolsetRef
 from llm_do.project.gates import Gate
-from llm_do.project.tool_schemas import gated_toolset
 from llm_do.text.sanitizer import escape_controls
 
-if TYPE_CHECKING:
-    from llm_do.project.project import Project
-
-__all__ = ["Form", "draw", "draw_data", "machines_data"]
+__all__ = ["Form", "draw", "draw_data"]
 
 Form: TypeAlias = Literal["text", "mermaid", "dot"]
 
@@ -42,64 +34,21 @@ def draw(gates: Mapping[str, Gate], form: Form = "text", *, initial: Iterable[st
         push   needs tested
     """
     shown = {
-        escape_controls(tool): _gate({key: map(escape_controls, getattr(gate, key)) for key in _WORDS})
+        escape_controls(tool): Gate.from_dict(
+            {key: map(escape_controls, states) for key, states in gate.to_dict().items()}
+        )
         for tool, gate in gates.items()
     }
     return _DRAWINGS[form](shown, sorted(map(escape_controls, initial)), escape_controls(name))
 
 
-def machines_data(project: Project, agent: str | None = None) -> list[dict[str, Any]]:
-    """The machines of a project as JSON data; of one agent those of the toolkits that it lists, and its own."""
-    found = machines(project)
-    if agent is not None:
-        spec = project.registry.agent(agent)
-        if spec is None:
-            near = project.registry.nearest(agent)
-            raise UsageError(
-                f"the project has no agent called {agent!r}", hint=f"Did you mean {near!r}?" if near else None
-            )
-        listed = _listed(spec, project)
-        found = [each for each in found if each.name == agent or each.name in listed]
-    return [_data(machine) for machine in found]
-
-
 def draw_data(data: Iterable[Mapping[str, Any]], form: Form = "text") -> str:
-    """Draw what `machines_data` gave, one picture a machine."""
-    pictures: list[str] = []
+    """Draw the data of machines, one diagram each."""
+    diagrams: list[str] = []
     for each in data:
-        gates = {name: _gate(gate) for name, gate in each["gates"].items()}
-        pictures.append(draw(gates, form, initial=each["initial"], name=f"{each['kind']} {each['name']}"))
-    return "\n".join(pictures) or "no states\n"
-
-
-def _gate(data: Mapping[str, Iterable[str]]) -> Gate:
-    return Gate(
-        tuple(data["requires"]),
-        tuple(data["forbids"]),
-        tuple(data["needs"]),
-        tuple(data["enables"]),
-        tuple(data["disables"]),
-    )
-
-
-def _listed(spec: AgentSpec, project: Project) -> set[str]:
-    names: set[str] = set()
-    for item in spec.toolsets:
-        name = item if isinstance(item, str) else item.name if isinstance(item, ToolsetRef) else None
-        if name is None:
-            names |= {known.name for known in project.registry.values() if known.value is item}
-        elif name in project.registry and gated_toolset(project.registry[name].value) is not None:
-            names.add(name)
-    return names
-
-
-def _data(machine: StateMachine) -> dict[str, Any]:
-    return {
-        "name": machine.name,
-        "kind": machine.kind,
-        "initial": sorted(machine.initial),
-        "gates": {name: {key: list(getattr(gate, key)) for key in _WORDS} for name, gate in machine.gates.items()},
-    }
+        gates = {name: Gate.from_dict(gate) for name, gate in each["gates"].items()}
+        diagrams.append(draw(gates, form, initial=each["initial"], name=f"{each['kind']} {each['name']}"))
+    return "\n".join(diagrams) or "no states\n"
 
 
 def _text(gates: Mapping[str, Gate], initial: list[str], name: str) -> str:
@@ -108,7 +57,7 @@ def _text(gates: Mapping[str, Gate], initial: list[str], name: str) -> str:
     if initial:
         lines.append(f"{'':{width}}   in the beginning: {', '.join(initial)}")
     for tool, gate in gates.items():
-        parts = [f"{word} {', '.join(states)}" for key, word in _WORDS.items() if (states := getattr(gate, key))]
+        parts = [f"{_WORDS[key]} {', '.join(states)}" for key, states in gate.to_dict().items() if states]
         lines.append(f"{tool:{width}}   {'; '.join(parts) or 'always'}")
     return "".join(f"{line}\n" for line in lines)
 
@@ -116,9 +65,9 @@ def _text(gates: Mapping[str, Gate], initial: list[str], name: str) -> str:
 def _edges(gates: Mapping[str, Gate]) -> Iterable[tuple[str, str, str]]:
     """Kind of edge, tool and state."""
     for tool, gate in gates.items():
-        for key in ("requires", "forbids", "enables", "disables"):
-            for state in getattr(gate, key):
-                yield key, tool, state
+        for key, states in gate.to_dict().items():
+            if key != "needs":
+                yield from ((key, tool, state) for state in states)
 
 
 def _states(gates: Mapping[str, Gate], initial: list[str]) -> list[str]:

@@ -1,6 +1,7 @@
-"""The machine that an agent declares itself: `states:` in its file, and `@tool(required_states=...)` of its functions.
+"""The gates that an agent declares itself: `states:` in its file, and `@tool(required_states=...)` of its functions.
 
-It gives tools that know nothing of states the same gate as a toolkit's have.
+They make one machine with a context that is empty to begin with, and give tools that know nothing of states the same
+gates as a toolkit's have.
 """
 
 from __future__ import annotations
@@ -9,47 +10,16 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from llm_do.errors import RunError
-from llm_do.linker.checks.machine_checks import gate_of, wire_name
-from llm_do.machines.context import Context
 from llm_do.machines.dynamic_schema import DynamicSchema
-from llm_do.machines.value_sources import BUILTIN_FILTERS, Filter
+from llm_do.machines.machine import Machine
+from llm_do.machines.tool_gate import ToolGate
 from llm_do.project.agent_spec import AgentSpec
-from llm_do.project.gates import DYNAMIC_MARK, Gate
-from llm_do.runtime.tools.gated_tools import ToolGate
+from llm_do.project.gates import DYNAMIC_MARK, Gate, gate_of, wire_name
 from llm_do.runtime.tools.toolbox import FixedTool
 from llm_do.runtime.tools.traits import traits_of
-from llm_do.toolkits.machine.machine_gate import MachineGate
-from llm_do.toolkits.machine.toolkit_state import ToolkitState
 from llm_do.tools import ToolOptions
 
-__all__ = ["DeclaredMachine", "declared_gates"]
-
-
-class DeclaredMachine:
-    """An agent's own machine.
-
-    Args:
-        gates: Tools by their names on the wire, with their gates.
-        hides: Whether tools that aren't available are hidden.
-    """
-
-    def __init__(self, gates: Mapping[str, Gate], *, hides: bool) -> None:
-        self.gates = dict(gates)
-        self.hides = hides
-        self._first = ToolkitState(Context().sealed())
-
-    @property
-    def filters(self) -> Mapping[str, Filter]:
-        """The built-in filters."""
-        return BUILTIN_FILTERS
-
-    def snapshot(self) -> ToolkitState:
-        """Nothing unlocked, nothing in the context."""
-        return self._first
-
-    def enablers(self, state: str) -> list[str]:
-        """The tools that unlock a state."""
-        return [name for name, gate in self.gates.items() if state in gate.enables]
+__all__ = ["declared_gates"]
 
 
 def declared_gates(
@@ -76,13 +46,14 @@ def declared_gates(
             file=spec.place.file if spec.place else None,
             line=spec.place.line if spec.place else None,
         )
-    machine = DeclaredMachine(rules, hides=spec.gate != "refuse")
+    machine = Machine(rules)
     return {
-        name: MachineGate(
-            spec.name,
+        name: ToolGate(
             machine,
             name,
             gate,
+            spec.name,
+            hides=spec.gate != "refuse",
             dynamic=dynamic.get(name),
             validator=cast("Any", known[name].args_validator) if name in dynamic else None,
         )

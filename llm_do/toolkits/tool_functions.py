@@ -1,4 +1,4 @@
-"""From a toolkit's function to a PydanticAI tool: `ctx` is given to it, and its dynamic types leave marks."""
+"""From a toolkit's functions to PydanticAI tools; a parameter `ctx` is passed the `ToolkitContext`."""
 
 from __future__ import annotations
 
@@ -7,23 +7,20 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import FunctionType, MethodType
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from pydantic_ai import RunContext
 from pydantic_ai import Tool as PydanticTool
 from typing_extensions import get_type_hints
 
-from llm_do._frozen import frozen
 from llm_do.errors import ToolkitError
 from llm_do.machines.context import Context
+from llm_do.machines.tool_gate import OPEN_TRANSACTIONS
 from llm_do.project.tool_schemas import add_examples, tool_of
 from llm_do.runtime.context.call_context import CallContext
-from llm_do.toolkits.machine.toolkit_state import OPEN_TRANSACTIONS
 from llm_do.tools import Tool, ToolOptions
 
-__all__ = ["ToolkitContext", "ToolkitTool", "toolkit_tool"]
-
-T = TypeVar("T")
+__all__ = ["ToolkitContext", "toolkit_tool"]
 
 
 @dataclass(repr=False, kw_only=True)
@@ -42,28 +39,11 @@ class ToolkitContext(RunContext[CallContext]):
         return await self.deps.call(name, input)
 
 
-@frozen
-class ToolkitTool:
-    """One tool of a toolkit.
-
-    Args:
-        name: Its own name.
-        tool: The PydanticAI tool; it has to run inside a gate's attempt.
-        options: What its author said of it.
-    """
-
-    name: str
-    tool: PydanticTool[Any]
-    options: ToolOptions
-
-
-def toolkit_tool(name: str, item: Callable[..., Any] | Tool, options: ToolOptions) -> ToolkitTool:
-    """Make a toolkit's tool."""
+def toolkit_tool(name: str, item: Callable[..., Any] | Tool, options: ToolOptions) -> PydanticTool[Any]:
+    """Make a toolkit's tool; it has to run inside a transaction of its gate."""
     if isinstance(item, Tool):
-        made: PydanticTool[Any] = PydanticTool.from_schema(
-            item.execute, name, options.description or item.description, dict(item.parameters)
-        )
-        return ToolkitTool(name, made, options)
+        description = options.description or item.description
+        return PydanticTool.from_schema(item.execute, name, description, dict(item.parameters))
     try:
         made = tool_of(_with_context(item), name=name, description=options.description or None, takes_ctx=True)
     except ToolkitError:
@@ -71,7 +51,7 @@ def toolkit_tool(name: str, item: Callable[..., Any] | Tool, options: ToolOption
     except Exception as error:
         raise ToolkitError(f"no schema can be made of the tool {name!r}: {error}") from error
     made.description = add_examples(made.description, options.examples)
-    return ToolkitTool(name, made, options)
+    return made
 
 
 _RUN = "llm_do_run"
@@ -79,7 +59,7 @@ _RUN = "llm_do_run"
 
 
 def _with_context(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that takes a `RunContext` first, and gives the wrapped one its `ctx` where it wants one."""
+    """A function whose first parameter is a `RunContext`; it passes the wrapped one a `ctx`, where that has one."""
     hints = _hints(function)
     parameters = list(inspect.signature(function).parameters.values())
     ctx = next((each for each in parameters if each.name == "ctx"), None)
@@ -90,18 +70,18 @@ def _with_context(function: Callable[..., Any]) -> Callable[..., Any]:
     leads = ctx is not None and ctx is first and ctx.kind is not inspect.Parameter.KEYWORD_ONLY
     name = ctx.name if ctx is not None else ""
 
-    def given(run: RunContext[Any], args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    def arguments(run: RunContext[Any], args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         if not name:
             return args, named
         mine = _context(run)
         return ((mine, *args), named) if leads else (args, {**named, name: mine})
 
     async def wait(run: RunContext[Any], /, *args: Any, **named: Any) -> Any:
-        positional, keywords = given(run, args, named)
+        positional, keywords = arguments(run, args, named)
         return await function(*positional, **keywords)
 
     def work(run: RunContext[Any], /, *args: Any, **named: Any) -> Any:
-        positional, keywords = given(run, args, named)
+        positional, keywords = arguments(run, args, named)
         return function(*positional, **keywords)
 
     shim: Any = wait if inspect.iscoroutinefunction(function) else work
@@ -118,17 +98,17 @@ def _with_context(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _context(run: RunContext[Any]) -> ToolkitContext:
-    work = OPEN_TRANSACTIONS.get()
-    if not work:
+    transactions = OPEN_TRANSACTIONS.get()
+    if not transactions:
         raise ToolkitError("a toolkit's tool was called past its toolkit", hint="Call it through an agent.")
     made = object.__new__(ToolkitContext)
     made.__dict__.update(run.__dict__)
-    made.state = work[-1].context
+    made.state = transactions[-1].context
     return made
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """The types of a function's parameters but for `ctx`, whose type is the author's own affair."""
+    """The types of a function's parameters, except `ctx`, which may be annotated with anything or nothing."""
     plain: object = inspect.unwrap(function)
     while isinstance(plain, functools.partial):
         plain = cast("functools.partial[Any]", plain).func

@@ -1,1 +1,0 @@
-"""State machines of tools: gates, states, and the calls that change them."""
