@@ -1,6 +1,7 @@
-"""`Context`: the values that the tools of a toolkit share. Copying one takes no longer for a large one.
+"""`Context`: the values that the tools of a toolkit share, and `ContextSchema`: what they must be.
 
-When an update takes place, and whose context it is, is decided elsewhere.
+A copy takes the same time whatever the size. Which context a tool sees, and when its changes count, is decided in
+`llm_do.machines.tool_gate`.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class _Rule:
 
 
 class ContextSchema:
-    """What values of a context must be, key by key. Checked on every write where validation is on."""
+    """JSON Schemas for the values of a context, by key. Every write is checked where validation is on."""
 
     __slots__ = ("_context", "_rules")
 
@@ -69,25 +70,25 @@ class ContextSchema:
         self._rules: immutables.Map[str, _Rule] = immutables.Map() if rules is None else rules
 
     def define(self, key: str, schema: Mapping[str, Any]) -> None:
-        """Say what the value of a key must be."""
+        """Define the JSON Schema of a key's value."""
         if not isinstance(schema, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ToolkitError(f"the schema of {key!r} is no JSON Schema: it is no dict, but {schema!r}")
+            raise ToolkitError(f"the schema of {key!r} isn't a JSON Schema: it must be a dict, not {schema!r}")
         try:
             kept = freeze(dict(schema))
             rule = _Rule(kept, validator_of(kept))
         except jsonschema.SchemaError as error:
-            raise ToolkitError(f"the schema of {key!r} is no JSON Schema: {error.message}") from error
+            raise ToolkitError(f"the schema of {key!r} isn't a JSON Schema: {error.message}") from error
         except RecursionError:
             raise ToolkitError(f"the schema of {key!r} contains itself, or nests too deeply") from None
         self._context.define(key, rule)
 
     def get(self, key: str) -> Mapping[str, Any] | None:
-        """The schema of a key, None where there is none."""
+        """The schema of a key, None if it has none."""
         rule = self._rules.get(key)
         return rule.schema if rule is not None else None
 
     def check(self, key: str, value: Value) -> None:
-        """Raise `ContextValidationError` unless a value fits the key's schema; anything fits where there is none."""
+        """Raise `ContextValidationError` if a value doesn't fit the key's schema."""
         rule = self._rules.get(key)
         if rule is not None:
             rule.check(key, value)
@@ -110,11 +111,11 @@ class ContextSchema:
 class Context:
     """A dictionary of values, shared by tools.
 
-    What goes in is copied, what comes out can't be changed: lists and dicts refuse it. Copies share what they hold.
+    Lists and dicts are copied when they are stored, and can't be changed when they are read. Copies share their values.
 
     Args:
         validation_enabled: Whether every write is checked by `schema`.
-        initial_data: What it holds in the beginning.
+        initial_data: What it holds to begin with.
 
     Raises:
         ToolkitError: A key is not a string.
@@ -136,7 +137,7 @@ class Context:
         self._sealed = False
         self._schema = ContextSchema(self)
         self._map: immutables.Map[str, Value] = immutables.Map()
-        self._map = self._changed(initial_data or {})
+        self._map = self._with_values(initial_data or {})
         self._initial = self._map
         self._touched: set[str] = set()
 
@@ -147,7 +148,7 @@ class Context:
 
     @property
     def schema(self) -> ContextSchema:
-        """What values must be."""
+        """The schemas of its values."""
         return self._schema
 
     @property
@@ -157,15 +158,15 @@ class Context:
 
     @property
     def initial_data(self) -> immutables.Map[str, Value]:
-        """What it held in the beginning."""
+        """What it held to begin with."""
         return self._initial
 
     def get(self, key: str, default: Value = None) -> Value:
-        """The value of a key, or what a dotted path leads to.
+        """The value of a key, or at the end of a dotted path.
 
         Args:
-            key: A key; or a path through nested dicts, and lists by number. A key spelt just so comes first.
-            default: Given where there is nothing.
+            key: A key, or a path through nested dicts and, by index, lists. A key that has dots in it comes first.
+            default: Returned where there is no value.
         """
         value = self._map.get(key, _MISSING)
         if value is _MISSING and "." in key:
@@ -177,7 +178,7 @@ class Context:
         return self.get(key, _MISSING) is not _MISSING
 
     def set(self, key: str, value: Value) -> None:
-        """Set one key, which is taken as it is, dots included.
+        """Set one key; dots in it have no meaning.
 
         Raises:
             ContextValidationError: The value doesn't fit its schema; nothing is changed.
@@ -190,31 +191,31 @@ class Context:
         Raises:
             ContextValidationError: A value doesn't fit its schema; nothing is changed.
         """
-        self._writable()
+        self._require_writable()
         both = {**(values or {}), **more}
-        self._map = self._changed(both)
+        self._map = self._with_values(both)
         self._touched.update(both)
 
     def delete(self, key: str) -> None:
         """Remove a key.
 
         Raises:
-            KeyError: There is none.
+            KeyError: There is no such key.
         """
-        self._writable()
+        self._require_writable()
         self._map = self._map.delete(key)
         self._touched.add(key)
 
     def copy(self) -> Context:
-        """A context of its own with the same values and schemas, in a time that doesn't depend on its size."""
+        """An independent context with the same values and schemas, in a time that doesn't depend on its size."""
         return self._like(self._map)
 
     def deep_copy(self) -> Context:
-        """A copy that shares nothing, objects of the project's own included."""
+        """A copy that shares nothing, not even objects of the project's own classes."""
         return self._like(immutables.Map({key: freeze(copy.deepcopy(value)) for key, value in self._map.items()}))
 
     def validating(self) -> Context:
-        """A copy that checks every write, and what it holds already.
+        """A copy that checks every write; its present values are checked now.
 
         Raises:
             ContextValidationError: A value doesn't fit its schema.
@@ -226,7 +227,7 @@ class Context:
         return made
 
     def sealed(self) -> Context:
-        """The same values in a context that can be read only; itself where it is one already."""
+        """A read-only context with the same values; itself if it is read-only."""
         if self._sealed:
             return self
         made = self._like(self._map)
@@ -234,27 +235,27 @@ class Context:
         return made
 
     def with_data(self, data: Mapping[str, Value]) -> Context:
-        """A context with these schemas that holds other values, which aren't checked.
+        """A context with the same schemas and other values, which aren't checked.
 
         Args:
-            data: What it holds; an immutable map is taken as it is.
+            data: The values; an immutable map isn't copied.
         """
         kept = data if isinstance(data, immutables.Map) else {key: freeze(value) for key, value in data.items()}
         return self._like(cast("immutables.Map[str, Value]", kept) if kept is data else immutables.Map(kept))
 
     def changes(self) -> dict[str, Value]:
-        """What was written since it was made or copied; what was removed is None."""
+        """The keys written since it was made or copied, with their values; None for those that were removed."""
         return {key: self._map.get(key) for key in sorted(self._touched)}
 
     def define(self, key: str, rule: Any) -> None:
-        """Take a rule that `schema.define` has made."""
-        self._writable()
+        """Add a rule that `schema.define` has made."""
+        self._require_writable()
         if self._validates and key in self._map:
             rule.check(key, self._map[key])
         self._schema = self._schema.of(self, {key: rule})
 
     def to_dict(self) -> dict[str, Value]:
-        """Everything it holds, by key in order, as ordinary dicts and lists that the caller may change."""
+        """Everything it holds, sorted by key, as ordinary dicts and lists that the caller may change."""
         return {key: thaw(self._map[key]) for key in sorted(self._map)}
 
     def same(self, other: Context) -> bool:
@@ -298,16 +299,16 @@ class Context:
     def __repr__(self) -> str:
         return f"Context({dict(self._map)!r})"
 
-    def _changed(self, values: Mapping[str, Value]) -> immutables.Map[str, Value]:
-        """The map with these values in it, once all of them are known to fit."""
+    def _with_values(self, values: Mapping[str, Value]) -> immutables.Map[str, Value]:
+        """The map with these values, all of which have been checked."""
         frozen: dict[str, Value] = {}
         for key, value in values.items():
             if not isinstance(key, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise ToolkitError(f"keys of a context are strings, and {key!r} is none")
+                raise ToolkitError(f"keys of a context are strings, not {key!r}")
             try:
                 frozen[key] = freeze(value)
             except RecursionError:
-                message = f"{key}: it contains itself, or more than {MOST_LEVELS} lists and dicts inside one another"
+                message = f"{key}: it contains itself, or nests more than {MOST_LEVELS} lists and dicts"
                 raise ContextValidationError(message, key=key, rule="depth") from None
             if self._validates:
                 self._schema.check(key, frozen[key])
@@ -321,20 +322,20 @@ class Context:
         made._schema = self._schema.of(made)
         return made
 
-    def _writable(self) -> None:
+    def _require_writable(self) -> None:
         if self._sealed:
             raise ToolkitError(
-                "this context can only be read",
+                "this context is read-only",
                 hint="Change a copy() of it; in a tool of the toolkit, change `ctx.state`.",
             )
 
 
 _MOST_DIGITS = 18
-"""Digits of the place of an item in any list that there is room for."""
+"""Digits of an index; no list that fits into memory needs more."""
 
 
 def _find(value: Value, parts: list[str]) -> Value:
-    """What a path leads to; at each level the longest key that fits comes first."""
+    """The value at the end of a path; at each level the longest key that matches comes first."""
     if not parts:
         return value
     if len(parts) > MOST_LEVELS:

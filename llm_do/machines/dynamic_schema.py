@@ -1,6 +1,6 @@
-"""A tool's dynamic schema: its static one with the marks of dynamic types filled in from a context.
+"""A tool's dynamic schema: its static one, with the places of dynamic types filled in from a context.
 
-Built once per value of an immutable context; what the types mean is in `llm_do.machines.dynamic_types`.
+What the types mean is in `llm_do.machines.dynamic_types`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Resolved:
 
     Args:
         schema: What the model is shown.
-        checks: What each dynamic type demands.
+        checks: A validator for each dynamic type.
         reason: Why the tool has no schema in this context, None where it has one.
     """
 
@@ -42,7 +42,7 @@ class Resolved:
 
 
 class DynamicSchema:
-    """A tool's schema with places that a context fills.
+    """A tool's schema with places that are filled in from a context.
 
     Args:
         schema: The tool's JSON Schema, with marks.
@@ -65,37 +65,37 @@ class DynamicSchema:
         checks: dict[Dynamic, Validator] = {}
         for path, dynamic in self.places.items():
             try:
-                filled = _in_json(dynamic.schema(sources))
+                filled = _json_schema(dynamic.schema(sources))
                 if dynamic not in checks:
                     checks[dynamic] = validator_of(filled)
-                schema = _filled(schema, path, filled)
+                schema = _fill(schema, path, filled)
             except UnresolvedError as reason:
                 return Resolved({}, reason=f"it {reason}")
             except jsonschema.SchemaError as error:
-                return Resolved({}, reason=f"it needs a JSON Schema in {dynamic.given[0]!r}: {error.message}")
+                return Resolved({}, reason=f"it needs a JSON Schema in {dynamic.names[0]!r}: {error.message}")
             except ToolkitError:
                 raise
-            except Exception as error:  # noqa: BLE001 - values are the project's: what can't be read closes the tool
-                return Resolved({}, reason=f"it can't read {dynamic.given[0]!r}: {type(error).__name__}: {error}")
+            except Exception as error:  # noqa: BLE001 - values are the project's: if one can't be read, the tool isn't available
+                return Resolved({}, reason=f"it can't read {dynamic.names[0]!r}: {type(error).__name__}: {error}")
         return Resolved(schema, checks)
 
 
-def _in_json(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema as models are sent it: dates, ids and the like as their texts."""
+def _json_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema as it is sent to models: dates, ids and the like as strings."""
     data: dict[str, Any] = to_jsonable_python(schema)
     json.dumps(data, allow_nan=False, ensure_ascii=False).encode()
     return data
 
 
 _DATA = ("default", "examples", "enum", "const")
-"""Keywords that hold values, and no schemas."""
+"""Keywords whose values aren't schemas."""
 
 _NAMES = ("properties", "patternProperties", "$defs", "dependentSchemas")
-"""Keywords that hold schemas by names, which may be any."""
+"""Keywords that hold schemas by name; a name may look like a keyword."""
 
 
 def _marks(schema: object, path: Path, *, named: bool = False) -> Iterator[tuple[Path, list[str]]]:
-    """Every mark in a schema, or in schemas by their names, and where it stands."""
+    """Every mark in a schema, or in schemas by their names, with its path."""
     if isinstance(schema, Mapping):
         node = cast("Mapping[str, Any]", schema)
         if not named and DYNAMIC_MARK in node:
@@ -117,13 +117,13 @@ def _without_marks(schema: Any) -> Any:
     return schema
 
 
-def _filled(schema: Any, path: Path, filled: Mapping[str, Any]) -> Any:
-    """A copy of a schema with something laid over the node at a path; the rest is shared."""
+def _fill(schema: Any, path: Path, filled: Mapping[str, Any]) -> Any:
+    """A copy of a schema with keywords added to the node at a path; the rest is shared."""
     if not path:
         return {**schema, **filled}
     head, rest = path[0], path[1:]
     if isinstance(schema, list):
         items = list(cast("list[Any]", schema))
-        items[cast("int", head)] = _filled(items[cast("int", head)], rest, filled)
+        items[cast("int", head)] = _fill(items[cast("int", head)], rest, filled)
         return items
-    return {**schema, head: _filled(schema[head], rest, filled)}
+    return {**schema, head: _fill(schema[head], rest, filled)}

@@ -1,4 +1,4 @@
-"""The dynamic types: parameter types whose JSON Schema comes from the context as it is at the moment.
+"""The dynamic types: parameter types whose JSON Schema depends on the current context.
 
 `DynamicStr["projects"]` is short for `Annotated[str, DynamicStr("projects")]`, which type checkers accept. In a tool's
 static schema each leaves a mark, which `llm_do.machines.dynamic_schema` finds and fills. How values of a
@@ -54,37 +54,37 @@ __all__ = [
 ]
 
 CHECKS: ContextVar[Mapping[Dynamic, Validator] | None] = ContextVar("llm_do_dynamic_checks", default=None)
-"""What dynamic types demand while arguments are validated once more, when a call's turn has come."""
+"""The validators of dynamic types while arguments are validated again, when a call's turn has come."""
 
 
 class Dynamic(ABC):
-    """A parameter's type as the context says.
+    """A parameter's type that depends on the context.
 
     Args:
-        key: Whose value it is made of; dotted paths reach into values.
+        key: The key of the value that it depends on; dotted paths reach into values.
     """
 
     base: ClassVar[Any] = Any
-    """What the value is for Python, whatever the context says."""
+    """The value's type in Python, which doesn't depend on the context."""
 
     def __init__(self, key: str, *more: str) -> None:
-        self.given = _texts(key, *more)
-        if len(self.given) != 1:
-            raise ToolkitError(f"{type(self).__name__} takes one key of the context, not {len(self.given)}")
+        self.names = _check_names(key, *more)
+        if len(self.names) != 1:
+            raise ToolkitError(f"{type(self).__name__} takes one key of the context, not {len(self.names)}")
 
-    def __class_getitem__(cls, given: str | tuple[str, ...]) -> Any:
+    def __class_getitem__(cls, names: str | tuple[str, ...]) -> Any:
         try:
-            made = cls(*given) if isinstance(given, tuple) else cls(given)
+            made = cls(*names) if isinstance(names, tuple) else cls(names)
         except TypeError as error:
             takes = ", ".join(inspect.signature(cls).parameters)
-            raise ToolkitError(f"{cls.__name__} takes ({takes}), not {given!r}") from error
+            raise ToolkitError(f"{cls.__name__} takes ({takes}), not {names!r}") from error
         return Annotated[cls.base, made]
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Validate as the static type does, then by the context whose checks are set, if any are.
+        """Validate as the static type does, then by `CHECKS`, if they are set.
 
-        Pydantic knows where the value is, whatever it is called and however deep; and it leaves defaults alone, which
-        are the author's choice and not the model's.
+        Pydantic finds the value however deep it is, and doesn't validate defaults, which the author chose and not the
+        model.
         """
         return core_schema.no_info_after_validator_function(self._check, handler(source))
 
@@ -95,24 +95,24 @@ class Dynamic(ABC):
         try:
             found = next(iter(checks[self].iter_errors(to_jsonable_python(value, fallback=repr))), None)
             fault = found.message if found is not None else None
-        except Exception as error:  # noqa: BLE001 - the project's own schema: what it refers to may not be there
+        except Exception as error:  # noqa: BLE001 - the schema is the project's: it may refer to anything
             fault = f"its schema can't be checked: {type(error).__name__}: {error}"
         if fault is not None:
             raise PydanticCustomError("dynamic", "{fault}", {"fault": fault})
         return value
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """Leave a mark where the schema is filled in later."""
-        return {**handler(schema), DYNAMIC_MARK: [type(self).__name__, *self.given]}
+        """Mark the place that is filled in later."""
+        return {**handler(schema), DYNAMIC_MARK: [type(self).__name__, *self.names]}
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and cast("Dynamic", other).given == self.given
+        return type(other) is type(self) and cast("Dynamic", other).names == self.names
 
     def __hash__(self) -> int:
-        return hash((type(self), self.given))
+        return hash((type(self), self.names))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(map(repr, self.given))})"
+        return f"{type(self).__name__}({', '.join(map(repr, self.names))})"
 
     @property
     def filter_names(self) -> tuple[str, ...]:
@@ -121,15 +121,15 @@ class Dynamic(ABC):
 
     @abstractmethod
     def schema(self, sources: Sources) -> Schema:
-        """What the value must be, as the context is."""
+        """What the value must be in this context."""
 
 
-def _texts(*given: str) -> tuple[str, ...]:
-    """The names that a type is given."""
-    for each in given:
+def _check_names(*names: str) -> tuple[str, ...]:
+    """The keys and filters that a type names, all of which must be strings."""
+    for each in names:
         if not isinstance(each, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ToolkitError(f"keys of a context and names of filters are texts, and {each!r} is none")
-    return given
+            raise ToolkitError(f"keys of a context and names of filters are strings, not {each!r}")
+    return names
 
 
 class _Typed(Dynamic):
@@ -140,7 +140,7 @@ class _Typed(Dynamic):
 
     def schema(self, sources: Sources) -> Schema:
         """An enum, or constraints."""
-        (key,) = self.given
+        (key,) = self.names
         value = sources.value(key)
         if isinstance(value, Mapping):
             return constraints(value)
@@ -151,7 +151,7 @@ class _Typed(Dynamic):
 
 
 class DynamicStr(_Typed):
-    """A string: one of a list, or one that keeps a dict's constraints.
+    """A string: one of a list, or one that fits a dict's constraints.
 
     Example:
         >>> from llm_do.machines.context import Context
@@ -165,7 +165,7 @@ class DynamicStr(_Typed):
 
 
 class DynamicInt(_Typed):
-    """An integer: one of a list, or one that keeps a dict's constraints."""
+    """An integer: one of a list, or one that fits a dict's constraints."""
 
     base = int
     kinds = (int,)
@@ -173,7 +173,7 @@ class DynamicInt(_Typed):
 
 
 class DynamicFloat(_Typed):
-    """A number: one of a list, or one that keeps a dict's constraints."""
+    """A number: one of a list, or one that fits a dict's constraints."""
 
     base = float
     kinds = (int, float)
@@ -181,13 +181,13 @@ class DynamicFloat(_Typed):
 
 
 class DynamicArray(Dynamic):
-    """A list whose items are of a list's values, or keep a dict's constraints."""
+    """A list whose items are among a list's values, or fit a dict's constraints."""
 
     base = list[Any]
 
     def schema(self, sources: Sources) -> Schema:
         """A schema for the items."""
-        (key,) = self.given
+        (key,) = self.names
         value = sources.value(key)
         return {"items": constraints(value) if isinstance(value, Mapping) else {"enum": choices(key, value)}}
 
@@ -199,22 +199,22 @@ class DynamicFormat(Dynamic):
 
     def schema(self, sources: Sources) -> Schema:
         """The format."""
-        return {"format": sources.text(self.given[0], "a format's name")}
+        return {"format": sources.text(self.names[0], "a format's name")}
 
 
 class DynamicPattern(Dynamic):
-    """A string that the context's regular expression finds something in."""
+    """A string that the context's regular expression matches somewhere."""
 
     base = str
 
     def schema(self, sources: Sources) -> Schema:
         """The pattern."""
-        (key,) = self.given
+        (key,) = self.names
         pattern = sources.text(key, "a regular expression")
         try:
             re.compile(pattern)
         except re.error as error:
-            raise UnresolvedError(f"needs a regular expression in {key!r}, and this is none: {error}") from error
+            raise UnresolvedError(f"needs a valid regular expression in {key!r}: {error}") from error
         return {"pattern": pattern}
 
 
@@ -223,30 +223,30 @@ class DynamicConst(Dynamic):
 
     def schema(self, sources: Sources) -> Schema:
         """The value."""
-        return {"const": thaw(sources.value(self.given[0]))}
+        return {"const": thaw(sources.value(self.names[0]))}
 
 
 class DynamicFiltered(Dynamic):
-    """One of a list's values that filters leave: `DynamicFiltered[("users", "active_only")]`.
+    """One of a list's values that pass filters: `DynamicFiltered[("users", "active_only")]`.
 
     Args:
-        key: Whose values.
+        key: The key of the list.
         filters: Names of filters, applied one after the other.
     """
 
     def __init__(self, key: str, *filters: str) -> None:
         if not filters:
             raise ToolkitError(f"DynamicFiltered of {key!r} names no filter", hint="Write (key, filter).")
-        self.given = _texts(key, *filters)
+        self.names = _check_names(key, *filters)
 
     @property
     def filter_names(self) -> tuple[str, ...]:
         """The filters it applies."""
-        return self.given[1:]
+        return self.names[1:]
 
     def schema(self, sources: Sources) -> Schema:
-        """An enum of what is left."""
-        key = self.given[0]
+        """An enum of the values that are left."""
+        key = self.names[0]
         values = values_of(key, sources.value(key))
         for name in self.filter_names:
             if name not in sources.filters:
@@ -263,19 +263,19 @@ class DynamicFiltered(Dynamic):
 
 
 class DynamicNested(Dynamic):
-    """What a dotted path leads to: a list's values, a dict's constraints, or exactly that value."""
+    """The value at the end of a dotted path: one of a list, what fits a dict's constraints, or exactly that value."""
 
     def schema(self, sources: Sources) -> Schema:
-        """What the value says by its own kind."""
-        return sources.schema(self.given[0])
+        """What the value's own type implies."""
+        return sources.schema(self.names[0])
 
 
 class DynamicConstraints(Dynamic):
-    """Whatever fits a whole JSON Schema in the context."""
+    """Anything that fits a JSON Schema in the context."""
 
     def schema(self, sources: Sources) -> Schema:
         """The schema."""
-        (key,) = self.given
+        (key,) = self.names
         value = sources.value(key)
         if not isinstance(value, Mapping):
             raise UnresolvedError(f"needs a JSON Schema in {key!r}")
@@ -283,28 +283,28 @@ class DynamicConstraints(Dynamic):
 
 
 class DynamicUnion(Dynamic):
-    """What any of several keys allows: `DynamicUnion[("users", "groups")]`."""
+    """Anything that one of several keys allows: `DynamicUnion[("users", "groups")]`."""
 
     def __init__(self, key: str, *more: str) -> None:
-        self.given = _texts(key, *more)
+        self.names = _check_names(key, *more)
 
     def schema(self, sources: Sources) -> Schema:
-        """One enum where all of them are lists, else any of them."""
-        parts = [sources.schema(key) for key in self.given]
+        """One enum if all of them are lists, else an `anyOf`."""
+        parts = [sources.schema(key) for key in self.names]
         if all(part.keys() == {"enum"} for part in parts):
             return {"enum": distinct([value for part in parts for value in part["enum"]])}
         return {"anyOf": parts}
 
 
 class DynamicConditional(Dynamic):
-    """One of two keys, as a third one is true or not: `DynamicConditional[("is_admin", "all", "own")]`."""
+    """What one of two keys allows, chosen by a third: `DynamicConditional[("is_admin", "all", "own")]`."""
 
     def __init__(self, condition: str, if_true: str, if_false: str) -> None:
-        self.given = _texts(condition, if_true, if_false)
+        self.names = _check_names(condition, if_true, if_false)
 
     def schema(self, sources: Sources) -> Schema:
         """What the chosen key allows."""
-        condition, if_true, if_false = self.given
+        condition, if_true, if_false = self.names
         return sources.schema(if_true if sources.value(condition) else if_false)
 
 

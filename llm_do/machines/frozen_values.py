@@ -1,4 +1,4 @@
-"""Lists and dicts that don't change: what a context holds and hands out. Everything else is kept as it is."""
+"""Immutable lists and dicts, in which a context keeps its values. Other values are kept as they are."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ import immutables
 __all__ = ["MOST_LEVELS", "FrozenDict", "FrozenList", "Value", "freeze", "thaw"]
 
 MOST_LEVELS = 200
-"""Lists, dicts and tuples inside one another: as many as everything that walks through a value, JSON too, can take."""
+"""The deepest nesting of lists, dicts and tuples that everything that walks through a value, JSON too, can take."""
 
 Value: TypeAlias = Any
-"""Anything a context may hold: JSON-like data, or objects of the project's own."""
+"""Anything a context may hold: JSON-like data, or objects of the project's own classes."""
 
 _PLAIN = (str, int, float, type(None))
 
 
 def _refuse(*_: object, **__: object) -> NoReturn:
-    raise TypeError("values of a context don't change: make a list or a dict of it, change that and set it")
+    raise TypeError("values of a context can't be changed in place: set a changed copy")
 
 
 class FrozenList(list[Value]):
-    """A list that refuses to change; a list in every other respect, for JSON too."""
+    """A list that can't be changed; a list in every other respect, for JSON too."""
 
     __slots__ = ("levels",)
     levels: int
-    """Lists, dicts and tuples inside one another, itself included."""
+    """How deep lists, dicts and tuples nest in it, itself included."""
 
     append = extend = insert = pop = remove = clear = sort = reverse = _refuse  # pyright: ignore[reportAssignmentType]
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse  # pyright: ignore[reportAssignmentType]
@@ -45,11 +45,11 @@ class FrozenList(list[Value]):
 
 
 class FrozenDict(dict[str, Value]):
-    """A dict that refuses to change; a dict in every other respect, for JSON too."""
+    """A dict that can't be changed; a dict in every other respect, for JSON too."""
 
     __slots__ = ("levels",)
     levels: int
-    """Lists, dicts and tuples inside one another, itself included."""
+    """How deep lists, dicts and tuples nest in it, itself included."""
 
     clear = pop = popitem = setdefault = update = _refuse  # pyright: ignore[reportAssignmentType]
     __setitem__ = __delitem__ = __ior__ = _refuse  # pyright: ignore[reportAssignmentType]
@@ -65,21 +65,21 @@ class FrozenDict(dict[str, Value]):
 
 
 def freeze(value: Value) -> Value:
-    """A value as a context keeps it: lists, dicts and sets copied into ones that don't change, all the way down.
+    """A value as a context keeps it: lists, dicts and sets copied into immutable ones, all the way down.
 
     Example:
         >>> kept = freeze({"ids": [1, 2]})
         >>> kept, isinstance(kept["ids"], list)
         ({'ids': [1, 2]}, True)
     """
-    return _frozen(value)[0]
+    return _freeze(value)[0]
 
 
-def _frozen(value: Value) -> tuple[Value, int]:
-    """A frozen value, and how many lists, dicts and tuples are inside one another in it.
+def _freeze(value: Value) -> tuple[Value, int]:
+    """A frozen value, and how deep lists, dicts and tuples nest in it.
 
-    A frozen list or dict that was made by its class, such as with `type(value)(...)`, is one like any other: what is in
-    it may change.
+    A `FrozenList` or `FrozenDict` that has no `levels` was made by its class, such as with `type(value)(...)`: its
+    items may be mutable, so it is frozen like any other.
     """
     if isinstance(value, _PLAIN):
         return value, 0
@@ -87,39 +87,39 @@ def _frozen(value: Value) -> tuple[Value, int]:
         return value, value.levels
     if isinstance(value, (dict, immutables.Map)):
         mapping = cast("Mapping[str, Value]", value)
-        values, levels = _frozen_items(mapping.values())
+        values, levels = _freeze_items(mapping.values())
         frozen_dict = FrozenDict(zip(mapping, values, strict=True))
         frozen_dict.levels = levels
         return frozen_dict, levels
     if isinstance(value, list):
-        items, levels = _frozen_items(cast("list[Value]", value))
+        items, levels = _freeze_items(cast("list[Value]", value))
         frozen_list = FrozenList(items)
         frozen_list.levels = levels
         return frozen_list, levels
     if isinstance(value, tuple):
-        items, levels = _frozen_items(cast("tuple[Value, ...]", value))
+        items, levels = _freeze_items(cast("tuple[Value, ...]", value))
         return _tuple(cast("tuple[Value, ...]", value), items), levels
     if isinstance(value, set):
         return frozenset(cast("AbstractSet[Value]", value)), 0
     return bytes(value) if isinstance(value, bytearray) else value, 0
 
 
-def _frozen_items(items: Iterable[Value]) -> tuple[list[Value], int]:
-    """The frozen items of a list, a dict or a tuple, and its levels."""
+def _freeze_items(items: Iterable[Value]) -> tuple[list[Value], int]:
+    """The frozen items of a list, a dict or a tuple, and how deep it nests."""
     frozen: list[Value] = []
     deepest = 0
     for item in items:
         if not isinstance(item, _PLAIN):
-            item, levels = _frozen(item)
+            item, levels = _freeze(item)
             deepest = max(deepest, levels)
         frozen.append(item)
     if deepest >= MOST_LEVELS:
-        raise RecursionError(f"more than {MOST_LEVELS} lists and dicts are inside one another")
+        raise RecursionError(f"lists and dicts nest more than {MOST_LEVELS} levels deep")
     return frozen, deepest + 1
 
 
 def _tuple(value: tuple[Value, ...], items: list[Value]) -> tuple[Value, ...]:
-    """A tuple of its kind with other items; itself where they are the same, or where nothing can make one."""
+    """A tuple of the same class with other items; itself if they are the same, or if its class can't make one."""
     if all(map(operator.is_, value, items)):
         return value
     if type(value) is tuple:
@@ -129,7 +129,7 @@ def _tuple(value: tuple[Value, ...], items: list[Value]) -> tuple[Value, ...]:
 
 
 def thaw(value: Value) -> Value:
-    """Ordinary lists and dicts of a frozen value, which the caller may change."""
+    """A frozen value as ordinary lists and dicts, which the caller may change."""
     if isinstance(value, Mapping):
         return {key: thaw(item) for key, item in cast("Mapping[str, Value]", value).items()}
     if isinstance(value, list):

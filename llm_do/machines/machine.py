@@ -1,8 +1,7 @@
 """`Machine`: gates over one context and one set of states; and `ToolkitState`, its state at one moment.
 
-A machine is a template. Each run has a state of its own, a value that begins as the machine's: where it is kept, and
-when a call changes it, is the business of `llm_do.runtime.toolcall.gatekeeper`. One tool's part in a machine is
-`llm_do.machines.tool_gate`.
+A machine is a template. Each run has its own state, which begins as the machine's and is kept by
+`llm_do.runtime.toolcall.gatekeeper`. One tool's part in a machine is in `llm_do.machines.tool_gate`.
 """
 
 from __future__ import annotations

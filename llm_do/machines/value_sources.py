@@ -1,4 +1,4 @@
-"""What dynamic types read: a context and filters, and its values as JSON Schemas.
+"""What dynamic types read: a context, filters, and the JSON Schemas that values of a context stand for.
 
 The types themselves are `llm_do.machines.dynamic_types`.
 """
@@ -28,16 +28,16 @@ __all__ = [
 
 Schema: TypeAlias = dict[str, Any]
 Filter: TypeAlias = Callable[[list[Value]], Iterable[Value]]
-"""Takes the values of a list and gives those to choose from."""
+"""Takes the values of a list and returns those to choose from."""
 
 
 class UnresolvedError(Exception):
-    """A dynamic type has no schema in this context; the text says why, after "it"."""
+    """A dynamic type has no schema in this context; the message is the reason, to follow "it"."""
 
 
 @frozen
 class Sources:
-    """Where dynamic types find what they stand for.
+    """Where dynamic types find their values.
 
     Args:
         context: The context.
@@ -48,13 +48,13 @@ class Sources:
     filters: Mapping[str, Filter]
 
     def value(self, key: str) -> Value:
-        """The value of a key; `UnresolvedError` where there is none."""
+        """The value of a key; `UnresolvedError` if there is none."""
         if not self.context.has(key):
             raise UnresolvedError(f"needs {key!r} in the context")
         return self.context.get(key)
 
     def schema(self, key: str) -> Schema:
-        """What a key's value says by its own kind: a list's values, a dict's constraints, or exactly that value."""
+        """What the type of a key's value implies: one of a list, a dict's constraints, or exactly that value."""
         value = self.value(key)
         if isinstance(value, Mapping):
             return constraints(value)
@@ -63,7 +63,7 @@ class Sources:
         return {"const": value}
 
     def text(self, key: str, what: str) -> str:
-        """The text of a key, called `what` where it holds something else."""
+        """The string that is a key's value; `what` describes it if it isn't one."""
         value = self.value(key)
         if not isinstance(value, str):
             raise UnresolvedError(f"needs {what} in {key!r}")
@@ -76,7 +76,7 @@ def constraints(value: Value) -> Schema:
 
 
 def values_of(key: str, value: Value) -> list[Value]:
-    """The values of a list; `UnresolvedError` where a key holds something else."""
+    """The values of a list; `UnresolvedError` if the key holds something else."""
     if not isinstance(value, list | tuple | frozenset):
         raise UnresolvedError(f"needs a list in {key!r}")
     items = list(cast("Iterable[Value]", value))
@@ -84,7 +84,7 @@ def values_of(key: str, value: Value) -> list[Value]:
 
 
 def choices(key: str, value: Value) -> list[Value]:
-    """The values to choose from; one that is a dict stands for its `id`, else its `name`."""
+    """The values to choose from; a dict stands for its `id`, else its `name`."""
     found = distinct([thaw(_stands_for(item)) for item in values_of(key, value)])
     if not found:
         raise UnresolvedError(f"needs a value in {key!r}, which is empty")
@@ -99,13 +99,13 @@ def _stands_for(item: Value) -> Value:
 
 
 def distinct(values: list[Value]) -> list[Value]:
-    """Each value once, in order; 1 and True are two."""
+    """Each value once, in order; 1 and True are different."""
     seen: set[tuple[str, str]] = set()
     kept: list[Value] = []
     for value in values:
-        mark = (type(value).__name__, repr(value))
-        if mark not in seen:
-            seen.add(mark)
+        identity = (type(value).__name__, repr(value))
+        if identity not in seen:
+            seen.add(identity)
             kept.append(value)
     return kept
 

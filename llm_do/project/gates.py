@@ -33,7 +33,7 @@ DYNAMIC_MARK = "x-llm-do-dynamic"
 """The key under which a type that depends on the context describes itself in a tool's JSON Schema."""
 
 MOST_SITUATIONS = 20_000
-"""Sets of states that are looked at before the analysis settles for what it can prove without them."""
+"""How many sets of states are examined before the analysis is cut short."""
 
 
 @frozen
@@ -65,7 +65,7 @@ class Gate:
 
     @property
     def empty(self) -> bool:
-        """Whether it neither asks for anything nor changes anything."""
+        """Whether it neither needs nor changes anything."""
         return not any(self.to_dict().values())
 
     def to_dict(self) -> dict[str, list[str]]:
@@ -84,7 +84,7 @@ class Gate:
         return cls(**{key: tuple(states) for key, states in data.items()})  # pyright: ignore[reportArgumentType]
 
     def opens(self, unlocked: Set[str]) -> bool:
-        """Whether the states allow the tool; the context is another matter."""
+        """Whether the states allow the tool, whatever the context."""
         return all(state in unlocked for state in self.requires) and not any(
             state in unlocked for state in self.forbids
         )
@@ -166,7 +166,7 @@ class GatedTools(ABC):
 
 
 class GatedToolset(ABC):
-    """A toolset with a machine of its own, which is how it is told from others without importing its class."""
+    """A toolset that has a machine; base class by which toolkits are recognized without importing them."""
 
     gated: GatedTools
 
@@ -186,13 +186,13 @@ class DeadEnd:
 
 @frozen
 class Analysis:
-    """What was proved of a machine; the context is taken to have what tools need.
+    """What was proved of a machine, assuming that the context has what tools need.
 
     Args:
         unreached: States that tools need and that nothing unlocks, each with the tools that need it.
-        never: Tools that can't become available, whatever is called.
-        dead_ends: The shortest way to each situation that leads nowhere, at most a few.
-        complete: Whether every situation was looked at; else `dead_ends` may miss some.
+        never: Tools that can never become available.
+        dead_ends: The shortest way to each dead end, at most a few.
+        complete: Whether every situation was examined; else `dead_ends` may miss some.
     """
 
     unreached: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
@@ -202,7 +202,7 @@ class Analysis:
 
 
 def analyse(gates: Mapping[str, Gate], initial: Iterable[str] = ()) -> Analysis:
-    """Find what can't work in a machine.
+    """Find states and tools of a machine that can't be reached, and dead ends.
 
     Example:
         >>> found = analyse({"push": Gate(requires=("tested",)), "test": Gate(enables=("testd",))})
@@ -220,8 +220,8 @@ def analyse(gates: Mapping[str, Gate], initial: Iterable[str] = ()) -> Analysis:
     if complete:
         never = tuple(name for name, gate in gates.items() if not any(gate.opens(unlocked) for unlocked in paths))
     else:
-        ever = _ever(gates, start)
-        never = tuple(name for name, gate in gates.items() if not ever.issuperset(gate.requires))
+        reachable = _reachable(gates, start)
+        never = tuple(name for name, gate in gates.items() if not reachable.issuperset(gate.requires))
     ends = [
         DeadEnd(path, unlocked)
         for unlocked, path in paths.items()
@@ -248,8 +248,8 @@ def _situations(gates: Mapping[str, Gate], start: frozenset[str]) -> tuple[dict[
     return paths, True
 
 
-def _ever(gates: Mapping[str, Gate], start: frozenset[str]) -> frozenset[str]:
-    """States that could be unlocked if nothing were ever forbidden or locked again: no other can ever be."""
+def _reachable(gates: Mapping[str, Gate], start: frozenset[str]) -> frozenset[str]:
+    """The states that could be unlocked if nothing were forbidden or locked again: a superset of those that can be."""
     ever, before = start, None
     while ever != before:
         before = ever

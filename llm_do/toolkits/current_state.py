@@ -15,10 +15,10 @@ def current_state() -> Context:
     """The context of the toolkit whose tool is running, or of the agent's own `states:`.
 
     Returns:
-        The context of this run, never a template's. What a tool changes in it counts once the tool has succeeded.
+        The context of this run, never a template's. A tool's changes count once the tool has succeeded.
 
     Raises:
-        ToolkitError: Nothing here has a context.
+        ToolkitError: The code isn't called by a tool that has a context.
     """
     call = CURRENT_CALL.get(None)
     frame = call.frame if call is not None else None

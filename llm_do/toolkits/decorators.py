@@ -1,6 +1,6 @@
 """Decorators for tools: `retry`, `timeout`, `rate_limit`, `cache_result`.
 
-They work for async functions and for synchronous ones in worker threads. Where they remember what they do is
+They work for async functions, and for synchronous ones in worker threads. What they remember is kept in
 `llm_do.toolkits.remembered_values`.
 """
 
@@ -29,11 +29,11 @@ __all__ = ["Scope", "cache_result", "rate_limit", "retry", "timeout"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_ANSWERS = (ToolError, ModelRetry, ToolFailed, ApprovalRequired, CallDeferred)
+_DELIBERATE = (ToolError, ModelRetry, ToolFailed, ApprovalRequired, CallDeferred)
 """What a tool raises on purpose."""
 
-_LOOK = 0.05
-"""Seconds between two looks at whether a call was given up, where two events say so."""
+_POLL_SECONDS = 0.05
+"""Seconds between two checks whether a call was abandoned, where that is known from two events."""
 
 
 def retry(
@@ -43,22 +43,22 @@ def retry(
     delay: float = 0.0,
     factor: float = 2.0,
 ) -> Callable[[F], F]:
-    """Call a tool again when it raised.
+    """Call a tool again when it raises.
 
-    What a tool says on purpose (`ToolError`, PydanticAI's `ModelRetry`, `ApprovalRequired` and the like) is not tried
-    again unless it is named.
+    What a tool raises on purpose (`ToolError`, PydanticAI's `ModelRetry`, `ApprovalRequired` and the like) is not
+    retried unless `on` names it.
 
     Args:
-        times: Most calls in all.
-        on: What to try again after.
+        times: How often it is called at most.
+        on: The exceptions after which it is called again.
         delay: Seconds to wait before the second call.
-        factor: What each following pause is multiplied by.
+        factor: Each further pause is longer by this factor.
 
     Returns:
         A decorator.
 
     Raises:
-        ToolkitError: A number is out of its range.
+        ToolkitError: A number is out of range.
 
     Example:
         >>> left = [1, 2]
@@ -70,15 +70,15 @@ def retry(
         >>> flaky()
         'there'
     """
-    _demand(_is_count(times), "`times` of retry is a whole number of at least 1", times)
-    _demand(_is_number(delay) and delay >= 0, "`delay` of retry is a number of seconds of at least 0", delay)
-    _demand(_is_number(factor) and factor >= 0, "`factor` of retry is a number of at least 0", factor)
+    _require(_is_count(times), "`times` of retry is a whole number of at least 1", times)
+    _require(_is_number(delay) and delay >= 0, "`delay` of retry is a number of seconds of at least 0", delay)
+    _require(_is_number(factor) and factor >= 0, "`factor` of retry is a number of at least 0", factor)
     kinds = on if isinstance(on, tuple) else (on,)
-    _demand(all(map(_is_exception, kinds)), "`on` of retry is an exception class or a tuple of such", on)
+    _require(all(map(_is_exception, kinds)), "`on` of retry is an exception class or a tuple of them", on)
 
-    def again(error: Exception, number: int) -> bool:
-        named = any(isinstance(error, kind) and issubclass(kind, _ANSWERS) for kind in kinds)
-        return number < times and (named or not isinstance(error, _ANSWERS))
+    def is_retried(error: Exception, number: int) -> bool:
+        named = any(isinstance(error, kind) and issubclass(kind, _DELIBERATE) for kind in kinds)
+        return number < times and (named or not isinstance(error, _DELIBERATE))
 
     def decorate(function: F) -> F:
         @functools.wraps(function)
@@ -89,7 +89,7 @@ def retry(
                 try:
                     return await function(*args, **named)
                 except kinds as error:
-                    if not again(error, number):
+                    if not is_retried(error, number):
                         raise
                 await asyncio.sleep(pause)
                 pause *= factor
@@ -102,33 +102,33 @@ def retry(
                 try:
                     return function(*args, **named)
                 except kinds as error:
-                    if not again(error, number):
+                    if not is_retried(error, number):
                         raise
                 if _pause(pause, CURRENT_TOOL.get()):
-                    raise ToolError("the call was given up while it waited to be tried again")
+                    raise ToolError("the call was abandoned while it waited to be retried")
                 pause *= factor
 
-        _demand_results("retry", function)
-        return _fitting(function, wait, work)
+        _require_result("retry", function)
+        return _matching(function, wait, work)
 
     return decorate
 
 
 def timeout(seconds: float) -> Callable[[F], F]:
-    """Give up a tool after some time, without signals: a synchronous one goes on in its thread, its result is dropped.
+    """Abandon a tool after some time. No signals are used: a synchronous one continues in its thread, without a result.
 
     Args:
         seconds: How long it may take.
 
     Returns:
-        A decorator. What took too long is a `ToolError`.
+        A decorator. A call that takes too long raises `ToolError`.
 
     Raises:
-        ToolkitError: It is no number above 0.
+        ToolkitError: It isn't a number above 0.
     """
-    _demand(_is_number(seconds) and seconds > 0, "`seconds` of timeout is a number above 0", seconds)
+    _require(_is_number(seconds) and seconds > 0, "`seconds` of timeout is a number above 0", seconds)
 
-    def late(function: Callable[..., Any]) -> ToolError:
+    def timed_out(function: Callable[..., Any]) -> ToolError:
         return ToolError(f"{_name(function)} timed out after {seconds:g} s")
 
     def decorate(function: F) -> F:
@@ -141,45 +141,45 @@ def timeout(seconds: float) -> Callable[[F], F]:
             except TimeoutError as error:
                 if not timer.expired():
                     raise
-                raise late(function) from error
+                raise timed_out(function) from error
 
         @functools.wraps(function)
         def work(*args: Any, **named: Any) -> Any:
-            given_up = _GivenUp(CURRENT_TOOL.get())
+            abandoned = _AbandonEvent(CURRENT_TOOL.get())
             context = contextvars.copy_context()
-            context.run(CURRENT_TOOL.set, given_up)
+            context.run(CURRENT_TOOL.set, abandoned)
             future = WORKERS.submit(context.run, functools.partial(function, *args, **named))
             try:
                 return future.result(seconds)
             except ThreadTimeoutError as error:
                 if future.done():
                     raise
-                given_up.set()
-                raise late(function) from error
+                abandoned.set()
+                raise timed_out(function) from error
 
-        _demand_results("timeout", function)
-        return _fitting(function, wait, work)
+        _require_result("timeout", function)
+        return _matching(function, wait, work)
 
     return decorate
 
 
 def rate_limit(calls: int, per: float, *, scope: Scope = "run") -> Callable[[F], F]:
-    """Refuse a tool that was called too often; the model is told when it may try again.
+    """Refuse calls of a tool that are too frequent; the model reads when it may try again.
 
     Args:
-        calls: Most calls in a stretch of time.
-        per: The stretch, in seconds.
-        scope: Whose calls are counted.
+        calls: How many calls are allowed in a period.
+        per: The period, in seconds.
+        scope: Whether the calls of a run or of a thread are counted.
 
     Returns:
         A decorator.
 
     Raises:
-        ToolkitError: A number is out of its range, or there is no such scope.
+        ToolkitError: A number is out of range, or the scope is unknown.
     """
-    _demand(_is_count(calls), "`calls` of rate_limit is a whole number of at least 1", calls)
-    _demand(_is_number(per) and per > 0, "`per` of rate_limit is a number of seconds above 0", per)
-    _demand(scope in get_args(Scope), "`scope` of rate_limit is 'run' or 'thread'", scope)
+    _require(_is_count(calls), "`calls` of rate_limit is a whole number of at least 1", calls)
+    _require(_is_number(per) and per > 0, "`per` of rate_limit is a number of seconds above 0", per)
+    _require(scope in get_args(Scope), "`scope` of rate_limit is 'run' or 'thread'", scope)
 
     def decorate(function: F) -> F:
         mark = object()
@@ -210,7 +210,7 @@ def rate_limit(calls: int, per: float, *, scope: Scope = "run") -> Callable[[F],
             count()
             return function(*args, **named)
 
-        return _fitting(function, wait, work)
+        return _matching(function, wait, work)
 
     return decorate
 
@@ -218,23 +218,23 @@ def rate_limit(calls: int, per: float, *, scope: Scope = "run") -> Callable[[F],
 def cache_result(ttl: float | None = None, *, scope: Scope = "run", max_entries: int = 256) -> Callable[[F], F]:
     """Remember what a tool returned for the same arguments, and for the same context where it takes `ctx`.
 
-    Failures aren't remembered, neither what it raised nor an `Update.failed`; nor are iterators, which are read once.
+    Exceptions and `Update.failed` aren't remembered; nor are iterators, which can be read only once.
 
     Args:
-        ttl: Seconds a result is remembered; None is as long as the scope.
+        ttl: Seconds for which a result is remembered; None for as long as the scope lasts.
         scope: Where it is remembered.
-        max_entries: Most results of this tool; the oldest ones go first.
+        max_entries: How many results of this tool are kept; the oldest are dropped first.
 
     Returns:
         A decorator.
 
     Raises:
-        ToolkitError: A number is out of its range, or there is no such scope.
+        ToolkitError: A number is out of range, or the scope is unknown.
     """
     in_time = ttl is None or (_is_number(ttl) and ttl >= 0)
-    _demand(in_time, "`ttl` of cache_result is a number of seconds of at least 0, or None", ttl)
-    _demand(_is_count(max_entries), "`max_entries` of cache_result is a whole number of at least 1", max_entries)
-    _demand(scope in get_args(Scope), "`scope` of cache_result is 'run' or 'thread'", scope)
+    _require(in_time, "`ttl` of cache_result is a number of seconds of at least 0, or None", ttl)
+    _require(_is_count(max_entries), "`max_entries` of cache_result is a whole number of at least 1", max_entries)
+    _require(scope in get_args(Scope), "`scope` of cache_result is 'run' or 'thread'", scope)
 
     def decorate(function: F) -> F:
         mark = object()
@@ -262,41 +262,41 @@ def cache_result(ttl: float | None = None, *, scope: Scope = "run", max_entries:
                 return function(*args, **named)
             return known.value() if known.found() else known.keep(function(*args, **named))
 
-        _demand_results("cache_result", function)
-        return _fitting(function, wait, work)
+        _require_result("cache_result", function)
+        return _matching(function, wait, work)
 
     return decorate
 
 
-class _GivenUp(threading.Event):
-    """Set once a part of a tool call has been given up, or the whole call.
+class _AbandonEvent(threading.Event):
+    """Set once a decorated function has been abandoned, or the tool call that it is a part of.
 
     Args:
-        whole: Set once the whole call has been given up; None where there is no such call.
+        call: Set once the tool call has been abandoned; None outside a tool call.
     """
 
-    def __init__(self, whole: threading.Event | None) -> None:
+    def __init__(self, call: threading.Event | None) -> None:
         super().__init__()
-        self._whole = whole
+        self._call = call
 
     def is_set(self) -> bool:
-        return super().is_set() or (self._whole is not None and self._whole.is_set())
+        return super().is_set() or (self._call is not None and self._call.is_set())
 
     def wait(self, timeout: float | None = None) -> bool:
-        if self._whole is None:
+        if self._call is None:
             return super().wait(timeout)
         ends = None if timeout is None else time.monotonic() + timeout
         while not self.is_set():
-            left = _LOOK if ends is None else ends - time.monotonic()
+            left = _POLL_SECONDS if ends is None else ends - time.monotonic()
             if left <= 0:
                 return False
-            super().wait(min(left, _LOOK))
+            super().wait(min(left, _POLL_SECONDS))
         return True
 
 
-def _demand(fits: bool, what: str, value: object) -> None:
-    """See that an argument of a decorator is what it has to be."""
-    if not fits:
+def _require(valid: bool, what: str, value: object) -> None:
+    """Raise `ToolkitError` if an argument of a decorator isn't valid."""
+    if not valid:
         hint = "Write the decorator with parentheses." if callable(value) else None
         raise ToolkitError(f"{what}, not {value!r}", hint=hint)
 
@@ -317,21 +317,21 @@ def _name(function: Callable[..., Any]) -> str:
     return getattr(function, "__name__", "the tool")
 
 
-def _demand_results(decorator: str, function: Callable[..., Any]) -> None:
-    """See that a function gives its result when it is called."""
+def _require_result(decorator: str, function: Callable[..., Any]) -> None:
+    """Raise `ToolkitError` if a function is a generator, which gives its result later than it is called."""
     own = inspect.unwrap(function)
     if inspect.isgeneratorfunction(own) or inspect.isasyncgenfunction(own):
         raise ToolkitError(f"{decorator} can't be used on a generator: {_name(function)}", hint="Return a list.")
 
 
-def _fitting(function: F, wait: Callable[..., Any], work: Callable[..., Any]) -> F:
-    """The wrapper that is as the function is: async or not."""
+def _matching(function: F, wait: Callable[..., Any], work: Callable[..., Any]) -> F:
+    """The wrapper that is async if the function is."""
     return cast("F", wait if inspect.iscoroutinefunction(function) else work)
 
 
-def _pause(seconds: float, given_up: threading.Event | None) -> bool:
-    """Wait in a worker thread; whether the call was given up meanwhile."""
-    if given_up is not None:
-        return given_up.wait(seconds)
+def _pause(seconds: float, abandoned: threading.Event | None) -> bool:
+    """Wait in a worker thread, and return whether the call was abandoned meanwhile."""
+    if abandoned is not None:
+        return abandoned.wait(seconds)
     time.sleep(seconds)
     return False

@@ -1,4 +1,4 @@
-"""What the decorators of tools remember: for the run, or for the thread of one user; outside of any run nothing."""
+"""What the decorators of tools remember: for the run, or for one user's thread. Outside a run they remember nothing."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from llm_do.tools import Update
 __all__ = ["LOCK", "RememberedCall", "Scope", "remembered_in"]
 
 Scope = Literal["run", "thread"]
-"""How long something is remembered: as long as the run, or in all runs of the same user's thread."""
+"""How long something is remembered: for the run, or for all runs of the same user's thread."""
 
 LOCK = threading.Lock()
-"""Held while what is remembered is read and changed, since tools run in threads of their own."""
+"""Held while remembered values are read and changed, since tools run in worker threads."""
 
 
 def remembered_in(scope: Scope) -> MutableMapping[Any, Any] | None:
-    """What is remembered for the run, or for the thread of its user; None outside of any run."""
+    """What is remembered for the run, or for its user's thread; None outside a run."""
     call = CURRENT_CALL.get(None)
     if call is None:
         return None
@@ -35,12 +35,12 @@ def remembered_in(scope: Scope) -> MutableMapping[Any, Any] | None:
 
 
 class RememberedCall:
-    """One call's place among the remembered results of its tool.
+    """The remembered result of one call, if there is one.
 
     Args:
-        results: The results by what they are of: when it was, the context, and the result.
+        results: The tool's results by arguments: the time, the context, and the result.
         arguments: The call's arguments.
-        ttl: Seconds a result is good for; None is for good.
+        ttl: Seconds for which a result is valid; None for no limit.
         max_entries: Most results.
     """
 
@@ -56,13 +56,13 @@ class RememberedCall:
         self._max = max_entries
         plain = {name: value for name, value in arguments.items() if not isinstance(value, RunContext)}
         self._key = json.dumps(to_json_data(plain), sort_keys=True)
-        work = OPEN_TRANSACTIONS.get()
-        # Held, not only compared: an identity is one only as long as the object lives.
-        self._data = work[-1].context.data if work and len(plain) < len(arguments) else None
+        transactions = OPEN_TRANSACTIONS.get()
+        # Kept, not only compared: an identity is unique only as long as the object lives.
+        self._data = transactions[-1].context.data if transactions and len(plain) < len(arguments) else None
         self._kept: tuple[float, object, Any] | None = None
 
     def found(self) -> bool:
-        """Whether there is a result that is still good."""
+        """Whether there is a result that is still valid."""
         with LOCK:
             self._kept = self._results.get(self._key)
         if self._kept is None or self._kept[1] is not self._data:

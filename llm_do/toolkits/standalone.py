@@ -1,4 +1,4 @@
-"""A toolkit in a PydanticAI agent of one's own: it gates its tools itself, as the runtime does for agents of ours."""
+"""A toolkit in a PydanticAI agent outside a runtime: it asks its gates itself, as the runtime would."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class StandaloneGates:
         gate = _gate(tool)
         async with self._lock:
             if self._stopped is not None and self._stopped[0] == ctx.run_step:
-                raise ToolFailed(f"not run: {self._stopped[1]} before it failed")
+                raise ToolFailed(f"not run: {self._stopped[1]}, called before it in the same response, did not succeed")
             try:
                 return await self._transition(gate, tool, tool_args, ctx)
             except BaseException:

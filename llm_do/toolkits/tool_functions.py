@@ -25,10 +25,10 @@ __all__ = ["ToolkitContext", "toolkit_tool"]
 
 @dataclass(repr=False, kw_only=True)
 class ToolkitContext(RunContext[CallContext]):
-    """What a toolkit's tool is given as `ctx`: PydanticAI's `RunContext`, the toolkit's context, and `call`."""
+    """The `ctx` of a toolkit's tool: PydanticAI's `RunContext` with the toolkit's context as `state`, and `call`."""
 
     state: Context
-    """The context of this run; what the tool changes in it counts once the tool has succeeded."""
+    """The context of this run; changes count once the tool has succeeded."""
 
     async def call(self, name: str, input: object) -> Any:
         """Call an agent, a flow or an exported function by name, as `CallContext.call` does."""
@@ -55,7 +55,7 @@ def toolkit_tool(name: str, item: Callable[..., Any] | Tool, options: ToolOption
 
 
 _RUN = "llm_do_run"
-"""The parameter that PydanticAI gives the run: a name that no function of a project has."""
+"""The parameter to which PydanticAI passes its `RunContext`: a name that no function of a project has."""
 
 
 def _with_context(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -87,7 +87,7 @@ def _with_context(function: Callable[..., Any]) -> Callable[..., Any]:
     shim: Any = wait if inspect.iscoroutinefunction(function) else work
     run = inspect.Parameter(_RUN, inspect.Parameter.POSITIONAL_ONLY, annotation=RunContext[Any])
     functools.update_wrapper(shim, function, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
-    # PydanticAI would look through it, and see the parameters that it hides.
+    # PydanticAI would look through it and see the parameters that it hides.
     del shim.__wrapped__
     shim.__signature__ = inspect.Signature([run, *others])
     shim.__annotations__ = {
@@ -100,7 +100,7 @@ def _with_context(function: Callable[..., Any]) -> Callable[..., Any]:
 def _context(run: RunContext[Any]) -> ToolkitContext:
     transactions = OPEN_TRANSACTIONS.get()
     if not transactions:
-        raise ToolkitError("a toolkit's tool was called past its toolkit", hint="Call it through an agent.")
+        raise ToolkitError("a toolkit's tool was called without its toolkit", hint="Call it through an agent.")
     made = object.__new__(ToolkitContext)
     made.__dict__.update(run.__dict__)
     made.state = transactions[-1].context

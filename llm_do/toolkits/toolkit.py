@@ -1,8 +1,7 @@
-"""`Toolkit`: a toolset whose tools share a context and are available as a small state machine says.
+"""`Toolkit`: a toolset whose tools share a context, with a state machine that says which of them are available.
 
-A toolkit is a template. In a run its state is a value in the call's frame (`llm_do.runtime.toolcall.gatekeeper`), which
-begins as the template's and which no other run sees. Outside of such runs `llm_do.toolkits.standalone` does what the
-runtime does.
+A toolkit is a template: its state in a run is kept by `llm_do.runtime.toolcall.gatekeeper`, and no other run sees it.
+In a PydanticAI agent outside a runtime, `llm_do.toolkits.standalone` does what the runtime does.
 """
 
 from __future__ import annotations
@@ -35,14 +34,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Toolkit(AbstractToolset[Any], GatedToolset):
-    """A toolset with state. Name it in a module, list it in agents: every run has a context and states of its own.
+    """A toolset with state. Define it in a module and list it in agents: every run has its own context and states.
 
     Args:
-        name: Its name; None takes the variable's under which a module exports it.
+        name: Its name; by default, that of the variable under which a module exports it.
         context: What the context holds when a run begins.
-        validation_enabled: Whether writes are checked by `context.schema`; those of a `Context` that checks are anyway.
-        gate: `hide` doesn't show tools that aren't available; `refuse` shows them and refuses their calls, which
-            leaves what the model is sent unchanged, so that a provider's cache of it stays valid.
+        validation_enabled: Whether writes are checked by `context.schema`; a `Context` that validates always is.
+        gate: `hide` hides tools that aren't available from the model; `refuse` shows them and refuses their calls, so
+            that the tools a model is sent never change and its provider's cache stays valid.
 
     Example:
         >>> desk = Toolkit("desk", context={"projects": ["alpha"]})
@@ -90,17 +89,17 @@ class Toolkit(AbstractToolset[Any], GatedToolset):
         """Add a function: `@toolkit.tool`, `@toolkit.tool()` or `@toolkit.tool(required_states=[...], ...)`.
 
         Args:
-            function: The function, when used without parentheses. A parameter named `ctx` is given the context.
-            options: What `llm_do.tool` takes: its name, the states it needs and unlocks, and so on. What a mark of
-                its own says of the function holds besides.
+            function: The function, when used without parentheses. A parameter named `ctx` is passed the context.
+            options: What `llm_do.tool` takes: its name, the states it needs and unlocks, and so on. The rest is taken
+                from the function's own `@tool`, if it has one.
 
         Returns:
-            The function, or a decorator; it stays what it is.
+            The function, unchanged, or a decorator.
         """
 
         def add(marked: F) -> F:
-            said = replace(options_of(marked), **options)
-            self._tools.add(said.name or getattr(marked, "__name__", ""), marked, said)
+            merged = replace(options_of(marked), **options)
+            self._tools.add(merged.name or getattr(marked, "__name__", ""), marked, merged)
             return marked
 
         return add if function is None else add(function)
@@ -111,10 +110,10 @@ class Toolkit(AbstractToolset[Any], GatedToolset):
         Args:
             name: The tool's name.
             function: The function, or a tool object.
-            description: What the model reads; empty takes what the function says itself.
+            description: What the model reads; by default, the function's own description.
 
         Raises:
-            ToolkitError: The name is taken, or is none.
+            ToolkitError: The name is taken or not valid.
         """
         options = options_of(function)
         self._tools.add(name, function, replace(options, description=description or options.description))
@@ -124,7 +123,7 @@ class Toolkit(AbstractToolset[Any], GatedToolset):
 
         Args:
             name: Its name; one of the built-in ones is replaced.
-            function: Takes a list of values and gives those to choose from.
+            function: Takes a list of values and returns those to choose from.
         """
         self.machine.add_filter(name, function)
 
@@ -132,7 +131,7 @@ class Toolkit(AbstractToolset[Any], GatedToolset):
 
     @property
     def context(self) -> Context:
-        """In a run that has this toolkit, the run's context; elsewhere the template's, which runs begin with."""
+        """In a run that has this toolkit, the run's context; elsewhere the one that runs begin with."""
         found = state_in_run(self.machine)
         return self.machine.context if found is None else found.context
 
@@ -145,14 +144,14 @@ class Toolkit(AbstractToolset[Any], GatedToolset):
     @unlocked_states.setter
     def unlocked_states(self, states: Iterable[str]) -> None:
         if state_in_run(self.machine) is not None:
-            raise ToolkitError("states of a run are changed by its tools only", hint="Use enables_states.")
+            raise ToolkitError("only tools change the states of a run", hint="Use enables_states.")
         self.machine.unlocked = frozenset(states)
 
     def copy(self, name: str | None = None) -> Toolkit:
-        """A toolkit of its own with the same tools and the state as it is here, in a time that doesn't depend on size.
+        """An independent toolkit with the same tools and the current state, in a time that doesn't depend on its size.
 
         Args:
-            name: Its name; None keeps this one's.
+            name: Its name; by default, this one's.
         """
         made = copy.copy(self)
         made.name = name or self.name
@@ -182,7 +181,7 @@ class Toolkit(AbstractToolset[Any], GatedToolset):
         """The tools that are available now, in OpenAI's format, dynamic types filled in.
 
         Raises:
-            ToolkitError: A tool names an unknown filter, or no schema can be made of it.
+            ToolkitError: A tool names an unknown filter, or no schema can be made for it.
         """
         self._tools.check()
         return [self._tools.openai_schema(name) for name in self._tools.functions if self.is_tool_available(name)]
@@ -195,18 +194,18 @@ class Toolkit(AbstractToolset[Any], GatedToolset):
         return self.name
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractToolset[Any]:
-        """Itself in a run of ours, which keeps its state; else a copy."""
+        """Itself in a runtime, which keeps its state; else a copy."""
         return self if isinstance(ctx.deps, CallContext) else self.copy()
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
-        """All its tools in a run of ours, which hides them itself; else those that are available."""
+        """All its tools in a runtime, which hides them itself; else those that are available."""
         tools = {tool.name: function_tool(tool, self) for tool in self._tools.tools()}
         return {**tools} if isinstance(ctx.deps, CallContext) else self._standalone.shown(tools)
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
-        """Run a tool that the runtime has gated; outside of a run of ours, gate it here."""
+        """Run a tool that the runtime has gated; outside a runtime, gate it here."""
         fixed = cast("FixedTool", tool)
         if isinstance(ctx.deps, CallContext):
             return await fixed.call(tool_args, ctx)

@@ -41,5 +41,5 @@ def test_a_limit_of_a_tools_schema_holds_for_every_number_that_a_model_can_write
     played = play(call("pay", f'{{"amount": {amount}}}'), call("pay", amount=1.5), "done", **where)
 
     assert played.statuses == ["refused", "success"]
-    assert played.told[0].startswith("invalid arguments for pay: amount: ")
+    assert played.outputs[0].startswith("invalid arguments for pay: amount: ")
     assert pay.paid == [1.5]

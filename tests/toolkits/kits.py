@@ -1,4 +1,4 @@
-"""One line each for a run of an agent with toolkits, what the model saw in it, and how its calls ended."""
+"""Runs of an agent with toolkits in one line, with what the model was sent and how its calls ended."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Played", "play"]
 
 @dataclass
 class Played:
-    """A run, seen from all sides."""
+    """A run: its result, its requests and its events."""
 
     result: RunResult
     asked: list[Any]
@@ -45,14 +45,14 @@ class Played:
         return [status for _, status in self.ends]
 
     @property
-    def told(self) -> list[str]:
-        """What the model was told, in the order in which it asked."""
+    def outputs(self) -> list[str]:
+        """The tool outputs that the model read, in the order of its calls."""
         parts = [part for message in self.result.messages for part in message.parts]
         return [str(part.content) for part in parts if isinstance(part, ToolReturnPart)]
 
 
 def play(*turns: Turn, kits: Sequence[Any] = (), run: dict[str, Any] | None = None, **fields: Any) -> Played:
-    """Run an agent with these toolkits against a model that says this; fields may be the agent's or the project's."""
+    """Run an agent with these toolkits and a scripted model; fields may be those of the agent or the project."""
     model = script(*turns)
     own = {
         key: fields.pop(key)

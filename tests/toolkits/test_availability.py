@@ -57,7 +57,7 @@ def test_a_tool_is_shown_once_its_state_is_unlocked_and_no_longer_when_it_is_loc
 
 def test_a_hidden_tool_that_a_call_before_it_unlocks_runs_in_the_same_response() -> None:
     played = play([call("login", password="right"), call("profile")], "done", kits=[session()])
-    assert played.told == ["welcome", "profile of ann"]
+    assert played.outputs == ["welcome", "profile of ann"]
     assert played.result.status == "completed"
 
 
@@ -70,7 +70,7 @@ def test_hiding_adds_nothing_to_the_history() -> None:
 def test_a_hidden_tool_is_refused_with_the_reason_and_not_unknown() -> None:
     played = play(call("profile"), "done", kits=[session()])
     assert played.statuses == ["refused"]
-    assert played.told == ["profile is not available now: it needs the state 'in', which login unlocks"]
+    assert played.outputs == ["profile is not available now: it needs the state 'in', which login unlocks"]
 
 
 @pytest.mark.parametrize("password", ["wrong", "raise", "retry", "error"])
@@ -113,8 +113,8 @@ def test_refused_updates_change_nothing_and_the_model_learns_that_the_tool_ran()
 
     played = play(call("rate", priority=9), call("rate", priority=3), "done", kits=[kit])
     assert played.statuses == ["failed", "success"]
-    assert "it ran and returned 'rated 9'" in played.told[0]
-    assert "priority: 9 is greater than the maximum of 5" in played.told[0]
+    assert "it ran and returned 'rated 9'" in played.outputs[0]
+    assert "priority: 9 is greater than the maximum of 5" in played.outputs[0]
     assert [event.updates for event in played.ear.of("state_changed")] == [{"rated": True, "priority": 3}]
 
 
@@ -129,12 +129,12 @@ def test_a_write_that_the_schema_refuses_is_a_failed_result() -> None:
         return "never"
 
     played = play(call("write"), "done", kits=[kit], on_tool_error="raise")
-    assert played.told == ["n: 'text' is not of type 'integer' (rule: type)"]
+    assert played.outputs == ["n: 'text' is not of type 'integer' (rule: type)"]
     assert played.result.toolkits["kit"].unlocked_states == frozenset()
 
 
 @pytest.mark.parametrize(
-    ("value", "told", "context"),
+    ("value", "outputs", "context"),
     [
         (("r", {"a": 1}), "r", {"a": 1}),
         (("r", {}), "r", {}),
@@ -148,7 +148,7 @@ def test_a_write_that_the_schema_refuses_is_a_failed_result() -> None:
         ((Update("r", a=1), {"b": 2}), "r", {"a": 1, "b": 2}),
     ],
 )
-def test_only_a_pair_of_result_and_dict_or_an_update_updates(value: Any, told: str, context: dict[str, Any]) -> None:
+def test_only_a_pair_of_result_and_dict_or_an_update_updates(value: Any, outputs: str, context: dict[str, Any]) -> None:
     kit = Toolkit("kit")
 
     @kit.tool
@@ -160,7 +160,7 @@ def test_only_a_pair_of_result_and_dict_or_an_update_updates(value: Any, told: s
     assert played.statuses == ["success"]
     assert played.result.toolkits["kit"].context.to_dict() == context
     part = played.result.messages[2].parts[0]
-    assert (part.model_response_str() if part.content is not None else "") == told
+    assert (part.model_response_str() if part.content is not None else "") == outputs
 
 
 def test_outside_a_toolkit_a_pair_is_just_a_result_and_updates_are_refused() -> None:
@@ -189,8 +189,8 @@ def test_outside_a_toolkit_a_pair_is_just_a_result_and_updates_are_refused() -> 
         ("plain", "success"),
         ("update", "failed"),
     ]
-    assert "has no context" in played.told[1]
-    assert played.told[2:] == ["r", "no"]
+    assert "has no context" in played.outputs[1]
+    assert played.outputs[2:] == ["r", "no"]
 
 
 def test_states_are_enabled_before_they_are_disabled() -> None:
@@ -207,7 +207,7 @@ def test_states_are_enabled_before_they_are_disabled() -> None:
 def test_refusing_shows_every_tool_all_the_time_and_refuses_with_the_reason() -> None:
     played = play(call("profile"), call("login", password="right"), "done", kits=[session(gate="refuse")])
     assert played.shown == [["login", "profile", "logout", "register"]] * 3
-    assert played.told[0].endswith("which login unlocks")
+    assert played.outputs[0].endswith("which login unlocks")
     assert played.statuses == ["refused", "success"]
 
 
@@ -307,11 +307,11 @@ def test_ctx_is_given_wherever_it_stands_and_never_asked_for() -> None:
 
     @kit.tool
     async def only_key(*, ctx: "Unknown", a: int) -> str:  # noqa: F821, UP037
-        """Its own type is nobody's business."""
+        """The type of `ctx` doesn't matter."""
         return f"{a} {ctx.state['n']}"
 
     played = play([call("last", a=5), call("only_key", a=6)], "done", kits=[kit])
-    assert played.told == ["5 2 1 last 1 main", "6 1"]
+    assert played.outputs == ["5 2 1 last 1 main", "6 1"]
     assert list(played.schema("last")["properties"]) == ["a", "b"]
     assert list(played.schema("only_key")["properties"]) == ["a"]
 
@@ -330,7 +330,7 @@ def test_a_parameter_may_have_any_name(take: Any) -> None:
     kit = Toolkit("kit", context={"n": "1"})
     kit.add_tool("take", take)
     played = play(call("take", {name: "v"}), "done", kits=[kit])
-    assert played.told == ["v1"]
+    assert played.outputs == ["v1"]
     assert list(played.schema("take")["properties"]) == [name]
 
 

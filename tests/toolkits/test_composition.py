@@ -217,11 +217,11 @@ def test_a_toolkit_runs_in_a_bare_pydantic_agent_too() -> None:
     result = asyncio.run(bare.run("go"))
     strict(result.all_messages())
     parts = [part for message in result.all_messages() for part in message.parts if isinstance(part, ToolReturnPart)]
-    told = [str(part.content) for part in parts]
-    assert "Unknown tool" in told[0]
-    assert told[1:4] == ["open", "locked", "open"]
-    assert told[4] == "unlock is not available now: it is not possible in the state 'open'"
-    assert told[5] == "not run: unlock before it failed"
+    outputs = [str(part.content) for part in parts]
+    assert "Unknown tool" in outputs[0]
+    assert outputs[1:4] == ["open", "locked", "open"]
+    assert outputs[4] == "unlock is not available now: it is not possible in the state 'open'"
+    assert outputs[5] == "not run: unlock, called before it in the same response, did not succeed"
     assert kit.context["opened"] == 0
 
 
@@ -242,7 +242,7 @@ def test_other_toolsets_of_the_agent_are_left_alone() -> None:
         return "hello"
 
     played = play([call("hello"), call("unlock"), call("hello")], "done", kits=[plain, door()])
-    assert played.told == ["hello", "open", "hello"]
+    assert played.outputs == ["hello", "open", "hello"]
 
 
 def test_an_agent_says_what_it_is_and_what_its_model_would_see() -> None:

@@ -49,7 +49,7 @@ def test_plain_functions_are_hidden_shown_and_refused_like_a_toolkits() -> None:
     played = play(*turns, tools=FUNCTIONS, states=STATES)
     assert played.shown == [["inspect"], ["inspect"], ["inspect", "change", "freeze"], ["inspect"]]
     assert played.statuses == ["refused", "success", "success", "success", "refused"]
-    assert played.told[0] == "change is not available now: it needs the state 'inspected', which inspect unlocks"
+    assert played.outputs[0] == "change is not available now: it needs the state 'inspected', which inspect unlocks"
     assert played.result.toolkits["main"].unlocked_states == {"frozen"}
     assert [event.toolkit for event in played.ear.of("state_changed")] == ["main", "main"]
 
@@ -67,8 +67,8 @@ def test_they_run_in_order_and_stop_at_a_failure_while_other_tools_go_on() -> No
     played = play(
         [call("broken"), call("inspect"), call("free")], "done", tools=[*FUNCTIONS, broken, free], states=states
     )
-    assert played.told[1] == "not run: broken, called before it in the same response, did not succeed"
-    assert played.told[2] == "free"
+    assert played.outputs[1] == "not run: broken, called before it in the same response, did not succeed"
+    assert played.outputs[2] == "free"
 
 
 def test_refusing_shows_them_all() -> None:
@@ -96,7 +96,7 @@ def test_a_pair_is_just_a_result_and_an_update_updates_the_agents_context() -> N
         [call("pair"), call("late")], [call("update"), call("late")], "done", tools=[pair, update, late], states=states
     )
     assert played.statuses == ["success", "refused", "success", "success"]
-    assert played.told[3] == "{'b': 2, 'c': 3}"
+    assert played.outputs[3] == "{'b': 2, 'c': 3}"
     assert played.result.toolkits["main"].context.to_dict() == {"b": 2, "c": 3}
 
 
@@ -237,10 +237,14 @@ def project(folder: Path, **files: str) -> Path:
 def test_an_agent_file_declares_them(tmp_path: Path) -> None:
     result = run.sync(Project.load(project(tmp_path)), "go")
     assert result.toolkits["main"].unlocked_states == {"seen"}
-    told = [
+    outputs = [
         str(part.content) for message in result.messages for part in message.parts if part.part_kind == "tool-return"
     ]
-    assert told == ["change is not available now: it needs the state 'seen', which inspect unlocks", "seen", "changed"]
+    assert outputs == [
+        "change is not available now: it needs the state 'seen', which inspect unlocks",
+        "seen",
+        "changed",
+    ]
 
 
 def main_agent(states: str) -> str:
@@ -306,7 +310,7 @@ def test_async_tools_find_their_agents_context_too() -> None:
         return str(state["n"])
 
     played = play([call("count"), call("count")], "done", tools=[count], states={"count": Gate()})
-    assert played.told == ["1", "2"]
+    assert played.outputs == ["1", "2"]
 
 
 def test_a_state_that_only_a_toolkit_has_is_told_apart_from_the_agents_own(tmp_path: Path) -> None:

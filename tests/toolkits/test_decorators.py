@@ -54,10 +54,10 @@ def both(decorator: Any, work: Any) -> list[Any]:
 def test_a_retry_tries_again_and_gives_up_at_last(index: int) -> None:
     flaky = Flaky(2)
     played = play(call(name := both(retry(3), flaky)[index].__name__), "done", tools=[both(retry(3), flaky)[index]])
-    assert (name, played.told, flaky.calls) == (played.ends[0][0], ["up"], 3)
+    assert (name, played.outputs, flaky.calls) == (played.ends[0][0], ["up"], 3)
     flaky = Flaky(9)
     played = play(call(name), "done", tools=[both(retry(3), flaky)[index]])
-    assert (played.told, flaky.calls) == (["ConnectionError: down"], 3)
+    assert (played.outputs, flaky.calls) == (["ConnectionError: down"], 3)
 
 
 @pytest.mark.parametrize("index", [0, 1])
@@ -104,7 +104,7 @@ def test_a_timeout_ends_a_tool_in_a_thread_and_in_the_loop(name: str) -> None:
     kit.add_tool("async_tool", async_tool)
     played = play(call(name), "done", kits=[kit])
     never.set()
-    assert played.told == [f"{name} timed out after 0.01 s"]
+    assert played.outputs == [f"{name} timed out after 0.01 s"]
     assert played.statuses == ["failed"]
     if name == "sync_tool":
         assert ended.wait(5)
@@ -115,7 +115,7 @@ def test_a_tools_own_timeout_error_stays_its_own() -> None:
         raise TimeoutError("the server's")
 
     for made in both(timeout(60), raises):
-        assert play(call(made.__name__), "done", tools=[made]).told == ["TimeoutError: the server's"]
+        assert play(call(made.__name__), "done", tools=[made]).outputs == ["TimeoutError: the server's"]
 
 
 def test_a_rate_limit_counts_per_run() -> None:
@@ -126,14 +126,14 @@ def test_a_rate_limit_counts_per_run() -> None:
             [agent("main", script([call(name)], [call(name)], [call(name)], "done"), tools=[made], loop_threshold=0)]
         )
         for _ in range(2):
-            told = [
+            outputs = [
                 str(part.content)
                 for message in carry_out(runtime).messages
                 for part in message.parts
                 if part.part_kind == "tool-return"
             ]
-            assert told[:2] == ["ok", "ok"]
-            assert f"{name} may be called 2 times in 3600 s; try again in" in told[2]
+            assert outputs[:2] == ["ok", "ok"]
+            assert f"{name} may be called 2 times in 3600 s; try again in" in outputs[2]
 
 
 class Counted:
@@ -164,8 +164,8 @@ def test_a_result_is_remembered_for_one_users_thread() -> None:
     (made, _) = both(cache_result(scope="thread"), counted)
     runtime = runtime_of([agent("main", script(call("sync_tool"), "done"), tools=[made])])
     runs = [("a", "t"), ("a", "t"), ("b", "t"), ("a", "u"), (None, None), (None, None)]
-    said = [carry_out(runtime, user_id=user, thread_id=thread).messages[2].parts[0].content for user, thread in runs]
-    assert said == ["call 1", "call 1", "call 2", "call 3", "call 4", "call 5"]
+    outputs = [carry_out(runtime, user_id=user, thread_id=thread).messages[2].parts[0].content for user, thread in runs]
+    assert outputs == ["call 1", "call 1", "call 2", "call 3", "call 4", "call 5"]
 
 
 def test_other_arguments_another_context_and_failures_are_not_remembered() -> None:
@@ -193,7 +193,7 @@ def test_other_arguments_another_context_and_failures_are_not_remembered() -> No
         call("read", key="n"),
     ]
     played = play(reads, [call("read", key="bad")], [call("read", key="bad")], "done", kits=[kit])
-    assert played.told[:5] == ["0", "0", "none", "bumped", "1"]
+    assert played.outputs[:5] == ["0", "0", "none", "bumped", "1"]
     assert calls == ["n", "m", "n", "bad", "bad"]
 
 
@@ -219,7 +219,7 @@ def test_a_result_grows_old_and_the_oldest_go_first() -> None:
         "done",
         tools=[stale, single],
     )
-    assert played.told == ["call 1", "call 2", "call 3", "call 4", "call 5"]
+    assert played.outputs == ["call 1", "call 2", "call 3", "call 4", "call 5"]
 
 
 def test_outside_of_any_run_nothing_is_remembered() -> None:
@@ -235,7 +235,7 @@ def test_outside_of_any_run_nothing_is_remembered() -> None:
         (lambda: retry(0), "`times` of retry is a whole number of at least 1, not 0"),
         (lambda: retry(delay=-1), "`delay` of retry"),
         (lambda: retry(factor=float("nan")), "`factor` of retry"),
-        (lambda: retry(on=[OSError]), "`on` of retry is an exception class or a tuple of such"),  # type: ignore[arg-type]
+        (lambda: retry(on=[OSError]), "`on` of retry is an exception class or a tuple of them"),  # type: ignore[arg-type]
         (lambda: timeout(0), "`seconds` of timeout is a number above 0, not 0"),
         (lambda: timeout(float("inf")), "`seconds` of timeout"),
         (lambda: rate_limit(0, 1), "`calls` of rate_limit is a whole number of at least 1, not 0"),
@@ -282,7 +282,7 @@ def test_an_iterator_is_not_remembered_since_it_can_be_read_once() -> None:
         return (2 * each for each in range(n))
 
     played = play(call("doubled", n=3), call("doubled", n=3), "done", tools=[doubled])
-    assert played.told == ["[0, 2, 4]", "[0, 2, 4]"]
+    assert played.outputs == ["[0, 2, 4]", "[0, 2, 4]"]
 
 
 @pytest.mark.parametrize("error", [ModelRetry("say it again"), ToolFailed("no"), ApprovalRequired()])
@@ -306,7 +306,7 @@ def test_two_limits_of_one_function_count_by_themselves() -> None:
     kit.add_tool("seldom", rate_limit(1, 3600)(ping))
     kit.add_tool("often", rate_limit(3, 3600)(ping))
     played = play([call("often"), call("often"), call("seldom"), call("often")], "done", kits=[kit])
-    assert played.told == ["pong"] * 4
+    assert played.outputs == ["pong"] * 4
 
 
 def test_a_tool_under_a_timeout_of_its_own_learns_that_the_whole_call_was_given_up() -> None:
@@ -316,7 +316,7 @@ def test_a_tool_under_a_timeout_of_its_own_learns_that_the_whole_call_was_given_
     @tool(timeout=0.05)
     @timeout(3600)
     def patient() -> str:
-        """Wait until nobody waits."""
+        """Wait until none waits."""
         given_up = CURRENT_TOOL.get()
         assert given_up is not None
         if given_up.wait(60) and given_up.is_set():

@@ -132,7 +132,7 @@ def test_the_schema_is_the_contexts_and_is_enforced(annotation: Any, schema: Any
         (DynamicConditional[("admin", "projects", "missing")], "it needs 'missing' in the context"),
         (DynamicUnion[("projects", "missing")], "it needs 'missing' in the context"),
         (DynamicNested["team.boss"], "it needs 'team.boss' in the context"),
-        (DynamicPattern["bad"], "it needs a regular expression in 'bad', and this is none"),
+        (DynamicPattern["bad"], "it needs a valid regular expression in 'bad': "),
         (DynamicConstraints["wrong"], "it needs a JSON Schema in 'wrong'"),
     ],
 )
@@ -146,7 +146,7 @@ def test_what_the_context_lacks_makes_the_tool_unavailable_with_that_reason(anno
     played = play(call("pick", value=fitting), "done", kits=[kit])
     assert played.shown[0] == []
     assert played.statuses == ["refused"]
-    assert reason in played.told[0]
+    assert reason in played.outputs[0]
     assert reached == []
 
 
@@ -253,7 +253,7 @@ def test_a_default_is_the_authors_choice_and_a_value_the_models() -> None:
 def test_the_model_is_told_what_it_may_choose_from() -> None:
     kit, _ = kit_of(DynamicStr["projects"])
     played = play(call("pick", value="gamma"), "done", kits=[kit])
-    assert played.told == ["invalid arguments for pick: value: 'gamma' is not one of ['alpha', 'beta']"]
+    assert played.outputs == ["invalid arguments for pick: value: 'gamma' is not one of ['alpha', 'beta']"]
 
 
 def shrinking() -> tuple[Toolkit, list[str]]:
@@ -278,7 +278,7 @@ def test_a_value_that_went_stale_within_the_response_is_refused() -> None:
     kit, reached = shrinking()
     played = play([call("use", project="a"), call("use", project="a")], "done", kits=[kit])
     assert reached == ["a"]
-    assert played.told[1] == "invalid arguments for use: project: 'a' is not one of ['b']"
+    assert played.outputs[1] == "invalid arguments for use: project: 'a' is not one of ['b']"
 
 
 def test_a_value_that_came_up_within_the_response_is_taken() -> None:
@@ -313,9 +313,9 @@ def test_the_schema_of_a_run_is_never_anothers() -> None:
         (lambda: DynamicStr[()], r"DynamicStr takes \(key, more\), not \(\)"),
         (lambda: DynamicConditional["a"], r"takes \(condition, if_true, if_false\), not 'a'"),
         (lambda: DynamicConditional[("a", "b", "c", "d")], r"takes \(condition, if_true, if_false\)"),
-        (lambda: DynamicStr[5], "are texts, and 5 is none"),
-        (lambda: DynamicFiltered[("users", len)], "are texts, and <built-in function len> is none"),
-        (lambda: Annotated[str, DynamicUnion("a", None)], "are texts, and None is none"),  # type: ignore[arg-type]
+        (lambda: DynamicStr[5], "are strings, not 5"),
+        (lambda: DynamicFiltered[("users", len)], "are strings, not <built-in function len>"),
+        (lambda: Annotated[str, DynamicUnion("a", None)], "are strings, not None"),  # type: ignore[arg-type]
     ],
 )
 def test_a_type_that_is_given_too_little_or_too_much_says_so(make: Any, message: str) -> None:
@@ -332,7 +332,7 @@ def test_a_tool_that_is_shown_though_it_cannot_be_called_keeps_its_static_schema
 def test_what_is_not_a_number_keeps_no_limit_of_numbers(raw: str) -> None:
     kit, reached = kit_of(DynamicFloat["range"])
     played = play(call("pick", raw), "done", kits=[kit])
-    assert played.told == ["invalid arguments for pick: value: nan is not a number"]
+    assert played.outputs == ["invalid arguments for pick: value: nan is not a number"]
     assert reached == []
 
 
@@ -342,15 +342,15 @@ def test_a_schema_that_cannot_be_checked_refuses_every_value_and_the_run_goes_on
     played = play(call("pick", value=1), "done", kits=[kit])
     assert played.result.status == "completed"
     assert played.statuses == ["refused"]
-    assert "its schema can't be checked" in played.told[0]
+    assert "its schema can't be checked" in played.outputs[0]
     assert reached == []
 
 
 @pytest.mark.parametrize("name", ["default", "enum", "const", "examples", "properties", "type", "items"])
 def test_a_parameter_may_be_named_as_a_keyword_of_schemas_is(name: str) -> None:
-    def pick(**given: Any) -> str:
+    def pick(**arguments: Any) -> str:
         """Pick."""
-        reached.append(given[name])
+        reached.append(arguments[name])
         return "picked"
 
     parameter = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=DynamicStr["projects"])

@@ -1,4 +1,4 @@
-"""Calls to one toolkit run one after the other and stop at a failure; everything else goes on side by side."""
+"""Calls to one toolkit run one after the other and stop at a failure; everything else runs in parallel."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Do = Literal["ok", "raise", "fail", "error"]
 
 
 class Steps:
-    """A toolkit whose tools tell what ran when, and fail as they are told."""
+    """A toolkit whose tools tell what ran when, and fail as they are asked to."""
 
     def __init__(self, name: str = "steps") -> None:
         self.kit = Toolkit(name, context={"n": 0})
@@ -91,12 +91,14 @@ def test_after_a_failure_the_rest_of_that_toolkits_calls_do_not_run(bad: Any, st
         kits=[steps.kit, ref(other.kit, "o")],
         tools=[plain],
     )
-    told = played.told
-    assert told[0] == "ok"
-    assert told[2] == "plain"
-    assert told[3] == told[5] == f"not run: {bad.tool_name}, called before it in the same response, did not succeed"
-    assert told[4] == "ok"
-    assert told[6] == "ok"
+    outputs = played.outputs
+    assert outputs[0] == "ok"
+    assert outputs[2] == "plain"
+    assert (
+        outputs[3] == outputs[5] == f"not run: {bad.tool_name}, called before it in the same response, did not succeed"
+    )
+    assert outputs[4] == "ok"
+    assert outputs[6] == "ok"
     assert sorted(played.statuses) == sorted(["success", status, "success", "refused", "success", "refused", "success"])
     assert [mark for mark in steps.log if mark[0] in "abd"] == ["a0", "d1"]
 
@@ -113,7 +115,7 @@ def test_the_calls_that_did_not_run_name_the_one_that_stopped_them_all() -> None
     for name in ("one", "two", "three"):
         kit.add_tool(name, (lambda: Update.failed("no")) if name == "one" else (lambda: "ok"))
     played = play([call("one"), call("two"), call("three")], "done", kits=[kit])
-    assert [told.split(",")[0] for told in played.told] == ["no", "not run: one", "not run: one"]
+    assert [outputs.split(",")[0] for outputs in played.outputs] == ["no", "not run: one", "not run: one"]
 
 
 def test_a_denial_in_the_middle_of_a_batch_stops_the_rest_without_a_question() -> None:
@@ -142,8 +144,8 @@ def test_nobody_is_asked_about_a_call_that_would_be_refused_and_no_hook_hears_of
         kits=[kit],
         approvals=person,
         hooks=[
-            (HookPoint.PRE_TOOL_CALL, lambda **said: seen.append(said["tool_name"])),
-            (HookPoint.POST_TOOL_CALL, lambda **said: seen.append(said["tool_name"])),
+            (HookPoint.PRE_TOOL_CALL, lambda **event: seen.append(event["tool_name"])),
+            (HookPoint.POST_TOOL_CALL, lambda **event: seen.append(event["tool_name"])),
         ],
     )
     assert played.statuses == ["refused"]
@@ -183,7 +185,7 @@ def test_different_toolkits_and_plain_tools_run_side_by_side() -> None:
     played = play(
         [call("first"), call("second"), call("third")], "done", kits=[one, two], tools=[third], run_timeout=60
     )
-    assert played.told == ["0", "1", "2"]
+    assert played.outputs == ["0", "1", "2"]
 
 
 def test_cancelling_between_two_ordered_calls_runs_nothing_more_and_closes_the_history() -> None:
@@ -228,7 +230,7 @@ def test_a_hook_that_aborts_the_run_lets_no_later_call_slip_through() -> None:
     kit.add_tool("one", lambda: "ok")
     kit.add_tool("two", lambda: log.append("two"))
 
-    def abort(**said: Any) -> None:
+    def abort(**event: Any) -> None:
         raise RuntimeError("stop")
 
     runtime = runtime_of(

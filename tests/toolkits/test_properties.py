@@ -57,11 +57,11 @@ class Reference:
     def visible(self) -> set[str]:
         return {tool for tool in self.gates if self.available(tool)}
 
-    def batch(self, wanted: list[tuple[str, str, str]]) -> list[str]:
+    def batch(self, requested: list[tuple[str, str, str]]) -> list[str]:
         """The statuses of one response's calls to it: tool, what it does, the key it writes."""
         ends: list[str] = []
         stopped = False
-        for tool, do, key in wanted:
+        for tool, do, key in requested:
             if do in ("invalid", "unknown") or stopped or not self.available(tool):
                 end = "refused"
             elif do == "denied":
@@ -85,7 +85,7 @@ def build(name: str, gates: dict[str, Gate]) -> Toolkit:
     for tool, gate in gates.items():
 
         def run(ctx: Any, do: Do, key: str) -> Any:
-            """Do as told."""
+            """Do what the arguments ask for."""
             if do == "raise":
                 raise RuntimeError("boom")
             ctx.state.set("attempt", do)
@@ -113,9 +113,9 @@ def plain(do: str, key: str) -> str:
     return "plain"
 
 
-def response(wanted: list[tuple[str, int, str, str]], sizes: dict[str, int]) -> list[Any]:
+def response(requested: list[tuple[str, int, str, str]], sizes: dict[str, int]) -> list[Any]:
     made = []
-    for number, (where, index, do, key) in enumerate(wanted):
+    for number, (where, index, do, key) in enumerate(requested):
         name = "plain" if where == "plain" else f"{where}_t{index % sizes[where]}"
         args: dict[str, Any] = {"do": do if do != "denied" else "ok", "key": key}
         if do == "denied":
@@ -126,7 +126,7 @@ def response(wanted: list[tuple[str, int, str, str]], sizes: dict[str, int]) -> 
     return made
 
 
-def played(a: dict[str, Gate], b: dict[str, Gate], wanted: list[Any], **options: Any) -> Played:
+def played(a: dict[str, Gate], b: dict[str, Gate], requested: list[Any], **options: Any) -> Played:
     sizes = {"a": len(a), "b": len(b)}
     from tests.support.runs import agent
 
@@ -134,7 +134,7 @@ def played(a: dict[str, Gate], b: dict[str, Gate], wanted: list[Any], **options:
     spec.add_toolkit("a", build("a", a))
     spec.add_toolkit("b", build("b", b))
     return play(
-        *(response(batch, sizes) for batch in wanted),
+        *(response(batch, sizes) for batch in requested),
         "done",
         kits=spec.toolsets,
         tools=[plain],
@@ -149,15 +149,15 @@ def played(a: dict[str, Gate], b: dict[str, Gate], wanted: list[Any], **options:
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(machines, machines, batches, st.sampled_from(["hide", "refuse"]))
 def test_a_run_does_what_the_model_of_it_does(
-    a: dict[str, Gate], b: dict[str, Gate], wanted: list[Any], gate: str
+    a: dict[str, Gate], b: dict[str, Gate], requested: list[Any], gate: str
 ) -> None:
     models = {"a": Reference(a), "b": Reference(b)}
-    run = played(a, b, wanted, gate=gate)
+    run = played(a, b, requested, gate=gate)
     assert run.result.status == "completed", run.result.error
     asked_of = {event.tool_call_id: [] for event in run.ear.of("tool_result")}
     for event in run.ear.of("tool_result"):
         asked_of[event.tool_call_id].append(event.status)
-    for turn, batch in enumerate(wanted):
+    for turn, batch in enumerate(requested):
         visible = {f"{name}_{tool}" for name, model in models.items() for tool in model.visible()} | {"plain"}
         everything = {f"{name}_{tool}" for name, model in models.items() for tool in model.gates} | {"plain"}
         assert set(run.shown[turn]) == (visible if gate == "hide" else everything)
@@ -172,7 +172,7 @@ def test_a_run_does_what_the_model_of_it_does(
             elif where == "plain":
                 words = {"invalid": "refused", "denied": "denied", "raise": "failed", "fail": "failed"}
                 expected[number] = words.get(do, "success")
-        got = {number: asked_of[f"c{number}"][_seen(wanted, turn, number)] for number in range(len(batch))}
+        got = {number: asked_of[f"c{number}"][_seen(requested, turn, number)] for number in range(len(batch))}
         assert got == expected
     for name, model in models.items():
         state = run.result.toolkits[name]
@@ -181,9 +181,9 @@ def test_a_run_does_what_the_model_of_it_does(
         assert state.context.get("attempt") in (None, "ok", "pair")
 
 
-def _seen(wanted: list[Any], turn: int, number: int) -> int:
+def _seen(requested: list[Any], turn: int, number: int) -> int:
     """How many earlier responses had a call of that number."""
-    return sum(len(batch) > number for batch in wanted[:turn])
+    return sum(len(batch) > number for batch in requested[:turn])
 
 
 @settings(max_examples=400, deadline=None)

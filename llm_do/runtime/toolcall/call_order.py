@@ -1,6 +1,6 @@
 """The order of one response's tool calls: those to one state machine run one after the other, as the model wrote them.
 
-What a machine's gates say of a call whose turn has come is in `llm_do.runtime.toolcall.gatekeeper`.
+Whether a call may run when its turn has come is decided in `llm_do.runtime.toolcall.gatekeeper`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Order:
     """The order of one response's calls: those to one machine run one after the other.
 
     A call only ever waits for calls that the model wrote before it, and each of these leaves however it ends, so
-    nothing can wait for ever.
+    nothing can wait forever.
     """
 
     __slots__ = ("_places", "_tails")
@@ -35,19 +35,19 @@ class Order:
         self._tails: dict[str, _Place] = {}
 
     def begin(self) -> None:
-        """A new response."""
+        """Begin a new response."""
         self._places.clear()
         self._tails.clear()
 
     def take(self, call_id: str, machines: Sequence[str]) -> None:
-        """Give a call its place; called in the order that the model wrote."""
+        """Give a call its place; to be called in the order in which the model wrote the calls."""
         before = {id(tail): tail for machine in machines if (tail := self._tails.get(machine)) is not None}
         place = self._places[call_id] = _Place(tuple(before.values()))
         for machine in machines:
             self._tails[machine] = place
 
     async def turn(self, call_id: str) -> str | None:
-        """Wait until the calls before this one have ended."""
+        """Wait until the calls before this one have ended; returns the tool whose failure stops it, if one does."""
         place = self._places.get(call_id)
         if place is None:
             return None
@@ -60,7 +60,7 @@ class Order:
         return None
 
     def leave(self, call_id: str, tool_name: str, *, succeeded: bool) -> None:
-        """Let the next calls go on, or stop them."""
+        """Let the calls after this one run, or stop them."""
         place = self._places.get(call_id)
         if place is None or place.left.is_set():
             return
