@@ -29,8 +29,8 @@ COMMANDS: dict[str, str] = {
     "init": "Write a small project that runs.",
     "doctor": "Look at what this machine has and lacks.",
     "models": "List the models at hand, or get the local one.",
-    "threads": "Look at conversations, change and copy them.",
-    "runs": "Look at what runs have done.",
+    "threads": "Show, change and copy conversations.",
+    "runs": "Show recorded runs and their events.",
     "schema": "Print the JSON Schema of project files, for editors.",
 }
 """Name to the line that `--help` shows; `llm_do.cli.NAME` holds the command."""

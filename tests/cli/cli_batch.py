@@ -24,7 +24,15 @@ HEAVY = (
     *(f"llm_do.cli.commands.{name}" for name in COMMANDS),
     *(
         f"llm_do.cli.actions.{name}"
-        for name in ("chat_session", "dry_run", "run_action", "session", "stored_data", "project_templates")
+        for name in [
+            "chat_session",
+            "dry_run",
+            "run_action",
+            "session",
+            "stored_runs",
+            "stored_threads",
+            "project_templates",
+        ]
     ),
     "llm_do.cli.arguments.run_input",
     "llm_do.models.providers.model_names",

@@ -96,7 +96,7 @@ def test_without_an_id_the_latest_run_and_thread_are_shown(project: Callable[...
     ended = run_many({name: ([name, "show"], root, b"") for name in ("runs", "threads")})
 
     assert (before.code, before.err) == (2, "error: there are no runs.\n")
-    assert 'main  input {"input": "in b"' in ended["runs"].out
+    assert "  main  started with in b" in ended["runs"].out
     assert ended["threads"].out.startswith("thread b, 2 messages")
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +11,7 @@ from llm_do.errors import BudgetError, LlmDoError
 from llm_do.runtime.record import events
 from llm_do.runtime.record.results import RunResult, Usage, WarningRecord
 from llm_do.ui.live.display import Display
-from llm_do.ui.live.event_lines import event_line, summary_line
+from llm_do.ui.live.event_lines import describe, event_line, summary_line
 from llm_do.ui.reports.error_text import error_text, paragraph
 from llm_do.ui.terminal.text_width import call_text, shorten_middle, truncate, wrap
 
@@ -29,7 +30,7 @@ def event(kind: type[Any], path: str = "main", call_id: str = "c1", **data: Any)
     )
 
 
-TOLD = [
+LINES = [
     (event(events.CallStartedEvent, input={"input": "hi", "attachments": []}), "main: called with hi"),
     (event(events.CallStartedEvent, input={"company": "Acme"}), 'main: called with {"company":"Acme"}'),
     (event(events.CallFinishedEvent, status="completed", output="x"), "main: completed: x"),
@@ -71,7 +72,57 @@ TOLD = [
 
 
 def test_each_event_of_interest_is_one_line() -> None:
-    assert [event_line(one) for one, _ in TOLD] == [line for _, line in TOLD]
+    assert [event_line(one) for one, _ in LINES] == [line for _, line in LINES]
+
+
+FIELDS = {
+    "args": {"a": 1}, "attempt": 2, "by": "person", "decision": "allow", "delay": 0.5, "duration": 1.0, "entry": "main",
+    "error": {"message": "no ink"}, "input": {"input": "hi"}, "message": "no ink", "output": None, "reason": "why",
+    "result": "done", "rule": None, "size": 4, "source": "main", "states": ["open"], "status": "completed",
+    "target": "b", "text": "so\nit is", "tool_call_id": "t", "tool_name": "add", "toolkit": "door",
+    "updates": {"open": True}, "usage": {"input_tokens": 1200, "output_tokens": 34, "cost_usd": 0.01234},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", get_args(events.Event), ids=lambda kind: kind.type)
+def test_every_type_of_event_has_words_and_can_be_read_back(kind: type[events.EventBase]) -> None:
+    own = [name for name in events.FIELDS[kind] if name not in events.FIELDS[events.EventBase]]
+    made = event(kind, **{name: FIELDS[name] for name in own})
+
+    words = describe(made)
+
+    assert words.isprintable()
+    assert words[:1] not in ("", "{")
+    read = events.event_from_dict(json.loads(json.dumps(made.to_dict())))
+    assert read == made
+    assert read is not None
+    assert describe(read) == words
+
+
+def test_an_event_of_another_version_is_not_read_back() -> None:
+    data = event(events.TextEvent, text="x").to_dict()
+
+    assert events.event_from_dict({**data, "type": "dreamt"}) is None
+    assert events.event_from_dict({name: value for name, value in data.items() if name != "text"}) is None
+    assert events.event_from_dict({**data, "colour": "red"}) == event(events.TextEvent, text="x")
+
+
+@pytest.mark.parametrize(
+    ("one", "words"),
+    [
+        (event(events.RunStartedEvent, entry="main", input={"input": "hi"}), "started with hi"),
+        (event(events.RunFinishedEvent, status="completed", output="x"), "completed: x"),
+        (event(events.RunFailedEvent, status="failed", error={"message": "no ink"}), "failed: no ink"),
+        (event(events.ThinkingEvent, text="a\nb"), "a\\nb"),
+        (event(events.StateChangedEvent, toolkit="door", updates={"a": 1}, states=[]), 'door: {"a":1}'),
+        (
+            event(events.UsageEvent, usage={"input_tokens": 1200, "output_tokens": 34, "cost_usd": 0.01234}),
+            "1,234 tokens, $0.0123",
+        ),
+    ],
+)
+def test_events_without_a_line_have_words_too(one: events.Event, words: str) -> None:
+    assert describe(one) == words
 
 
 @settings(deadline=None)
@@ -130,7 +181,7 @@ def test_what_comes_while_a_question_stands_is_shown_after_it() -> None:
 
     display.line("before")
     display.hold()
-    display.on_event(TOLD[2][0])
+    display.on_event(LINES[2][0])
     assert written == ["before\n"]
     display.release()
 
@@ -149,7 +200,7 @@ def test_streams_of_several_agents_keep_apart() -> None:
     ):
         display.on_event(event(events.TextEvent, path, call_id, text=text))
     display.on_event(event(events.TextDoneEvent, "main", "c1", text="one two\ny"))
-    display.on_event(event(events.TextDoneEvent, "main", "c3", text="whole"))
+    display.on_event(event(events.TextDoneEvent, "main", "c3", text="all of it"))
     display.end()
 
-    assert "".join(written) == "main | one two\nmain | \nmain/b | x\nmain | y\nmain | whole\n"
+    assert "".join(written) == "main | one two\nmain | \nmain/b | x\nmain | y\nmain | all of it\n"

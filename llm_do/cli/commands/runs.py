@@ -14,22 +14,27 @@ app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
     no_args_is_help=True,
-    help="Look at what runs have done.",
+    help="Show recorded runs and their events.",
 )
 
 
 @app.command("list", cls=LeanCommand)
 def list_runs(
     project: p.OfProject = None,
-    thread: Annotated[str | None, typer.Option("--thread", metavar="ID", help="Of one thread.")] = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many.")] = 20,
+    thread: Annotated[str | None, typer.Option("--thread", metavar="ID", help="Only runs of this thread.")] = None,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Show at most N runs.")] = 20,
     as_json: p.AsJson = False,
     _debug: p.Debug = False,
 ) -> int:
-    """List runs, the latest first."""
-    from llm_do.cli.actions import stored_data
+    """List runs, the most recent first."""
+    from llm_do.cli.actions import stored_runs as runs
 
-    return stored_data.carry_out(project, stored_data.list_runs, thread, limit=limit, as_json=as_json)
+    return runs.print_from_store(
+        project,
+        lambda store: runs.list_runs(store, thread, limit=limit, as_json=as_json),
+        verbatim=as_json,
+        title=True,
+    )
 
 
 @app.command(cls=LeanCommand)
@@ -37,17 +42,19 @@ def show(
     run: Annotated[
         str | None,
         typer.Argument(
-            metavar="RUN_ID", help="The run's id, or its beginning; by default the latest run.", show_default=False
+            metavar="RUN_ID", help="The run's id or a prefix of it; by default the most recent run.", show_default=False
         ),
     ] = None,
     project: p.OfProject = None,
-    events: Annotated[bool, typer.Option("--events", help="Every event, one JSON record a line.")] = False,
+    events: Annotated[bool, typer.Option("--events", help="Print every event as one JSON record per line.")] = False,
     types: Annotated[
-        list[str] | None, typer.Option("--type", metavar="TYPE", help="Events of this type only; repeatable.")
+        list[str] | None, typer.Option("--type", metavar="TYPE", help="Only events of this type; repeatable.")
     ] = None,
     _debug: p.Debug = False,
 ) -> int:
-    """Show how a run went; with `--events`, everything it told."""
-    from llm_do.cli.actions import stored_data
+    """Show the events of a run."""
+    from llm_do.cli.actions import stored_runs as runs
 
-    return stored_data.carry_out(project, stored_data.show_run, run, events=events, types=types)
+    return runs.print_from_store(
+        project, lambda store: runs.show_run(store, run, events=events, types=types), verbatim=events, title=True
+    )

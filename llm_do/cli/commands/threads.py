@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -14,10 +14,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
     no_args_is_help=True,
-    help="Look at conversations, change and copy them.",
+    help="Show, change and copy conversations.",
 )
 
-User = Annotated[str | None, typer.Option("--user", metavar="ID", help="Whose thread it is.")]
+User = Annotated[str | None, typer.Option("--user", metavar="ID", help="The thread's user.")]
 Thread = Annotated[str, typer.Argument(metavar="THREAD", help="The thread's id.")]
 
 
@@ -25,34 +25,50 @@ Thread = Annotated[str, typer.Argument(metavar="THREAD", help="The thread's id."
 def list_threads(
     project: p.OfProject = None,
     user: User = None,
-    every_user: Annotated[bool, typer.Option("--all", help="Of every user.")] = False,
+    every_user: Annotated[bool, typer.Option("--all", help="Include the threads of every user.")] = False,
     as_json: p.AsJson = False,
     _debug: p.Debug = False,
 ) -> int:
-    """List threads, the latest first."""
-    return _do(project, "list_threads", user, every_user=every_user, as_json=as_json)
+    """List threads, the most recent first."""
+    from llm_do.cli.actions import stored_threads as threads
+
+    return threads.print_from_store(
+        project,
+        lambda store: threads.list_threads(store, user, every_user=every_user, as_json=as_json),
+        verbatim=as_json,
+    )
 
 
 @app.command(cls=LeanCommand)
 def show(
     thread: Annotated[
         str | None,
-        typer.Argument(metavar="THREAD", help="The thread's id; by default the thread used last.", show_default=False),
+        typer.Argument(
+            metavar="THREAD", help="The thread's id; by default the most recent thread.", show_default=False
+        ),
     ] = None,
     project: p.OfProject = None,
     user: User = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="Messages at most, the latest.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Show only the latest N messages.")] = 20,
     as_json: p.AsJson = False,
     _debug: p.Debug = False,
 ) -> int:
     """Show a thread: its settings, its state, its latest messages."""
-    return _do(project, "show_thread", thread, user, limit=limit, as_json=as_json)
+    from llm_do.cli.actions import stored_threads as threads
+
+    return threads.print_from_store(
+        project,
+        lambda store: threads.show_thread(store, thread, user, limit=limit, as_json=as_json),
+        verbatim=as_json,
+    )
 
 
 @app.command(cls=LeanCommand)
 def config(thread: Thread, project: p.OfProject = None, user: User = None, _debug: p.Debug = False) -> int:
     """Print a thread's settings as JSON."""
-    return _do(project, "show_config", thread, user)
+    from llm_do.cli.actions import stored_threads as threads
+
+    return threads.print_from_store(project, lambda store: threads.show_config(store, thread, user), verbatim=True)
 
 
 @app.command("set", cls=LeanCommand)
@@ -60,7 +76,7 @@ def set_config(
     thread: Thread,
     values: Annotated[
         list[str],
-        typer.Argument(metavar="KEY=VALUE", help="A setting; its value is JSON or text, empty takes it away."),
+        typer.Argument(metavar="KEY=VALUE", help="A setting: JSON or text; an empty value removes it."),
     ],
     project: p.OfProject = None,
     user: User = None,
@@ -73,20 +89,26 @@ def set_config(
       llm-do threads set desk-7 model=openai:gpt-5-mini history_limit=20
       llm-do threads set desk-7 model_settings.temperature=0.2
     """
-    return _do(project, "set_config", thread, values, user)
+    from llm_do.cli.actions import stored_threads as threads
+
+    return threads.print_from_store(
+        project, lambda store: threads.set_config(store, thread, values, user), verbatim=True, create=True
+    )
 
 
 @app.command(cls=LeanCommand)
 def fork(
     thread: Thread,
-    new: Annotated[str, typer.Argument(metavar="NEW", help="Id of the new thread.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="The new thread's id.")],
     project: p.OfProject = None,
     user: User = None,
-    at: Annotated[int | None, typer.Option("--at", min=0, help="Keep so many messages.")] = None,
+    at: Annotated[int | None, typer.Option("--at", metavar="N", min=0, help="Copy only the first N messages.")] = None,
     _debug: p.Debug = False,
 ) -> int:
-    """Begin a new thread that shares another one's past."""
-    return _do(project, "fork", thread, new, user, at=at)
+    """Start a new thread with the history of another one."""
+    from llm_do.cli.actions import stored_threads as threads
+
+    return threads.print_from_store(project, lambda store: threads.fork(store, thread, new, user, at=at))
 
 
 @app.command(cls=LeanCommand)
@@ -94,12 +116,14 @@ def branch(
     thread: Thread,
     project: p.OfProject = None,
     user: User = None,
-    at: Annotated[int | None, typer.Option("--at", min=0, help="Go back to so many messages.")] = None,
-    to: Annotated[str | None, typer.Option("--to", metavar="MESSAGE", help="Go to this message or branch.")] = None,
+    at: Annotated[int | None, typer.Option("--at", metavar="N", min=0, help="Continue after message N.")] = None,
+    to: Annotated[str | None, typer.Option("--to", metavar="MESSAGE", help="Continue after this message.")] = None,
     _debug: p.Debug = False,
 ) -> int:
-    """Go on from an earlier message. What came after it is kept as a branch. Without options, list the branches."""
-    return _do(project, "branch", thread, user, at=at, to=to)
+    """Continue from an earlier message. Later messages are kept as a branch. Without options, list the branches."""
+    from llm_do.cli.actions import stored_threads as threads
+
+    return threads.print_from_store(project, lambda store: threads.branch(store, thread, user, at=at, to=to))
 
 
 @app.command(cls=LeanCommand)
@@ -109,14 +133,18 @@ def delete(
     user: User = None,
     _debug: p.Debug = False,
 ) -> int:
-    """Delete a thread, its messages and the journal of its runs."""
-    return _do(project, "delete", thread, user)
+    """Delete a thread, its messages and the recorded events of its runs."""
+    from llm_do.cli.actions import stored_threads as threads
+
+    return threads.print_from_store(project, lambda store: threads.delete(store, thread, user))
 
 
 @app.command(cls=LeanCommand)
 def export(thread: Thread, project: p.OfProject = None, user: User = None, _debug: p.Debug = False) -> int:
     """Write a thread to stdout, one JSON record a line."""
-    return _do(project, "export", thread, user)
+    from llm_do.cli.actions import stored_threads as threads
+
+    return threads.print_from_store(project, lambda store: threads.export(store, thread, user), verbatim=True)
 
 
 @app.command("import", cls=LeanCommand)
@@ -124,17 +152,13 @@ def import_thread(
     file: Annotated[str, typer.Argument(metavar="FILE", help="What `export` wrote; - is stdin.")],
     project: p.OfProject = None,
     user: User = None,
-    name: Annotated[str | None, typer.Option("--as", metavar="ID", help="Another id for the thread.")] = None,
+    name: Annotated[str | None, typer.Option("--as", metavar="ID", help="Store the thread under this id.")] = None,
     _debug: p.Debug = False,
 ) -> int:
-    """Read a thread that was exported. It is checked, and a thread that exists is left alone."""
-    from llm_do.cli.actions.stored_data import read_export
+    """Import an exported thread. The file is validated first; an existing thread is never changed."""
+    from llm_do.cli.actions import stored_threads as threads
 
-    return _do(project, "import_thread", read_export(file), user, name=name, source=file)
-
-
-def _do(project: str | None, what: str, *args: Any, **options: Any) -> int:
-    from llm_do.cli.actions import stored_data
-
-    work: Any = getattr(stored_data, what)
-    return stored_data.carry_out(project, work, *args, **options)
+    text = threads.read_export(file)
+    return threads.print_from_store(
+        project, lambda store: threads.import_thread(store, text, user, name=name, source=file), create=True
+    )

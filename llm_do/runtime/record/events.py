@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast, get_args
 
 from llm_do._frozen import frozen
 from llm_do._lazy import lazy_exports
@@ -39,6 +39,7 @@ __all__ = [
     "ToolResultEvent",
     "UsageEvent",
     "WarningEvent",
+    "event_from_dict",
 ]
 
 log = logging.getLogger("llm_do.events")
@@ -365,6 +366,20 @@ EVENT_TYPES: tuple[str, ...] = tuple(kind.type for kind in get_args(Event))
 FIELDS: dict[type, tuple[str, ...]] = {
     kind: tuple(field.name for field in fields(kind)) for kind in (EventBase, *get_args(Event))
 }
+
+_BY_TYPE: dict[object, Callable[..., Event]] = {kind.type: kind for kind in get_args(Event)}
+
+
+def event_from_dict(data: Mapping[str, Any]) -> Event | None:
+    """The event whose `to_dict` this is; None if this version has no such type, or a field is missing."""
+    kind = _BY_TYPE.get(data.get("type"))
+    if kind is None:
+        return None
+    values = {{"from": "source", "to": "target"}.get(name, name): value for name, value in data.items()}
+    try:
+        return kind(**{name: values[name] for name in FIELDS[cast("type", kind)] if name in values})
+    except TypeError:
+        return None
 
 
 @dataclass(slots=True, eq=False)

@@ -47,8 +47,8 @@ class Block:
             self._write(text)
             return
         rows = [*text.split("\n")[:-1], *lines] if text else list(lines)
-        said = "".join(f"{row}\x1b[K\n" for row in rows)
-        self._write(f"{self._back()}{said}\x1b[J")
+        drawn = "".join(f"{row}\x1b[K\n" for row in rows)
+        self._write(f"{self._back()}{drawn}\x1b[J")
         self._shown = list(lines)
 
     def _back(self) -> str:

@@ -19,10 +19,11 @@ from llm_do.runtime.record.events import (
     UsageEvent,
 )
 from llm_do.text.sanitizer import sanitize
+from llm_do.ui.live.event_lines import describe, retry_text, usage_text
 from llm_do.ui.terminal.screen import paint
-from llm_do.ui.terminal.text_width import call_text, truncate, wrap
+from llm_do.ui.terminal.text_width import truncate, wrap
 
-__all__ = ["CallTree", "Node", "seconds_text", "usage_text"]
+__all__ = ["CallTree", "Node", "seconds_text"]
 
 TAIL = 6
 """Rows of streamed text below an agent."""
@@ -115,8 +116,7 @@ class CallTree:
             self._over.add(event.call_id)
         match event:
             case ToolCallEvent():
-                text = call_text(event.tool_name, event.args, 60)
-                node.tools[event.tool_call_id] = OpenTool(text, event.time)
+                node.tools[event.tool_call_id] = OpenTool(describe(event, 60), event.time)
             case ToolResultEvent():
                 node.tools.pop(event.tool_call_id, None)
             case ApprovalRequestedEvent() | ApprovalResolvedEvent():
@@ -126,7 +126,7 @@ class CallTree:
             case TextDoneEvent():
                 node.text = ""
             case RetryEvent():
-                node.text, node.retry = "", f"retry {event.attempt} in {event.delay:g} s"
+                node.text, node.retry = "", retry_text(event)
             case UsageEvent():
                 _add_usage(node, event)
             case _:
@@ -170,8 +170,8 @@ class CallTree:
         room = columns - len(indent)
         shown = truncate(text, max(room - len(facts) - 2, room // 2))
         facts = truncate(facts, max(room - len(shown) - 2, 0)) if room - len(shown) - 2 > 4 else ""
-        said = paint(shown, style, color=self._color)
-        return f"{indent}{said}" + (f"  {paint(facts, 'quiet', color=self._color)}" if facts else "")
+        line = f"{indent}{paint(shown, style, color=self._color)}"
+        return line + (f"  {paint(facts, 'quiet', color=self._color)}" if facts else "")
 
 
 def _add_usage(node: Node, event: UsageEvent) -> None:
@@ -203,14 +203,3 @@ def seconds_text(seconds: float) -> str:
         return f"{max(seconds, 0.0):.1f} s"
     minutes, left = divmod(round(seconds), 60)
     return f"{minutes}:{left:02}" if minutes else f"{left} s"
-
-
-def usage_text(tokens: int, cost: float | None) -> list[str]:
-    """What a call has used, as words for a line.
-
-    Example:
-        >>> usage_text(1200, 0.00123)
-        ['1,200 tokens', '$0.0012']
-    """
-    said = [f"{tokens:,} tokens"] if tokens else []
-    return said if cost is None else [*said, f"${cost:.4f}"]

@@ -1,6 +1,11 @@
-"""What happens in a run, as plain lines: one an event, or none. They hold no time, so that logs can be compared."""
+"""Run events in words: `describe` words every event, for the lines of `-v`, the transcript, the live tree, `runs show`.
+
+The lines hold no time, so that logs can be compared.
+"""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
 
 from llm_do.runtime.record.events import (
     ApprovalRequestedEvent,
@@ -10,60 +15,130 @@ from llm_do.runtime.record.events import (
     Event,
     HandoffEvent,
     RetryEvent,
+    RunFailedEvent,
+    RunFinishedEvent,
+    RunStartedEvent,
+    StateChangedEvent,
+    TextDoneEvent,
+    TextEvent,
+    ThinkingEvent,
     ToolCallEvent,
     ToolResultEvent,
+    UsageEvent,
     WarningEvent,
 )
-from llm_do.runtime.record.results import RunResult
 from llm_do.text.sanitizer import sanitize
 from llm_do.ui.reports.error_text import paragraph
 from llm_do.ui.terminal.text_width import call_text, shorten_middle
 
-__all__ = ["event_line", "summary_line", "warning_line"]
+if TYPE_CHECKING:
+    from llm_do.runtime.record.results import RunResult
+
+__all__ = ["describe", "event_line", "outcome_text", "retry_text", "summary_line", "usage_text", "warning_line"]
 
 _BY = {"remembered": "by the answer to another", "cancelled": "since the run ended first"}
-"""How what settled a question is told, where its name isn't enough."""
+"""How an approval was resolved, where `by` alone isn't clear."""
+
+_MARKS = {"tool_call": " > ", "tool_result": " < ", "approval_requested": " ? ", "approval_resolved": " ? "}
+"""What stands between path and description in a line; elsewhere a colon."""
+
+_WITHOUT_LINE = (
+    RunStartedEvent
+    | RunFinishedEvent
+    | RunFailedEvent
+    | TextEvent
+    | TextDoneEvent
+    | ThinkingEvent
+    | StateChangedEvent
+    | UsageEvent
+    | WarningEvent
+)
+"""Events that `-v` shows in another form, or not at all."""
 
 
 def event_line(event: Event) -> str | None:
-    """One event as a line for `-v`."""
-    said = _said(event)
-    return f"{sanitize(event.path)}{said}" if said is not None else None
+    """One event as a line for `-v`, None where it has none."""
+    if isinstance(event, _WITHOUT_LINE):
+        return None
+    return f"{sanitize(event.path)}{_MARKS.get(event.type, ': ')}{describe(event)}"
 
 
-def _said(event: Event) -> str | None:
+def describe(event: Event, limit: int = 160) -> str:
+    """What happened, on one line and safe for a terminal; each value is cut to `limit` characters."""
     match event:
+        case RunStartedEvent():
+            return f"started with {shorten_middle(_plain(event.input), limit)}"
         case CallStartedEvent():
-            return f": called with {shorten_middle(_bare(event.input))}"
-        case CallFinishedEvent():
-            return f": {event.status}" + (f": {shorten_middle(event.output)}" if event.output is not None else "")
-        case ToolCallEvent():
-            return f" > {call_text(event.tool_name, event.args)}"
-        case ToolResultEvent():
-            return f" < {sanitize(event.tool_name)}: {event.status}: {shorten_middle(event.result)}"
-        case ApprovalRequestedEvent():
-            why = shorten_middle(event.rule or event.reason or "by default")
-            return f" ? {sanitize(event.tool_name)} needs approval: {why}"
-        case ApprovalResolvedEvent():
-            said = "allowed" if event.decision == "allow" else "denied"
-            return f" ? {sanitize(event.tool_name)} {said} {_BY.get(event.by, f'by {event.by}')}"
+            return f"called with {shorten_middle(_plain(event.input), limit)}"
+        case RunFinishedEvent() | CallFinishedEvent():
+            return event.status if event.output is None else outcome_text(event.status, event.output, limit)
+        case RunFailedEvent():
+            return outcome_text(event.status, event.error.get("message") or event.error.get("type"), limit)
+        case TextEvent() | TextDoneEvent() | ThinkingEvent():
+            return shorten_middle(event.text, limit)
+        case WarningEvent():
+            return shorten_middle(event.message, limit)
+        case ToolCallEvent() | ToolResultEvent() | ApprovalRequestedEvent() | ApprovalResolvedEvent():
+            return _describe_tool_call(event, limit)
         case RetryEvent():
-            return f": retry {event.attempt} in {event.delay:g} s: {shorten_middle(event.error)}"
+            return f"{retry_text(event)}: {shorten_middle(event.error, limit)}"
         case HandoffEvent():
-            return f": handed over to {sanitize(event.target)}: {shorten_middle(event.reason)}"
-        case _:
-            return None
+            return f"handed over to {sanitize(event.target)}: {shorten_middle(event.reason, limit)}"
+        case StateChangedEvent():
+            return f"{sanitize(event.toolkit)}: {shorten_middle(event.updates, limit)}"
+        case UsageEvent():
+            tokens = event.usage.get("input_tokens", 0) + event.usage.get("output_tokens", 0)
+            return ", ".join(usage_text(tokens, event.usage.get("cost_usd"))) or "0 tokens"
+    assert_never(event)
 
 
-def _bare(value: object) -> object:
-    """The text of an input that is nothing but text."""
+def _describe_tool_call(
+    event: ToolCallEvent | ToolResultEvent | ApprovalRequestedEvent | ApprovalResolvedEvent, limit: int
+) -> str:
+    tool = sanitize(event.tool_name)
+    match event:
+        case ToolCallEvent():
+            return call_text(event.tool_name, event.args, limit)
+        case ToolResultEvent():
+            return f"{tool}: {outcome_text(event.status, event.result, limit)}"
+        case ApprovalRequestedEvent():
+            why = shorten_middle(event.rule or event.reason or "by default", limit)
+            return f"{tool} needs approval: {why}"
+        case ApprovalResolvedEvent():
+            decision = "allowed" if event.decision == "allow" else "denied"
+            return f"{tool} {decision} {sanitize(_BY.get(event.by, f'by {event.by}'))}"
+
+
+def outcome_text(status: str, value: object, limit: int = 160) -> str:
+    """How something ended, and with which value."""
+    return f"{status}: {shorten_middle(value, limit)}"
+
+
+def retry_text(event: RetryEvent) -> str:
+    """Which retry, and when."""
+    return f"retry {event.attempt} in {event.delay:g} s"
+
+
+def usage_text(tokens: int, cost: float | None) -> list[str]:
+    """What has been used, as words for a line.
+
+    Example:
+        >>> usage_text(1200, 0.00123)
+        ['1,200 tokens', '$0.0012']
+    """
+    words = [f"{tokens:,} tokens"] if tokens else []
+    return words if cost is None else [*words, f"${cost:.4f}"]
+
+
+def _plain(value: object) -> object:
+    """The text of an input that holds nothing but text."""
     if isinstance(value, dict) and set(value) <= {"input", "attachments"} and not value.get("attachments"):  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
         return value.get("input", "")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
     return value  # pyright: ignore[reportUnknownVariableType]
 
 
 def warning_line(event: WarningEvent) -> str:
-    """What a person should know, as a line."""
+    """A warning as a line."""
     return paragraph(event.message, agent_path=event.path, label="warning")
 
 

@@ -1,4 +1,4 @@
-"""What stays of a run in the scrollback of a terminal: finished tool calls, finished agents, what models said."""
+"""What stays of a run in the scrollback of a terminal: finished tool calls, finished agents, the models' texts."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from llm_do.runtime.record.events import (
     ToolResultEvent,
 )
 from llm_do.text.sanitizer import sanitize
-from llm_do.ui.live.call_tree import CallTree, seconds_text, usage_text
-from llm_do.ui.live.event_lines import event_line
+from llm_do.ui.live.call_tree import CallTree, seconds_text
+from llm_do.ui.live.event_lines import describe, event_line, outcome_text, usage_text
 from llm_do.ui.terminal.markdown import render_markdown
 from llm_do.ui.terminal.screen import paint
 from llm_do.ui.terminal.text_width import call_text, shorten_middle, truncate
@@ -23,12 +23,12 @@ __all__ = ["Transcript"]
 
 
 class Transcript:
-    """Makes lines of what has come to its end.
+    """Makes lines of tool calls and agents that have finished.
 
-    An agent's last text is its result, which whoever called it shows: the entry agent's is held back until more comes.
+    An agent's last text is its result, which its caller shows; so each text is held back until more follows.
 
     Args:
-        tree: What goes on; it hears of each event later than the transcript.
+        tree: The calls in progress; it takes each event after the transcript has.
         color: Use ANSI colours.
         lines: Draw with more than ASCII.
     """
@@ -38,7 +38,7 @@ class Transcript:
         self._color = color
         self._good, self._bad, self._gives = ("✓", "✗", "→") if lines else ("+", "x", "->")
         self._dot = " · " if lines else ", "
-        self._calls: dict[tuple[str, str], tuple[str, object]] = {}
+        self._calls: dict[tuple[str, str], str] = {}
         self._nested: set[str] = set()
         self._held: dict[str, TextDoneEvent] = {}
 
@@ -46,13 +46,13 @@ class Transcript:
         """The lines that an event gives."""
         match event:
             case TextDoneEvent():
-                said = self._said(event.call_id, columns)
+                earlier = self._release(event.call_id, columns)
                 if event.text.strip():
                     self._held[event.call_id] = event
-                return said
+                return earlier
             case ToolCallEvent():
-                self._calls[event.call_id, event.tool_call_id] = (event.tool_name, event.args)
-                return self._said(event.call_id, columns)
+                self._calls[event.call_id, event.tool_call_id] = describe(event, 200)
+                return self._release(event.call_id, columns)
             case ToolResultEvent():
                 return self._tool(event, columns)
             case CallFinishedEvent():
@@ -60,39 +60,38 @@ class Transcript:
             case RetryEvent() | HandoffEvent():
                 return f"{truncate(event_line(event) or '', columns - 1)}\n"
             case RunFailedEvent():
-                return "".join(self._said(call_id, columns) for call_id in list(self._held))
+                return "".join(self._release(call_id, columns) for call_id in list(self._held))
             case _:
                 return ""
 
     def rest(self, output: str | None, columns: int) -> str:
-        """What was held back, at the end of a run."""
+        """The texts held back, at the end of a run."""
         for call_id, event in list(self._held.items()):
             if output is not None and event.text.strip() == output.strip():
                 del self._held[call_id]
-        return "".join(self._said(call_id, columns) for call_id in list(self._held))
+        return "".join(self._release(call_id, columns) for call_id in list(self._held))
 
-    def _said(self, call_id: str, columns: int) -> str:
+    def _release(self, call_id: str, columns: int) -> str:
         event = self._held.pop(call_id, None)
         if event is None:
             return ""
         if "/" in event.path:
-            return self._cut(f"{sanitize(event.path)}: ", shorten_middle(event.text, 400), columns, "name")
+            return self._cut(f"{sanitize(event.path)}: ", describe(event, 400), columns, "name")
         return f"{paint(sanitize(event.path), 'name', color=self._color)}\n" + render_markdown(
             event.text, columns, color=self._color
         )
 
     def _tool(self, event: ToolResultEvent, columns: int) -> str:
-        tool, args = self._calls.pop((event.call_id, event.tool_call_id), (event.tool_name, {}))
+        call = self._calls.pop((event.call_id, event.tool_call_id), None) or call_text(event.tool_name, {})
         if f"{event.call_id}.{event.tool_call_id}" in self._nested and event.status == "success":
             return ""
         good = event.status == "success"
         mark = paint(self._good if good else self._bad, "good" if good else "bad", color=self._color)
         head = f"{sanitize(event.path)} "
-        call = call_text(tool, args, 200)
         shown = truncate(call, max(columns - len(head) - 3, 10))
         line = f"{mark} {head}{paint(shown, 'tool', color=self._color)}"
         facts = seconds_text(event.duration) if event.duration >= 0.05 else ""
-        result = ("" if good else f"{event.status}: ") + shorten_middle(event.result, 400)
+        result = shorten_middle(event.result, 400) if good else outcome_text(event.status, event.result, 400)
         room = columns - len(head) - len(shown) - 3
         inline = f" {self._gives} {result}" + (f"  {facts}" if facts else "")
         if len(inline) < room:
@@ -111,8 +110,8 @@ class Transcript:
         good = event.status == "completed"
         mark = paint(self._good if good else self._bad, "good" if good else "bad", color=self._color)
         facts = self._dot.join([seconds_text(event.time - node.started), *usage_text(node.tokens, node.cost)])
-        said = f" {event.status}" if not good else ""
-        head = truncate(f"{sanitize(event.path)}{said}", max(columns - len(facts) - 5, 10))
+        status = "" if good else f" {event.status}"
+        head = truncate(f"{sanitize(event.path)}{status}", max(columns - len(facts) - 5, 10))
         line = f"{mark} {paint(head, 'name', color=self._color)}  {paint(facts, 'quiet', color=self._color)}\n"
         output = shorten_middle(event.output, 400) if event.output is not None else ""
         return line + (self._cut(f"  {self._gives} ", output, columns, "quiet") if output else "")

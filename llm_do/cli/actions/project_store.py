@@ -1,0 +1,76 @@
+"""A project's store, opened for one command, and how lists of what it holds are printed."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+
+from llm_do.cli.arguments.target import project_at
+from llm_do.cli.process.streams import claim_stdout, warn
+from llm_do.errors import UsageError
+from llm_do.files.local_folder import FOLDER
+from llm_do.linker.sources.project_files import project_title
+from llm_do.linker.sources.project_root import locate_project
+from llm_do.text.sanitizer import sanitize
+from llm_do.threads.opened_stores import open_store
+from llm_do.threads.sqlite.sqlite_store import SqliteStore
+from llm_do.ui.terminal.text_width import text_width
+
+__all__ = ["align_columns", "local_time", "print_from_store"]
+
+CELL_COLUMNS = 40
+"""A wider cell of a list moves the rest of its own line to the right, and no other line's."""
+
+
+def print_from_store(
+    project: str | None,
+    lines_of: Callable[[SqliteStore], Awaitable[Sequence[str]]],
+    *,
+    verbatim: bool = False,
+    create: bool = False,
+    title: bool = False,
+) -> int:
+    """Open a project's store and print the lines made from it.
+
+    `verbatim` lines are for programs and never folded; `create` makes the store if nothing has been recorded yet;
+    `title` says on stderr which project this is.
+    """
+    location = locate_project(project_at(project))
+    root = location.root
+    results = claim_stdout()
+    if not create and not (root / FOLDER / "state.db").exists():
+        raise UsageError(f"nothing has been recorded in {root}", hint="Runs are recorded unless --no-record is given.")
+    store = open_store(root)
+
+    async def read() -> Sequence[str]:
+        try:
+            return await lines_of(store)
+        finally:
+            await store.aclose()
+
+    lines = asyncio.run(read())
+    if verbatim:
+        results.write("".join(f"{line}\n" for line in lines))
+        return 0
+    name = project_title(location) if title else None
+    if name is not None:
+        warn(sanitize(name))
+    results.write_lines(lines)
+    return 0
+
+
+def local_time(moment: float) -> str:
+    """A time in the local time zone, to the second."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))
+
+
+def align_columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows as lines, safe for a terminal, with each column as wide as its widest cell."""
+    shown = [[sanitize(cell) for cell in row] for row in rows]
+    sizes = [[text_width(cell) for cell in row] for row in shown]
+    widths = [min(max(column), CELL_COLUMNS) for column in zip(*sizes, strict=True)]
+    return [
+        "  ".join(cell + " " * (width - size) for cell, size, width in zip(row, taken, widths, strict=True)).rstrip()
+        for row, taken in zip(shown, sizes, strict=True)
+    ]

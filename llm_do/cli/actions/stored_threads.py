@@ -1,0 +1,221 @@
+"""What `llm-do threads` does with the threads of a project's store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from llm_do.cli.actions.project_store import align_columns, local_time, print_from_store
+from llm_do.cli.arguments.thread_settings import parse_changes
+from llm_do.cli.process import stdin
+from llm_do.cli.process.streams import warn
+from llm_do.errors import UsageError
+from llm_do.text.sanitizer import sanitize
+from llm_do.threads.managers.pydantic_conversations import Conversations
+from llm_do.threads.managers.state_manager import StateManager
+from llm_do.threads.managers.transfer import export_thread, import_lines
+from llm_do.threads.sqlite.sqlite_store import SqliteStore
+from llm_do.threads.store.records import ThreadRecord, config_data
+
+__all__ = [
+    "branch",
+    "delete",
+    "export",
+    "fork",
+    "import_thread",
+    "list_threads",
+    "print_from_store",
+    "read_export",
+    "set_config",
+    "show_config",
+    "show_thread",
+]
+
+_SPEAKERS = {"user-prompt": "user", "text": "assistant", "system-prompt": "system", "thinking": "thinking"}
+
+
+async def list_threads(store: SqliteStore, user: str | None, *, every_user: bool, as_json: bool) -> Sequence[str]:
+    """Threads, the most recent first."""
+    await store.recover()
+    records = await store.threads(user, every_user=every_user)
+    if as_json:
+        return [json.dumps([_data(record) for record in records], ensure_ascii=False)]
+    rows = [
+        [
+            record.id,
+            *([record.user_id or "-"] if every_user else []),
+            f"{record.length} messages",
+            local_time(record.updated),
+        ]
+        for record in records
+    ]
+    return align_columns(rows) or ["no threads"]
+
+
+async def show_thread(
+    store: SqliteStore, thread: str | None, user: str | None, *, limit: int, as_json: bool
+) -> Sequence[str]:
+    """A thread, by default the most recent one: its settings, its state, its latest messages."""
+    await store.recover()
+    if thread is None:
+        record = next(iter(await store.threads(user, limit=1)), None)
+        if record is None:
+            raise UsageError("there are no threads", hint="See `llm-do threads list`, with --user or --all.")
+    else:
+        record = await _thread(store, thread, user)
+    messages = await store.history(record.head, limit=limit)
+    if as_json:
+        from llm_do.runtime.record.results import messages_data
+
+        data = {**_data(record), "state": record.state, "toolkits": record.toolkits}
+        return [
+            json.dumps({**data, "messages": messages_data([each.message for each in messages])}, ensure_ascii=False)
+        ]
+    lines = [f"thread {sanitize(record.id)}, {record.length} messages, last changed {local_time(record.updated)}"]
+    lines += (
+        [f"settings {json.dumps(config_data(record.config), ensure_ascii=False)}"] if config_data(record.config) else []
+    )
+    lines += [f"state    {json.dumps(record.state, ensure_ascii=False)}"] if record.state else []
+    lines += [f"toolkits {json.dumps(record.toolkits, ensure_ascii=False)}"] if record.toolkits else []
+    if record.length > len(messages):
+        lines.append(f"... {record.length - len(messages)} earlier messages")
+    for each in messages:
+        lines += [f"{each.id[:8]} {line}" for line in _message_lines(each.message)]
+    return lines
+
+
+async def show_config(store: SqliteStore, thread: str, user: str | None) -> Sequence[str]:
+    """A thread's settings as JSON."""
+    record = await _thread(store, thread, user)
+    return [json.dumps(config_data(record.config), ensure_ascii=False, indent=2)]
+
+
+async def set_config(store: SqliteStore, thread: str, values: Sequence[str], user: str | None) -> Sequence[str]:
+    """Change a thread's settings."""
+    record = await store.thread(thread, user)
+    changes = parse_changes(values, config_data(record.config) if record is not None else {})
+    if "model" in changes:
+        from llm_do.cli.arguments.named_models import check_setting
+
+        check_setting(changes["model"])
+    config = await StateManager(store, user).set_thread_config(thread, changes)
+    return [json.dumps(config_data(config), ensure_ascii=False, indent=2)]
+
+
+async def fork(store: SqliteStore, thread: str, new: str, user: str | None, *, at: int | None) -> Sequence[str]:
+    """Start a new thread with the history of another one."""
+    record = await _thread(store, thread, user)
+    if await store.thread(new, user) is not None:
+        raise UsageError(f"there is a thread {new!r} already", hint="Choose another id.")
+    if at is not None and at > record.length:
+        raise UsageError(f"thread {thread!r} has {record.length} messages, not {at}")
+    forked = await Conversations(store, user).fork(thread, at=at, new_conversation_id=new)
+    return [f"{new}: {len(forked.messages)} messages"]
+
+
+async def branch(store: SqliteStore, thread: str, user: str | None, *, at: int | None, to: str | None) -> Sequence[str]:
+    """Continue from an earlier message, or list the branches."""
+    record = await _thread(store, thread, user)
+    if at is not None and to is not None:
+        raise UsageError("--at and --to exclude each other", hint="Keep one of them.")
+    if at is None and to is None:
+        lines: list[str] = []
+        for tip in record.branches:
+            last = await store.history(tip, limit=1)
+            lines += [f"{each.id} {local_time(each.time)} {' / '.join(_message_lines(each.message))}" for each in last]
+        return lines or ["no branches"]
+    if at is not None and at > record.length:
+        raise UsageError(f"thread {thread!r} has {record.length} messages, not {at}")
+    entry = await _entry(store, record, to) if to is not None else None
+    conversations = Conversations(store, user)
+    moved = await conversations.branch(thread, at=at, from_entry=entry, expected_revision=record.revision)
+    return [f"{thread}: {len(moved.messages)} messages"]
+
+
+async def delete(store: SqliteStore, thread: str, user: str | None) -> Sequence[str]:
+    """Delete a thread."""
+    await _thread(store, thread, user)
+    await store.delete_thread(thread, user)
+    return []
+
+
+async def export(store: SqliteStore, thread: str, user: str | None) -> Sequence[str]:
+    """A thread as JSON lines."""
+    await store.recover()
+    return await export_thread(store, await _thread(store, thread, user))
+
+
+async def import_thread(
+    store: SqliteStore, text: str, user: str | None, *, name: str | None, source: str
+) -> Sequence[str]:
+    """Store an exported thread."""
+    record = await import_lines(store, text.split("\n"), user, name=name, source=source)
+    return [f"{record.id}: {record.length} messages"]
+
+
+def read_export(file: str) -> str:
+    """The text that `export` wrote; `-` is stdin."""
+    try:
+        data = (
+            stdin.read_bytes(lambda _: warn("waiting for a thread on stdin"))
+            if file == "-"
+            else Path(file).read_bytes()
+        )
+        return data.decode("utf-8")
+    except OSError as error:
+        raise UsageError(f"{file} can't be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{file} is not UTF-8, at byte {error.start}") from error
+
+
+def _message_lines(message: Any) -> list[str]:
+    lines: list[str] = []
+    for part in message.parts:
+        kind = part.part_kind
+        if kind == "tool-call":
+            lines.append(f"assistant calls {part.tool_name}({_short(part.args_as_json_str())})")
+        elif kind == "tool-return":
+            lines.append(f"{part.tool_name} ({part.outcome}): {_short(part.model_response_str())}")
+        elif kind in _SPEAKERS:
+            lines.append(f"{_SPEAKERS[kind]}: {_short(part.content)}")
+        else:
+            lines.append(kind)
+    return [sanitize(line) for line in lines]
+
+
+def _short(value: object, limit: int = 300) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    text = " ".join(text.split())
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def _data(record: ThreadRecord) -> dict[str, Any]:
+    return {
+        "id": record.id,
+        "user_id": record.user_id,
+        "messages": record.length,
+        "config": config_data(record.config),
+        "branches": list(record.branches),
+        "created": record.created,
+        "updated": record.updated,
+    }
+
+
+async def _thread(store: SqliteStore, thread: str, user: str | None) -> ThreadRecord:
+    record = await store.thread(thread, user)
+    if record is None:
+        whose = f" of user {user!r}" if user is not None else ""
+        raise UsageError(
+            f"there is no thread {thread!r}{whose}", hint="See `llm-do threads list`, with --user or --all."
+        )
+    return record
+
+
+async def _entry(store: SqliteStore, record: ThreadRecord, prefix: str) -> str:
+    for tip in (record.head, *record.branches):
+        for each in await store.history(tip):
+            if each.id.startswith(prefix):
+                return each.id
+    raise UsageError(f"thread {record.id!r} has no message {prefix!r}", hint="See `llm-do threads show`.")
