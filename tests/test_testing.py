@@ -187,10 +187,10 @@ def test_an_input_that_does_not_fit_in_the_middle_is_an_exception(talking: Path)
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        ("max_step", "play has no option 'max_step'; did you mean 'max_steps'"),
-        ("thread", "play has no option 'thread'; did you mean 'thread_id'"),
+        ("max_step", "play has no option 'max_step'; did you mean `max_steps`?"),
+        ("thread", "play has no option 'thread'; did you mean `thread_id`?"),
         ("config", "play has no option 'config'"),
-        ("nonsense", "options are model, models, allow"),
+        ("nonsense", "options are approvals, model, models, allow"),
     ],
 )
 def test_an_option_that_does_not_exist_is_told_before_anything_is_loaded(option: str, said: str) -> None:

@@ -17,38 +17,15 @@ from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.flow_spec import FlowSpec, as_member
 from llm_do.project.project import EntrySpec, Project
 from llm_do.project.registry import Registered, Registry
-from llm_do.runtime.approval.broker import ApprovalCallback, ApprovalMode, RunApprovalPolicy
 from llm_do.runtime.record.results import RunResult
 from llm_do.runtime.record.run_stream import RunStream
-from llm_do.runtime.runtime import Conversation, Runtime
+from llm_do.runtime.runtime import Runtime
+from llm_do.runtime.session.run_options import EntryOptions, RunOptions, RuntimeOptions, check_options
 
-__all__ = ["Runnable", "Runner", "RunnerArguments", "run"]
+__all__ = ["Runnable", "Runner", "run"]
 
 Runnable: TypeAlias = "Project | AgentSpec | FlowSpec | Agent[Any, Any] | str | Path"
 """What can be run: a project, a path of one, an agent's or a flow's declaration, or a PydanticAI agent."""
-
-
-class RunnerArguments(Conversation, total=False):
-    """What `run` takes besides what to run and its input; a `Conversation` is part of it.
-
-    Args:
-        model: A model for every agent.
-        provider: A PydanticAI provider, with `model` the name of its model; or a model.
-        approvals: A mode, an async callback, or a policy; None takes the project's mode.
-        max_retries: Retries of a model request; None takes the project's.
-        loop_threshold: Identical batches of tool calls that end a run; None takes the project's.
-        max_steps: Model requests in one agent run.
-    """
-
-    model: str | Sequence[str] | Model | None
-    provider: Provider[Any] | Model | None
-    approvals: ApprovalMode | ApprovalCallback | RunApprovalPolicy | None
-    max_retries: int | None
-    loop_threshold: int | None
-    max_steps: int | None
-
-
-_OPTIONS = sorted(RunnerArguments.__annotations__)
 
 
 class Runner:
@@ -60,13 +37,13 @@ class Runner:
         'completed'
     """
 
-    async def __call__(self, target: Runnable, input: object = None, **options: Unpack[RunnerArguments]) -> RunResult:
+    async def __call__(self, target: Runnable, input: object = None, **options: Unpack[RunOptions]) -> RunResult:
         """Run `target` and return its result.
 
         Args:
             target: What to run.
             input: Text, a mapping, or an input model.
-            options: What `RunnerArguments` has, by name.
+            options: The keys of `RunOptions`, by name.
 
         Returns:
             The result.
@@ -76,13 +53,13 @@ class Runner:
             InputError: The input doesn't fit.
             RunError: The run ended early.
         """
-        runtime, conversation = _begun(target, **options)
+        runtime, call = _open(target, options)
         try:
-            return await runtime.run(input, **conversation)
+            return await runtime.run(input, **call)
         finally:
             await runtime.aclose()
 
-    def sync(self, target: Runnable, input: object = None, **options: Unpack[RunnerArguments]) -> RunResult:
+    def sync(self, target: Runnable, input: object = None, **options: Unpack[RunOptions]) -> RunResult:
         """`run` for code that isn't async; works inside a running event loop too.
 
         Args:
@@ -95,7 +72,7 @@ class Runner:
         """
         return run_blocking(lambda: self(target, input, **options))
 
-    def stream(self, target: Runnable, input: object = None, **options: Unpack[RunnerArguments]) -> RunStream:
+    def stream(self, target: Runnable, input: object = None, **options: Unpack[RunOptions]) -> RunStream:
         """The same run, seen as its events.
 
         Args:
@@ -106,27 +83,13 @@ class Runner:
         Returns:
             An async iterable of events, with the `result` once it has ended.
         """
-        runtime, conversation = _begun(target, **options)
-        return RunStream(
-            lambda subscription: runtime.execute(input, **conversation, subscription=subscription), runtime.aclose
-        )
+        runtime, call = _open(target, options)
+        return RunStream(lambda subscription: runtime.execute(input, **call, subscription=subscription), runtime.aclose)
 
 
-def _begun(
-    target: Runnable,
-    *,
-    model: str | Sequence[str] | Model | None = None,
-    provider: Provider[Any] | Model | None = None,
-    approvals: ApprovalMode | ApprovalCallback | RunApprovalPolicy | None = None,
-    max_retries: int | None = None,
-    loop_threshold: int | None = None,
-    max_steps: int | None = None,
-    **conversation: Unpack[Conversation],
-) -> tuple[Runtime, Conversation]:
-    """A session for one run of a target, and what is said of the conversation."""
-    for name in conversation:
-        if name not in Conversation.__annotations__:
-            raise TypeError(f"run has no option {name!r}; options are {', '.join(_OPTIONS)}")
+def _open(target: Runnable, options: RunOptions) -> tuple[Runtime, EntryOptions]:
+    """A session for one run of a target, and the options that belong to the run itself."""
+    check_options("run", options, RunOptions.__annotations__)
     spec = _declared(target)
     if spec is not None:
         registry = Registry({spec.name: Registered(spec.name, "agent", spec)})
@@ -140,20 +103,16 @@ def _begun(
         project = Project.load(Path(target))
     else:
         raise UsageError(
-            f"{type(cast('object', target)).__name__} is nothing that can be run",
-            hint="Run a project, a path of one, an AgentSpec, a flow, or a PydanticAI agent.",
+            f"cannot run a {type(cast('object', target)).__name__}",
+            hint="Pass a project, its path, an AgentSpec, a flow or a PydanticAI agent.",
         )
-    runtime = Runtime(
-        project,
-        approvals=approvals,
-        model=_model(model, provider),
-        max_retries=max_retries,
-        loop_threshold=loop_threshold,
-        max_steps=max_steps,
-    )
+    session = {name: value for name, value in options.items() if name in RuntimeOptions.__annotations__}
+    session["model"] = _model(options.get("model"), options.get("provider"))
+    runtime = Runtime(project, **cast("RuntimeOptions", session))
     if spec is not None and isinstance(target, Agent):
         runtime.builder.adopt(spec, target)
-    return runtime, conversation
+    call = {name: value for name, value in options.items() if name in EntryOptions.__annotations__}
+    return runtime, cast("EntryOptions", call)
 
 
 def _agents_of(flow: FlowSpec) -> dict[str, Registered]:
@@ -179,7 +138,7 @@ def _model(
     if isinstance(provider, Model):
         return provider
     if not isinstance(model, str):
-        raise UsageError("a provider needs the name of its model", hint="Pass model='provider:name' besides provider=.")
+        raise UsageError("a provider needs the name of its model", hint="Pass model='provider:name' with provider=.")
     name = model if ":" in model else f"{provider.name}:{model}"
     return infer_model(name, provider_factory=lambda _: provider)
 

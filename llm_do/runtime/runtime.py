@@ -9,13 +9,11 @@ from __future__ import annotations
 import asyncio
 import re
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from inspect import iscoroutinefunction
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
-
-from pydantic_ai.models import Model
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from llm_do.concurrency.event_loops import run_blocking
 from llm_do.errors import UsageError
@@ -23,14 +21,12 @@ from llm_do.models.pool import ModelPool
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.registry import NAME_PATTERN, Registered
 from llm_do.runtime.agents.agent_builder import AgentBuilder, builder_of
-from llm_do.runtime.approval.broker import ApprovalCallback, ApprovalMode, RunApprovalPolicy
 from llm_do.runtime.approval.saved_approvals import SavedApprovals
 from llm_do.runtime.approval.saved_approvals import load_saved_approvals as load_answers
 from llm_do.runtime.call.invocation import call_by_name
 from llm_do.runtime.context.budget import BudgetMeter
 from llm_do.runtime.context.resources import Resources
 from llm_do.runtime.context.run_state import RunState
-from llm_do.runtime.context.user_questions import AskUser
 from llm_do.runtime.record.events import Event, Subscription
 from llm_do.runtime.record.histories import continue_history
 from llm_do.runtime.record.recording import check_id
@@ -38,44 +34,16 @@ from llm_do.runtime.record.results import ExecutionContext, RunResult, Usage
 from llm_do.runtime.record.run_stream import RunStream
 from llm_do.runtime.session.entries import AgentEntry, Entry, entry_for, entry_input
 from llm_do.runtime.session.execution import Execution, RunInputs
+from llm_do.runtime.session.run_options import EntryOptions, RuntimeOptions, check_options
 from llm_do.runtime.session.runtime_config import RuntimeConfig, patterns_of, policy_of, session_config
 from llm_do.runtime.session.shared import Shared
 
 if TYPE_CHECKING:
-    from pydantic_ai.messages import ModelMessage
-
     from llm_do.policy.rules import Rule
     from llm_do.project.project import Project
     from llm_do.runtime.record.event_bus import EventBus
-    from llm_do.threads.store.protocol import ThreadStore
 
-__all__ = ["Conversation", "RunArguments", "Runtime"]
-
-
-class Conversation(TypedDict, total=False):
-    """What a run continues, and whose it is.
-
-    Args:
-        messages: The conversation so far, for an agent or a flow.
-        execution_context: The result's of an earlier run, to continue from; it isn't changed.
-        thread_id: The thread the run belongs to.
-        user_id: Whose run it is.
-    """
-
-    messages: Sequence[ModelMessage] | None
-    execution_context: ExecutionContext | None
-    thread_id: str | None
-    user_id: str | None
-
-
-class RunArguments(Conversation, total=False):
-    """What `Runtime.run` takes besides the input; a `Conversation` is part of it.
-
-    Args:
-        entry: Another callable of the project, by name, or an entry object.
-    """
-
-    entry: str | Entry | None
+__all__ = ["Runtime"]
 
 
 class Runtime:
@@ -86,26 +54,12 @@ class Runtime:
 
     Args:
         project: The project.
-        approvals: `prompt`, `approve_all`, `reject_all`, an async callback, or a `RunApprovalPolicy`; None takes the
-            project's mode. In mode `prompt` without a callback there is nobody to ask: what needs a person is denied.
-        model: A model for every agent, by name or as a PydanticAI model.
-        models: Models for single agents, by agent name.
-        allow: Patterns of calls that are allowed when policy asks.
-        deny: Patterns of calls that are denied whatever else says.
-        max_depth: Deepest nested call.
-        max_steps: Model requests in one agent run.
-        max_retries: Retries of a model request that failed for a passing reason.
-        loop_threshold: Identical batches of tool calls that end an agent's run; 0 is off.
-        run_timeout: Seconds a run may take.
-        record: Whether runs are recorded; None records those that have a thread or a user.
-        store: Where threads and records are kept; None is the project's own store.
-        ask_user: Async callback that puts an agent's question (`ask_user`) to a person and returns the answer.
-        config: Everything at once, instead of the arguments above.
+        config: The whole configuration, instead of options.
+        options: The keys of `RuntimeOptions`, by name.
 
     Raises:
-        UsageError: A pattern in `allow` or `deny` is no pattern, a limit is none, or there is a `config` besides other
-            arguments.
-        ValueError: `approvals` is none of what it may be.
+        UsageError: A pattern in `allow` or `deny` or a limit is invalid, or there are options besides `config`.
+        ValueError: `approvals` is none of the values listed.
 
     Example:
         >>> project = Project.load("examples/greeter")
@@ -115,42 +69,11 @@ class Runtime:
     """
 
     def __init__(
-        self,
-        project: Project,
-        *,
-        approvals: ApprovalMode | ApprovalCallback | RunApprovalPolicy | None = None,
-        model: str | Sequence[str] | Model | None = None,
-        models: Mapping[str, str] | None = None,
-        allow: Sequence[str] | None = None,
-        deny: Sequence[str] | None = None,
-        max_depth: int | None = None,
-        max_steps: int | None = None,
-        max_retries: int | None = None,
-        loop_threshold: int | None = None,
-        run_timeout: float | None = None,
-        record: bool | None = None,
-        store: ThreadStore | None = None,
-        ask_user: AskUser | None = None,
-        config: RuntimeConfig | None = None,
+        self, project: Project, *, config: RuntimeConfig | None = None, **options: Unpack[RuntimeOptions]
     ) -> None:
+        check_options("Runtime", options, RuntimeOptions.__annotations__)
         self.project = project
-        self.config = session_config(
-            project,
-            config,
-            approvals=approvals,
-            model=model,
-            models=models,
-            allow=allow,
-            deny=deny,
-            max_depth=max_depth,
-            max_steps=max_steps,
-            max_retries=max_retries,
-            loop_threshold=loop_threshold,
-            run_timeout=run_timeout,
-            record=record,
-            store=store,
-            ask_user=ask_user,
-        )
+        self.config = session_config(project, config, options)
         self.registry = project.registry
         self.builder = builder_of(project)
         self.policy, self.policy_function = policy_of(project, self.config)
@@ -258,12 +181,12 @@ class Runtime:
 
     # -- runs
 
-    async def run(self, input: object = None, **options: Unpack[RunArguments]) -> RunResult:
+    async def run(self, input: object = None, **options: Unpack[EntryOptions]) -> RunResult:
         """Run the project's entry.
 
         Args:
             input: Text, a mapping of the input model's fields, or an input model; None takes the entry's default.
-            options: What `RunArguments` has, by name: `entry`, `messages`, `execution_context`, `thread_id`, `user_id`.
+            options: The keys of `EntryOptions`, by name.
 
         Returns:
             The result.
@@ -275,7 +198,7 @@ class Runtime:
         result = await self.execute(input, **options)
         return result.raise_for_status()
 
-    def run_sync(self, input: object = None, **options: Unpack[RunArguments]) -> RunResult:
+    def run_sync(self, input: object = None, **options: Unpack[EntryOptions]) -> RunResult:
         """`run` for code that isn't async; works inside a running event loop too, such as a notebook's.
 
         Args:
@@ -295,7 +218,7 @@ class Runtime:
 
         return run_blocking(once)
 
-    def stream(self, input: object = None, **options: Unpack[RunArguments]) -> RunStream:
+    def stream(self, input: object = None, **options: Unpack[EntryOptions]) -> RunStream:
         """The same run as `run`, seen as its events.
 
         Args:
@@ -320,31 +243,27 @@ class Runtime:
         self,
         input: object = None,
         *,
-        entry: str | Entry | None = None,
-        messages: Sequence[ModelMessage] | None = None,
-        execution_context: ExecutionContext | None = None,
-        thread_id: str | None = None,
-        user_id: str | None = None,
         subscription: Subscription | None = None,
+        **options: Unpack[EntryOptions],
     ) -> RunResult:
-        """Carry out a run and return its result however it ends: `status` and `error` tell.
+        """Carry out a run and return its result, however the run ended: see its `status` and `error`.
 
         Args:
             input: As for `run`.
-            entry: Another callable of the project, by name, or an entry object.
-            messages: The conversation so far, for an agent or a flow.
-            execution_context: The result's of an earlier run, to continue from; it isn't changed.
-            thread_id: The thread the run belongs to.
-            user_id: Whose run it is.
-            subscription: Hears this run's events besides the runtime's subscribers.
+            subscription: Receives this run's events, besides the runtime's subscribers.
+            options: As for `run`.
 
         Returns:
-            The result. Only cancellation from outside comes out as an exception, after the run was closed.
+            The result. Only cancellation from outside is raised, once the run has been closed.
 
         Raises:
-            InputError: The input doesn't fit, or the conversation is none; nothing has run.
+            InputError: The input or the conversation is invalid; nothing has run.
             UsageError: An id is empty.
         """
+        check_options("a run", options, EntryOptions.__annotations__)
+        entry, messages = options.get("entry"), options.get("messages")
+        execution_context = options.get("execution_context")
+        thread_id, user_id = options.get("thread_id"), options.get("user_id")
         check_id("thread", thread_id)
         check_id("user", user_id)
         history = continue_history(messages, execution_context)

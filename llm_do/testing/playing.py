@@ -172,9 +172,10 @@ def play(
     from llm_do.concurrency.event_loops import run_blocking
     from llm_do.project.project import Project
     from llm_do.runtime.runtime import Runtime
+    from llm_do.runtime.session.run_options import RuntimeOptions, check_options
 
     _check_answers(approvals)
-    _check_options(options)
+    check_options("play", options, (*RuntimeOptions.__annotations__, "answers", "entry", "thread_id", "user_id"))
     if answers is not None and options.get("model") is not None:
         raise ValueError("answers are what every model says: give answers or a model")
     talks = isinstance(input, list | tuple)
@@ -253,22 +254,6 @@ def _check_answers(approvals: Mapping[str, Answer] | str) -> None:
     for said in approvals.values() if isinstance(approvals, Mapping) else (approvals,):
         if said not in get_args(Answer) and (by_tool or said not in ("approve_all", "reject_all")):
             raise ValueError(f"{said!r} is no answer; answers are {', '.join(get_args(Answer))}")
-
-
-def _check_options(options: Mapping[str, Any]) -> None:
-    """Refuse what `Runtime` doesn't take, and what `play` says itself."""
-    import inspect
-    from difflib import get_close_matches
-
-    from llm_do.runtime.runtime import Runtime
-
-    known = [name for name in inspect.signature(Runtime).parameters if name not in ("project", "approvals", "config")]
-    for name in options:
-        if name not in known:
-            own = [*known, "answers", "approvals", "entry", "thread_id", "user_id"]
-            near = get_close_matches(name, own, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"options are {', '.join(own)}"
-            raise TypeError(f"play has no option {name!r}; {hint}")
 
 
 def _script(answers: Sequence[Mapping[str, Any]] | Mapping[str, Any] | str | os.PathLike[str], folder: Path) -> Path:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Generic, Literal, Protocol
+from typing import Annotated, Any, Generic, Literal, Protocol, get_args, get_origin
 
 from typing_extensions import is_typeddict
 
@@ -288,7 +288,9 @@ def _signature(name: str, function: Any, *, drop: bool = False) -> str:
 
 
 def _options(function: Any) -> dict[str, tuple[Any, str]]:
-    """What a function takes by `**options: Unpack[...]`, with annotations and meanings."""
+    """What a function or a class takes by `**options: Unpack[...]`, with annotations and meanings."""
+    if inspect.isclass(function):
+        function = function.__init__
     if not inspect.isfunction(function):
         return {}
     for annotation in function.__annotations__.values():
@@ -297,10 +299,19 @@ def _options(function: Any) -> dict[str, tuple[Any, str]]:
         if kind is not None and is_typeddict(kind):
             meanings = _meanings(kind)
             return {
-                name: (getattr(given, "__forward_arg__", given), meanings[name])
-                for name, given in kind.__annotations__.items()
+                name: (getattr(declared, "__forward_arg__", declared), meanings[name])
+                if get_origin(declared) is not Annotated
+                else _option(declared)
+                for name, declared in kind.__annotations__.items()
             }
     return {}
+
+
+def _option(declared: Any) -> tuple[str, str]:
+    """The type and the meaning of an option that is `Annotated` with an `Option`."""
+    kind, option = get_args(declared)
+    text = getattr(kind, "__forward_arg__", None) or re.sub(r"\b(?:collections\.abc|typing)\.", "", str(kind))
+    return text, option.help
 
 
 def _meanings(kind: Any) -> dict[str, str]:

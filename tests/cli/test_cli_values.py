@@ -102,7 +102,7 @@ def test_an_empty_name_is_refused_and_stands_for_nobody(
     ended = forked(command, ".", "hi", option, "", cwd=root)
 
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith(f"error: {option} names nothing. Leave it out ")
+    assert ended.err.startswith(f"error: {option} is empty. Leave it out ")
     assert not (root / ".llm-do").exists()
 
 

@@ -85,7 +85,7 @@ def test_a_text_allows_what_it_says() -> None:
 
 
 def test_a_config_says_everything_so_that_nothing_besides_is_lost() -> None:
-    with pytest.raises(UsageError, match="approvals, max_steps can't be given besides config"):
+    with pytest.raises(UsageError, match="approvals, max_steps can't be combined with config"):
         Runtime(project(), approvals="approve_all", max_steps=3, config=RuntimeConfig())
 
     config = RuntimeConfig.of(project(), approvals="approve_all")

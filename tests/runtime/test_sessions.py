@@ -18,6 +18,7 @@ from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.toolsets import FunctionToolset
 
 from llm_do import AgentSpec, CallContext, EntryError, Project, ProviderError, Runtime, UsageError, run
+from llm_do.runtime.session.run_options import EntryOptions, RunOptions, RuntimeOptions
 from tests.support.history import results_of, strict
 from tests.support.runs import Answers, agent, carry_out, heard, project_of, runtime_of
 from tests.support.scripted import call, script
@@ -300,13 +301,26 @@ def test_options_of_the_one_liners(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("target", [None, 3, lambda: "x"], ids=["None", "number", "function"])
 def test_what_can_not_be_run_is_told_so(target: Any) -> None:
-    with pytest.raises(UsageError, match="is nothing that can be run"):
+    with pytest.raises(UsageError, match="cannot run a "):
         run.sync(target, "x")
 
 
-def test_an_option_that_there_is_not_is_named() -> None:
-    with pytest.raises(TypeError, match=r"run has no option 'max_step'; options are .*max_steps"):
+def test_an_unknown_option_is_named_with_the_one_that_is_meant() -> None:
+    with pytest.raises(TypeError, match=r"run has no option 'max_step'; did you mean `max_steps`"):
         run.sync(AgentSpec("main", model="test"), "x", max_step=3)  # type: ignore[call-arg]
+    project = Project.load("examples/greeter")
+    with pytest.raises(TypeError, match=r"Runtime has no option 'approval'; did you mean `approvals`"):
+        Runtime(project, approval="approve_all")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"a run has no option 'thread'; did you mean `thread_id`"):
+        Runtime(project).run_sync("x", thread="t")  # type: ignore[call-arg]
+
+
+def test_run_takes_the_options_of_a_session_and_of_a_run() -> None:
+    assert {*RuntimeOptions.__annotations__, *EntryOptions.__annotations__, "provider"} == set(
+        RunOptions.__annotations__
+    )
+    result = run.sync("examples/greeter", "x", model="test", entry="main", allow=["send"], max_depth=2, record=False)
+    assert result.status == "completed"
 
 
 def test_a_pydantic_ai_agents_tools_pass_the_same_steps() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,13 +12,14 @@ from llm_do.cli.arguments.target import user_path
 from llm_do.cli.process.streams import warn
 from llm_do.errors import UsageError
 from llm_do.text.sanitizer import sanitize
+from llm_do.text.words import did_you_mean
 from llm_do.ui.terminal.screen import terminal_columns
 from llm_do.ui.terminal.text_width import wrap_words
 
 if TYPE_CHECKING:
     from llm_do.cli.actions.chat_session import Chat
 
-__all__ = ["COMMANDS", "carry_out"]
+__all__ = ["COMMANDS", "run_command"]
 
 COMMANDS = {
     "/help": ("", "what can be said here"),
@@ -40,19 +40,18 @@ _NARROW = 60
 """Columns below which what a command does stands under it."""
 
 
-async def carry_out(chat: Chat, line: str) -> bool:
-    """Carry a command out."""
+async def run_command(chat: Chat, line: str) -> bool:
+    """Run a command; False ends the conversation."""
     name, *rest = line.split(maxsplit=1)
     if name not in COMMANDS:
-        near = get_close_matches(name, COMMANDS, 1)
-        raise UsageError(f"there is no command {name}", hint=f"Did you mean {near[0]}?" if near else "See /help.")
+        raise UsageError(f"there is no command {name}", hint=did_you_mean(name, COMMANDS) or "See /help.")
     if name == "/quit":
         return False
     await _ACTIONS[name](chat, "".join(rest).strip())
     return True
 
 
-def _tell(lines: Iterable[str]) -> None:
+def _print(lines: Iterable[str]) -> None:
     for line in lines:
         warn(sanitize(line))
 
@@ -64,23 +63,23 @@ async def _help(_chat: Chat, _: str) -> None:
     for name, (_, said) in COMMANDS.items():
         first, *more = wrap_words(said, max(columns - widest, 20))
         if columns < _NARROW:
-            _tell([usages[name], *(f"    {piece}" for piece in (first, *more))])
+            _print([usages[name], *(f"    {piece}" for piece in (first, *more))])
         else:
-            _tell([f"{usages[name]:<{widest}}{first}", *(f"{'':<{widest}}{piece}" for piece in more)])
-    _tell(["@FILE in what you say attaches a file; Alt-Enter or \\ at the end of a line begins another line"])
+            _print([f"{usages[name]:<{widest}}{first}", *(f"{'':<{widest}}{piece}" for piece in more)])
+    _print(["@FILE in what you say attaches a file; Alt-Enter or \\ at the end of a line begins another line"])
 
 
 async def _tools(chat: Chat, rest: str) -> None:
     from llm_do.ui.reports.tool_list import tool_lines, tools_data
 
-    entry = chat.options.entry or chat.project.entry.name
+    entry = chat.entry or chat.project.entry.name
     agent = rest or (entry if chat.project.registry.agent(entry) is not None else None)
-    _tell(tool_lines(tools_data(chat.project, agent)))
+    _print(tool_lines(tools_data(chat.project, agent)))
 
 
 async def _agents(chat: Chat, _: str) -> None:
     for spec in chat.project.registry.agents():
-        _tell([f"{spec.name}: {spec.description or 'no description'}"])
+        _print([f"{spec.name}: {spec.description or 'no description'}"])
 
 
 async def _model(chat: Chat, rest: str) -> None:
@@ -95,20 +94,20 @@ async def _model(chat: Chat, rest: str) -> None:
             runtime.config = replace(runtime.config, models={**runtime.config.models, **named.agents})
     model = runtime.config.model
     said = model if isinstance(model, str) else ", ".join(map(str, model)) if isinstance(model, list | tuple) else model
-    _tell([f"model: {said or 'what each agent names'}"])
-    _tell(f"model of {agent}: {name}" for agent, name in runtime.config.models.items())
+    _print([f"model: {said or 'what each agent names'}"])
+    _print(f"model of {agent}: {name}" for agent, name in runtime.config.models.items())
 
 
 async def _thread(chat: Chat, rest: str) -> None:
     if rest:
         count = await chat.memory.switch(rest)
-        _tell([f"thread {rest}: {count} messages"])
+        _print([f"thread {rest}: {count} messages"])
     else:
-        _tell([f"thread {chat.memory.thread}" if chat.memory.thread else "nothing is kept of this conversation"])
+        _print([f"thread {chat.memory.thread}" if chat.memory.thread else "nothing is kept of this conversation"])
 
 
 async def _state(chat: Chat, _: str) -> None:
-    _tell(json.dumps(await chat.memory.state(), indent=2, ensure_ascii=False).split("\n"))
+    _print(json.dumps(await chat.memory.state(), indent=2, ensure_ascii=False).split("\n"))
 
 
 async def _approvals(chat: Chat, rest: str) -> None:
@@ -124,27 +123,27 @@ async def _approvals(chat: Chat, rest: str) -> None:
         runtime.answers = saved_approvals.load_saved_approvals(chat.project.root)
         runtime.remembered.clear()
         runtime.remembered_rules.clear()
-        _tell(["revoked, and with it what was allowed for this session"])
+        _print(["revoked, and with it what was allowed for this session"])
         return
-    _tell(f"{number} {answer.text}  ({answer.place})" for number, answer in enumerate(stored, 1))
-    _tell(f"this session: {rule.text}" for rule in runtime.remembered_rules)
+    _print(f"{number} {answer.text}  ({answer.place})" for number, answer in enumerate(stored, 1))
+    _print(f"this session: {rule.text}" for rule in runtime.remembered_rules)
     if runtime.remembered:
         count = len(runtime.remembered)
-        _tell([f"this session: {count} single call{'s' if count > 1 else ''}, exactly as answered"])
+        _print([f"this session: {count} single call{'s' if count > 1 else ''}, exactly as answered"])
     if not (stored or runtime.remembered or runtime.remembered_rules):
-        _tell(["nothing was allowed for this session or for good"])
+        _print(["nothing was allowed for this session or for good"])
 
 
 async def _undo(chat: Chat, _: str) -> None:
-    if not chat.said or not await chat.memory.undo():
+    if not chat.turns or not await chat.memory.undo():
         raise UsageError("there is no turn to take back")
-    _tell([f"taken back: {chat.said.pop().text}"])
+    _print([f"taken back: {chat.turns.pop().text}"])
 
 
 async def _retry(chat: Chat, _: str) -> None:
-    if not chat.said or not await chat.memory.undo():
+    if not chat.turns or not await chat.memory.undo():
         raise UsageError("there is no turn to say again")
-    await chat.turn(chat.said.pop())
+    await chat.turn(chat.turns.pop())
 
 
 async def _save(chat: Chat, rest: str) -> None:
@@ -161,7 +160,7 @@ async def _save(chat: Chat, rest: str) -> None:
         parts = [(message.role, message.content) for message in to_messages(messages)]
         text = "".join(f"## {who}\n\n{said}\n\n" for who, said in parts if said)
     _write(path, text)
-    _tell([f"{path}: {len(messages)} messages"])
+    _print([f"{path}: {len(messages)} messages"])
 
 
 def _write(path: Path, text: str) -> None:

@@ -11,9 +11,9 @@ from llm_do.errors import UsageError
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
-    from llm_do.cli.arguments.run_options import RunOptions
     from llm_do.project.project import Project
     from llm_do.runtime.record.results import ExecutionContext, RunResult
+    from llm_do.runtime.session.run_options import EntryOptions
     from llm_do.threads.store.protocol import ThreadStore
 
 __all__ = ["Memory"]
@@ -24,14 +24,16 @@ class Memory:
 
     Args:
         project: The project.
-        options: The command line: a thread, a user, and whether anything is kept.
+        options: The options of its runs, which may name a thread and a user.
+        record: Whether it is kept in a thread.
     """
 
-    def __init__(self, project: Project, options: RunOptions) -> None:
+    def __init__(self, project: Project, options: EntryOptions, *, record: bool) -> None:
         self._project = project
-        self._user = options.user
-        self._wanted = options.thread
-        self._keeps = project.record and not options.no_record
+        self._options = options
+        self._user = options.get("user_id")
+        self._requested = options.get("thread_id")
+        self._keeps = project.record and record
         self.thread: str | None = None
         self._context: ExecutionContext | None = None
         self._marks: list[int | ExecutionContext | None] = []
@@ -46,9 +48,9 @@ class Memory:
             known = await self._store().threads(self._user, limit=1)
             if not known:
                 raise UsageError("there is no conversation to continue", hint="Begin one: llm-do chat.")
-            self._wanted = known[0].id
-        self.thread = self._wanted or f"chat-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
-        length = await self._length() if self._wanted else 0
+            self._requested = known[0].id
+        self.thread = self._requested or f"chat-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
+        length = await self._length() if self._requested else 0
         return f"thread {self.thread}" + (f", {length} messages" if length else "")
 
     async def switch(self, thread: str) -> int:
@@ -63,11 +65,11 @@ class Memory:
         """Remember where the next turn begins, for `undo`."""
         self._marks.append(self._context if self.thread is None else await self._length())
 
-    def options(self) -> dict[str, Any]:
-        """What a turn is started with."""
+    def options(self) -> EntryOptions:
+        """The options of the next turn's run."""
         if self.thread is not None:
-            return {"thread_id": self.thread, "user_id": self._user}
-        return {"execution_context": self._context}
+            return {**self._options, "thread_id": self.thread}
+        return {**self._options, "execution_context": self._context}
 
     def keep(self, result: RunResult) -> None:
         """Take in how a turn ended, well or not: its history is one that can be continued."""

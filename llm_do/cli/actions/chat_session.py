@@ -1,4 +1,4 @@
-"""The conversation of `llm-do chat`: turns, what Ctrl-C means in them, how it ends. Its commands are elsewhere."""
+"""The conversation of `llm-do chat`: its turns, what Ctrl-C does in them, and how it ends."""
 
 from __future__ import annotations
 
@@ -6,80 +6,82 @@ import json
 import os
 import re
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from llm_do._frozen import frozen
 from llm_do.cli.actions import failure
-from llm_do.cli.actions.chat_commands import COMMANDS, carry_out
+from llm_do.cli.actions.chat_commands import COMMANDS, run_command
 from llm_do.cli.actions.chat_memory import Memory
-from llm_do.cli.actions.run_action import check_options, link, prepare, print_output, result_line, tell_errors
+from llm_do.cli.actions.run_action import (
+    carry_out,
+    link,
+    prepare,
+    print_errors,
+    print_output,
+    print_summary,
+    result_line,
+)
 from llm_do.cli.arguments.run_input import attach_files, first_message, require_text_input
 from llm_do.cli.arguments.target import resolve
 from llm_do.cli.process import stdin
 from llm_do.cli.process.signals import Interrupts, kill_children
-from llm_do.cli.process.streams import PIPE_CLOSED, Results, claim_stdout, warn
-from llm_do.errors import LlmDoError, StoreError, UsageError
+from llm_do.cli.process.streams import PIPE_CLOSED, Results, warn
+from llm_do.errors import LlmDoError, UsageError
 from llm_do.files.local_folder import make_folder
 from llm_do.ui.reports.error_text import error_text
 from llm_do.ui.terminal.prompt import Leave, LinePrompt, Prompt, TerminalPrompt, candidates
 
 if TYPE_CHECKING:
     from llm_do.cli.actions.session import Session
-    from llm_do.cli.arguments.run_options import RunOptions
+    from llm_do.cli.arguments.run_options import CommandOptions
     from llm_do.project.project import Project
     from llm_do.runtime.record.results import RunResult
 
 __all__ = ["Chat", "ChatInput", "start"]
 
 _COMMAND = re.compile(r"/[a-z]+(\s|$)")
-"""What is a command, known or not; a path has another slash or a dot."""
+"""A command, known or not; a path has another slash or a dot."""
 
 
-def start(options: RunOptions, *, last: bool) -> int:
-    """Talk until the person leaves."""
-    results = claim_stdout()
-    interrupts = Interrupts()
-    interrupts.install()
-    try:
-        check_options(options)
-        if last and options.thread is not None:
-            raise UsageError("--continue and --thread exclude each other", hint="Keep one of them.")
-        target = resolve(options.project, options.prompt, options.named)
-        prepare(options)
-        project = link(target.path, options)
-        if not project.allow_cli_input:
-            raise UsageError(
-                "the project takes no input from the command line", hint="Set `allow_cli_input` in project.json."
-            )
-        require_text_input(project, options.entry)
-        first = first_message(project, options, target.prompt)
-        if options.dry_run:
-            from llm_do.cli.actions.dry_run import show
+def start(options: CommandOptions, *, last: bool) -> int:
+    """Converse until the person leaves."""
+    return carry_out(options, partial(_converse, last=last), owes_result=False)
 
-            value = attach_files(project, options.entry, first, options.attach) if first is not None else None
-            return show(project, options, value, results, needed=False)
-        from llm_do.cli.actions.session import Session
 
-        session = Session(project, options, results, interrupts)
-        chat = Chat(project, options, results, interrupts, session)
-        return session.serve(lambda: chat.talk(first, last=last))
-    except KeyboardInterrupt:
-        kill_children()
-        return interrupts.exit_code
-    except StoreError as error:
-        return failure.report(error, "text", results, debug=options.debug)
-    except Exception as error:  # noqa: BLE001 (whatever it is, it is told in the form that was asked for)
-        return failure.report(failure.as_llm_do_error(error), options.output, results, debug=options.debug)
+def _converse(options: CommandOptions, results: Results, interrupts: Interrupts, *, last: bool) -> int:
+    if last and options.call.get("thread_id") is not None:
+        raise UsageError("--continue and --thread exclude each other", hint="Keep one of them.")
+    given, entry = options.input, options.entry
+    target = resolve(given.project, given.prompt, given.named)
+    prepare(otel=options.otel)
+    project = link(target.path, options)
+    if not project.allow_cli_input:
+        raise UsageError(
+            "the project takes no input from the command line", hint="Set `allow_cli_input` in project.json."
+        )
+    require_text_input(project, entry)
+    first = first_message(project, given, target.prompt, entry)
+    if options.dry_run:
+        from llm_do.cli.actions.dry_run import show
+
+        value = attach_files(project, entry, first, given.attach) if first is not None else None
+        return show(project, options, value, results, needed=False)
+    from llm_do.cli.actions.session import Session
+
+    session = Session(project, options.session, options.output, results, interrupts)
+    chat = Chat(project, options, results, interrupts, session)
+    return session.serve(lambda: chat.talk(first, last=last))
 
 
 @frozen
 class ChatInput:
-    """What a person said in a turn.
+    """A person's message in a turn.
 
     Args:
-        value: Text, or an object that the command line gave.
-        attach: Files that the command line gave with it.
+        value: Text, or an object from the command line.
+        attach: The files attached on the command line.
     """
 
     value: object
@@ -87,7 +89,7 @@ class ChatInput:
 
     @property
     def text(self) -> str:
-        """The same, to be shown."""
+        """The message, for display."""
         return self.value if isinstance(self.value, str) else json.dumps(self.value, ensure_ascii=False)
 
 
@@ -99,24 +101,26 @@ class Chat:
         options: The command line.
         results: Where answers go.
         interrupts: What signals do.
-        session: Carries turns out.
+        session: Runs the turns.
     """
 
     def __init__(
-        self, project: Project, options: RunOptions, results: Results, interrupts: Interrupts, session: Session
+        self, project: Project, options: CommandOptions, results: Results, interrupts: Interrupts, session: Session
     ) -> None:
         self.project = project
-        self.options = options
+        self.entry = options.entry
         self.session = session
-        self.memory = Memory(project, options)
-        self.said: list[ChatInput] = []
-        self._attach = options.attach
+        self.memory = Memory(project, options.call, record=not options.session.no_record)
+        self.turns: list[ChatInput] = []
+        self._output = options.output
+        self._no_record = options.session.no_record
+        self._attach = options.input.attach
         self._results = results
         self._interrupts = interrupts
         self._code = 0
 
     async def talk(self, first: object, *, last: bool) -> int:
-        """Take turns until there are no more."""
+        """Take turns until the person leaves or the input ends."""
         note = await self.memory.open(last=last)
         prompt = self._prompt()
         if self.session.animated:
@@ -134,12 +138,12 @@ class Chat:
                 attach, self._attach = self._attach, ()
                 await self.turn(ChatInput(value, attach))
             if self._results.closed:
-                return PIPE_CLOSED if self.options.output == "events" and not self._code else self._code
+                return PIPE_CLOSED if self._output.output == "events" and not self._code else self._code
             if self._interrupts.signum == 15:
                 return 143
 
     async def _next(self, prompt: Prompt) -> str:
-        """What is said next; a signal that comes meanwhile ends the conversation."""
+        """The next message; a signal that arrives meanwhile ends the conversation."""
         import asyncio
 
         reading = asyncio.ensure_future(prompt.read())
@@ -152,21 +156,21 @@ class Chat:
                 raise
             raise KeyboardInterrupt from None
 
-    async def turn(self, said: ChatInput) -> None:
-        """Carry out one turn, and show what came of it."""
-        options = self.options
+    async def turn(self, message: ChatInput) -> None:
+        """Run one turn and show its result."""
+        output = self._output
         self._interrupts.last_words = lambda: failure.print_last_words(
-            options.output, self._results, self.session.heard
+            output.output, self._results, self.session.events_to_close
         )
         started = time.monotonic()
         try:
             await self.memory.mark()
-            self.said.append(said)
-            value = attach_files(self.project, options.entry, said.value, said.attach)
+            self.turns.append(message)
+            value = attach_files(self.project, self.entry, message.value, message.attach)
             result = await self.session.execute(value, **self.memory.options())
         except LlmDoError as error:
-            self._code = failure.print_failure(error, debug=options.debug)
-            self._results.write(failure.line(error, options.output))
+            self._code = failure.print_failure(error, debug=output.debug)
+            self._results.write(failure.line(error, output.output))
         else:
             self.memory.keep(result)
             self._show(result, time.monotonic() - started)
@@ -174,28 +178,25 @@ class Chat:
             self._interrupts.last_words = lambda: None
 
     def _show(self, result: RunResult, seconds: float) -> None:
-        if self.options.output == "json":
+        if self._output.output == "json":
             self._results.write(result_line(result))
         if result.status == "interrupted" and self._results.closed:
-            return  # nobody listens any more
+            return  # the reader has gone away
         if result.status == "interrupted" and self._interrupts.signum != 15:
             kill_children()
             self._interrupts.forget()
-            warn("interrupted; the conversation goes on")
+            warn("interrupted; you can continue the conversation")
             return
-        tell_errors(result, debug=self.options.debug)
+        print_errors(result, debug=self._output.debug)
         if result.exit_code:
             self._code = result.exit_code
-        if result.error is None and self.options.output == "text":
+        if result.error is None and self._output.output == "text":
             print_output(result, self._results, self.session)
-        if self.options.verbosity >= 1 or (self.options.verbosity == 0 and self.session.animated):
-            from llm_do.ui.live.event_lines import summary_line
-
-            warn(summary_line(result, seconds))
+        print_summary(result, seconds, self._output, self.session)
 
     async def _command(self, text: str) -> bool:
         try:
-            return await carry_out(self, text)
+            return await run_command(self, text)
         except LlmDoError as error:
             failure.print_failure(error)
         except OSError as error:
@@ -205,7 +206,7 @@ class Chat:
     def _prompt(self) -> Prompt:
         if not os.isatty(0):
             if not stdin.is_data():
-                return _Nobody()
+                return _EndOfInput()
             return LinePrompt()
         if not self.session.animated:
             return LinePrompt()
@@ -218,8 +219,8 @@ class Chat:
         )
 
     def _history(self) -> Path | None:
-        """The file of what was said before, if there can be one."""
-        if self.options.no_record or not self.project.record:
+        """The file of earlier messages, if there can be one."""
+        if self._no_record or not self.project.record:
             return None
         try:
             file = make_folder(self.project.root) / "chat_history"
@@ -229,9 +230,9 @@ class Chat:
         return file
 
 
-class _Nobody:
-    """There is no stdin: what was said on the command line is all."""
+class _EndOfInput:
+    """There is no stdin: the command line's message is the only one."""
 
     async def read(self) -> str:
-        """Nothing."""
+        """End the conversation."""
         raise Leave

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from llm_do.cli.arguments.run_input import entry_model
@@ -19,24 +20,25 @@ from llm_do.text.sanitizer import sanitize
 from llm_do.ui.reports.error_text import error_text
 
 if TYPE_CHECKING:
-    from llm_do.cli.arguments.run_options import RunOptions
+    from llm_do.cli.arguments.run_options import CommandOptions
     from llm_do.project.project import Project
 
 __all__ = ["show"]
 
 
-def show(project: Project, options: RunOptions, value: object, results: Results, *, needed: bool = True) -> int:
-    """Print what would run."""
-    name = options.entry or project.entry.name
-    kind = project.entry.kind if options.entry is None else _kind(project, name)
+def show(project: Project, options: CommandOptions, value: object, results: Results, *, needed: bool = True) -> int:
+    """Print what would run; an input is `needed` unless a chat asks for it later."""
+    entry, models = options.entry, options.session.models
+    name = entry or project.entry.name
+    kind = project.entry.kind if entry is None else _kind(project, name)
     agents = [item for item in callers_by_name(project.registry).values() if isinstance(item, AgentSpec)]
     data: dict[str, Any] = {
         "project": str(project.manifest or project.root),
         "entry": {"kind": kind, "name": name},
-        "input": _input(project, options, value, name) if needed or value is not None else None,
-        "agents": {spec.name: _agent(project, options, spec) for spec in agents},
+        "input": _input(project, entry, value, name) if needed or value is not None else None,
+        "agents": {spec.name: _agent(project, models, spec) for spec in agents},
     }
-    if options.output == "text":
+    if options.output.output == "text":
         results.write("".join(f"{line}\n" for line in _lines(data)))
     else:
         results.write(json.dumps(data, ensure_ascii=False) + "\n")
@@ -57,9 +59,9 @@ def _kind(project: Project, name: str) -> str:
     return found.kind
 
 
-def _input(project: Project, options: RunOptions, value: object, name: str) -> Any:
-    model = entry_model(project, options.entry)
-    if value is None and options.entry is None:
+def _input(project: Project, entry: str | None, value: object, name: str) -> Any:
+    model = entry_model(project, entry)
+    if value is None and entry is None:
         value = project.entry.args
     if model is None:
         return value or {}
@@ -68,10 +70,10 @@ def _input(project: Project, options: RunOptions, value: object, name: str) -> A
     return to_input(model, {} if value is None else value).model_dump(mode="json", fallback=str)
 
 
-def _agent(project: Project, options: RunOptions, spec: AgentSpec) -> dict[str, Any]:
+def _agent(project: Project, overrides: Sequence[str], spec: AgentSpec) -> dict[str, Any]:
     models, origin, problem = [str(spec.model)], "agent", None
     if spec.model is None or isinstance(spec.model, str | list | tuple):
-        models, origin, problem = _models(project, options, spec)
+        models, origin, problem = _models(project, overrides, spec)
     return {
         "models": models,
         "origin": origin,
@@ -81,7 +83,7 @@ def _agent(project: Project, options: RunOptions, spec: AgentSpec) -> dict[str, 
     }
 
 
-def _models(project: Project, options: RunOptions, spec: AgentSpec) -> tuple[list[str], str | None, str | None]:
+def _models(project: Project, overrides: Sequence[str], spec: AgentSpec) -> tuple[list[str], str | None, str | None]:
     declared, default = spec.model, project.model
     names = (str, list, tuple)
     try:
@@ -89,7 +91,7 @@ def _models(project: Project, options: RunOptions, spec: AgentSpec) -> tuple[lis
             spec.name,
             declared if isinstance(declared, names) else None,
             environ=os.environ,
-            override=parse_override(options.models),
+            override=parse_override(overrides),
             manifest=default if isinstance(default, names) else None,
             compatible=spec.compatible_models,
             local_at_hand=is_local_available,
@@ -116,7 +118,7 @@ def _lines(data: dict[str, Any]) -> list[str]:
         f"input: {json.dumps(data['input'], ensure_ascii=False)}",
     ]
     for name, agent in data["agents"].items():
-        said = f"{', '.join(agent['models'])} ({agent['origin']})" if agent["models"] else "none"
-        lines.append(f"agent {name}: model {said}")
+        model = f"{', '.join(agent['models'])} ({agent['origin']})" if agent["models"] else "none"
+        lines.append(f"agent {name}: model {model}")
         lines += [f"  {key}: {', '.join(agent[key])}" for key in ("tools", "toolsets") if agent[key]]
     return [sanitize(line) for line in lines]

@@ -1,4 +1,4 @@
-"""Carrying out `llm-do run`: from options to a linked project, an input, a run, and what is printed of it."""
+"""What `llm-do run` does: from its options to a linked project, an input, a run and its printed result."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from llm_do.cli.actions import failure
@@ -18,68 +19,104 @@ from llm_do.errors import LinkError, StoreError, UsageError
 
 if TYPE_CHECKING:
     from llm_do.cli.actions.session import Session
-    from llm_do.cli.arguments.run_options import RunOptions
+    from llm_do.cli.arguments.run_options import CommandOptions, OutputOptions
     from llm_do.project.project import Project
     from llm_do.runtime.record.results import RunResult
+    from llm_do.runtime.session.run_options import RuntimeOptions
 
-__all__ = ["check_options", "link", "prepare", "print_output", "result_line", "start", "tell_errors"]
+__all__ = ["carry_out", "link", "prepare", "print_errors", "print_output", "print_summary", "result_line", "start"]
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
 """What a model's text may not do to a terminal. Elsewhere a text is printed verbatim."""
 
 
-def start(options: RunOptions) -> int:
-    """Run what the options say, and print what came of it."""
+def start(options: CommandOptions) -> int:
+    """Run what the options say, and print the result."""
+    return carry_out(options, _run, owes_result=True)
+
+
+def carry_out(
+    options: CommandOptions, work: Callable[[CommandOptions, Results, Interrupts], int], *, owes_result: bool
+) -> int:
+    """Do the work of `run` or `chat`; errors are reported in the output's format. Returns the exit code.
+
+    With `owes_result`, stdout gets a result however the work ends, also when the process is interrupted.
+    """
+    output = options.output
     results = claim_stdout()
     interrupts = Interrupts()
-    interrupts.last_words = lambda: failure.print_last_words(options.output, results)
+    if owes_result:
+        interrupts.last_words = lambda: failure.print_last_words(output.output, results)
     interrupts.install()
     try:
-        check_options(options)
-        return _run(options, results, interrupts)
+        _check(options)
+        return work(options, results, interrupts)
     except KeyboardInterrupt as error:
-        failure.report(error, options.output, results)
+        if owes_result:
+            failure.report(error, output.output, results)
         kill_children()
         return interrupts.exit_code
     except StoreError as error:
-        return failure.report(error, "text", results, debug=options.debug)
-    except Exception as error:  # noqa: BLE001 (whatever it is, it is told in the form that was asked for)
-        return failure.report(failure.as_llm_do_error(error), options.output, results, debug=options.debug)
+        return failure.report(error, "text", results, debug=output.debug)
+    except Exception as error:  # noqa: BLE001 (whatever it is, it is reported in the output's format)
+        return failure.report(failure.as_llm_do_error(error), output.output, results, debug=output.debug)
 
 
-def check_options(options: RunOptions) -> None:
-    """Refuse options that exclude each other."""
-    if options.approve_all and options.reject_all:
+def _check(options: CommandOptions) -> None:
+    """Refuse options that exclude each other, and empty names."""
+    session, call = options.session, options.call
+    if session.approve_all and session.reject_all:
         raise UsageError("--approve-all and --reject-all exclude each other", hint="Keep one of them.")
-    if options.no_record and options.thread is not None:
-        raise UsageError("--no-record and --thread exclude each other", hint="A thread is what is recorded of it.")
-    without = {
-        "entry": (options.entry, "to run the project's entry"),
-        "model": ("" if "" in options.models else None, "to use the project's models"),
-        "thread": (options.thread, "to begin a new conversation"),
-        "user": (options.user, "where it is nobody's in particular"),
+    if session.no_record and call.get("thread_id") is not None:
+        raise UsageError("--no-record and --thread exclude each other", hint="A thread is a record of its runs.")
+    empty = {
+        "entry": (options.entry == "", "to run the project's entry"),
+        "model": ("" in session.models, "to use the project's models"),
+        "thread": (call.get("thread_id") == "", "to start a new conversation"),
+        "user": (call.get("user_id") == "", "for a run without a user"),
     }
-    for name, (value, what_for) in without.items():
-        if value == "":
-            raise UsageError(f"--{name} names nothing", hint=f"Leave it out {what_for}.")
+    for name, (is_empty, otherwise) in empty.items():
+        if is_empty:
+            raise UsageError(f"--{name} is empty", hint=f"Leave it out {otherwise}.")
 
 
-def _run(options: RunOptions, results: Results, interrupts: Interrupts) -> int:
-    target = resolve(options.project, options.prompt, options.named)
-    prepare(options)
+def _run(options: CommandOptions, results: Results, interrupts: Interrupts) -> int:
+    target = resolve(options.input.project, options.input.prompt, options.input.named)
+    prepare(otel=options.otel)
     project = link(target.path, options)
     from llm_do.cli.arguments.run_input import gather_input
 
-    value = gather_input(project, options, target.prompt, _notice(options))
+    notice = _notice(options.output)
+    value = gather_input(project, options.input, target.prompt, options.entry, notice)
     if options.dry_run:
         from llm_do.cli.actions.dry_run import show
 
         return show(project, options, value, results)
-    return _execute(project, options, value, results, interrupts)
+    if options.output.verbosity < 0 and not sys.warnoptions:
+        warnings.simplefilter("ignore")
+    from llm_do.cli.actions.session import Session
+
+    session = Session(project, options.session, options.output, results, interrupts)
+    output = options.output
+    interrupts.last_words = lambda: failure.print_last_words(output.output, results, session.events_to_close)
+    started = time.monotonic()
+    result = session.serve(lambda: session.execute(value, **options.call))
+    seconds = time.monotonic() - started
+    code = result.exit_code
+    if result.status == "interrupted" and interrupts.signum is not None:
+        kill_children()
+        code = interrupts.exit_code
+    print_errors(result, debug=output.debug)
+    if output.output == "json":
+        results.write_last(result_line(result))
+    elif output.output == "text" and result.error is None:
+        print_output(result, results, session)
+    print_summary(result, seconds, output, session)
+    return PIPE_CLOSED if results.closed and output.output == "events" else code
 
 
-def link(path: os.PathLike[str], options: RunOptions) -> Project:
-    """Link the project; what is wrong with it is shown, and its warnings with `-v`."""
+def link(path: os.PathLike[str], options: CommandOptions) -> Project:
+    """Link the project and show its errors, with `-v` its warnings too."""
     from pathlib import Path
 
     from llm_do.cli.actions.link_report import show
@@ -89,49 +126,50 @@ def link(path: os.PathLike[str], options: RunOptions) -> Project:
         report = check_project(Path(path))
     finally:
         ensure_open()
+    output, session = options.output, options.session
+    if report.project is None or output.verbosity >= 1:
+        show(report, no_color=output.no_color)
     if report.project is None:
-        show(report, no_color=options.no_color)
         raise LinkError("the project does not link", report.diagnostics)
-    if options.verbosity >= 1:
-        show(report, no_color=options.no_color)
-    if options.models and not options.dry_run:
+    if session.models and not options.dry_run:
         from llm_do.cli.arguments.named_models import named_models
 
-        named_models(options.models, report.project)
-    if options.verbosity >= 0:
-        _warn_of_idle(report.project, options)
+        named_models(session.models, report.project)
+    if output.verbosity >= 0:
+        _warn_of_idle_patterns(report.project, session.shared)
     return report.project
 
 
-def _warn_of_idle(project: Project, options: RunOptions) -> None:
-    """Say which of the command line's patterns can't match: a mistyped one would go unnoticed."""
-    patterns = [("--allow", text) for text in options.allow] + [("--deny", text) for text in options.deny]
+def _warn_of_idle_patterns(project: Project, options: RuntimeOptions) -> None:
+    """Warn of patterns that can't match any call: a typo would go unnoticed."""
+    patterns = [("--allow", text) for text in options.get("allow") or ()]
+    patterns += [("--deny", text) for text in options.get("deny") or ()]
     if not patterns:
         return
     from llm_do.linker.checks.rule_checks import find_idle_pattern
     from llm_do.ui.reports.error_text import paragraph
 
     for option, text in patterns:
-        found = find_idle_pattern(text, project)
-        if found is not None:
-            warn(paragraph(f"{option} {found}", label="warning"))
+        fault = find_idle_pattern(text, project)
+        if fault is not None:
+            warn(paragraph(f"{option} {fault}", label="warning"))
 
 
-def _notice(options: RunOptions):
-    def tell(text: str) -> None:
+def _notice(output: OutputOptions) -> Callable[[str], None]:
+    def notice(text: str) -> None:
         from llm_do.text.sanitizer import sanitize
 
-        if options.verbosity >= 0:
+        if output.verbosity >= 0:
             warn(sanitize(text))
 
-    return tell
+    return notice
 
 
-def prepare(options: RunOptions) -> None:
+def prepare(*, otel: bool) -> None:
     """Set up what holds for the process, before PydanticAI is imported."""
     os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")
     _import_httpx()
-    if options.otel:
+    if otel:
         from llm_do.cli.actions.telemetry import switch_on
 
         switch_on()
@@ -153,31 +191,8 @@ def _import_httpx() -> None:
             del sys.modules[name]
 
 
-def _execute(project: Project, options: RunOptions, value: object, results: Results, interrupts: Interrupts) -> int:
-    if options.verbosity < 0 and not sys.warnoptions:
-        warnings.simplefilter("ignore")
-    from llm_do.cli.actions.session import Session
-
-    session = Session(project, options, results, interrupts)
-    interrupts.last_words = lambda: failure.print_last_words(options.output, results, session.heard)
-    started = time.monotonic()
-    result = session.run(value)
-    seconds = time.monotonic() - started
-    code = result.exit_code
-    if result.status == "interrupted" and interrupts.signum is not None:
-        kill_children()
-        code = interrupts.exit_code
-    tell_errors(result, debug=options.debug)
-    _print(result, options, results, session)
-    if options.verbosity >= 1 or (options.verbosity == 0 and session.animated):
-        from llm_do.ui.live.event_lines import summary_line
-
-        warn(summary_line(result, seconds))
-    return PIPE_CLOSED if results.closed and options.output == "events" else code
-
-
-def tell_errors(result: RunResult, *, debug: bool) -> None:
-    """What went wrong, on stderr: what the run survived first, then what ended it."""
+def print_errors(result: RunResult, *, debug: bool) -> None:
+    """Print a run's errors on stderr: those that it survived first, then the one that ended it."""
     from llm_do.runtime.record.results import ErrorRecord
     from llm_do.ui.reports.error_text import error_text, paragraph
 
@@ -192,22 +207,23 @@ def tell_errors(result: RunResult, *, debug: bool) -> None:
     if result.status == "denied":
         for denial in result.denials:
             warn(paragraph(denial.reason, agent_path=denial.agent_path))
-    # Who has sent a signal knows of it; of an interrupt that code has raised nobody does.
+    # Whoever sent a signal knows about it; an interrupt that code raised comes as a surprise.
     if result.error is not None and (
         result.status != "interrupted" or isinstance(result.error.__cause__, KeyboardInterrupt)
     ):
         warn(error_text(result.error))
 
 
-def _print(result: RunResult, options: RunOptions, results: Results, session: Session) -> None:
-    if options.output == "json":
-        results.write_last(result_line(result))
-    elif options.output == "text" and result.error is None:
-        print_output(result, results, session)
+def print_summary(result: RunResult, seconds: float, output: OutputOptions, session: Session) -> None:
+    """Print the summary line on a terminal, or with `-v`."""
+    if output.verbosity >= 1 or (output.verbosity == 0 and session.animated):
+        from llm_do.ui.live.event_lines import summary_line
+
+        warn(summary_line(result, seconds))
 
 
 def print_output(result: RunResult, results: Results, session: Session) -> None:
-    """Print what a run returned: drawn for a person, verbatim for a program."""
+    """Print a run's output: rendered on a terminal, verbatim elsewhere."""
     from llm_do.runtime.record.results import output_text
 
     text = output_text(result.output)
@@ -225,9 +241,9 @@ def result_line(result: RunResult) -> str:
     """A result as the line that `--output json` prints."""
     data = result.to_dict()
     try:
-        said = json.dumps(data, ensure_ascii=False, allow_nan=False)
+        text = json.dumps(data, ensure_ascii=False, allow_nan=False)
     except ValueError:  # a number that JSON doesn't have, somewhere in a message
         from llm_do.text.json_data import to_json_data
 
-        said = json.dumps(to_json_data(data), ensure_ascii=False)
-    return f"{said}\n"
+        text = json.dumps(to_json_data(data), ensure_ascii=False)
+    return f"{text}\n"

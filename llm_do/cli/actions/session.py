@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from llm_do.cli.process.streams import Capture, Results, warn, write_stderr, write_whole
 from llm_do.errors import StoreError
@@ -30,10 +30,11 @@ from llm_do.ui.terminal.size import terminal_size
 from llm_do.ui.terminal.terminal import find_terminal
 
 if TYPE_CHECKING:
-    from llm_do.cli.arguments.run_options import RunOptions
+    from llm_do.cli.arguments.run_options import OutputOptions, SessionOptions
     from llm_do.cli.process.signals import Interrupts
     from llm_do.project.project import Project
     from llm_do.runtime.record.results import RunResult
+    from llm_do.runtime.session.run_options import EntryOptions, RuntimeOptions
 
 __all__ = ["Session"]
 
@@ -51,24 +52,32 @@ class Session:
 
     Args:
         project: The project.
-        options: The command line.
-        results: Where events go, when they are what was asked for.
-        interrupts: Told how to end the run.
+        options: Its models, approvals and limits.
+        output: What is shown of it.
+        results: Where events go, if they are the output.
+        interrupts: Learns how to end the run.
 
     Raises:
         UsageError: An option's value makes no sense.
     """
 
-    def __init__(self, project: Project, options: RunOptions, results: Results, interrupts: Interrupts) -> None:
-        self._options = options
+    def __init__(
+        self,
+        project: Project,
+        options: SessionOptions,
+        output: OutputOptions,
+        results: Results,
+        interrupts: Interrupts,
+    ) -> None:
+        self._streams_events = output.output == "events"
         self._results = results
         self._interrupts = interrupts
-        self.heard: tuple[Event, ...] = ()
-        verbosity = options.verbosity
+        self.events_to_close: tuple[Event, ...] = ()
+        verbosity = output.verbosity
         if verbosity == 0 and options.approve_all and in_ci(os.environ):
             verbosity = 1
         self.animated = verbosity >= 0 and can_animate(os.environ)
-        self.color = self.animated and wants_color(os.environ, no_color=options.no_color)
+        self.color = self.animated and wants_color(os.environ, no_color=output.no_color)
         self._live = self.animated and verbosity == 0
         self._verbosity = verbosity
         # Its own way to the terminal: while the tree is drawn, stderr is caught and shown above it.
@@ -85,35 +94,31 @@ class Session:
         self.asker = Asker(self._terminal, self.display, color=self.color) if self._terminal is not None else None
         self._lost: StoreError | None = None
         self._noticed: set[str] = set()
-        self.runtime = Runtime(project, config=self._config(project))
-        logging.basicConfig(level=logging.ERROR if verbosity < 0 else logging.WARNING, handlers=[_Log(options.debug)])
+        self.runtime = Runtime(project, config=self._config(project, options))
+        logging.basicConfig(level=logging.ERROR if verbosity < 0 else logging.WARNING, handlers=[_Log(output.debug)])
 
-    def _config(self, project: Project) -> RuntimeConfig:
-        options = self._options
+    def _config(self, project: Project, options: SessionOptions) -> RuntimeConfig:
         override = parse_override(options.models)
-        budget = (
-            replace(project.settings.budget, cost_usd=options.budget_usd) if options.budget_usd is not None else None
-        )
-        config = RuntimeConfig.of(
+        budget = project.settings.budget
+        changes: RuntimeOptions = {
+            **options.shared,
+            "approvals": self._approvals(project, options),
+            "model": override.everyone,
+            "models": override.agents,
+            "ask_user": self.asker.ask_user if self.asker is not None else None,
+            "record": project.record and not options.no_record,
+        }
+        return RuntimeConfig.of(
             project,
-            approvals=self._approvals(project),
-            model=override.everyone,
-            models=override.agents,
-            allow=options.allow,
-            deny=options.deny,
-            max_depth=options.max_depth,
-            budget=budget,
-            run_timeout=options.timeout,
-            ask_user=self.asker.ask_user if self.asker is not None else None,
+            **changes,
+            budget=budget if options.budget_usd is None else replace(budget, cost_usd=options.budget_usd),
             notice=self._notice,
-            record=project.record and not options.no_record,
         )
-        return replace(config, max_steps=options.max_steps)
 
-    def _approvals(self, project: Project) -> RunApprovalPolicy:
-        if self._options.approve_all:
+    def _approvals(self, project: Project, options: SessionOptions) -> RunApprovalPolicy:
+        if options.approve_all:
             return RunApprovalPolicy("approve_all")
-        if self._options.reject_all:
+        if options.reject_all:
             return RunApprovalPolicy("reject_all")
         if project.settings.approval_mode != "prompt":
             return RunApprovalPolicy(project.settings.approval_mode)
@@ -124,10 +129,6 @@ class Session:
             self._noticed.add(text)
             self.display.line(sanitize(" ".join(text.split())))
 
-    def run(self, value: object) -> RunResult:
-        """Carry one run out, and end."""
-        return self.serve(partial(self.execute, value))
-
     def serve(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run a coroutine to its end in an event loop of its own, then close what runs have opened."""
         # What is there now stays to the end, so that the collector needn't walk it; it was off while importing.
@@ -137,34 +138,29 @@ class Session:
         loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)
 
-        async def whole() -> T:
+        async def work_and_close() -> T:
             try:
                 return await work()
             finally:
                 await _briefly(self.runtime.aclose())
                 await _end_others()
 
-        return loop.run_until_complete(whole())
+        return loop.run_until_complete(work_and_close())
 
-    async def execute(self, value: object, **options: Any) -> RunResult:
-        """Carry out one run, shown as it goes on."""
+    async def execute(self, value: object, **options: Unpack[EntryOptions]) -> RunResult:
+        """Carry out one run and show its progress."""
         loop = asyncio.get_running_loop()
-        text = self._verbosity >= 2 or self._live or self._options.output == "events"
+        text = self._verbosity >= 2 or self._live or self._streams_events
         subscription = Subscription(self._on_event, text=text)
         ticking = asyncio.ensure_future(self._tick()) if self._live else None
-        caught = Capture(lambda said: _soon(loop, self.display.foreign, said)) if self._live else None
+        caught = Capture(lambda text: _soon(loop, self.display.foreign, text)) if self._live else None
         self._interrupts.stop = self.runtime.interrupt
-        given: dict[str, Any] = {
-            "entry": self._options.entry,
-            "thread_id": self._options.thread,
-            "user_id": self._options.user,
-        }
         output: str | None = None
         if self._terminal is not None and self._live:
             self._interrupts.restore = self._terminal.unmute
             self._terminal.mute()
         try:
-            result = await self.runtime.execute(value, subscription=subscription, **{**given, **options})
+            result = await self.runtime.execute(value, subscription=subscription, **options)
             output = output_text(result.output) if result.error is None else None
             if self._lost is not None:
                 raise self._lost
@@ -184,8 +180,8 @@ class Session:
             # The signal came when there was nothing to interrupt yet.
             asyncio.get_running_loop().call_soon(self.runtime.interrupt)
         self.display.on_event(event)
-        if self._options.output == "events" and not self._results.closed:
-            self.heard = (event,) if event.type == "run_started" else (*self.heard[:1], event)
+        if self._streams_events and not self._results.closed:
+            self.events_to_close = (event,) if event.type == "run_started" else (*self.events_to_close[:1], event)
             try:
                 self._results.write(json.dumps(to_json_data(event.to_dict()), ensure_ascii=False) + "\n")
             except StoreError as error:

@@ -1,42 +1,21 @@
-"""The arguments and options that several commands take, each declared once."""
+"""The arguments and options that several commands take, each declared once; those of runs are in `run_options`."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 __all__ = [
     "IMPORT_SECONDS",
     "PROJECT_HELP",
-    "Allow",
-    "ApproveAll",
     "AsJson",
-    "Attach",
-    "BudgetUsd",
     "Debug",
-    "Deny",
-    "DryRun",
-    "Entry",
-    "Fields",
     "ImportSeconds",
-    "InputJson",
-    "MaxDepth",
-    "MaxSteps",
-    "Models",
     "NoColor",
-    "NoRecord",
     "OfProject",
-    "Otel",
-    "Output",
     "Project",
-    "Quiet",
-    "RejectAll",
-    "Thread",
-    "Timeout",
-    "User",
-    "Verbose",
     "agents_here",
 ]
 
@@ -47,7 +26,7 @@ IMPORT_SECONDS = 30.0
 
 
 def agents_here(incomplete: str) -> list[str]:
-    """The names of the agents of the current folder's project that begin so, for a shell's completion."""
+    """The current project's agents whose names start with `incomplete`, for the shell's completion."""
     import re
 
     from llm_do.errors import LlmDoError
@@ -87,66 +66,9 @@ OfProject = Annotated[
     ),
 ]
 ImportSeconds = Annotated[
-    float, typer.Option("--import-timeout", min=0.1, help="Seconds the import of one Python file may take.")
+    float, typer.Option("--import-timeout", min=0.1, help="Seconds that importing one Python file may take.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
-InputJson = Annotated[
-    str | None, typer.Option("--input-json", metavar="JSON", help="The input, as a JSON object or string.")
-]
-Fields = Annotated[
-    list[str] | None,
-    typer.Option("--field", metavar="NAME=VALUE", help="One field of the input; repeatable."),
-]
-Attach = Annotated[
-    list[str] | None,
-    typer.Option("--attach", metavar="FILE", help="A file to go with the input, - for stdin; repeatable."),
-]
-Entry = Annotated[
-    str | None,
-    typer.Option(
-        "--entry",
-        "--agent",
-        metavar="NAME",
-        help="Run another agent, flow or function of the project.",
-        autocompletion=agents_here,
-    ),
-]
-Models = Annotated[
-    list[str] | None,
-    typer.Option("--model", metavar="[NAME=]MODEL", help="The model of every agent, or of the one named; repeatable."),
-]
-ApproveAll = Annotated[bool, typer.Option("--approve-all", help="Allow every call that would be asked about.")]
-RejectAll = Annotated[bool, typer.Option("--reject-all", help="Deny every call that would be asked about.")]
-Allow = Annotated[
-    list[str] | None,
-    typer.Option("--allow", metavar="PATTERN", help="Allow matching calls without asking; repeatable."),
-]
-Deny = Annotated[
-    list[str] | None,
-    typer.Option("--deny", metavar="PATTERN", help="Deny matching calls, whatever else is said; repeatable."),
-]
-Thread = Annotated[str | None, typer.Option("--thread", metavar="ID", help="Continue this conversation, or begin it.")]
-User = Annotated[str | None, typer.Option("--user", metavar="ID", help="Whose run it is.")]
-NoRecord = Annotated[bool, typer.Option("--no-record", help="Keep nothing of this run on disk.")]
-MaxDepth = Annotated[int | None, typer.Option("--max-depth", min=1, help="Deepest nested call.")]
-MaxSteps = Annotated[int | None, typer.Option("--max-steps", min=1, help="Model requests in one agent's run.")]
-BudgetUsd = Annotated[float | None, typer.Option("--budget-usd", min=0.0, help="US dollars that a whole run may cost.")]
-Timeout = Annotated[float | None, typer.Option("--timeout", min=0.001, help="Seconds that a whole run may take.")]
-Otel = Annotated[
-    bool, typer.Option("--otel", help="Send OpenTelemetry spans to where the OTEL_ environment variables say.")
-]
-Output = Annotated[
-    Literal["text", "json", "events"],
-    typer.Option("--output", help="The result as text or JSON, or events as JSON lines, live."),
-]
-Verbose = Annotated[
-    int,
-    typer.Option(
-        "-v", "--verbose", count=True, help="Say on stderr what happens; -vv also streams text.", show_default=False
-    ),
-]
-Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Nothing but errors on stderr.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Link and resolve, and show what would run.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
-"""Every command takes it; whoever tells of errors (`app.run`) looks for it among the arguments."""
-NoColor = Annotated[bool, typer.Option("--no-color", help="No colours.")]
+"""Every command takes it; `app.run` looks for it among the arguments when it reports an error."""
+NoColor = Annotated[bool, typer.Option("--no-color", help="Don't use colours.")]

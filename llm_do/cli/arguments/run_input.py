@@ -22,7 +22,7 @@ from llm_do.ui.terminal.typed_values import json_or_text
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-    from llm_do.cli.arguments.run_options import RunOptions
+    from llm_do.cli.arguments.run_options import InputOptions
     from llm_do.project.project import Project
 
 __all__ = ["attach_files", "entry_model", "first_message", "gather_input", "require_text_input"]
@@ -62,10 +62,12 @@ def entry_model(project: Project, entry: str | None) -> type[BaseModel] | None:
     return (spec.input_model or PromptInput) if spec is not None else None
 
 
-def gather_input(project: Project, options: RunOptions, prompt: str | None, notice: Callable[[str], None]) -> object:
+def gather_input(
+    project: Project, options: InputOptions, prompt: str | None, entry: str | None, notice: Callable[[str], None]
+) -> object:
     """Find the input: prompt or `--input-json` and `--field`, else stdin, else none, which is the entry's default."""
-    model = entry_model(project, options.entry)
-    value = _given(options, prompt, model)
+    model = entry_model(project, entry)
+    value = _from_arguments(options, prompt, model)
     if value is not None:
         _refuse(project, "a prompt or an input")
     elif stdin.is_data() and "-" not in options.attach:
@@ -76,15 +78,15 @@ def gather_input(project: Project, options: RunOptions, prompt: str | None, noti
         return value
     _refuse(project, "an attachment")
     if value is None:
-        value = project.entry.args if options.entry is None else None
+        value = project.entry.args if entry is None else None
     return _with_attachments(value, model, _read_attachments(options.attach, project.root, notice))
 
 
-def first_message(project: Project, options: RunOptions, prompt: str | None) -> object:
+def first_message(project: Project, options: InputOptions, prompt: str | None, entry: str | None) -> object:
     """What is said first in a chat by its arguments; what comes on stdin is said next."""
     if "-" in options.attach:
         raise UsageError("a chat reads stdin for what is said, and --attach - names it", hint="Attach a file.")
-    return _given(options, prompt, entry_model(project, options.entry))
+    return _from_arguments(options, prompt, entry_model(project, entry))
 
 
 def require_text_input(project: Project, entry: str | None) -> None:
@@ -116,7 +118,7 @@ def _refuse(project: Project, what: str) -> None:
         )
 
 
-def _given(options: RunOptions, prompt: str | None, model: type[BaseModel] | None) -> object:
+def _from_arguments(options: InputOptions, prompt: str | None, model: type[BaseModel] | None) -> object:
     """The input that the arguments hold, None when they hold none."""
     if prompt is not None and options.input_json is not None:
         raise UsageError("both a prompt and --input-json were given", hint="Keep one of them.")

@@ -1,160 +1,189 @@
-"""`RunOptions`: what the command line of a run says, as one value; how `run` and `chat` take them is said here once."""
+"""The arguments and options of `run` and `chat`, declared once each and grouped by what reads them.
+
+What Python takes too is declared in `llm_do.runtime.session.run_options`; the rest is declared here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from functools import wraps
-from inspect import Signature, signature
-from typing import Annotated, Any, Literal
+from inspect import Parameter, Signature, signature
+from typing import Annotated, Any, ForwardRef, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import typer
 
 from llm_do._frozen import frozen
 from llm_do.cli.arguments import parameters as p
+from llm_do.runtime.session.run_options import EntryOptions, RuntimeOptions
 
-__all__ = ["RunOptions", "with_run_options"]
+__all__ = ["CommandOptions", "InputOptions", "OutputOptions", "SessionOptions", "with_run_options"]
+
+T = TypeVar("T")
+
+_COMPLETIONS: dict[str, Callable[[str], list[str]]] = {"entry": p.agents_here}
 
 
 @frozen
-class RunOptions:
-    """The arguments and options of `run` and `chat`, as they were given.
+class InputOptions:
+    """Which project, and with which input.
 
     Args:
         project: The first argument: a project or, in a project's folder, the prompt.
-        prompt: The second one.
-        named: What `--project` names; then the first argument is the prompt.
-        input_json: The input as JSON text.
-        fields: `NAME=VALUE` each.
-        attach: Files that go with the input; `-` is stdin.
-        entry: The callable to run instead of the project's entry.
-        models: `MODEL` or `NAME=MODEL` each.
-        approve_all: What is asked is allowed.
-        reject_all: What is asked is denied.
-        allow: Patterns of calls that are allowed.
-        deny: Patterns of calls that are denied.
-        thread: The conversation that it continues.
-        user: Whose run it is.
-        no_record: Nothing of it is kept on disk.
-        otel: Spans are sent to where the environment says.
-        max_depth: Deepest nested call.
-        max_steps: Model requests in one agent run.
-        budget_usd: US dollars.
-        timeout: Seconds.
-        output: The form of what stdout gets.
-        verbosity: -1 for errors only, 0, 1 for lines, 2 for text too.
-        dry_run: Show what would run.
-        debug: Show tracebacks.
-        no_color: No colours.
+        named: The project named with `--project`; then the first argument is the prompt.
     """
 
     project: str | None = None
     prompt: str | None = None
-    named: str | None = None
-    input_json: str | None = None
-    fields: tuple[str, ...] = ()
-    attach: tuple[str, ...] = ()
-    entry: str | None = None
-    models: tuple[str, ...] = ()
-    approve_all: bool = False
-    reject_all: bool = False
-    allow: tuple[str, ...] = ()
-    deny: tuple[str, ...] = ()
-    thread: str | None = None
-    user: str | None = None
-    no_record: bool = False
-    otel: bool = False
-    max_depth: int | None = None
-    max_steps: int | None = None
-    budget_usd: float | None = None
-    timeout: float | None = None
-    output: Literal["text", "json", "events"] = "text"
-    verbosity: int = 0
-    dry_run: bool = False
-    debug: bool = False
-    no_color: bool = False
+    input_json: Annotated[
+        str | None, typer.Option("--input-json", metavar="JSON", help="The input, as a JSON object or string.")
+    ] = None
+    fields: Annotated[
+        tuple[str, ...], typer.Option("--field", metavar="NAME=VALUE", help="One field of the input; repeatable.")
+    ] = ()
+    attach: Annotated[
+        tuple[str, ...],
+        typer.Option("--attach", metavar="FILE", help="Attach a file to the input, - for stdin; repeatable."),
+    ] = ()
+    named: p.OfProject = None
+
+
+@frozen
+class SessionOptions:
+    """The models, approvals and limits of the session: its own options, and those that Python takes in this form."""
+
+    shared: RuntimeOptions
+    models: Annotated[
+        tuple[str, ...],
+        typer.Option(
+            "--model", metavar="[NAME=]MODEL", help="The model of every agent, or of the one named; repeatable."
+        ),
+    ] = ()
+    approve_all: Annotated[bool, typer.Option("--approve-all", help="Allow every call that needs approval.")] = False
+    reject_all: Annotated[bool, typer.Option("--reject-all", help="Deny every call that needs approval.")] = False
+    budget_usd: Annotated[
+        float | None, typer.Option("--budget-usd", min=0.0, help="US dollars that the whole run may cost.")
+    ] = None
+    no_record: Annotated[bool, typer.Option("--no-record", help="Keep nothing of this run on disk.")] = False
+
+
+@frozen
+class OutputOptions:
+    """What goes to stdout and stderr, and in which form."""
+
+    output: Annotated[
+        Literal["text", "json", "events"],
+        typer.Option("--output", help="Print the result as text or JSON, or events as JSON lines as they happen."),
+    ] = "text"
+    verbose: Annotated[
+        int,
+        typer.Option(
+            "-v", "--verbose", count=True, help="Show progress on stderr; -vv also streams text.", show_default=False
+        ),
+    ] = 0
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Show only errors on stderr.")] = False
+    debug: p.Debug = False
+    no_color: p.NoColor = False
+
+    @property
+    def verbosity(self) -> int:
+        """-1 for errors only, 0, 1 for lines, 2 for text too."""
+        return -1 if self.quiet else self.verbose
+
+
+@frozen
+class CommandOptions:
+    """A command line of `run` or `chat`, as its readers take it."""
+
+    input: InputOptions
+    call: EntryOptions
+    session: SessionOptions
+    output: OutputOptions
+    otel: Annotated[
+        bool, typer.Option("--otel", help="Export OpenTelemetry spans, as configured by the OTEL_* variables.")
+    ] = False
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check the project and show what would run.")] = False
+
+    @property
+    def entry(self) -> str | None:
+        """The callable to run instead of the project's entry."""
+        return cast("str | None", self.call.get("entry"))
 
 
 def with_run_options(*, prompt: str, alone: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Let a command take the arguments and options of a run, and its own."""
-    arguments = {
-        "project": ("PROJECT", f"{p.PROJECT_HELP} There, an argument that is none of these is {alone}."),
-        "prompt": ("PROMPT", prompt),
-    }
+    """Give a command the arguments and options of a run, besides its own."""
+    project = f"{p.PROJECT_HELP} There, an argument that is none of these is {alone}."
+    arguments = [_argument("project", project), _argument("prompt", prompt)]
 
     def decorate(command: Callable[..., int]) -> Callable[..., int]:
-        own = list(signature(command, eval_str=True).parameters.values())[1:]
-        shared = signature(_options, eval_str=True).parameters
+        parameters = list(signature(command, eval_str=True).parameters.values())[1:]
+        own = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in parameters]
 
         @wraps(command)
-        def called(**given: Any) -> int:
-            options = _options(**{name: given.pop(name) for name in shared})
-            return command(options, **given)
+        def read(**values: Any) -> int:
+            rest = {each.name: values.pop(each.name) for each in own}
+            return command(_command_options(values), **rest)
 
-        first = [
-            shared[name].replace(
-                annotation=Annotated[str | None, typer.Argument(metavar=metavar, help=said, show_default=False)]
-            )
-            for name, (metavar, said) in arguments.items()
-        ]
-        rest = [param for name, param in shared.items() if name not in arguments]
-        called.__signature__ = Signature([*first, *own, *rest])  # type: ignore[attr-defined]
-        return called
+        read.__signature__ = Signature([*arguments, *own, *_parameters()])  # type: ignore[attr-defined]
+        return read
 
     return decorate
 
 
-def _options(
-    project: str | None = None,
-    prompt: str | None = None,
-    input_json: p.InputJson = None,
-    field: p.Fields = None,
-    attach: p.Attach = None,
-    named: p.OfProject = None,
-    entry: p.Entry = None,
-    model: p.Models = None,
-    approve_all: p.ApproveAll = False,
-    reject_all: p.RejectAll = False,
-    allow: p.Allow = None,
-    deny: p.Deny = None,
-    thread: p.Thread = None,
-    user: p.User = None,
-    no_record: p.NoRecord = False,
-    otel: p.Otel = False,
-    max_depth: p.MaxDepth = None,
-    max_steps: p.MaxSteps = None,
-    budget_usd: p.BudgetUsd = None,
-    timeout: p.Timeout = None,
-    output: p.Output = "text",
-    verbose: p.Verbose = 0,
-    quiet: p.Quiet = False,
-    dry_run: p.DryRun = False,
-    debug: p.Debug = False,
-    no_color: p.NoColor = False,
-) -> RunOptions:
-    return RunOptions(
-        project=project,
-        prompt=prompt,
-        named=named,
-        input_json=input_json,
-        fields=tuple(field or ()),
-        attach=tuple(attach or ()),
-        entry=entry,
-        models=tuple(model or ()),
-        approve_all=approve_all,
-        reject_all=reject_all,
-        allow=tuple(allow or ()),
-        deny=tuple(deny or ()),
-        thread=thread,
-        user=user,
-        no_record=no_record,
-        otel=otel,
-        max_depth=max_depth,
-        max_steps=max_steps,
-        budget_usd=budget_usd,
-        timeout=timeout,
-        output=output,
-        verbosity=-1 if quiet else verbose,
-        dry_run=dry_run,
-        debug=debug,
-        no_color=no_color,
+def _command_options(values: Mapping[str, Any]) -> CommandOptions:
+    def group(kind: type[T], *first: object) -> T:
+        own = {each.name: values[each.name] for each in _own(kind)}
+        return kind(*first, **{name: tuple(own[name]) if each == [] else each for name, each in own.items()})
+
+    def shared(kind: type[Any]) -> dict[str, Any]:
+        return {each.name: values[each.name] for each in _shared(kind)}
+
+    return group(
+        CommandOptions,
+        group(InputOptions, values["project"], values["prompt"]),
+        shared(EntryOptions),
+        group(SessionOptions, shared(RuntimeOptions)),
+        group(OutputOptions),
     )
+
+
+def _parameters() -> Iterator[Parameter]:
+    """Every option, in the order of the help."""
+    yield from _own(InputOptions)
+    yield from _shared(EntryOptions)
+    yield from _own(SessionOptions)
+    yield from _shared(RuntimeOptions)
+    yield from _own(OutputOptions)
+    yield from _own(CommandOptions)
+
+
+def _own(group: type[Any]) -> Iterator[Parameter]:
+    """The options that the fields of a group declare."""
+    hints = get_type_hints(group, include_extras=True)
+    for each in fields(group):
+        if get_origin(hints[each.name]) is Annotated:
+            kind, info = get_args(hints[each.name])
+            taken = Annotated[list[str] if each.default == () else kind, info]
+            yield Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=taken)
+
+
+def _shared(kind: type[Any]) -> Iterator[Parameter]:
+    """The options that Python takes too, as Typer takes them."""
+    for name, declared in kind.__annotations__.items():
+        value, option = get_args(declared)
+        if option.flags:
+            several = value == Sequence[str] | None
+            info = typer.Option(
+                *option.flags,
+                metavar=option.metavar,
+                min=option.minimum,
+                help=option.help.rstrip(".") + "; repeatable." if several else option.help,
+                autocompletion=_COMPLETIONS.get(name),
+            )
+            accepted = list[str] | None if several else str | None if isinstance(value, ForwardRef) else value
+            yield Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[accepted, info])
+
+
+def _argument(name: str, text: str) -> Parameter:
+    info = typer.Argument(metavar=name.upper(), help=text, show_default=False)
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[str | None, info])

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from llm_do.cli.arguments.plain_commands import LeanCommand
-from llm_do.cli.arguments.run_options import RunOptions, with_run_options
+from llm_do.cli.arguments.run_options import CommandOptions, with_run_options
 
 __all__ = ["app"]
 
@@ -20,7 +20,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 @app.command(cls=LeanCommand)
 @with_run_options(prompt="The first thing you say.", alone="the first thing you say")
 def chat(
-    options: RunOptions,
+    options: CommandOptions,
     last: Annotated[bool, typer.Option("--continue", help="Go on with the conversation that was used last.")] = False,
 ) -> int:
     """Talk with a project over several turns; it remembers. Lines from a pipe are one turn each.

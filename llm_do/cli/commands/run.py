@@ -8,7 +8,7 @@ from __future__ import annotations
 import typer
 
 from llm_do.cli.arguments.plain_commands import LeanCommand
-from llm_do.cli.arguments.run_options import RunOptions, with_run_options
+from llm_do.cli.arguments.run_options import CommandOptions, with_run_options
 
 __all__ = ["app"]
 
@@ -17,7 +17,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 @app.command(cls=LeanCommand)
 @with_run_options(prompt="The input, as text.", alone="the prompt")
-def run(options: RunOptions) -> int:
+def run(options: CommandOptions) -> int:
     """Run a project: its entry, with the input given here, on stdin, or in the manifest.
 
     The result goes to stdout, everything else to stderr. A tool call that needs approval is asked about on a terminal;

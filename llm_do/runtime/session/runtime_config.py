@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
     from llm_do.project.project import Project
+    from llm_do.runtime.session.run_options import RuntimeOptions
     from llm_do.threads.store.protocol import ThreadStore
 
 __all__ = ["RuntimeConfig", "ignore_notice", "patterns_of", "policy_of", "session_config"]
@@ -94,14 +95,14 @@ class RuntimeConfig:
         return cls(approvals=approvals, settings=replace(project.settings, **own), **given)
 
 
-def session_config(project: Project, config: RuntimeConfig | None, **changes: Any) -> RuntimeConfig:
-    """A session's configuration: the one that is given, or the project's with the caller's changes."""
+def session_config(project: Project, config: RuntimeConfig | None, options: RuntimeOptions) -> RuntimeConfig:
+    """A session's configuration: `config`, or else the project's with the caller's options."""
     if config is None:
-        return RuntimeConfig.of(project, **changes)
-    besides = [name for name, value in changes.items() if value is not None]
-    if besides:
+        return RuntimeConfig.of(project, **options)
+    both = [name for name, value in options.items() if value is not None]
+    if both:
         raise UsageError(
-            f"{', '.join(besides)} can't be given besides config, which says everything",
+            f"{', '.join(both)} can't be combined with config, which is the whole configuration",
             hint="Make the config with them: RuntimeConfig.of(project, ...).",
         )
     return config

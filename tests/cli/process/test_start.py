@@ -4,13 +4,17 @@ import json
 import resource
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
+from typing import get_args
 
 import pytest
+from typer.main import get_command
 
 from llm_do.cli.actions.failure import requested_output
 from llm_do.cli.app import COMMANDS
 from llm_do.cli.process.stack import with_stack_room
+from llm_do.runtime.session.run_options import RunOptions
 from tests.cli.cli_processes import LLM_DO, REPOSITORY, environment, run
 from tests.support.openai_server import serve
 
@@ -102,23 +106,29 @@ def test_the_help_names_every_command(light: dict[str, str]) -> None:
 
 
 def test_the_help_of_a_command_says_what_the_table_says() -> None:
-    from importlib import import_module
-
-    from typer.main import get_command
-
     for name in COMMANDS:
         assert get_command(import_module(f"llm_do.cli.commands.{name}").app).help
 
 
 def test_every_command_takes_the_option_that_an_error_of_ours_names() -> None:
-    from importlib import import_module
-
-    from typer.main import get_command
-
     for name in COMMANDS:
         command = get_command(import_module(f"llm_do.cli.commands.{name}").app)
         for each in getattr(command, "commands", {name: command}).values():
             assert "--debug" in {option for param in each.params for option in param.opts}, each.name
+
+
+@pytest.mark.parametrize("name", ["run", "chat"])
+def test_a_run_from_the_shell_takes_every_option_that_has_a_flag(name: str) -> None:
+    declared = [get_args(each)[1] for each in RunOptions.__annotations__.values()]
+    taken = {
+        name: param.help
+        for param in get_command(import_module(f"llm_do.cli.commands.{name}").app).params
+        for name in param.opts
+    }
+
+    for option in declared:
+        assert all(taken[flag].startswith(option.help.rstrip(".")) for flag in option.flags)
+    assert sum(bool(option.flags) for option in declared) == 8
 
 
 def test_without_arguments_the_help_goes_to_stderr() -> None:

@@ -116,7 +116,7 @@ def test_ctrl_c_stops_the_turn_and_twice_leaves(terminal: Callable[..., Screen],
     screen.type("turn 3\r")
     screen.wait_for_match(r"\x1b\[2m\d+\.[1-9] s")
     screen.type("\x03")
-    screen.wait("the conversation goes on")
+    screen.wait("you can continue the conversation")
     screen.wait(PROMPT)
     screen.type("\x03")
     screen.wait("Ctrl-C again")

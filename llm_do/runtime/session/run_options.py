@@ -1,0 +1,119 @@
+"""The options of a run, each declared once: here `Runtime(...)`, `run(...)` and the command line take them from.
+
+An `Option` says what a key means and how the command line spells it, if it has it. Nothing heavy is imported, since
+`llm-do run --help` reads this too.
+"""
+
+# Without `from __future__ import annotations`: the command line reads the types that are not in quotes.
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+
+from llm_do._frozen import frozen
+from llm_do.text.words import did_you_mean
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage
+    from pydantic_ai.models import Model
+    from pydantic_ai.providers import Provider
+
+    from llm_do.runtime.approval.broker import ApprovalCallback, ApprovalMode, RunApprovalPolicy
+    from llm_do.runtime.context.user_questions import AskUser
+    from llm_do.runtime.record.results import ExecutionContext
+    from llm_do.runtime.session.entries import Entry
+    from llm_do.threads.store.protocol import ThreadStore
+
+__all__ = ["EntryOptions", "Option", "RunOptions", "RuntimeOptions", "check_options"]
+
+
+@frozen
+class Option:
+    """What an option means, and how the command line takes it.
+
+    Args:
+        help: A sentence, for the command's help and the reference page.
+        flags: The command line's names for it; without any, it is for Python only.
+        metavar: What its value is called in the command's help.
+        minimum: The least value that the command line takes.
+    """
+
+    help: str
+    flags: tuple[str, ...] = ()
+    metavar: str | None = None
+    minimum: float | None = None
+
+
+class RuntimeOptions(TypedDict, total=False):
+    """The options of a session; one that is None leaves the project's setting."""
+
+    approvals: Annotated[
+        "ApprovalMode | ApprovalCallback | RunApprovalPolicy | None",
+        Option(
+            "`prompt`, `approve_all`, `reject_all`, an async callback, or a `RunApprovalPolicy`. In mode `prompt`"
+            " without a callback, a call that needs approval is denied."
+        ),
+    ]
+    model: Annotated[
+        "str | Sequence[str] | Model | None", Option("The model of every agent, by name or as a PydanticAI model.")
+    ]
+    models: Annotated[Mapping[str, str] | None, Option("The models of single agents, by agent name.")]
+    allow: Annotated[
+        Sequence[str] | None,
+        Option("Allow calls that match these patterns without asking.", ("--allow",), "PATTERN"),
+    ]
+    deny: Annotated[
+        Sequence[str] | None,
+        Option("Deny calls that match these patterns, whatever else allows them.", ("--deny",), "PATTERN"),
+    ]
+    max_depth: Annotated[int | None, Option("Maximum depth of nested calls.", ("--max-depth",), minimum=1)]
+    max_steps: Annotated[
+        int | None, Option("Maximum number of model requests in one agent's run.", ("--max-steps",), minimum=1)
+    ]
+    max_retries: Annotated[
+        int | None, Option("Maximum number of retries when a model request fails for a transient reason.")
+    ]
+    loop_threshold: Annotated[
+        int | None, Option("Number of identical batches of tool calls that end an agent's run; 0 turns this off.")
+    ]
+    run_timeout: Annotated[float | None, Option("Seconds that a run may take.", ("--timeout",), minimum=0.001)]
+    record: Annotated[bool | None, Option("Whether runs are recorded; None records those with a thread or a user.")]
+    store: Annotated["ThreadStore | None", Option("Where threads and records are kept; None is the project's store.")]
+    ask_user: Annotated[
+        "AskUser | None",
+        Option("Async callback that puts an agent's question (`ask_user`) to a person and returns the answer."),
+    ]
+
+
+class EntryOptions(TypedDict, total=False):
+    """What one run calls, what it continues, and whose it is."""
+
+    entry: Annotated[
+        "str | Entry | None",
+        Option(
+            "Run another agent, flow or function of the project instead of its entry.", ("--entry", "--agent"), "NAME"
+        ),
+    ]
+    messages: Annotated["Sequence[ModelMessage] | None", Option("The conversation so far, for an agent or a flow.")]
+    execution_context: Annotated[
+        "ExecutionContext | None",
+        Option("Continue from the `execution_context` of an earlier result, which isn't changed."),
+    ]
+    thread_id: Annotated[str | None, Option("Continue this conversation, or start it.", ("--thread",), "ID")]
+    user_id: Annotated[str | None, Option("The user whose run this is.", ("--user",), "ID")]
+
+
+class RunOptions(RuntimeOptions, EntryOptions, total=False):
+    """The options of `run`: those of its session and those of its one run."""
+
+    provider: Annotated[
+        "Provider[Any] | Model | None",
+        Option("A PydanticAI provider, with `model` the name of its model; or a model."),
+    ]
+
+
+def check_options(function: str, names: Iterable[str], known: Collection[str]) -> None:
+    """Raise `TypeError`, as Python does, for a keyword that is no option."""
+    for name in names:
+        if name not in known:
+            hint = did_you_mean(name, known) or f"options are {', '.join(known)}"
+            raise TypeError(f"{function} has no option {name!r}; {hint}")
