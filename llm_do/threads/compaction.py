@@ -25,8 +25,8 @@ from llm_do.errors import LlmDoError
 from llm_do.models.composites import disable_client_retries
 from llm_do.models.providers.model_names import anchor_path
 from llm_do.models.token_estimates import count_characters, estimate_text_tokens, estimate_tokens
-from llm_do.runtime.record.results import Usage
-from llm_do.runtime.request.cost import check_price, is_free, response_usage
+from llm_do.runtime.request.cost import check_price
+from llm_do.runtime.request.send import OutgoingRequest, send
 
 if TYPE_CHECKING:
     from llm_do.runtime.context.call_context import CallContext
@@ -194,18 +194,14 @@ class HistoryCompactor:
         prompt = _PROMPT + "\n".join(filter(None, map(_plain, [*split.first, *split.middle])))
         budget = ctx.run.budget
         check_price(budget.budget.cost_usd, asked)
-        held = budget.reserve(estimate_text_tokens(prompt), 0)
-        used = Usage(requests=1)
-        try:
-            async with ctx.runtime.shared.request_slot():
-                settings = disable_client_retries(asked, None)
-                response = await asked.request(
-                    [ModelRequest.user_text_prompt(prompt)], settings, ModelRequestParameters()
-                )
-            used = response_usage(response)
-        finally:
-            ctx.frame.usage += used
-            budget.settle(held, used, free=is_free(asked))
+        request = OutgoingRequest(
+            asked,
+            [ModelRequest.user_text_prompt(prompt)],
+            disable_client_retries(asked, None),
+            ModelRequestParameters(),
+        )
+        outcome = await send(ctx, request, budget.reserve(estimate_text_tokens(prompt), 0))
+        response = outcome.result()
         text = "".join(part.content for part in response.parts if isinstance(part, TextPart)).strip()
         if not text:
             raise LlmDoError("the model gave no text")

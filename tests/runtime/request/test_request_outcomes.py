@@ -1,0 +1,85 @@
+"""How an attempt of a model request ended is a value: it is written as JSON, read back, and means the same."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pydantic_ai import exceptions
+from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+
+from llm_do.models.providers.failures import explain_failure, is_transient
+from llm_do.runtime.record.results import Usage
+from llm_do.runtime.request.request_outcome import RequestFailure, RequestOutcome
+
+
+def reread(outcome: RequestOutcome) -> RequestOutcome:
+    return RequestOutcome.from_dict(json.loads(json.dumps(outcome.to_dict())))
+
+
+def failed(error: Exception) -> RequestOutcome:
+    return RequestOutcome(Usage(requests=1), failure=RequestFailure.of(error), cause=error)
+
+
+def http(status: int, category: Any = None, **fields: Any) -> Exception:
+    body = {"error": {"message": f"status {status}"}}
+    return exceptions.ModelHTTPError.for_category(
+        category, status_code=status, model_name="m", body=body, headers={"retry-after": "0.5"}, **fields
+    )
+
+
+def test_a_response_comes_back_as_it_was() -> None:
+    response = ModelResponse([TextPart("hi"), ToolCallPart("add", {"a": 1}, "call_1")], model_name="m")
+    outcome = RequestOutcome(Usage(requests=1, input_tokens=3, output_tokens=2, cost_usd=0.5), response)
+
+    assert reread(outcome) == outcome
+    assert reread(outcome).result() == response
+
+
+FAILURES = [
+    http(429, exceptions.ModelRateLimitError),
+    http(503, exceptions.ModelUnavailableError),
+    http(529, exceptions.ModelOverloadedError),
+    http(500, exceptions.ModelServerError),
+    http(401, exceptions.ModelAuthenticationError),
+    http(404, exceptions.ModelNotFoundError, suggested_model_id="mm"),
+    http(400),
+    http(408),
+    exceptions.ModelConnectionError("m", "reset by peer"),
+    exceptions.ModelTimeoutError("m", "too slow"),
+    exceptions.ModelAPIError("m", "the answer broke off"),
+    exceptions.ModelQuotaExceededError("m", "no money left", body={"message": "pay"}),
+    exceptions.UnexpectedModelBehavior("no sense"),
+    exceptions.UserError("no such setting"),
+    exceptions.FallbackExceptionGroup("all failed", [http(503), exceptions.ModelTimeoutError("m", "too slow")]),
+    ConnectionError("refused"),
+    ValueError("a fault of the model's own code"),
+]
+
+
+@pytest.mark.parametrize("error", FAILURES, ids=lambda error: f"{type(error).__name__} {error}"[:40])
+def test_a_failure_that_was_read_back_is_the_same_and_is_raised_as_the_same(error: Exception) -> None:
+    again = reread(failed(error)).failure
+
+    assert again is not None
+    assert again == RequestFailure.of(error)
+    rebuilt = again.exception()
+    assert RequestFailure.of(rebuilt).transient == again.transient == is_transient(error) == is_transient(rebuilt)
+    assert explain_failure(rebuilt, "openai:m").message in (
+        explain_failure(error, "openai:m").message,
+        f"the request to 'openai:m' failed: {type(error).__name__}: {error}",
+    )
+
+
+def test_a_failure_is_shown_in_one_line() -> None:
+    assert str(RequestFailure.of(http(429))) == "HTTP 429: status 429"
+    assert str(RequestFailure.of(exceptions.ModelConnectionError("m", "reset\nby peer"))) == "reset by peer"
+
+
+def test_an_attempt_that_has_just_failed_raises_its_own_exception() -> None:
+    error = http(500)
+
+    with pytest.raises(exceptions.ModelHTTPError) as raised:
+        failed(error).result()
+    assert raised.value is error
