@@ -20,8 +20,8 @@ from llm_do.runtime.context.hooks import Hooks
 from llm_do.runtime.context.null_model import NULL_MODEL
 from llm_do.runtime.record.emission import OpenToolCall, emit, record_tool
 from llm_do.runtime.record.events import CallFinishedEvent, CallStartedEvent
-from llm_do.runtime.record.outcomes import ToolOutcome, ToolOutput
-from llm_do.runtime.record.results import CallRecord, ErrorRecord, Usage
+from llm_do.runtime.record.outcomes import CallOutcome, ToolOutcome, ToolOutput
+from llm_do.runtime.record.results import ErrorRecord, Usage
 from llm_do.runtime.toolcall.gatekeeper import CallGates
 from llm_do.text.json_data import to_json_data
 
@@ -239,22 +239,21 @@ class CallScope:
         for tool_call_id, call in list(frame.open_calls.items()):
             output = ToolOutput.of_text("the run ended first")
             record_tool(ctx, ToolOutcome(call.tool_name, tool_call_id, "cancelled", output))
-        status = status_of(error)
+        outcome = CallOutcome(
+            ctx.call_id,
+            ctx.path,
+            status_of(error),
+            self._output,
+            ErrorRecord.of(error, ctx.path) if error is not None else None,
+            frame.usage,
+            frame.steps,
+            frame.messages,
+        )
         if self.listed:
             if error is not None:
                 ctx.run.note_error(error, ctx.path)
-            ctx.run.calls.append(
-                CallRecord(
-                    call_id=ctx.call_id,
-                    path=ctx.path,
-                    status=status,
-                    usage=frame.usage,
-                    steps=frame.steps,
-                    messages=frame.messages,
-                    error=ErrorRecord.of(error, ctx.path) if error is not None else None,
-                )
-            )
-        emit(ctx, CallFinishedEvent, status=status, output=self._output)
+            ctx.run.calls.append(outcome.record())
+        emit(ctx, CallFinishedEvent, **outcome.event_data())
 
 
 def input_data(value: BaseModel, path: str) -> Any:

@@ -1,27 +1,30 @@
 """How things ended, as values that can be written, read back, shown and replayed.
 
 A `ToolOutcome` is made where a tool call ends; its event, its journal entry and what the model reads are views of it.
+A `CallOutcome` is made where the call of an agent, a flow or a function ends. That of a model request is
+`llm_do.runtime.request.request_outcome`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from llm_do._frozen import frozen
+from llm_do.errors import Status
 from llm_do.policy.values import Decision
 from llm_do.runtime.record.recording import toolkit_states
-from llm_do.runtime.record.results import ErrorRecord
+from llm_do.runtime.record.results import CallRecord, ErrorRecord, Usage, messages_data
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
-    from pydantic_ai.messages import ToolReturn
+    from pydantic_ai.messages import ModelMessage, ToolReturn
 
     from llm_do.machines.machine import ToolkitState
 
-__all__ = ["StateChange", "ToolOutcome", "ToolOutput", "ToolStatus"]
+__all__ = ["CallOutcome", "StateChange", "ToolOutcome", "ToolOutput", "ToolStatus"]
 
 ToolStatus = Literal["success", "failed", "denied", "refused", "timed_out", "cancelled"]
 """How a tool call ended; `ToolResultEvent` says what each one means."""
@@ -154,6 +157,68 @@ class ToolOutcome:
             Decision(**data["decision"]) if data["decision"] is not None else None,
             tuple(StateChange.from_dict(change) for change in data["changes"]),
             data["duration"],
+        )
+
+
+@frozen
+class CallOutcome:
+    """How one call of an agent, a flow or a function ended.
+
+    Args:
+        call_id: The call's id.
+        path: Call path, such as `main/analyst`.
+        status: How it ended.
+        output: What it returned, as JSON data.
+        error: What ended it early.
+        usage: Its own use, that of the calls it made left out.
+        steps: Model responses it got itself.
+        messages: Its own history; empty for a function.
+    """
+
+    call_id: str
+    path: str
+    status: Status
+    output: Any = None
+    error: ErrorRecord | None = None
+    usage: Usage = field(default_factory=Usage)
+    steps: int = 0
+    messages: list[ModelMessage] = field(default_factory=list["ModelMessage"], repr=False)
+
+    def record(self) -> CallRecord:
+        """What `RunResult.calls` lists of it."""
+        return CallRecord(self.call_id, self.path, self.status, self.usage, self.steps, self.messages, self.error)
+
+    def event_data(self) -> dict[str, Any]:
+        """What the event `call_finished` says of it."""
+        return {"status": self.status, "output": self.output}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The outcome as JSON data that `from_dict` reads back."""
+        return {
+            "call_id": self.call_id,
+            "path": self.path,
+            "status": self.status,
+            "output": self.output,
+            "error": self.error.to_dict() if self.error is not None else None,
+            "usage": self.usage.to_dict(),
+            "steps": self.steps,
+            "messages": messages_data(self.messages),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> CallOutcome:
+        """The outcome that `to_dict` wrote."""
+        from pydantic_ai.messages import ModelMessagesTypeAdapter
+
+        return cls(
+            data["call_id"],
+            data["path"],
+            data["status"],
+            data["output"],
+            ErrorRecord(**data["error"]) if data["error"] is not None else None,
+            Usage.from_dict(data["usage"]),
+            data["steps"],
+            ModelMessagesTypeAdapter.validate_python(data["messages"]),
         )
 
 

@@ -86,6 +86,11 @@ class Usage:
             "cost_usd": self.cost_usd,
         }
 
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Usage:
+        """The usage that `to_dict` wrote."""
+        return cls(**{name: count for name, count in data.items() if name != "total_tokens"})
+
 
 @frozen
 class ErrorRecord:

@@ -155,10 +155,9 @@ class RequestOutcome:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> RequestOutcome:
         """The outcome that `to_dict` wrote."""
-        counts = {name: count for name, count in data["usage"].items() if name != "total_tokens"}
         response: Any = ModelMessagesTypeAdapter.validate_python([data["response"]])[0] if data["response"] else None
         failure = RequestFailure.from_dict(data["failure"]) if data["failure"] else None
-        return cls(Usage(**counts), response, failure)
+        return cls(Usage.from_dict(data["usage"]), response, failure)
 
 
 def _category(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""Outcomes of tool calls as values: written, read back, and the same as what the event and the model got."""
+"""Outcomes as values: written, read back, and the same as what the event and the model got."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from llm_do.toolkits.machine.toolkit_state import ToolkitState
 from pydantic_ai import BinaryContent, ImageUrl, ToolReturn
+from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserPromptPart
 
 from llm_do.policy.values import Decision
-from llm_do.runtime.record.outcomes import StateChange, ToolOutcome, ToolOutput
-from llm_do.runtime.record.results import ErrorRecord
+from llm_do.runtime.record.outcomes import CallOutcome, StateChange, ToolOutcome, ToolOutput
+from llm_do.runtime.record.results import ErrorRecord, Usage
 from llm_do.runtime.tools.tool_output import limit_output
 
 PDF = BinaryContent(b"%PDF\xff", media_type="application/pdf")
@@ -72,3 +73,27 @@ def test_changes_of_state_are_read_back() -> None:
 def test_an_output_that_events_show_as_it_is_is_written_once() -> None:
     assert "for_model" not in limit_output({"a": 1}, 1000).to_dict()
     assert "for_model" in limit_output(PDF, 1000).to_dict()
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        CallOutcome("r.1", "main/critic", "completed", {"score": [1, None]}, usage=Usage(requests=1, cost_usd=0.5)),
+        CallOutcome("r", "main", "limited", error=ErrorRecord("BudgetError", "used up", "main", "main.agent", 3)),
+        CallOutcome(
+            "r.1",
+            "main",
+            "completed",
+            "hello",
+            steps=1,
+            messages=[ModelRequest([UserPromptPart("hi")]), ModelResponse([TextPart("hello")])],
+        ),
+    ],
+    ids=["output", "error", "history"],
+)
+def test_the_outcome_of_a_call_comes_back_as_it_was(outcome: CallOutcome) -> None:
+    again = CallOutcome.from_dict(json.loads(json.dumps(outcome.to_dict(), allow_nan=False)))
+
+    assert again == outcome
+    assert again.record() == outcome.record()
+    assert outcome.event_data() == {"status": outcome.status, "output": outcome.output}
