@@ -37,7 +37,7 @@ async def _handoff(flow: FlowSpec, input: BaseModel, ctx: CallContext) -> Any:
 
     def resolve(name: str, source: AgentSpec) -> AgentSpec | None:
         member = flow.members.get(name)
-        found = member if isinstance(member, AgentSpec) else find_target(ctx, name, source)
+        found = member if isinstance(member, AgentSpec) else find_target(ctx.runtime.registry, name, source)
         return bind_members(flow, found) if found is not None else None
 
     chain = HandoffChain(ctx, None, turn, flow.max_handoffs, resolve)
@@ -52,7 +52,7 @@ async def _team(flow: FlowSpec, input: BaseModel, ctx: CallContext) -> Any:
     lead = build_lead(flow, agent_named(flow, flow.agents[0], ctx), ctx.runtime.registry)
 
     def resolve(name: str, source: AgentSpec) -> AgentSpec | None:
-        return lead if name == lead.name else find_target(ctx, name, source)
+        return lead if name == lead.name else find_target(ctx.runtime.registry, name, source)
 
     return await HandoffChain(ctx, CallSite.step("1/", lead.name), ctx.frame.turn, resolve=resolve).run(lead, input)
 

@@ -275,7 +275,7 @@ def test_a_target_that_does_not_exist_is_named() -> None:
     result = finish(agents_runtime([agent("triage", script(to("nobody")), handoffs=["nobody"])]))
 
     assert result.status == "failed"
-    assert "'triage' hands over to 'nobody', which is no agent" in str(result.error)
+    assert "'triage' hands over to 'nobody', which isn't an agent" in str(result.error)
     strict(result.messages)
 
 

@@ -12,7 +12,7 @@ from llm_do.threads import SqliteStore
 from tests.support.runs import agent, carry_out, runtime_of
 from tests.threads.thread_support import done
 
-SETTING = "the model that the thread 't' is set to can't be had: "
+SETTING = "the model that the thread 't' is set to isn't available: "
 
 
 @pytest.fixture(autouse=True)

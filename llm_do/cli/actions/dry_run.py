@@ -54,7 +54,7 @@ def _kind(project: Project, name: str) -> str:
     if found is None or found.kind not in ("agent", "tool", "flow"):
         near = project.registry.nearest(name)
         raise UsageError(
-            f"the project has nothing to run that is called {name!r}", hint=f"Did you mean {near!r}?" if near else None
+            f"the project has nothing named {name!r} to run", hint=f"Did you mean {near!r}?" if near else None
         )
     return found.kind
 

@@ -78,14 +78,14 @@ class BuiltAgent:
         agent: What PydanticAI runs.
         hooks: Its hooks.
         toolsets: Names of its toolsets.
-        settings: Its model settings, the project's included; what says where a model is included.
-        capabilities: What its runs need besides, where somebody else has built the agent.
+        settings: Its model settings, including the project's and those of the connection.
+        capabilities: What its runs need in addition, if the project's own code has built the agent.
         machines: One gate of each state machine that its tools belong to.
         declared: The gates that the agent declares itself, by the names its model sees.
         tools: Its tools that are known before a run.
         conditional: Names of those that a run may hide.
         open: Names of the toolsets whose tools show at run time only.
-        made_of: What the declaration had when it was built; None where somebody else has built the agent.
+        made_of: What the declaration had when it was built; None if the project's own code has built the agent.
     """
 
     spec: AgentSpec
@@ -148,16 +148,16 @@ class AgentBuilder:
         self._lock = threading.RLock()
 
     def built(self, spec: AgentSpec) -> BuiltAgent:
-        """The built agent of a declaration, built anew where the declaration has been given something else since."""
+        """The built agent of a declaration, built again if the declaration has changed since."""
         known = self._built.get(spec)
         if known is None or not known.is_current():
             with self._lock:
                 known = self._built.get(spec)
                 if known is None or not known.is_current():
-                    known = self._built[spec] = self._whole(spec)
+                    known = self._built[spec] = self._build_or_explain(spec)
         return known
 
-    def _whole(self, spec: AgentSpec) -> BuiltAgent:
+    def _build_or_explain(self, spec: AgentSpec) -> BuiltAgent:
         try:
             return self._build(spec)
         except LlmDoError:
@@ -181,7 +181,7 @@ class AgentBuilder:
             return self._tools[key][1]
 
     def adopt(self, spec: AgentSpec, agent: Agent[Any, Any]) -> None:
-        """Run an agent that somebody else has built under a declaration; its calls pass the same steps."""
+        """Use an agent that the project's own code has built for a declaration; its calls pass the same steps."""
         self._built[spec] = BuiltAgent(spec, agent, Hooks(), (), {}, (AdoptingPipeline(),))
 
     def _build(self, spec: AgentSpec) -> BuiltAgent:
@@ -251,7 +251,7 @@ class AgentBuilder:
 
     def _toolbox(self, spec: AgentSpec) -> tuple[Toolbox, tuple[str, ...], dict[str, ToolGate], ListedTools]:
         """All tools of an agent as one toolset, the names of its toolsets, a gate of each of its state machines, and
-        what is known of the tools that are asked for at every step.
+        what is known of the tools that are listed at every step.
         """
         functions: FunctionToolset[Any] = FunctionToolset(id="tools")
         fixed: dict[str, FixedTool] = {}

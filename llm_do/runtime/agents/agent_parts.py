@@ -21,14 +21,14 @@ __all__ = ["instructions_of", "output_check", "output_type", "server_side_tool"]
 
 
 def instructions_of(spec: AgentSpec) -> Any:
-    """The instructions as PydanticAI takes them; a template is filled in per call, from the input and only once."""
+    """The instructions as PydanticAI takes them; a template is filled in once per call, from the input."""
     text = spec.instructions
     if callable(text):
         function = text
 
         async def called(_: RunContext[Any]) -> str:
-            said = _call_instructions(function, spec.name)
-            return await said if inspect.isawaitable(said) else said
+            text = _call_instructions(function, spec.name)
+            return await text if inspect.isawaitable(text) else text
 
         return called
     if spec.template:
@@ -61,7 +61,7 @@ def _output_schema(spec: AgentSpec) -> dict[str, Any] | None:
 
 
 def output_type(spec: AgentSpec) -> Any:
-    """What an agent answers with, as PydanticAI takes it."""
+    """An agent's output type, as PydanticAI takes it."""
     schema = _output_schema(spec)
     if schema is not None:
         return StructuredDict(schema, name=str(schema.get("title") or "result"))
@@ -69,7 +69,7 @@ def output_type(spec: AgentSpec) -> Any:
 
 
 def output_check(spec: AgentSpec) -> Callable[[Any], Any] | None:
-    """What checks an output by its JSON Schema, which PydanticAI only shows to the model; None where there is none."""
+    """A check of an output by its JSON Schema, which PydanticAI only shows to the model; None without a schema."""
     schema = _output_schema(spec)
     if schema is None:
         return None

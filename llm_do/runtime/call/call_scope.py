@@ -46,7 +46,7 @@ class CallSite:
     """Where in its caller a call is made.
 
     Args:
-        key: What tells it from the caller's other calls: a tool call's id, a number, a step of a flow.
+        key: What distinguishes it from the caller's other calls: a tool call's id, a number, a step of a flow.
         position: Its place in a flow, such as `2/1/`; part of its path.
     """
 
@@ -129,12 +129,12 @@ class CallFrame:
         config: What is fixed.
         input: The validated input.
         turn: The turn of its conversation.
-        prompt: What the model was asked, as text or parts.
+        prompt: The prompt, as text or parts.
         messages: The history so far.
         live: The history while the agent runs, where its steps are recorded.
         compaction: Shortens what its model is sent.
         wanted: Tool calls whose validator asked for approval, by id.
-        approved: Tool calls at work that somebody said yes to; their tools are told so.
+        approved: Running tool calls that a person approved, as `ctx.tool_call_approved` shows their tools.
     """
 
     config: CallConfig

@@ -1,4 +1,4 @@
-"""What is added to an agent's instructions when it is called: its thread's prompt, and what context providers say."""
+"""What is added to an agent's instructions when it is called: its thread's prompt, and what functions provide."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["TIME_LIMIT", "ContextProvider", "dynamic_instructions"]
 
 TIME_LIMIT = 10.0
-"""Seconds that a provider has where it doesn't say itself."""
+"""Seconds that a provider may take unless it sets its own limit."""
 
 
 @frozen
@@ -29,7 +29,7 @@ class ContextProvider:
 
     Args:
         function: Takes the `CallContext`, sync or async; returns text, or None for nothing.
-        time_limit: Seconds it may take; then the agent goes on without it, and a warning says so.
+        time_limit: Seconds it may take; then the agent runs without it, with a warning.
         name: What it is called in warnings; None takes the function's name.
 
     Example:
@@ -47,7 +47,7 @@ class ContextProvider:
         """What it is called in warnings."""
         return self.name or getattr(self.function, "__name__", type(self.function).__name__)
 
-    async def say(self, ctx: CallContext) -> str | None:
+    async def provide(self, ctx: CallContext) -> str | None:
         """What it adds for one call; None for nothing, also when it fails or takes too long.
 
         Args:
@@ -56,12 +56,12 @@ class ContextProvider:
         timer = asyncio.timeout(self.time_limit)
         try:
             async with timer:
-                said = await call_function(self.function, ctx)
-            return str(said) if said else None
-        except BaseException as error:  # noqa: BLE001 (what it would have added is an addition only)
+                text = await call_function(self.function, ctx)
+            return str(text) if text else None
+        except BaseException as error:  # noqa: BLE001 (an agent can run without what it would have added)
             reraise_if_cancelled(error)
             if isinstance(error, TimeoutError) and timer.expired():
-                took = f"took longer than {self.time_limit:g} s; going on without it"
+                took = f"took longer than {self.time_limit:g} s; continuing without it"
                 ctx.warn(f"the context provider {self.label} {took}")
                 return None
             file, line = project_location(error, ctx.project.root)
@@ -76,5 +76,5 @@ async def dynamic_instructions(ctx: CallContext, spec: AgentSpec, thread: Thread
     functions = [*ctx.project.context_providers, *spec.context_providers]
     if functions:
         providers = [item if isinstance(item, ContextProvider) else ContextProvider(item) for item in functions]
-        parts += [said for said in await asyncio.gather(*(each.say(ctx) for each in providers)) if said]
+        parts += [text for text in await asyncio.gather(*(each.provide(ctx) for each in providers)) if text]
     return "\n\n".join(parts) or None

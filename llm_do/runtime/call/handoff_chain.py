@@ -20,6 +20,8 @@ from llm_do.runtime.context.call_context import CallContext
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from llm_do.project.registry import Registry
+
 __all__ = ["MAX_HANDOFFS", "HandoffChain", "find_target"]
 
 MAX_HANDOFFS = 10
@@ -98,10 +100,10 @@ class HandoffChain:
             ctx.frame.text = child.frame.text
 
     def _target(self, name: str, source: AgentSpec) -> AgentSpec:
-        found = self.resolve(name, source) if self.resolve else find_target(self.ctx, name, source)
+        found = self.resolve(name, source) if self.resolve else find_target(self.ctx.runtime.registry, name, source)
         if found is None:
             raise RunError(
-                f"agent {source.name!r} hands over to {name!r}, which is no agent",
+                f"agent {source.name!r} hands over to {name!r}, which isn't an agent",
                 hint="List agents of the project in `handoffs`.",
                 agent_path=self.ctx.path,
                 messages=self.turn.messages,
@@ -109,12 +111,12 @@ class HandoffChain:
         return found
 
 
-def find_target(ctx: CallContext, name: str, source: AgentSpec) -> AgentSpec | None:
+def find_target(registry: Registry, name: str, source: AgentSpec) -> AgentSpec | None:
     """The agent that another one means by a name in its `handoffs`."""
     for item in source.handoffs:
         if isinstance(item, AgentSpec) and item.name == name:
             return item
-    return ctx.runtime.registry.agent(name)
+    return registry.agent(name)
 
 
 def _refit(spec: AgentSpec, input: BaseModel) -> BaseModel:

@@ -72,7 +72,7 @@ async def invoke(
     except BaseException as error:
         reraise_if_cancelled(error)
         if isinstance(error, LlmDoError):
-            # One that kept the call from beginning is no other record's; the caller may go on without it.
+            # If it kept the call from beginning, nothing else records it, and the caller may survive it.
             ctx.run.note_error(error, ctx.path)
         raise
 

@@ -15,7 +15,7 @@ _FIELD = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 
 
 def template_fields(text: str) -> list[str]:
-    """The names a template speaks of, each once, in order.
+    """The names of a template's fields, each once, in order.
 
     Example:
         >>> template_fields("Dear {{ name }}, {{name}}: {{topic}}")
@@ -31,7 +31,7 @@ def render_template(text: str, values: BaseModel) -> str:
         name = match[1]
         if name not in type(values).model_fields:
             known = ", ".join(type(values).model_fields)
-            raise RunError(f"the template speaks of {name!r}, which the input lacks", hint=f"It has: {known}.")
+            raise RunError(f"the template uses {name!r}, which the input lacks", hint=f"It has: {known}.")
         return output_text(getattr(values, name))
 
     return _FIELD.sub(value, text)

@@ -1,4 +1,4 @@
-"""What responses cost, by the library's price data; and whether a model's price is known before it is asked."""
+"""What responses cost, by the library's price data; and whether a model's price is known before a request."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def is_free(model: Model) -> bool:
 def check_price(limit: float | None, model: Model) -> None:
     """Refuse a model that can't be held to a budget in US dollars.
 
-    A project's own model that names no address may say with its response what that has cost.
+    A project's own model without an address may report the cost with its response.
     """
     if limit is None:
         return
@@ -57,5 +57,5 @@ def _price(response: ModelResponse) -> float | None:
         return None
     try:
         return float(response.cost().total_price)
-    except Exception:  # noqa: BLE001 (a price that can't be worked out is an unknown one, and ends no run)
+    except Exception:  # noqa: BLE001 (a price that can't be computed is an unknown one, and doesn't end the run)
         return None

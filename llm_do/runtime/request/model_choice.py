@@ -1,4 +1,4 @@
-"""Which model an agent asks: what the session, its thread, its file and the project say, in this order.
+"""Which model an agent uses: the one set by the session, its thread, its file or the project, in this order.
 
 The order itself is `llm_do.models.providers.model_names.choose_model`, a pure function; building the model is the
 session's pool.
@@ -30,7 +30,7 @@ def model_for(
     of_thread: str | Sequence[str] | None = None,
     thread_id: str | None = None,
 ) -> Model:
-    """The model an agent asks, wrapped so that its requests pass through the run."""
+    """An agent's model, wrapped so that its requests pass through the run."""
     spec, config = built.spec, runtime.config
     own = of_thread or spec.model
     model = config.model if isinstance(config.model, Model) and spec.name not in config.models else own
@@ -44,7 +44,7 @@ def model_for(
             raise
         change = "change the thread's setting: llm-do threads set THREAD model=PROVIDER:NAME"
         raise ModelUnavailableError(
-            f"the model that the thread {thread_id!r} is set to can't be had: {error.message}",
+            f"the model that the thread {thread_id!r} is set to isn't available: {error.message}",
             hint=f"{error.hint}; or {change}" if error.hint else change,
         ) from error
 

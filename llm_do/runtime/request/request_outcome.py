@@ -26,7 +26,7 @@ class RequestFailure:
 
     Args:
         type: The error's category in `pydantic_ai.exceptions`; the exception's class name if it has none there.
-        message: What the provider said.
+        message: The provider's message.
         model: The model's name, as its provider knows it.
         transient: Whether the request may succeed when it is made again.
         status_code: The HTTP status, if there was one.
@@ -98,7 +98,7 @@ class RequestFailure:
         return f"HTTP {self.status_code}: {line}" if self.status_code else line
 
     def to_dict(self) -> dict[str, Any]:
-        """The failure as JSON data; only what is known."""
+        """The failure as JSON data, without what is unknown."""
         data: dict[str, Any] = {"type": self.type, "message": self.message, "transient": self.transient}
         known = {
             "model": self.model or None,
@@ -124,7 +124,7 @@ class RequestOutcome:
     Args:
         usage: What it used; a failed attempt counts as a request.
         response: The model's response.
-        failure: Why there is none.
+        failure: Why there is no response.
         cause: The exception of a failure that has just happened; it isn't written.
     """
 

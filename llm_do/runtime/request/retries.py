@@ -41,11 +41,11 @@ class RetryPolicy:
     def delay(self, attempt: int, outcome: RequestOutcome) -> float | None:
         """Seconds to wait after a failed attempt; None if it was the last."""
         assert outcome.failure is not None
-        asked = outcome.failure.retry_after
-        if not outcome.failure.transient or attempt > self.retries or (asked is not None and asked > LONGEST_WAIT):
+        failure, wait = outcome.failure, outcome.failure.retry_after
+        if not failure.transient or attempt > self.retries or (wait is not None and wait > LONGEST_WAIT):
             return None
-        if asked is not None and asked >= 0:
-            return asked
+        if wait is not None and wait >= 0:
+            return wait
         # Doubling with jitter: AWS's "full jitter" halves collisions of clients that failed together.
         return min(self.first_delay * 2 ** (attempt - 1), MAX_DELAY) * (0.5 + random.random() / 2)
 
@@ -69,13 +69,13 @@ async def send_with_retries(ctx: CallContext, request: OutgoingRequest, policy: 
             if failure is error:
                 raise error
             raise failure from error
-        frame.text = text_before  # what has come of the answer is void
+        frame.text = text_before  # a partial answer doesn't count
         emit(ctx, RetryEvent, attempt=attempt, delay=round(delay, 3), error=str(outcome.failure))
         await asyncio.sleep(delay)
 
 
 def _as_failure(ctx: CallContext, request: OutgoingRequest, error: Exception) -> Exception:
-    """A request's failure as one of our errors; what PydanticAI says of a response itself stays what it is."""
+    """A request's failure as one of our errors; PydanticAI's own judgement of a response stays as it is."""
     if isinstance(error, LlmDoError | exceptions.UserError | exceptions.UnexpectedModelBehavior):
         return error
     names = [ctx.runtime.pool.name_of(each) for each in component_models(request.model)]

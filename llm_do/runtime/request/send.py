@@ -108,7 +108,7 @@ def _text_of(event: object) -> str:
 
 
 def _emit_text(ctx: CallContext, pending: list[str]) -> None:
-    """Emit the text that has come; should the run end now, it is the partial output."""
+    """Emit the text that has come; if the run ends now, it is the partial output."""
     if pending:
         text = replace_surrogates("".join(pending))
         pending.clear()

@@ -1,9 +1,9 @@
-"""Entries: what a run begins with. An entry is trusted code under a `NullModel`: it can only call others."""
+"""Entries: what a run begins with. An entry is a call at depth 0: trusted code under a `NullModel`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from pydantic import BaseModel
@@ -93,7 +93,7 @@ class AgentEntry:
             The agent's output, or that of the agent it handed over to.
         """
         turn = ctx.frame.begin_turn(self.history, self.active)
-        in_control = find_target(ctx, self.active, self.spec) if self.active is not None else None
+        in_control = find_target(ctx.runtime.registry, self.active, self.spec) if self.active is not None else None
         chain = HandoffChain(ctx, CallSite("1"), turn)
         try:
             return await chain.run(in_control or self.spec, input)
@@ -158,7 +158,7 @@ class FunctionEntry:
             object.__setattr__(self, "name", getattr(self.function, "__name__", "main"))
 
     async def run(self, input: BaseModel, ctx: CallContext) -> Any:
-        """Call the function; its own exceptions become an `EntryError` that says where.
+        """Call the function; its own exceptions become an `EntryError` with their place.
 
         Args:
             input: The validated input.
@@ -214,15 +214,13 @@ def entry_for(
     project: Project, registry: Registry, entry: object, history: list[ModelMessage], active: str | None
 ) -> Entry:
     """What a run begins with."""
-    if isinstance(entry, AgentEntry):
-        return AgentEntry(entry.spec, history or entry.history, active or entry.active)
-    if isinstance(entry, FlowEntry):
-        return FlowEntry(entry.flow, entry.registry, history or entry.history, active or entry.active)
+    if isinstance(entry, ConversationEntry):
+        return replace(entry, history=history or entry.history, active=active or entry.active)
     if isinstance(entry, Entry):
         return entry
     if not isinstance(entry, str | None):
         raise UsageError(
-            f"{type(entry).__name__} is nothing that a run can begin with",
+            f"{type(entry).__name__} can't be the entry of a run",
             hint="Give a name, an `AgentEntry(spec)` or a `FunctionEntry(function)`.",
         )
     declared = project.entry
@@ -238,7 +236,7 @@ def entry_for(
         return NamedEntry(name)
     near = registry.nearest(name)
     raise UsageError(
-        f"the project has nothing to run that is called {name!r}",
+        f"the project has nothing named {name!r} to run",
         hint=f"Did you mean {near!r}?" if near else "Known names: " + ", ".join(registry),
     )
 

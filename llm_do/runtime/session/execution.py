@@ -1,6 +1,6 @@
 """One run, from the beginning of its record to its last event. However it ends, it has a result.
 
-`Runtime.execute` says what is run; how calls are made is `llm_do.runtime.call.invocation`.
+`Runtime.execute` chooses the entry; how calls are made is `llm_do.runtime.call.invocation`.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class Execution:
         return entry_for(project, runtime.registry, inputs.entry, list(recording.history), recording.active)
 
     async def _attempt(self, ctx: CallContext, entry: Entry, value: BaseModel) -> RunOutcome:
-        """Run the entry in a task of its own, so that `interrupt` can be told from an outer cancellation."""
+        """Run the entry in a task of its own, so that `interrupt` can be distinguished from an outer cancellation."""
         task = asyncio.ensure_future(self._timed(ctx, entry, value))
         mark = (asyncio.get_running_loop(), task)
         self.runtime.running.add(mark)

@@ -1,4 +1,4 @@
-"""`Shared`: what the runs of one session share besides the project and its rules. No part of the public API."""
+"""`Shared`: what the runs of one session share apart from the project and its rules. Not part of the public API."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Shared"]
 
 THREAD_MEMORIES = 1000
-"""Threads whose tools' memories a session keeps; those that were used longest ago go first."""
+"""Threads whose tools' memories a session keeps; the least recently used go first."""
 
 
 class Shared:
@@ -48,7 +48,7 @@ class Shared:
         self._slots = PerLoop(partial(asyncio.Semaphore, config.settings.max_concurrency))
 
     def subscribe(self, subscription: Subscription) -> Callable[[], None]:
-        """Let a subscription hear the events of all runs from now on."""
+        """Send the events of all runs from now on to a subscription."""
         self.subscriptions.append(subscription)
 
         def unsubscribe() -> None:
@@ -59,7 +59,7 @@ class Shared:
         return unsubscribe
 
     def recorder(self) -> Recorder:
-        """What records the session's runs, opened at its first use."""
+        """The recorder of the session's runs, opened at its first use."""
         with self._opening:
             if self._recorder is None:
                 self._recorder = recorder_of(self._project, self._config.store, self._config.notice)
@@ -71,11 +71,11 @@ class Shared:
             self.used += usage
 
     def broker(self) -> Broker | None:
-        """Who puts questions to a person in this event loop; None when there is nobody to ask."""
+        """What asks a person in this event loop; None without a person to ask."""
         return self._brokers.get() if self._brokers is not None else None
 
     def question_turn(self) -> asyncio.Lock:
-        """Held while an agent's question is put to a person."""
+        """Held while a person is asked an agent's question."""
         return self._questions.get()
 
     def request_slot(self) -> asyncio.Semaphore:
@@ -92,7 +92,7 @@ class Shared:
             return memory
 
     async def aclose(self) -> None:
-        """Close what records."""
+        """Close the recorder."""
         if self._recorder is not None:
             await self._recorder.aclose()
             self._recorder = None
