@@ -96,6 +96,7 @@ _EXPORTS = {
     "ToolCall": "llm_do.messages",
     "ToolCallInfo": "llm_do.policy.values",
     "ToolError": "llm_do.errors",
+    "ToolFacts": "llm_do.policy.tool_facts",
     "ToolFailedError": "llm_do.errors",
     "ToolResult": "llm_do.messages",
     "Toolkit": "llm_do.toolkits.toolkit",
@@ -226,6 +227,7 @@ if TYPE_CHECKING:
     from llm_do.messages import to_messages as to_messages
     from llm_do.models.pool import resolve_model as resolve_model
     from llm_do.models.providers.factories import register_model_factory as register_model_factory
+    from llm_do.policy.tool_facts import ToolFacts as ToolFacts
     from llm_do.policy.values import ToolCallInfo as ToolCallInfo
     from llm_do.project.agent_spec import AgentSpec as AgentSpec
     from llm_do.project.agent_spec import ToolsetDef as ToolsetDef

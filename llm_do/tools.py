@@ -43,6 +43,12 @@ class ToolOptions:
         examples: Calls to show the model, as arguments.
         approval: `allow`, `ask` or `deny` for all arguments; None is the project's default, which asks.
         primary: The argument that a rule's `tool(PATTERN)` matches.
+        paths: Arguments that are paths; rules read them by segments.
+        commands: Arguments that are command lines; rules read them word by word.
+        hosts: Arguments that are the name of a host, or a URL; rules speak of the host.
+        reads: Arguments whose targets a call reads.
+        writes: Arguments whose targets a call changes.
+        repeatable: Whether a call has no effects, so that it can be repeated, and identical calls joined.
         timeout: Seconds a call may take.
         required_context: Keys that must exist in the context of the toolkit, or of the agent.
         required_states: States that must be unlocked.
@@ -59,6 +65,12 @@ class ToolOptions:
     examples: Sequence[Mapping[str, Any]] = ()
     approval: Approval | None = None
     primary: str | None = None
+    paths: Sequence[str] = ()
+    commands: Sequence[str] = ()
+    hosts: Sequence[str] = ()
+    reads: Sequence[str] = ()
+    writes: Sequence[str] = ()
+    repeatable: bool = False
     timeout: float | None = None
     required_context: Sequence[str] = ()
     required_states: Sequence[str] = ()
@@ -74,7 +86,7 @@ class ToolOptions:
         if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
             raise ValueError(f"a tool's timeout is a number of seconds above 0, not {timeout!r}")
         object.__setattr__(self, "examples", tuple(self.examples))
-        for name in _STATES:
+        for name in (*_ARGUMENTS, *_STATES):
             given = getattr(self, name)
             object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
 
@@ -84,6 +96,7 @@ class ToolOptions:
         return any(getattr(self, name) for name in _STATES)
 
 
+_ARGUMENTS = ("paths", "commands", "hosts", "reads", "writes")
 _STATES = ("required_context", "required_states", "forbidden_states", "enables_states", "disables_states")
 
 
@@ -113,6 +126,12 @@ class ToolArguments(TypedDict, total=False):
     examples: Sequence[Mapping[str, Any]]
     approval: Approval | None
     primary: str | None
+    paths: Sequence[str]
+    commands: Sequence[str]
+    hosts: Sequence[str]
+    reads: Sequence[str]
+    writes: Sequence[str]
+    repeatable: bool
     timeout: float | None
     required_context: Sequence[str]
     required_states: Sequence[str]
@@ -165,7 +184,17 @@ def options_of(item: object) -> ToolOptions:
         item: The function or object.
     """
     if isinstance(item, Tool):
-        return ToolOptions(approval=item.approval, primary=item.primary, timeout=item.timeout)
+        return ToolOptions(
+            approval=item.approval,
+            primary=item.primary,
+            paths=item.paths,
+            commands=item.commands,
+            hosts=item.hosts,
+            reads=item.reads,
+            writes=item.writes,
+            repeatable=item.repeatable,
+            timeout=item.timeout,
+        )
     said = getattr(item, "__llm_do_tool__", None)
     return said if isinstance(said, ToolOptions) else ToolOptions()
 
@@ -252,6 +281,12 @@ class Tool:
     parameters: Mapping[str, Any] = {"type": "object", "properties": {}}
     approval: Approval | None = None
     primary: str | None = None
+    paths: Sequence[str] = ()
+    commands: Sequence[str] = ()
+    hosts: Sequence[str] = ()
+    reads: Sequence[str] = ()
+    writes: Sequence[str] = ()
+    repeatable: bool = False
     timeout: float | None = None
 
     async def execute(self, **kwargs: Any) -> Any:

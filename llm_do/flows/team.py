@@ -14,6 +14,7 @@ from pydantic_ai.toolsets import FunctionToolset
 from llm_do.errors import RunError
 from llm_do.flows.step_input import step_input
 from llm_do.linker.checks.flow_checks import delegate_name
+from llm_do.policy.tool_facts import ToolFacts
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.flow_spec import FlowSpec, as_member
 from llm_do.project.inputs import AnyInput, PromptInput
@@ -22,7 +23,7 @@ from llm_do.runtime.call.call_scope import CallSite
 from llm_do.runtime.call.invocation import invoke
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.record.results import output_text
-from llm_do.runtime.tools.traits import TRAITS_KEY, ToolTraits
+from llm_do.runtime.tools.traits import ToolTraits
 
 __all__ = ["build_lead"]
 
@@ -83,7 +84,7 @@ def _delegate(worker: Registered, registry: Registry) -> Tool[Any]:
         takes_ctx=True,
     )
     kind = "flow" if worker.kind == "flow" else "agent"
-    tool.metadata = {TRAITS_KEY: ToolTraits(kind=kind, tool=worker.name, primary="task", unchecked=True)}
+    tool.metadata = ToolTraits(ToolFacts(kind, primary="task"), tool=worker.name, unchecked=True).metadata()
     return tool
 
 

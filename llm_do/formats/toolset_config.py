@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import ConfigDict, Discriminator, Field, Tag
+from pydantic import ConfigDict, Discriminator, Field, Tag, ValidationError
 
+from llm_do.errors import UsageError
 from llm_do.formats.validation.fields import Glob, Opt, Path, Strict, Text, text_or_object
 
 __all__ = [
@@ -20,6 +21,8 @@ __all__ = [
     "ToolsetConfig",
     "ToolsetList",
     "ToolsetUse",
+    "option_faults",
+    "parse_options",
     "server_faults",
 ]
 
@@ -91,6 +94,8 @@ def server_faults(options: Mapping[str, object]) -> dict[str, str]:
         {}
     """
     command, url = bool(options.get("command")), bool(options.get("url"))
+    if not command and not url:
+        return {"command": "is missing: a server has a `command` or a `url`"}
     if command and url:
         return {"url": "excludes `command`: a server has one of them"}
     faults: dict[str, str] = {}
@@ -101,8 +106,45 @@ def server_faults(options: Mapping[str, object]) -> dict[str, str]:
     return faults
 
 
-CONFIG_MODELS: Mapping[str, type[Strict]] = {"filesystem": FilesystemConfig, "shell": ShellConfig, "mcp": McpConfig}
+CONFIG_MODELS: Mapping[str, type[FilesystemConfig | ShellConfig | McpConfig]] = {
+    "filesystem": FilesystemConfig,
+    "shell": ShellConfig,
+    "mcp": McpConfig,
+}
 """The `type` of a configured toolset to its model."""
+
+
+def option_faults(options: Mapping[str, object]) -> dict[str, str]:
+    """What is wrong with the options of a configured toolset, by their names.
+
+    Example:
+        >>> option_faults({"type": "filesystem", "read_only": 1, "roots": "x"})
+        {'read_only': 'should be a valid boolean', 'roots': 'is no option'}
+    """
+    model = CONFIG_MODELS[str(options["type"])]
+    found = {name: "is no option" for name in options if name not in model.model_fields}
+    given = {name: value for name, value in options.items() if value is not None and name not in found}
+    try:
+        model.model_validate(given)
+    except ValidationError as error:
+        for fault in error.errors(include_url=False, include_input=False):
+            found.setdefault(str(fault["loc"][0]), fault["msg"].removeprefix("Input ").removeprefix("input "))
+    if not found and model is McpConfig:
+        return server_faults(given)
+    return found
+
+
+def parse_options(name: str, options: Mapping[str, object]) -> FilesystemConfig | ShellConfig | McpConfig:
+    """Validate the options of a configured toolset: the manifest's, and over them those of the agent that lists it.
+
+    Raises:
+        UsageError: One of them is wrong.
+    """
+    for option, why in option_faults(options).items():
+        raise UsageError(f"the toolset {name}: `{option}` {why}")
+    given = {option: value for option, value in options.items() if value is not None}
+    return CONFIG_MODELS[str(options["type"])].model_validate(given)
+
 
 ToolsetConfig: TypeAlias = Annotated[FilesystemConfig | ShellConfig | McpConfig, Discriminator("type")]
 

@@ -14,15 +14,12 @@ from llm_do.policy.matcher import PreparedCall, covers, matches, prepare_call
 from llm_do.policy.pattern import Pattern
 from llm_do.policy.proposals import narrowest_rule, wider_rule
 from llm_do.policy.rules import Policy, Rule
-from llm_do.policy.values import Decision, Effect, ToolCallInfo, ToolKind, Verdict
+from llm_do.policy.values import Decision, Effect, ToolCallInfo, ToolKind
 
-__all__ = ["Mode", "Opinion", "answer_automatically", "decide", "deny_without_approver"]
+__all__ = ["Mode", "answer_automatically", "decide", "deny_without_approver"]
 
 Mode = Literal["prompt", "approve_all", "reject_all"]
 """What answers a question that nothing else answered: a person, yes, or no."""
-
-Opinion = Literal["approve", "reject", "prompt"]
-"""What a policy function says of a call when it has an opinion."""
 
 _TRUSTED: Mapping[ToolKind, str] = {
     "agent": "what it does is decided in turn",
@@ -38,17 +35,17 @@ def decide(
     policy: Policy,
     *,
     metadata: Effect | None = None,
-    toolset: Verdict | None = None,
-    function: Opinion | None = None,
+    toolset: Decision | None = None,
+    function: Effect | None = None,
     calls_require_approval: bool = False,
-    harmless: str | None = None,
+    harmless: str = "",
 ) -> Decision:
-    """Decide about a call; the first line of the table that applies gives the verdict.
+    """Decide about a call; the first line of the table that applies decides.
 
     1. blocked or deny from any source: denied;
     2. ask from a rule or the policy function, or a question that only a person may answer: ask;
-    3. allow from a rule or the policy function, or from metadata unless the toolset insists: allowed;
-    4. ask from metadata, then the toolset's verdict;
+    3. allow from a rule or the policy function, or from metadata unless the toolset requires approval: allowed;
+    4. ask from metadata, then the toolset's own decision;
     5. the policy's default, else what the tool's kind says.
 
     Example:
@@ -61,7 +58,7 @@ def decide(
     return (
         _denied(seen, policy, metadata, toolset, function)
         or _must_ask(seen, policy, toolset, function)
-        or _allowed(seen, policy, None if toolset is not None and toolset.insists else metadata, function)
+        or _allowed(seen, policy, None if toolset is not None and toolset.required else metadata, function)
         or _by_tool(call, metadata, toolset)
         or _by_default(call, policy, harmless, calls_require_approval=calls_require_approval)
     )
@@ -126,72 +123,80 @@ def deny_without_approver(decision: Decision, call: ToolCallInfo) -> Decision:
 def _answered(
     decision: Decision, effect: Effect, source: Literal["remembered", "option", "mode", "person"], reason: str
 ) -> Decision:
-    return Decision(effect, source, reason, rule=decision.rule, place=decision.place, person_only=decision.person_only)
+    return Decision(
+        effect, reason, source=source, rule=decision.rule, place=decision.place, person_only=decision.person_only
+    )
 
 
 def _denied(
-    seen: PreparedCall, policy: Policy, metadata: Effect | None, toolset: Verdict | None, function: Opinion | None
+    seen: PreparedCall, policy: Policy, metadata: Effect | None, toolset: Decision | None, function: Effect | None
 ) -> Decision | None:
     call = seen.call
     if toolset is not None and toolset.effect == "deny":
-        return Decision("deny", "blocked", f"{call.tool_name} is blocked: {toolset.reason or 'its toolset forbids it'}")
+        return Decision(
+            "deny", f"{call.tool_name} is blocked: {toolset.reason or 'its toolset forbids it'}", source="blocked"
+        )
     for rule in policy.denies:
         if matches(rule.pattern, seen, restrictive=True):
             return _by_rule(seen, "deny", [rule])
-    if function == "reject":
-        return Decision("deny", "policy", f"{call.tool_name} is denied by {policy.function_name}")
+    if function == "deny":
+        return Decision("deny", f"{call.tool_name} is denied by {policy.function_name}", source="policy")
     if metadata == "deny":
-        return Decision("deny", "metadata", f"{call.tool_name} is denied by its own metadata")
+        return Decision("deny", f"{call.tool_name} is denied by its own metadata", source="metadata")
     return None
 
 
-def _must_ask(seen: PreparedCall, policy: Policy, toolset: Verdict | None, function: Opinion | None) -> Decision | None:
+def _must_ask(seen: PreparedCall, policy: Policy, toolset: Decision | None, function: Effect | None) -> Decision | None:
     call = seen.call
     # A rule is not a person: a question marked as a person's own is asked before any rule may allow.
     if toolset is not None and toolset.person_only:
         reason = toolset.reason or "only a person can allow this"
-        return Decision("ask", "toolset", f"{call.tool_name} needs a person: {reason}", person_only=True)
+        return Decision("ask", f"{call.tool_name} needs a person: {reason}", person_only=True)
     for rule in policy.asks:
         if matches(rule.pattern, seen, restrictive=True):
             return _by_rule(seen, "ask", [rule])
-    if function == "prompt":
-        return Decision("ask", "policy", f"{call.tool_name} is asked about by {policy.function_name}")
+    if function == "ask":
+        return Decision("ask", f"{call.tool_name} is asked about by {policy.function_name}", source="policy")
     return None
 
 
-def _allowed(seen: PreparedCall, policy: Policy, metadata: Effect | None, function: Opinion | None) -> Decision | None:
+def _allowed(seen: PreparedCall, policy: Policy, metadata: Effect | None, function: Effect | None) -> Decision | None:
     call = seen.call
     granted = _together([rule.pattern for rule in policy.allows], seen)
     if granted:
         return _by_rule(seen, "allow", [rule for rule in policy.allows if any(rule.pattern is one for one in granted)])
-    if function == "approve":
-        return Decision("allow", "policy", f"{call.tool_name} is allowed by {policy.function_name}")
+    if function == "allow":
+        return Decision("allow", f"{call.tool_name} is allowed by {policy.function_name}", source="policy")
     if metadata == "allow":
-        return Decision("allow", "metadata", f"{call.tool_name} is allowed by its own metadata")
+        return Decision("allow", f"{call.tool_name} is allowed by its own metadata", source="metadata")
     return None
 
 
-def _by_tool(call: ToolCallInfo, metadata: Effect | None, toolset: Verdict | None) -> Decision | None:
+def _by_tool(call: ToolCallInfo, metadata: Effect | None, toolset: Decision | None) -> Decision | None:
     if metadata == "ask":
-        return Decision("ask", "metadata", f"{call.tool_name} is asked about by its own metadata")
+        return Decision("ask", f"{call.tool_name} is asked about by its own metadata", source="metadata")
     if toolset is None:
         return None
     word = "is allowed" if toolset.effect == "allow" else "is asked about"
-    return Decision(toolset.effect, "toolset", f"{call.tool_name} {word}: {toolset.reason or 'its toolset says so'}")
+    return Decision(
+        toolset.effect, f"{call.tool_name} {word}: {toolset.reason or 'its toolset says so'}", source="toolset"
+    )
 
 
-def _by_default(call: ToolCallInfo, policy: Policy, harmless: str | None, *, calls_require_approval: bool) -> Decision:
+def _by_default(call: ToolCallInfo, policy: Policy, harmless: str, *, calls_require_approval: bool) -> Decision:
     if policy.default == "deny":
-        return Decision("deny", "default", f"{call.tool_name} is denied by default: no rule allows it")
+        return Decision("deny", f"{call.tool_name} is denied by default: no rule allows it", source="default")
     if calls_require_approval:
-        return Decision("ask", "default", f"{call.tool_name} is asked about: the project asks about calls of agents")
+        return Decision(
+            "ask", f"{call.tool_name} is asked about: the project asks about calls of agents", source="default"
+        )
     if policy.default is not None:
         word = "allowed" if policy.default == "allow" else "asked about"
-        return Decision(policy.default, "default", f"{call.tool_name} is {word} by approvals.default")
+        return Decision(policy.default, f"{call.tool_name} is {word} by approvals.default", source="default")
     if call.kind in _TRUSTED:
         why = harmless or _TRUSTED[call.kind]
-        return Decision("allow", "default", f"{call.tool_name} is allowed by default: {why}")
-    return Decision("ask", "default", f"{call.tool_name} is asked about by default: no rule speaks of it")
+        return Decision("allow", f"{call.tool_name} is allowed by default: {why}", source="default")
+    return Decision("ask", f"{call.tool_name} is asked about by default: no rule speaks of it", source="default")
 
 
 def _by_rule(seen: PreparedCall, effect: Effect, rules: list[Rule]) -> Decision:
@@ -208,7 +213,7 @@ def _by_rule(seen: PreparedCall, effect: Effect, rules: list[Rule]) -> Decision:
             "; its arguments could not be resolved" if unresolved else "",
         )
     )
-    return Decision(effect, effect, reason, rule=text, place=", ".join(places) or None)
+    return Decision(effect, reason, source=effect, rule=text, place=", ".join(places) or None)
 
 
 def _together(patterns: Sequence[Pattern], seen: PreparedCall) -> list[Pattern]:

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import cast
+from typing import TypeAlias, cast
 
 from llm_do._frozen import frozen
 from llm_do.policy.command_patterns import is_pipeline
 from llm_do.policy.pattern import ArgumentPattern, Pattern
-from llm_do.policy.values import Pipeline, ToolCallInfo, real_path
+from llm_do.policy.values import Host, Pipeline, ToolCallInfo, real_path
 from llm_do.text.canonical_json import canonical_json
 from llm_do.text.globs import path_parts
 
 __all__ = ["PreparedCall", "covers", "is_unresolved", "matches", "prepare_call"]
+
+_Target: TypeAlias = "list[str] | Pipeline | Host | None"
 
 
 @frozen
@@ -26,15 +28,15 @@ class PreparedCall:
 
     Args:
         call: The call.
-        targets: What arguments stand for: a path's segments, a pipeline, or None.
+        targets: What arguments stand for: a path's segments, a pipeline, a host, or None.
         others: The segments of the other paths that arguments go by, where links are on their way or only rules that
             deny or ask look at them.
-        unresolved: Whether an argument should stand for a path or a command and doesn't.
+        unresolved: Whether an argument should stand for a path, a command or a host and doesn't.
         stages: How many commands it runs, 1 for a call that isn't of commands.
     """
 
     call: ToolCallInfo
-    targets: Mapping[str, list[str] | Pipeline | None]
+    targets: Mapping[str, _Target]
     others: Mapping[str, Sequence[list[str]]]
     unresolved: bool
     stages: int
@@ -44,20 +46,18 @@ def prepare_call(call: ToolCallInfo | PreparedCall) -> PreparedCall:
     """Work out what every rule needs to know of a call."""
     if isinstance(call, PreparedCall):
         return call
-    targets: dict[str, list[str] | Pipeline | None] = {}
+    targets: dict[str, _Target] = {}
     others: dict[str, Sequence[list[str]]] = {}
     for name, value in call.resolved.items():
         path = real_path(value)
         if path is None:
-            targets[name] = value if is_pipeline(value) else None
+            targets[name] = value if isinstance(value, Host) or is_pipeline(value) else None
             continue
         targets[name] = path_parts(path)
         if isinstance(value, tuple):
             others[name] = _ways(value[:-1])
-    for name, value in call.noticed.items():
+    for name, value in call.restrictive.items():
         others.setdefault(name, _ways(value if isinstance(value, tuple) else (value,)))
-    if "shell" in (call.tool, call.tool_name) and "command" in call.args:
-        targets.setdefault("command", None)
     pipelines = [value for value in targets.values() if isinstance(value, tuple)]
     return PreparedCall(
         call, targets, others, None in targets.values(), len(pipelines[0]) if len(pipelines) == 1 else 1
@@ -70,7 +70,7 @@ def _ways(trail: Sequence[object]) -> list[list[str]]:
 
 
 def is_unresolved(call: ToolCallInfo | PreparedCall) -> bool:
-    """Whether an argument should stand for a path or a command and doesn't, so that no rule can allow the call."""
+    """Whether an argument should stand for a path, a command or a host and doesn't: then no rule can allow the call."""
     return prepare_call(call).unresolved
 
 
@@ -164,6 +164,8 @@ def _allowed_stages(argument: ArgumentPattern, name: str, seen: PreparedCall) ->
     everything = frozenset(range(seen.stages))
     if name in seen.targets:
         target = seen.targets[name]
+        if isinstance(target, Host):
+            return everything if argument.plain.matches(target, fold=True) else frozenset()
         if not isinstance(target, tuple):
             return everything if target is not None and argument.path.matches(target) else frozenset()
         allowed = argument.command.allows(target)
@@ -183,14 +185,20 @@ def _touched(argument: ArgumentPattern, name: str, seen: PreparedCall) -> bool:
         target = seen.targets[name]
         if isinstance(target, tuple):
             return argument.command.touches(target)
+        if isinstance(target, Host):
+            return argument.plain.matches(target, fold=True) or _touches_text(argument, name, seen)
         if target is None or argument.path.matches(target, restrictive=True):
             return True
         ways = seen.others.get(name)
         return ways is not None and any(argument.path.matches(way, restrictive=True) for way in ways)
-    if name in seen.call.noticed:
-        unknown = seen.call.noticed[name] is None
+    if name in seen.call.restrictive:
+        unknown = seen.call.restrictive[name] is None
         if unknown or any(argument.path.matches(way, restrictive=True) for way in seen.others[name]):
             return True
+    return _touches_text(argument, name, seen)
+
+
+def _touches_text(argument: ArgumentPattern, name: str, seen: PreparedCall) -> bool:
     if name not in seen.call.args:
         return False
     texts = map(_text_of, _parts(seen.call.args[name]))

@@ -1,134 +1,99 @@
 """Whether a rule means what its author thinks: its examples, and whether it grants more than a reader expects.
 
-What a rule means for a call is `llm_do.policy.matcher`'s business; here it is only tried out.
+Both depend on the tools that the rule speaks of, by their facts; what a rule means for a call is
+`llm_do.policy.matcher`'s business.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Literal
+from collections.abc import Iterable
 
+from llm_do.policy.arguments import resolve_by_text
+from llm_do.policy.command_patterns import is_pipeline
 from llm_do.policy.matcher import matches
 from llm_do.policy.pattern import ArgumentPattern, Pattern, PatternError, parse_pattern
 from llm_do.policy.rules import Rule, RuleFault
-from llm_do.policy.values import Pipeline, Resolved, ToolCallInfo
-from llm_do.text.globs import path_parts
+from llm_do.policy.tool_facts import ToolFacts
+from llm_do.policy.values import ToolCallInfo
 
-__all__ = ["ArgumentKind", "argument_kind", "check_examples", "naive_split", "overly_broad_reason"]
+__all__ = ["check_examples", "facts_of_call", "is_overly_broad"]
 
-ArgumentKind = Literal["command", "path", "text"]
-"""What a tool's primary argument stands for, and so how a rule's examples are read."""
-
-_PATH_TOOLS = (
-    *("read_file", "write_file", "edit_file", "list_files", "search_files"),
-    *("make_directory", "move_file", "delete_file"),
-)
+_UNKNOWN = ToolFacts(primary="argument")
+"""A tool of which nothing is known before a run: its arguments are text."""
 
 
-def argument_kind(pattern: Pattern) -> ArgumentKind:
-    """What the argument of a built-in tool stands for, by the tool's name.
-
-    Example:
-        >>> [argument_kind(parse_pattern(text)) for text in ("git_shell", "*_file", "send", "*")]
-        ['command', 'path', 'text', 'text']
-    """
-    name = _tool_name(pattern)
-    if name == "shell" or name.endswith("_shell"):
-        return "command"
-    return "path" if any(name == tool or name.endswith(f"_{tool}") for tool in _PATH_TOOLS) else "text"
+def facts_of_call(call: ToolCallInfo) -> ToolFacts:
+    """What a call shows of its tool."""
+    commands = tuple(name for name, value in call.resolved.items() if is_pipeline(value))
+    return ToolFacts(call.kind, primary=call.primary, commands=commands)
 
 
-def _tool_name(pattern: Pattern) -> str:
-    """A tool that a pattern speaks of: the built-in one it must mean, else whatever fits."""
-    tool = pattern.tool
-    meant = [] if tool.is_star else [name for name in ("shell", *_PATH_TOOLS) if tool.matches(name)]
-    if len(meant) > 1 and meant[0] == "shell":
-        return tool.sample
-    return tool.literal or (meant[0] if meant else tool.sample)
-
-
-def overly_broad_reason(rule: Rule) -> bool:
+def is_overly_broad(rule: Rule, tools: Iterable[ToolFacts]) -> bool:
     """Whether a rule grants more than a reader expects, which is worth a warning.
 
+    Args:
+        rule: The rule.
+        tools: The tools that it speaks of.
+
     Example:
+        >>> shell = ToolFacts(primary="command", commands=["command"])
         >>> rules = [Rule("allow", parse_pattern(text), text) for text in ("*", "shell(*)", "shell(git log *)")]
-        >>> [overly_broad_reason(rule) for rule in rules]
+        >>> [is_overly_broad(rule, [shell]) for rule in rules]
         [True, True, False]
     """
     pattern = rule.pattern
     if rule.effect != "allow":
         return False
-    spoken = [pattern.primary] if pattern.primary else [argument for _, argument in pattern.named]
-    if all(argument.plain.is_star for argument in spoken) and (pattern.tool.is_star or not pattern.tool.prefix):
+    arguments = [pattern.primary] if pattern.primary else [argument for _, argument in pattern.named]
+    if all(argument.plain.is_star for argument in arguments) and (pattern.tool.is_star or not pattern.tool.prefix):
         return True
-    if not spoken and pattern.tool.literal is None and pattern.tool.matches("shell"):
-        return True
-    if argument_kind(pattern) != "command":
-        return False
-    command = pattern.primary or dict(pattern.named).get("command")
-    return command is None or command.command.is_broad
+    return any(
+        _allows_any_command(pattern, facts)
+        for facts in tools
+        if facts.commands and (not arguments or facts.has_arguments_of(pattern))
+    )
 
 
-def naive_split(line: str) -> Pipeline | None:
-    """A command line of literal words as a pipeline; None when a character of it means more than itself.
-
-    Example:
-        >>> naive_split("git log -3 | grep 'a b'"), naive_split("git log; rm x")
-        ((('git', 'log', '-3'), ('grep', 'a b')), None)
-    """
-    stages: list[list[str]] = [[]]
-    at, inside = 0, False
-    while at < len(line):
-        found = _PIECE.match(line, at)
-        if found is None:
-            return None
-        at = found.end()
-        if found["blank"] or found["pipe"]:
-            inside = False
-            stages += [[]] if found["pipe"] else []
-            continue
-        piece = found["plain"] or found["single"] or found["escaped"] or ""
-        if found["double"]:
-            piece = re.sub(r'\\(["\\$`])', r"\1", found["double"])
-        if inside:
-            stages[-1][-1] += piece
-        else:
-            stages[-1].append(piece)
-        inside = True
-    return tuple(map(tuple, stages)) if all(stage and stage[0] for stage in stages) else None
+def _allows_any_command(pattern: Pattern, facts: ToolFacts) -> bool:
+    named = dict(pattern.named)
+    primary = facts.primary_arguments
+    spoken = [pattern.primary if name in primary and pattern.primary else named.get(name) for name in facts.commands]
+    return any(argument is None or argument.command.is_broad for argument in spoken)
 
 
-_PIECE = re.compile(
-    r"""(?P<blank>[ \t]+)|(?P<pipe>\|)|(?P<plain>(?:[^\s;&<>$`(){}*?\[\]#!'"\\|\0]|(?<=@)\{[\w-]+\})+)"""
-    r"""|\\(?P<escaped>[^\n\r\0])|'(?P<single>[^'\n\r\0]*)'|"(?P<double>(?:[^"$`\\\n\r\0]|\\[^\n\r\0])*)\""""
-)
-
-
-def check_examples(rule: Rule) -> tuple[RuleFault, ...]:
+def check_examples(rule: Rule, tools: Iterable[ToolFacts]) -> tuple[RuleFault, ...]:
     """Check a rule's examples; those of a rule that denies or asks say what it must leave alone and what it must not.
 
     An example is the text of the primary argument, or of the only argument that the rule names; for
     several it is written as in the rule: `to=ann, kind=mail`. One written as a whole call, `write_file(a.md)`, must
     come out as it says for the argument too, so that none is refused only because no path looks like that.
 
+    Args:
+        rule: The rule.
+        tools: The tools that it speaks of; an example has to come out as it says for each. Where none is known, the
+            arguments are text.
+
     Example:
+        >>> shell = ToolFacts(primary="command", commands=["command"])
         >>> rule = Rule("allow", parse_pattern("shell(git log *)"), "shell(git log *)",
         ...             allows=("git log -3",), refuses=("git -C / log", "git log --output=x", "git log; rm x"))
-        >>> check_examples(rule)
+        >>> check_examples(rule, [shell])
         ()
     """
     faults: list[RuleFault] = []
     restrictive = rule.effect != "allow"
-    for key, examples, wanted in (("allows", rule.allows, not restrictive), ("refuses", rule.refuses, restrictive)):
+    facts = [each for each in dict.fromkeys(tools) if each.has_arguments_of(rule.pattern)] or [_UNKNOWN]
+    for key, examples, expected in (("allows", rule.allows, not restrictive), ("refuses", rule.refuses, restrictive)):
         for index, example in enumerate(examples):
             path = (*rule.path, key, index)
             inner = _argument_of_call(rule, example)
             texts = [example] if inner is None else [example, inner]
-            calls = [_example_call(rule.pattern, text) for text in texts]
+            calls = [_example_call(rule.pattern, text, each) for text in texts for each in facts]
             if None in calls:
                 hint = "write the argument as text, or as in the rule: name=TEXT, name=TEXT"
                 faults.append(RuleFault(f"the example {example!r} doesn't fit the rule {rule.text}", path, hint=hint))
-            elif any(matches(rule.pattern, call, restrictive=restrictive) != wanted for call in calls if call):
+            elif any(matches(rule.pattern, call, restrictive=restrictive) != expected for call in calls if call):
                 hint = f"correct the rule or the example, which is {_example_is(rule)} alone, without the tool's name"
                 hint = hint if inner is None else f"an example is the argument alone: write {inner!r}"
                 faults.append(RuleFault(_proof_text(rule, key, example), path, hint=hint))
@@ -163,11 +128,11 @@ def _text_of(argument: ArgumentPattern) -> str:
     )
 
 
-def _example_call(pattern: Pattern, example: str) -> ToolCallInfo | None:
-    kind = argument_kind(pattern)
+def _example_call(pattern: Pattern, example: str, facts: ToolFacts) -> ToolCallInfo | None:
+    """The call of a tool that an example stands for; None for one of another shape than the rule."""
     names = [name for name, _ in pattern.named]
     if pattern.primary is not None or not names:
-        values = {"primary": example}
+        values = dict.fromkeys(facts.primary_arguments or ("argument",), example)
     elif len(names) == 1:
         values = {names[0]: example}
     else:
@@ -178,16 +143,13 @@ def _example_call(pattern: Pattern, example: str) -> ToolCallInfo | None:
         values = {name: _text_of(argument) for name, argument in read.named}
         if set(values) != set(names):
             return None
-    resolved: dict[str, Resolved] = {}
-    for name, value in values.items():
-        if kind == "command" and name in ("primary", "command"):
-            resolved[name] = naive_split(value)
-        elif (kind == "path" and name not in ("content", "old", "new", "pattern")) or (
-            kind == "command" and name == "cwd"
-        ):
-            parts = path_parts(value)
-            resolved[name] = None if parts is None or value.startswith(("/", "~")) else value
     agent = pattern.agent.sample if pattern.agent else "main"
     segments = pattern.agent_path.segments if pattern.agent_path else ()
-    where = "/".join(part.sample if part else "x" for part in segments) or "main"
-    return ToolCallInfo(_tool_name(pattern), values, agent=agent, path=where, primary="primary", resolved=resolved)
+    return ToolCallInfo(
+        pattern.tool.sample,
+        values,
+        agent=agent,
+        path="/".join(part.sample if part else "x" for part in segments) or "main",
+        primary=facts.primary,
+        resolved=resolve_by_text(facts, values),
+    )

@@ -7,9 +7,9 @@ import re
 from llm_do.policy.command_patterns import is_pipeline
 from llm_do.policy.matcher import is_unresolved, matches
 from llm_do.policy.pattern import PatternError, parse_pattern
-from llm_do.policy.proofs import overly_broad_reason
+from llm_do.policy.proofs import facts_of_call, is_overly_broad
 from llm_do.policy.rules import Rule
-from llm_do.policy.values import ToolCallInfo, real_path
+from llm_do.policy.values import Host, ToolCallInfo, real_path
 from llm_do.text.canonical_json import canonical_json
 from llm_do.text.globs import path_parts
 
@@ -91,7 +91,9 @@ def proposed_rules(call: ToolCallInfo) -> list[str]:
     if not is_pipeline(value):
         found.append(tool)
     rules = [f"{call.path}:{rule}" for rule in dict.fromkeys(found)]
-    return [rule for rule in rules if allows_call(rule, call) and (rule.endswith(f":{tool}") or not _broad(rule))]
+    return [
+        rule for rule in rules if allows_call(rule, call) and (rule.endswith(f":{tool}") or not _is_broad(rule, call))
+    ]
 
 
 def wider_rule(call: ToolCallInfo) -> str | None:
@@ -106,7 +108,7 @@ def wider_rule(call: ToolCallInfo) -> str | None:
     bare = not call.resolved and (call.primary is None or call.kind == "function")
     for rule in proposed_rules(call)[1:]:
         text = rule.removeprefix(f"{call.path}:")
-        if ("(" in text or bare) and not _broad(text) and allows_call(text, call):
+        if ("(" in text or bare) and not _is_broad(text, call) and allows_call(text, call):
             return text
     return None
 
@@ -119,8 +121,8 @@ def allows_call(rule: str, call: ToolCallInfo) -> bool:
         return False
 
 
-def _broad(rule: str) -> bool:
-    return overly_broad_reason(Rule("allow", parse_pattern(rule), rule))
+def _is_broad(rule: str, call: ToolCallInfo) -> bool:
+    return is_overly_broad(Rule("allow", parse_pattern(rule), rule), [facts_of_call(call)])
 
 
 def _subcommand(argv: tuple[str, ...]) -> list[str]:
@@ -131,6 +133,8 @@ def _subcommand(argv: tuple[str, ...]) -> list[str]:
 def _argument(call: ToolCallInfo, name: str) -> str | None:
     if name in call.resolved:
         value = call.resolved[name]
+        if isinstance(value, Host):
+            return quote_argument(value)
         if (path := real_path(value)) is not None:
             parts = path_parts(path) or ["."]
             return quote_argument(parts[0] + "/".join(parts[1:]) if parts[0] == "/" else "/".join(parts))

@@ -1,4 +1,4 @@
-"""The values that decisions are made of: a call, an effect, a toolset's verdict, a decision.
+"""The values that decisions are made of: a call, an effect, a decision.
 
 Pure data; how a decision is reached lives in `llm_do.policy.decision`.
 """
@@ -15,13 +15,13 @@ __all__ = [
     "CALLS",
     "Decision",
     "Effect",
+    "Host",
     "Pipeline",
     "Resolved",
     "Source",
     "ToolCallInfo",
     "ToolKind",
     "Trail",
-    "Verdict",
     "real_path",
     "to_resolved",
 ]
@@ -42,9 +42,16 @@ Trail = tuple[str, ...]
 """The paths inside a root that an argument goes by when there are links on its way: as it was written first, where it
 really is last. What allows matches the last; what denies or asks, any."""
 
-Resolved = str | Trail | Pipeline | None
+
+class Host(str):
+    """The name or address of a host, in lower case; a text of its own kind, so that rules don't take it for a path."""
+
+    __slots__ = ()
+
+
+Resolved = str | Trail | Pipeline | Host | None
 """What an argument stands for: a POSIX path inside the toolset's root (`.` is the root) or its trail, a parsed
-command line, or None when it should be one of these and can't be (outside the root, not parsable)."""
+command line, a host, or None when it should be one of these and can't be (outside the root, not parsable)."""
 
 Source = Literal[
     "blocked",
@@ -62,8 +69,7 @@ Source = Literal[
 ]
 """What decided: the line of the table in docs/approvals.md that applied."""
 
-
-_NOBODY: frozenset[Source] = frozenset({"default", "metadata", "toolset"})
+_UNAPPROVED: frozenset[Source] = frozenset({"default", "metadata", "toolset"})
 
 
 def to_resolved(trail: Trail) -> str | Trail:
@@ -80,11 +86,11 @@ def real_path(value: Resolved) -> str | None:
     """Where a resolved path really is; None for what is no path.
 
     Example:
-        >>> real_path("a"), real_path(("current", "releases/1")), real_path((("git", "log"),)), real_path(None)
+        >>> real_path("a"), real_path(("current", "releases/1")), real_path((("git", "log"),)), real_path(Host("a"))
         ('a', 'releases/1', None, None)
     """
     last = value[-1] if isinstance(value, tuple) and value else value
-    return last if isinstance(last, str) else None
+    return last if isinstance(last, str) and not isinstance(last, Host) else None
 
 
 @frozen
@@ -107,7 +113,7 @@ class ToolCallInfo:
         resolved: What arguments stand for, by name, where the toolset says so. A rule matches this
             instead of the argument's text; a None in it keeps every rule from allowing the call, and what isn't
             primary (the directory of a command) has to be named by a rule that looks at arguments.
-        noticed: What more arguments stand for, for rules that deny or ask alone: the directory of a command, where
+        restrictive: What more arguments stand for, for rules that deny or ask alone: the directory of a command, where
             the command is the same in any.
     """
 
@@ -122,54 +128,39 @@ class ToolCallInfo:
     primary: str | tuple[str, ...] | None = None
     resolved: Mapping[str, Resolved] = field(default_factory=dict[str, Resolved])
     makers: tuple[str, ...] = ()
-    noticed: Mapping[str, Resolved] = field(default_factory=dict[str, Resolved])
-
-
-@frozen
-class Verdict:
-    """What a toolset says of a call to one of its own tools with these arguments.
-
-    Args:
-        effect: allow, ask or deny ("blocked").
-        reason: Why, for a person and for the model.
-        person_only: Only a person may answer this question: no mode, no option, no remembered answer.
-        insists: An ask that what the tool says of itself for all arguments doesn't answer.
-    """
-
-    effect: Effect
-    reason: str = ""
-    person_only: bool = False
-    insists: bool = False
+    restrictive: Mapping[str, Resolved] = field(default_factory=dict[str, Resolved])
 
 
 @frozen
 class Decision:
-    """What was decided about a call, by what, and why.
+    """What is decided about a call, why, and by what.
 
     Args:
         effect: allow, ask or deny.
-        source: The line of the table that applied.
-        reason: One sentence for a person and for the model.
+        reason: Why, for a person and for the model.
+        source: What decided; a toolset that decides about its own tools says `toolset`.
         rule: The rule's text, when a rule decided.
         place: `file:line` of that rule, when it stands in a file.
-        person_only: Only a person may answer (effect is `ask`).
+        person_only: Only a person may answer this question: no mode, no option, no saved answer (effect is `ask`).
+        required: A toolset's question that the tool's metadata doesn't answer.
 
     Example:
-        >>> Decision("allow", "option").approves, Decision("allow", "default").approves
+        >>> Decision("allow", source="option").approves, Decision("allow", source="default").approves
         (True, False)
     """
 
     effect: Effect
-    source: Source
     reason: str = ""
+    source: Source = "toolset"
     rule: str | None = None
     place: str | None = None
     person_only: bool = False
+    required: bool = False
 
     @property
     def approves(self) -> bool:
-        """Whether somebody said yes: a rule, a policy function, an option, a mode or a person.
+        """Whether a rule, a policy function, an option, a mode or a person allowed the call.
 
         The default doesn't, nor does what a tool says of itself.
         """
-        return self.effect == "allow" and self.source not in _NOBODY
+        return self.effect == "allow" and self.source not in _UNAPPROVED

@@ -5,17 +5,19 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from llm_do._frozen import frozen
-
-if TYPE_CHECKING:
-    from llm_do.policy.values import Effect
+from llm_do.policy.tool_facts import ToolFacts
 
 __all__ = [
+    "ASK_USER",
     "BUILTINS",
     "CONFIGURABLE",
-    "BuiltinTool",
+    "DYNAMIC_AGENTS",
+    "FILES",
+    "SHELL",
+    "TODO",
     "BuiltinToolset",
     "Options",
     "find_builtin",
@@ -44,59 +46,78 @@ CONFIGURABLE: Mapping[str, str] = {
 """The `type` of a toolset in the manifest to `module:attribute`."""
 
 
-@frozen
-class BuiltinTool:
-    """What is known of a built-in's tool without importing it; a test compares it with the tool itself.
-
-    Args:
-        name: Its name.
-        arguments: The names of its arguments.
-        primary: Those that a rule's `tool(PATTERN)` matches.
-        verdict: What its toolset says of ordinary arguments.
-    """
-
-    name: str
-    arguments: tuple[str, ...]
-    primary: str | tuple[str, ...] | None
-    verdict: Effect
+def _reading(*arguments: str) -> ToolFacts:
+    return ToolFacts(
+        "toolset", arguments, "path", paths=["path"], reads=["path"], default="allow", decides=True, repeatable=True
+    )
 
 
-_READING = (
-    BuiltinTool("read_file", ("path", "offset", "limit", "line_numbers", "max_chars"), "path", "allow"),
-    BuiltinTool("list_files", ("path", "pattern"), "path", "allow"),
-    BuiltinTool("search_files", ("pattern", "path", "glob"), "path", "allow"),
-)
-_WRITING = (
-    BuiltinTool("write_file", ("path", "content"), "path", "ask"),
-    BuiltinTool("edit_file", ("path", "old", "new"), "path", "ask"),
-    BuiltinTool("make_directory", ("path",), "path", "ask"),
-    BuiltinTool("move_file", ("source", "target"), ("source", "target"), "ask"),
-    BuiltinTool("delete_file", ("path",), "path", "ask"),
-)
-_SHELL = (BuiltinTool("shell", ("command", "timeout", "cwd"), "command", "ask"),)
+def _writing(*arguments: str) -> ToolFacts:
+    paths = [name for name in arguments if name in ("path", "source", "target")]
+    primary = paths[0] if len(paths) == 1 else tuple(paths)
+    return ToolFacts("toolset", arguments, primary, paths=paths, writes=paths, default="ask", decides=True)
 
-_TODO = (
-    BuiltinTool("todo_add", ("items",), None, "allow"),
-    BuiltinTool("todo_update", ("number", "status", "text"), None, "allow"),
-    BuiltinTool("todo_list", (), None, "allow"),
-)
-_AGENTS = (
-    BuiltinTool("agent_create", ("name", "instructions", "description", "model", "tools", "toolsets"), "name", "ask"),
-    BuiltinTool("agent_call", ("name", "input"), "name", "allow"),
-)
 
-_TOOLS: Mapping[str, tuple[BuiltinTool, ...]] = {
-    "ask_user": (BuiltinTool("ask_user", ("question", "choices"), None, "allow"),),
-    "dynamic_agents": _AGENTS,
-    "filesystem_cwd": (*_READING, *_WRITING),
-    "filesystem_cwd_ro": _READING,
-    "filesystem_project": (*_READING, *_WRITING),
-    "filesystem_project_ro": _READING,
-    "filesystem": (*_READING, *_WRITING),
-    "shell_readonly": _SHELL,
-    "shell_file_ops": _SHELL,
-    "shell": _SHELL,
-    "todo": _TODO,
+FILES: Mapping[str, ToolFacts] = {
+    "read_file": _reading("path", "offset", "limit", "line_numbers", "max_chars"),
+    "list_files": _reading("path", "pattern"),
+    "search_files": _reading("pattern", "path", "glob"),
+    "write_file": _writing("path", "content"),
+    "edit_file": _writing("path", "old", "new"),
+    "make_directory": _writing("path"),
+    "move_file": _writing("source", "target"),
+    "delete_file": _writing("path"),
+}
+"""The tools of file toolsets; read-only ones have those that write nothing."""
+
+SHELL: Mapping[str, ToolFacts] = {
+    "shell": ToolFacts(
+        "toolset",
+        ("command", "timeout", "cwd"),
+        "command",
+        paths=["cwd"],
+        commands=["command"],
+        reads=["command"],
+        writes=["command"],
+        default="ask",
+        decides=True,
+    )
+}
+
+_OWN_LIST = "it changes nothing but the agent's own list"
+TODO: Mapping[str, ToolFacts] = {
+    "todo_add": ToolFacts("builtin", ("items",), reason=_OWN_LIST),
+    "todo_update": ToolFacts("builtin", ("number", "status", "text"), reason=_OWN_LIST),
+    "todo_list": ToolFacts("builtin", (), reason=_OWN_LIST, repeatable=True),
+}
+
+DYNAMIC_AGENTS: Mapping[str, ToolFacts] = {
+    "agent_create": ToolFacts(
+        "toolset",
+        ("name", "instructions", "description", "model", "tools", "toolsets"),
+        "name",
+        writes=["name"],
+    ),
+    "agent_call": ToolFacts("agent", ("name", "input"), "name"),
+}
+
+ASK_USER: Mapping[str, ToolFacts] = {
+    "ask_user": ToolFacts("builtin", ("question", "choices"), reason="it is a question to a person itself")
+}
+
+_READ_ONLY_FILES = {name: facts for name, facts in FILES.items() if not facts.writes}
+_TOOLS: Mapping[str, Mapping[str, ToolFacts]] = {
+    "ask_user": ASK_USER,
+    "dynamic_agents": DYNAMIC_AGENTS,
+    "filesystem_cwd": FILES,
+    "filesystem_cwd_ro": _READ_ONLY_FILES,
+    "filesystem_project": FILES,
+    "filesystem_project_ro": _READ_ONLY_FILES,
+    "filesystem": FILES,
+    "shell_readonly": SHELL,
+    "shell_file_ops": SHELL,
+    "shell": SHELL,
+    "todo": TODO,
 }
 """Built-in, or the `type` of a configured one, to its tools; those of others are known at run time."""
 
@@ -137,17 +158,15 @@ def find_builtin(name: str) -> BuiltinToolset | None:
     return BuiltinToolset(name, target) if target is not None else None
 
 
-def known_tools(toolset: BuiltinToolset, options: Mapping[str, Any]) -> tuple[BuiltinTool, ...] | None:
+def known_tools(toolset: BuiltinToolset, options: Mapping[str, Any]) -> Mapping[str, ToolFacts] | None:
     """The tools of a built-in, None when only running it shows them.
 
     Example:
-        >>> [tool.name for tool in known_tools(BuiltinToolset("docs", "", {"type": "filesystem"}), {"read_only": True})]
+        >>> list(known_tools(BuiltinToolset("docs", "", {"type": "filesystem"}), {"read_only": True}))
         ['read_file', 'list_files', 'search_files']
     """
     tools = _TOOLS.get(str(toolset.config.get("type", toolset.name)))
-    if tools is _TOOLS["filesystem"] and {**toolset.config, **options}.get("read_only") is True:
-        return _READING
-    return tools
+    return _READ_ONLY_FILES if tools is FILES and {**toolset.config, **options}.get("read_only") is True else tools
 
 
 @frozen
@@ -170,25 +189,15 @@ def find_option_faults(toolset: BuiltinToolset, options: Mapping[str, Any]) -> O
         >>> find_option_faults(BuiltinToolset("docs", "", {"type": "filesystem"}), {"read_only": 1}).wrong
         {'read_only': 'should be a valid boolean'}
     """
-    from pydantic import ValidationError
-
-    from llm_do.formats.toolset_config import CONFIG_MODELS, McpConfig, server_faults
+    from llm_do.formats.toolset_config import CONFIG_MODELS, option_faults
 
     model = CONFIG_MODELS.get(str(toolset.config.get("type")))
     if model is None:
         return Options((), {})
     known = tuple(name for name in model.model_fields if name != "type")
-    wrong: dict[str, str] = {}
     given = {name: value for name, value in options.items() if name in known}
-    whole = {**{name: value for name, value in toolset.config.items() if value is not None}, **given}
-    try:
-        model.model_validate(whole)
-    except ValidationError as error:
-        for fault in error.errors(include_url=False, include_input=False):
-            wrong.setdefault(str(fault["loc"][0]), fault["msg"].removeprefix("Input ").removeprefix("input "))
-    if not wrong and model is McpConfig:
-        faults = server_faults(whole)
-        wrong = {name: why for name, why in faults.items() if name in given}
-        if "url" in faults and "url" not in given and "command" in given:
-            wrong["command"] = "excludes `url`: a server has one of them"
+    faults = option_faults({**toolset.config, **given})
+    wrong = {name: why for name, why in faults.items() if name in given}
+    if "url" in faults and "url" not in given and "command" in given:
+        wrong["command"] = "excludes `url`: a server has one of them"
     return Options(known, wrong)

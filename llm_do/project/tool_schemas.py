@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, cast
 from llm_do._frozen import frozen
 from llm_do._unsaid import suppress_warning
 from llm_do.errors import ToolkitError, UsageError
+from llm_do.policy.tool_facts import ToolFacts
+from llm_do.project.declared_facts import function_facts, metadata_facts
 from llm_do.project.gates import GatedToolset
 from llm_do.text.globs import matches_any
 from llm_do.tools import NamedTool, Tool, ToolOptions, approval_fault, options_of
@@ -61,12 +63,14 @@ class MadeTool:
         tool: PydanticAI's tool; the receiver's own, who may change it.
         metadata: What its author put into the metadata.
         options: What its author said with `@tool`, or by other means.
+        facts: What the tool is.
         unchecked: Its validator checks nothing, so its JSON Schema has to be.
     """
 
     tool: PydanticTool[Any]
     metadata: Mapping[str, Any]
     options: ToolOptions
+    facts: ToolFacts
     unchecked: bool
 
 
@@ -82,6 +86,7 @@ def make_schema(item: Callable[..., Any] | PydanticTool[Any] | Tool | NamedTool,
     from pydantic_ai import Tool as PydanticTool
 
     metadata: dict[str, Any] = {}
+    facts: ToolFacts | None = None
     unchecked = False
     if isinstance(item, PydanticTool):
         made: PydanticTool[Any] = copy.copy(cast("PydanticTool[Any]", item))
@@ -90,6 +95,7 @@ def make_schema(item: Callable[..., Any] | PydanticTool[Any] | Tool | NamedTool,
         if approval is None and made.requires_approval:
             approval = "ask"
         options = ToolOptions(approval=approval, primary=metadata.get("primary"))
+        facts = metadata_facts(metadata)
         # The runtime asks inline; PydanticAI must not end the run to defer the call.
         made.requires_approval = False
         unchecked = made.function_schema.validator.title in UNCHECKED  # pyright: ignore[reportAttributeAccessIssue]
@@ -111,7 +117,7 @@ def make_schema(item: Callable[..., Any] | PydanticTool[Any] | Tool | NamedTool,
         made.description = add_examples(made.description, options.examples)
     if name is not None:
         made.name = name
-    return MadeTool(made, metadata, options, unchecked)
+    return MadeTool(made, metadata, options, facts or function_facts(options), unchecked)
 
 
 def tool_of(

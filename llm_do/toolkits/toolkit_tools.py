@@ -12,6 +12,7 @@ from llm_do.errors import ToolkitError
 from llm_do.machines.dynamic_schema import DynamicSchema
 from llm_do.machines.machine import Machine, ToolkitState
 from llm_do.machines.tool_gate import ToolGate
+from llm_do.project.declared_facts import FACTS_KEY, function_facts
 from llm_do.project.gates import Gate, GatedTools, gate_of
 from llm_do.project.registry import NAME_PATTERN
 from llm_do.runtime.tools.stamped_tools import stamped_tool
@@ -108,10 +109,11 @@ class ToolkitTools(GatedTools):
         """A tool with its gate in its traits."""
         _, options = self._items[gate.name]
         made: PydanticTool[Any] = copy.copy(self._tool(gate.name)[0])
-        made.metadata = {"approval": options.approval, "primary": options.primary}
+        made.metadata = {"approval": options.approval, FACTS_KEY: function_facts(options)}
         made = stamped_tool(toolset, self._owner, made)
         traits: ToolTraits = cast("dict[str, Any]", made.metadata)[TRAITS_KEY]
-        made.metadata = {TRAITS_KEY: replace(traits, kind="toolkit", timeout=options.timeout, gate=gate)}
+        facts = replace(traits.facts, kind="toolkit")
+        made.metadata = replace(traits, facts=facts, timeout=options.timeout, gate=gate).metadata()
         if gate.dynamic is not None:
             made.function_schema = replace(made.function_schema, json_schema=gate.dynamic.static)
         return made

@@ -31,7 +31,7 @@ from llm_do.runtime.approval.broker import (
     Question,
     RunApprovalPolicy,
 )
-from llm_do.runtime.approval.toolset_opinion import describe_safely, stricter_verdict, toolset_verdict
+from llm_do.runtime.approval.toolset_opinion import describe_safely, stricter_decision, toolset_decision
 from llm_do.runtime.record.results import arguments_data
 from llm_do.runtime.tools.approval_requirement import ApprovalRequirement, requirement_of_wrappers, requirement_raised
 from llm_do.runtime.tools.stamped_tools import StampedToolset
@@ -104,13 +104,15 @@ class ApprovalToolset(WrapperToolset[Any]):
     ) -> Decision:
         info = _info(name, tool_args, ctx, traits)
         wanted = wants(tool_args) if wants is not None else None
-        verdict = stricter_verdict(toolset_verdict(traits, info), wanted)
-        decision = decide(info, self._policy, metadata=traits.approval, toolset=verdict, harmless=traits.harmless)
+        own = stricter_decision(toolset_decision(traits, info), wanted)
+        decision = decide(info, self._policy, metadata=traits.approval, toolset=own, harmless=traits.facts.reason)
         if decision.effect == "ask":
             decision = await self._answer(info, decision, ctx, traits)
             again = _info(name, tool_args, ctx, traits)
-            if call_digest(again) != call_digest(info) or again.noticed != info.noticed:
-                decision = Decision("deny", "blocked", f"the arguments of {name} changed while it was asked about")
+            if call_digest(again) != call_digest(info) or again.restrictive != info.restrictive:
+                decision = Decision(
+                    "deny", f"the arguments of {name} changed while it was asked about", source="blocked"
+                )
         return decision
 
     async def _answer(
@@ -160,8 +162,8 @@ class ApprovalToolset(WrapperToolset[Any]):
             raise AbortedError(f"a person ended the run at {info.tool_name}", agent_path=info.path)
         if said.answer == "deny":
             note = f": {said.note}" if said.note else ""
-            return Decision("deny", "person", f"a person denied {info.tool_name}{note}")
-        return Decision("allow", "person", "a person allowed it")
+            return Decision("deny", f"a person denied {info.tool_name}{note}", source="person")
+        return Decision("allow", "a person allowed it", source="person")
 
 
 def _info(name: str, tool_args: Mapping[str, Any], ctx: RunContext[Any], traits: ToolTraits) -> ToolCallInfo:

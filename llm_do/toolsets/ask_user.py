@@ -9,9 +9,10 @@ from pydantic import Field
 from pydantic_ai import FunctionToolset, RunContext, Tool
 
 from llm_do.errors import ToolError
+from llm_do.project.builtin_toolsets import ASK_USER
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.user_questions import UserQuestion, put_question
-from llm_do.runtime.tools.traits import TRAITS_KEY, BuiltinContext, ToolTraits
+from llm_do.runtime.tools.traits import BuiltinContext, ToolTraits
 
 __all__ = ["ask_user"]
 
@@ -27,9 +28,8 @@ def ask_user(ctx: BuiltinContext) -> FunctionToolset[Any]:
         >>> list(ask_user(BuiltinContext("ask_user", Path("."), Path("."))).tools)
         ['ask_user']
     """
-    harmless = "it is a question to a person itself"
-    traits = ToolTraits(kind="builtin", toolset=ctx.name, tool="ask_user", harmless=harmless, describe=_describe)
-    tool: Tool[Any] = Tool(_ask, name="ask_user", metadata={TRAITS_KEY: traits}, require_parameter_descriptions=True)
+    traits = ToolTraits(ASK_USER["ask_user"], ctx.name, "ask_user", describe=_describe)
+    tool: Tool[Any] = Tool(_ask, name="ask_user", metadata=traits.metadata(), require_parameter_descriptions=True)
     return FunctionToolset([tool], id=ctx.name)
 
 

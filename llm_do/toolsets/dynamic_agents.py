@@ -20,11 +20,11 @@ from llm_do.files.paths import display_path
 from llm_do.files.root import Root
 from llm_do.linker.generated_agents import link_agent
 from llm_do.project.agent_spec import AgentSpec, ToolsetRef
-from llm_do.project.builtin_toolsets import BUILTINS
+from llm_do.project.builtin_toolsets import BUILTINS, DYNAMIC_AGENTS
 from llm_do.project.registry import NAME_PATTERN
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.record.results import output_text
-from llm_do.runtime.tools.traits import TRAITS_KEY, BuiltinContext, ToolTraits
+from llm_do.runtime.tools.traits import BuiltinContext, ToolTraits
 
 __all__ = ["agent_file_text", "dynamic_agents"]
 
@@ -40,12 +40,12 @@ def dynamic_agents(ctx: BuiltinContext) -> FunctionToolset[Any]:
         >>> list(dynamic_agents(BuiltinContext("dynamic_agents", Path("."), Path("."))).tools)
         ['agent_create', 'agent_call']
     """
-    create = ToolTraits(kind="toolset", toolset=ctx.name, tool="agent_create", primary="name", describe=_describe)
-    call = ToolTraits(kind="agent", toolset=ctx.name, tool="agent_call", primary="name")
+    create = ToolTraits(DYNAMIC_AGENTS["agent_create"], ctx.name, "agent_create", describe=_describe)
+    call = ToolTraits(DYNAMIC_AGENTS["agent_call"], ctx.name, "agent_call")
     return FunctionToolset(
         [
-            Tool(agent_create, metadata={TRAITS_KEY: create}, require_parameter_descriptions=True),
-            Tool(agent_call, metadata={TRAITS_KEY: call}, require_parameter_descriptions=True),
+            Tool(agent_create, metadata=create.metadata(), require_parameter_descriptions=True),
+            Tool(agent_call, metadata=call.metadata(), require_parameter_descriptions=True),
         ],
         id=ctx.name,
     )

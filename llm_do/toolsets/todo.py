@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
@@ -10,8 +11,9 @@ from pydantic_ai import FunctionToolset, RunContext, Tool
 
 from llm_do._frozen import frozen
 from llm_do.errors import ToolError
+from llm_do.project.builtin_toolsets import TODO
 from llm_do.runtime.context.call_context import CallContext
-from llm_do.runtime.tools.traits import TRAITS_KEY, BuiltinContext, ToolTraits
+from llm_do.runtime.tools.traits import BuiltinContext, ToolTraits
 
 __all__ = ["Item", "Status", "todo"]
 
@@ -51,17 +53,12 @@ def todo(ctx: BuiltinContext) -> FunctionToolset[Any]:
         >>> list(todo(BuiltinContext("todo", Path("."), Path("."))).tools)
         ['todo_add', 'todo_update', 'todo_list']
     """
+    functions: dict[str, Callable[..., Any]] = {each.__name__: each for each in (todo_add, todo_update, todo_list)}
     tools = [
-        Tool(todo_add, metadata=_metadata(ctx, "todo_add"), require_parameter_descriptions=True),
-        Tool(todo_update, metadata=_metadata(ctx, "todo_update"), require_parameter_descriptions=True),
-        Tool(todo_list, metadata=_metadata(ctx, "todo_list"), require_parameter_descriptions=True),
+        Tool(function, metadata=ToolTraits(TODO[name], ctx.name, name).metadata(), require_parameter_descriptions=True)
+        for name, function in functions.items()
     ]
     return FunctionToolset(tools, id=ctx.name)
-
-
-def _metadata(ctx: BuiltinContext, tool: str) -> dict[str, Any]:
-    harmless = "it changes nothing but the agent's own list"
-    return {TRAITS_KEY: ToolTraits(kind="builtin", toolset=ctx.name, tool=tool, harmless=harmless)}
 
 
 async def todo_add(ctx: RunContext[CallContext], items: Annotated[list[Text], Field(min_length=1)]) -> str:

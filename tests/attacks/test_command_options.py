@@ -9,11 +9,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from llm_do.errors import ToolError
+from llm_do.policy.arguments import split_command
 from llm_do.policy.matcher import matches
 from llm_do.policy.pattern import parse_pattern
-from llm_do.policy.proofs import naive_split, overly_broad_reason
+from llm_do.policy.proofs import is_overly_broad
 from llm_do.policy.rules import Rule
 from llm_do.policy.values import ToolCallInfo
+from llm_do.project.builtin_toolsets import SHELL
 from llm_do.toolsets.shell.command_line import parse_command
 
 
@@ -251,7 +253,7 @@ def test_a_word_is_not_yet_a_program(command: str) -> None:
 )
 def test_a_rule_that_lets_any_program_text_in_is_broad(rule: str, expected: bool) -> None:
     text = f"shell({rule})"
-    assert bool(overly_broad_reason(Rule("allow", parse_pattern(text), text))) is expected
+    assert is_overly_broad(Rule("allow", parse_pattern(text), text), [*SHELL.values()]) is expected
 
 
 @given(st.text(alphabet="ab -=~.|'\"$`;#!*@{}[]?\n\té", max_size=14))
@@ -260,7 +262,7 @@ def test_a_rule_that_lets_any_program_text_in_is_broad(rule: str, expected: bool
 @example('a "b\\c\\$"')
 def test_an_example_that_can_be_read_is_read_as_a_call_would_be(line: str) -> None:
     """What a rule's examples prove has to hold for calls."""
-    read = naive_split(line)
+    read = split_command(line)
     if read is None:
         return
     with suppress(ToolError):  # what no call may be, such as `~`, is refused before any rule

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from llm_do import ApprovalDecision, ApprovalRequest, Runtime
-from llm_do.toolsets.shell import configured
 from tests.support.runs import agent, carry_out, project_of
 from tests.support.scripted import call, script
-from tests.toolsets.shell.support import context
+from tests.toolsets.shell.support import configured
 
 
 @pytest.fixture
@@ -43,20 +42,20 @@ def test_a_link_at_the_end_of_links_is_denied_by_all_on_the_way(root: Path) -> N
 
 def test_the_directory_of_a_command_is_denied_by_each_of_its_names(root: Path) -> None:
     for rule in ("shell(cwd=current)", "shell(cwd=releases/**)"):
-        toolset = configured(context(root, "sh"))
+        toolset = configured(root, "sh")
         assert denied(root, rule, "shell", toolset, command="touch new", cwd="current") == 1
 
 
 @pytest.mark.parametrize("rule", ["shell(cwd=current)", "shell(cwd=releases/**)", "shell(command=ls, cwd=releases/1)"])
 @pytest.mark.parametrize("cwd", ["current", "./current", "releases/../current", "{root}/current/."])
 def test_so_is_that_of_a_command_that_is_the_same_in_any(root: Path, rule: str, cwd: str) -> None:
-    toolset = configured(context(root, "sh", allow=["ls *"]))
+    toolset = configured(root, "sh", allow=["ls *"])
     assert denied(root, rule, "shell", toolset, command="ls", cwd=cwd.format(root=root)) == 1
     assert denied(root, "shell(cwd=releases/2)", "shell", toolset, command="ls", cwd=cwd.format(root=root)) == 0
 
 
 def test_the_usual_directory_of_a_command_has_a_name_too(root: Path) -> None:
-    toolset = configured(context(root, "sh", cwd="current"))
+    toolset = configured(root, "sh", cwd="current")
     for rule in ("shell(cwd=current)", "shell(cwd=releases/1)"):
         assert denied(root, rule, "shell", toolset, command="ls") == 1
         assert denied(root, rule, "shell", toolset, command="ls", cwd=".") == 0
@@ -70,7 +69,7 @@ def test_a_directory_that_comes_to_lead_elsewhere_while_it_is_asked_about_is_dec
         (root / "current").symlink_to("secret")
         return ApprovalDecision("once")
 
-    toolset = configured(context(root, "sh"))
+    toolset = configured(root, "sh")
     main = agent("main", script(call("shell", command="ls", cwd="current"), "done"), toolsets=[toolset])
     runtime = Runtime(project_of([main], root=root), approvals=person, deny=["shell(cwd=secret)"])
     assert [denial.rule for denial in carry_out(runtime).denials] == ["shell(cwd=secret)"]
@@ -82,7 +81,7 @@ def test_no_rule_allows_a_link_out_of_the_project_in_an_options_tail(root: Path,
     main = agent(
         "main",
         script(call("shell", command=f"grep {word} note.md"), "done"),
-        toolsets=[configured(context(root, "sh"))],
+        toolsets=[configured(root, "sh")],
     )
     runtime = Runtime(project_of([main], root=root), approvals="prompt", allow=["shell(grep *)"])
     assert len(carry_out(runtime).denials) == 1

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from llm_do.formats.toolset_config import ShellConfig
+from llm_do.runtime.tools.traits import BuiltinContext
 from llm_do.toolsets.shell import configured, shell_file_ops
-from tests.toolsets.shell.support import context, verdict
+from tests.toolsets.shell.support import decision
 
 
 @pytest.fixture
@@ -22,9 +24,9 @@ def root(tmp_path: Path) -> Path:
 
 
 def summary(root: Path, command: str, *, any_command: bool) -> str:
-    given = context(root)
-    given = type(given)(given.name, root, root, [root / "src/deep/tools.py", root / "lib/tools.py"], {})
-    found = verdict(configured(given) if any_command else shell_file_ops(given), command)
+    given = BuiltinContext("shell", root, root, [root / "src/deep/tools.py", root / "lib/tools.py"])
+    toolset = configured(given, ShellConfig(type="shell")) if any_command else shell_file_ops(given)
+    found = decision(toolset, command)
     return "person" if found.person_only else found.effect
 
 

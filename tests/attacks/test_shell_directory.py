@@ -11,10 +11,10 @@ from pydantic_ai import FunctionToolset
 from llm_do import Runtime
 from llm_do.policy.proposals import narrowest_rule, proposed_rules
 from llm_do.policy.values import ToolCallInfo
-from llm_do.toolsets.shell import ShellToolset, configured, shell_readonly
+from llm_do.toolsets.shell import ShellToolset, shell_readonly
 from tests.support.runs import agent, carry_out, project_of
 from tests.support.scripted import call, script
-from tests.toolsets.shell.support import context, traits, verdict
+from tests.toolsets.shell.support import configured, context, decision, traits
 
 SCRIPT = "#!/bin/sh\ntouch ran-in-$(basename $PWD)\n"
 
@@ -41,9 +41,9 @@ def run_with(root: Path, toolset: FunctionToolset[Any], args: dict[str, Any], **
 @pytest.mark.parametrize("command", ["./go.sh", "sh go.sh"])
 @pytest.mark.parametrize("cwd", ["out", "out/../out", "./out/"])
 def test_an_allowed_program_does_not_run_elsewhere_unasked(root: Path, command: str, cwd: str) -> None:
-    by_rule = configured(context(root, "sh"))
+    by_rule = configured(root, "sh")
     run_with(root, by_rule, {"command": command, "cwd": cwd}, allow=[f"shell({command})"])
-    run_with(root, configured(context(root, "sh", allow=[command])), {"command": command, "cwd": cwd})
+    run_with(root, configured(root, "sh", allow=[command]), {"command": command, "cwd": cwd})
     words = {"pattern": command, "approval_required": False}
     run_with(root, ShellToolset({"rules": [words], "base_path": root}), {"command": command, "cwd": cwd})  # type: ignore[list-item]
     assert ran(root) == []
@@ -54,27 +54,27 @@ def test_an_allowed_program_does_not_run_elsewhere_unasked(root: Path, command: 
     ["shell(command=./go.sh, cwd=out)", "shell(cwd=out)", "shell(cwd=*)", "shell", "shell(*)"],
 )
 def test_a_rule_may_name_the_directory(root: Path, rule: str) -> None:
-    run_with(root, configured(context(root, "sh")), {"command": "./go.sh", "cwd": "out"}, allow=[rule])
+    run_with(root, configured(root, "sh"), {"command": "./go.sh", "cwd": "out"}, allow=[rule])
     assert ran(root) == ["ran-in-out"]
 
 
 def test_the_usual_directory_needs_no_naming(root: Path) -> None:
     for cwd in (None, ".", "out/.."):
-        run_with(root, configured(context(root, "sh")), {"command": "./go.sh", "cwd": cwd}, allow=["shell(./go.sh)"])
+        run_with(root, configured(root, "sh"), {"command": "./go.sh", "cwd": cwd}, allow=["shell(./go.sh)"])
         assert ran(root) == ["ran-in-home"]
         (root / "ran-in-home").unlink()
-    run_with(root, configured(context(root, "sh", cwd="out", allow=["./go.sh"])), {"command": "./go.sh"})
+    run_with(root, configured(root, "sh", cwd="out", allow=["./go.sh"]), {"command": "./go.sh"})
     assert ran(root) == ["ran-in-out"]
 
 
 def test_reading_in_a_folder_stays_unasked(root: Path) -> None:
-    assert verdict(shell_readonly(context(root)), "cat go.sh", cwd="out").effect == "allow"
-    assert verdict(configured(context(root, "sh", allow=["cat *"])), "cat go.sh", cwd="out").effect == "allow"
+    assert decision(shell_readonly(context(root)), "cat go.sh", cwd="out").effect == "allow"
+    assert decision(configured(root, "sh", allow=["cat *"]), "cat go.sh", cwd="out").effect == "allow"
 
 
 def test_a_proposed_rule_names_the_directory_and_allows_the_call(root: Path) -> None:
     args = {"command": "sh -e 'go.sh' | head -n 2", "cwd": "out"}
-    resolve = traits(configured(context(root, "sh"))).resolve
+    resolve = traits(configured(root, "sh")).resolve
     assert resolve is not None
     info = ToolCallInfo("shell", args, primary="command", resolved=resolve(args))
     hint = narrowest_rule(info)
@@ -85,5 +85,5 @@ def test_a_proposed_rule_names_the_directory_and_allows_the_call(root: Path) -> 
 
 def test_a_rule_that_denies_a_command_denies_it_everywhere(root: Path) -> None:
     args = {"command": "./go.sh", "cwd": "out"}
-    run_with(root, configured(context(root, "sh")), args, allow=["shell"], deny=["shell(./go.sh)"])
+    run_with(root, configured(root, "sh"), args, allow=["shell"], deny=["shell(./go.sh)"])
     assert ran(root) == []

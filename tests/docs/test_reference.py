@@ -135,9 +135,9 @@ def test_every_tool_of_a_toolset_is_listed(name: str) -> None:
     assert tools is not None
     row = next(line for line in text_of("toolset-options.md").splitlines() if line.startswith(f"| [`{name}`]"))
 
-    assert row.split("|")[3].strip() == ", ".join(f"`{tool.name}`" for tool in tools)
-    for tool in tools:
-        assert list(tool.arguments) in [*tables("toolset-options.md"), []]
+    assert row.split("|")[3].strip() == ", ".join(f"`{tool}`" for tool in tools)
+    for facts in tools.values():
+        assert list(facts.arguments or ()) in [*tables("toolset-options.md"), []]
 
 
 @pytest.mark.parametrize("each", api.names(), ids=lambda each: each.heading)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from llm_do import AgentSpec, tool
+from llm_do.formats.toolset_config import parse_options
 from llm_do.linker.analysis.inventory import Inventory
 from llm_do.project.agent_spec import ToolsetRef
 from llm_do.project.builtin_toolsets import BUILTINS, CONFIGURABLE, BuiltinToolset, find_builtin, known_tools
 from llm_do.project.registry import Registered
-from llm_do.runtime.tools.traits import BuiltinContext, traits_of
+from llm_do.runtime.tools.traits import BuiltinContext
 
 
 @pytest.mark.parametrize("name", BUILTINS)
@@ -21,8 +23,8 @@ def test_what_is_written_down_of_a_built_in_is_what_it_is(name: str, tmp_path: P
     known = known_tools(toolset, {})
     assert known is not None
     made = toolset.load()(BuiltinContext(name, tmp_path, tmp_path))
-    assert {tool.name: (tool.arguments, tool.primary) for tool in known} == {
-        tool.name: (tuple(tool.tool_def.parameters_json_schema["properties"]), traits_of(tool.metadata).primary)  # type: ignore[union-attr]
+    assert known == {
+        tool.name: replace(tool.metadata["facts"], arguments=tuple(tool.tool_def.parameters_json_schema["properties"]))
         for tool in made.tools.values()
     }
 
@@ -30,10 +32,10 @@ def test_what_is_written_down_of_a_built_in_is_what_it_is(name: str, tmp_path: P
 @pytest.mark.parametrize("kind", [kind for kind in CONFIGURABLE if kind != "mcp"])
 def test_a_configured_one_has_the_tools_that_are_written_down(kind: str, tmp_path: Path) -> None:
     toolset = BuiltinToolset("mine", CONFIGURABLE[kind], {"type": kind})
-    made = toolset.load()(BuiltinContext("mine", tmp_path, tmp_path, options={"type": kind}))
+    made = toolset.load()(BuiltinContext("mine", tmp_path, tmp_path), parse_options("mine", {"type": kind}))
     known = known_tools(toolset, {})
     assert known is not None
-    assert [tool.name for tool in known] == list(made.tools)
+    assert list(known) == list(made.tools)
 
 
 def test_an_agents_tools_have_the_names_its_model_sees() -> None:
@@ -57,7 +59,7 @@ def test_an_agents_tools_have_the_names_its_model_sees() -> None:
         ],
     )
     found = Inventory(names).of(spec)
-    assert [(tool.name, tool.kind, tool.primary, tool.approval) for tool in found.tools] == [
+    assert [(tool.name, tool.kind, tool.facts.primary, tool.approval) for tool in found.tools] == [
         ("send", "function", "to", "allow"),
         ("ask_critic", "agent", None, None),
         ("read_file", "toolset", "path", None),

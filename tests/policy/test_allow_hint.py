@@ -41,7 +41,8 @@ def test_a_hint_reads_like_a_rule_that_a_person_would_write() -> None:
 
 
 def test_no_rule_is_proposed_for_what_no_rule_can_allow() -> None:
-    assert narrowest_rule(ToolCallInfo("shell", {"command": "a;b"}, primary="command")) is None
+    unparsed = ToolCallInfo("shell", {"command": "a;b"}, primary="command", resolved={"command": None})
+    assert narrowest_rule(unparsed) is None
     assert narrowest_rule(ToolCallInfo("read", {"path": "../x"}, primary="path", resolved={"path": None})) is None
 
 

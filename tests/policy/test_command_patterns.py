@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from llm_do.policy.arguments import split_command
 from llm_do.policy.matcher import matches
 from llm_do.policy.pattern import parse_pattern
-from llm_do.policy.proofs import naive_split
 from llm_do.policy.values import ToolCallInfo
 
 
 def run(line: str) -> ToolCallInfo:
-    return ToolCallInfo("shell", {"command": line}, primary="command", resolved={"command": naive_split(line)})
+    return ToolCallInfo("shell", {"command": line}, primary="command", resolved={"command": split_command(line)})
 
 
 def allows(rule: str, line: str) -> bool:

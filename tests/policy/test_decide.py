@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from llm_do.policy.decision import Mode, Opinion, answer_automatically, decide, deny_without_approver
+from llm_do.policy.decision import Mode, answer_automatically, decide, deny_without_approver
 from llm_do.policy.pattern import parse_pattern
 from llm_do.policy.rules import Policy, build_policy, option_rules
-from llm_do.policy.values import Decision, Effect, Source, ToolCallInfo, ToolKind, Verdict
+from llm_do.policy.values import Decision, Effect, Source, ToolCallInfo, ToolKind
 
 CALL = ToolCallInfo("write_file", {"path": "a.md"}, primary="path", resolved={"path": "a.md"})
-ALLOW, ASK, BLOCKED = Verdict("allow", "inside"), Verdict("ask", "it writes"), Verdict("deny", "a secret")
-PERSON = Verdict("ask", "project.json is the project itself", person_only=True)
+ALLOW, ASK, BLOCKED = Decision("allow", "inside"), Decision("ask", "it writes"), Decision("deny", "a secret")
+PERSON = Decision("ask", "project.json is the project itself", person_only=True)
 
 
 def rules(**approvals: object) -> Policy:
@@ -27,18 +27,18 @@ EVERYTHING = {"allow": ["*", "write_file(a.md)"], "default": "allow"}
     ("approvals", "metadata", "toolset", "function", "effect", "source"),
     [
         # 1. blocked or deny from any source
-        (EVERYTHING, "allow", BLOCKED, "approve", "deny", "blocked"),
-        ({**EVERYTHING, "deny": ["write_file"]}, "allow", ALLOW, "approve", "deny", "deny"),
-        (EVERYTHING, "allow", ALLOW, "reject", "deny", "policy"),
-        (EVERYTHING, "deny", ALLOW, "approve", "deny", "metadata"),
-        ({"deny": ["write_file"], "ask": ["*"]}, None, PERSON, "prompt", "deny", "deny"),
+        (EVERYTHING, "allow", BLOCKED, "allow", "deny", "blocked"),
+        ({**EVERYTHING, "deny": ["write_file"]}, "allow", ALLOW, "allow", "deny", "deny"),
+        (EVERYTHING, "allow", ALLOW, "deny", "deny", "policy"),
+        (EVERYTHING, "deny", ALLOW, "allow", "deny", "metadata"),
+        ({"deny": ["write_file"], "ask": ["*"]}, None, PERSON, "ask", "deny", "deny"),
         # 2. ask from a rule or the policy function, or a person's own question
-        ({**EVERYTHING, "ask": ["write_file"]}, "allow", ALLOW, "approve", "ask", "ask"),
-        (EVERYTHING, "allow", ALLOW, "prompt", "ask", "policy"),
-        (EVERYTHING, "allow", PERSON, "approve", "ask", "toolset"),
+        ({**EVERYTHING, "ask": ["write_file"]}, "allow", ALLOW, "allow", "ask", "ask"),
+        (EVERYTHING, "allow", ALLOW, "ask", "ask", "policy"),
+        (EVERYTHING, "allow", PERSON, "allow", "ask", "toolset"),
         # 3. allow from a rule, the policy function, metadata
         ({"allow": ["write_file"], "default": "deny"}, "ask", ASK, None, "allow", "allow"),
-        ({"default": "deny"}, "ask", ASK, "approve", "allow", "policy"),
+        ({"default": "deny"}, "ask", ASK, "allow", "allow", "policy"),
         ({"default": "deny"}, "allow", ASK, None, "allow", "metadata"),
         # 4. the tool's own question, then the toolset's verdict
         ({"default": "allow"}, "ask", ALLOW, None, "ask", "metadata"),
@@ -54,8 +54,8 @@ EVERYTHING = {"allow": ["*", "write_file(a.md)"], "default": "allow"}
 def test_the_first_line_that_applies_gives_the_verdict(
     approvals: dict[str, object],
     metadata: Effect | None,
-    toolset: Verdict | None,
-    function: Opinion | None,
+    toolset: Decision | None,
+    function: Effect | None,
     effect: Effect,
     source: Source,
 ) -> None:
@@ -78,7 +78,7 @@ def test_what_is_decided_in_turn_is_allowed_by_default_unless_the_project_asks(k
 @pytest.mark.parametrize("kind", ["function", "toolset", "toolkit", "mcp"])
 def test_what_a_project_brings_is_asked_about_by_default(kind: ToolKind) -> None:
     assert decide(ToolCallInfo("send", {}, kind=kind), Policy()) == Decision(
-        "ask", "default", "send is asked about by default: no rule speaks of it"
+        "ask", "send is asked about by default: no rule speaks of it", source="default"
     )
 
 
@@ -94,7 +94,7 @@ def test_a_decision_names_the_rule_its_place_and_its_why() -> None:
 
 def test_a_deny_option_is_a_rule_that_nothing_overrides() -> None:
     policy = rules(allow=["*"]).plus(option_rules("deny", ["write_file(a.*)"]))
-    decision = decide(CALL, policy, metadata="allow", function="approve")
+    decision = decide(CALL, policy, metadata="allow", function="allow")
     assert (decision.effect, decision.place) == ("deny", "--deny")
     allowed = [parse_pattern("*")]
     assert answer_automatically(decision, remembered=True, options=allowed, mode="approve_all", call=CALL) is decision
@@ -210,30 +210,30 @@ def test_a_denial_offers_no_rule_for_any_file_any_program_or_any_agent() -> None
 
 
 def test_what_a_toolset_insists_on_is_answered_by_everybody_but_the_tool_itself() -> None:
-    insists = Verdict("ask", "dear", insists=True)
-    asked = decide(CALL, rules(default="allow"), metadata="allow", toolset=insists)
+    required = Decision("ask", "dear", required=True)
+    asked = decide(CALL, rules(default="allow"), metadata="allow", toolset=required)
 
     assert (asked.effect, asked.source, asked.reason) == ("ask", "toolset", "write_file is asked about: dear")
-    assert decide(CALL, rules(allow=["write_file"]), toolset=insists).approves
-    assert decide(CALL, Policy(), toolset=insists, function="approve").approves
-    assert decide(CALL, rules(deny=["write_file"]), toolset=insists).effect == "deny"
-    assert decide(CALL, Policy(), metadata="allow", toolset=Verdict("ask")).effect == "allow"
+    assert decide(CALL, rules(allow=["write_file"]), toolset=required).approves
+    assert decide(CALL, Policy(), toolset=required, function="allow").approves
+    assert decide(CALL, rules(deny=["write_file"]), toolset=required).effect == "deny"
+    assert decide(CALL, Policy(), metadata="allow", toolset=Decision("ask")).effect == "allow"
 
 
 @pytest.mark.parametrize(
     ("decision", "approves"),
     [
-        (Decision("allow", "allow"), True),
-        (Decision("allow", "policy"), True),
-        (Decision("allow", "remembered"), True),
-        (Decision("allow", "option"), True),
-        (Decision("allow", "mode"), True),
-        (Decision("allow", "person"), True),
-        (Decision("allow", "default"), False),
-        (Decision("allow", "metadata"), False),
-        (Decision("allow", "toolset"), False),
-        (Decision("ask", "ask"), False),
-        (Decision("deny", "person"), False),
+        (Decision("allow", source="allow"), True),
+        (Decision("allow", source="policy"), True),
+        (Decision("allow", source="remembered"), True),
+        (Decision("allow", source="option"), True),
+        (Decision("allow", source="mode"), True),
+        (Decision("allow", source="person"), True),
+        (Decision("allow", source="default"), False),
+        (Decision("allow", source="metadata"), False),
+        (Decision("allow", source="toolset"), False),
+        (Decision("ask", source="ask"), False),
+        (Decision("deny", source="person"), False),
     ],
 )
 def test_a_yes_is_an_approval_when_somebody_said_it(decision: Decision, approves: bool) -> None:

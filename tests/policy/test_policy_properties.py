@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from llm_do.policy.decision import decide
 from llm_do.policy.pattern import parse_pattern
 from llm_do.policy.rules import Policy, Rule
-from llm_do.policy.values import Effect, Pipeline, Resolved, ToolCallInfo, Verdict
+from llm_do.policy.values import Decision, Effect, Pipeline, Resolved, ToolCallInfo
 
 EFFECTS: st.SearchStrategy[Effect] = st.sampled_from(["allow", "ask", "deny"])
 PATTERNS = st.sampled_from(
@@ -45,16 +45,15 @@ def calls(draw: st.DrawFn, *, resolvable: bool = True) -> ToolCallInfo:
     elif resolvable:
         value = draw(st.sampled_from([".", "a", "a/b", "a/b/c", "b/a", "A/b"]))
     args = {name: "git log", "content": draw(st.sampled_from(["x", "y"]))}
-    missing = not resolvable and tool == "shell" and draw(st.booleans())
-    return ToolCallInfo(tool, args, agent=agent, primary=name, resolved={} if missing else {name: value})
+    return ToolCallInfo(tool, args, agent=agent, primary=name, resolved={name: value})
 
 
-VERDICTS = st.none() | st.builds(Verdict, EFFECTS, st.just("why"), st.booleans())
+DECISIONS = st.none() | st.builds(Decision, EFFECTS, st.just("why"), person_only=st.booleans())
 SOURCES = st.fixed_dictionaries(
     {
         "metadata": st.none() | EFFECTS,
-        "toolset": VERDICTS,
-        "function": st.sampled_from([None, "approve", "reject", "prompt"]),
+        "toolset": DECISIONS,
+        "function": st.sampled_from([None, "allow", "deny", "ask"]),
         "calls_require_approval": st.booleans(),
     }
 )
@@ -80,7 +79,7 @@ def test_one_more_allow_overrides_no_deny_and_no_ask_of_a_rule(
     call: ToolCallInfo, policy: Policy, text: str, sources: dict
 ) -> None:
     before, after = decide(call, policy, **sources), decide(call, policy.plus([a_rule("allow", text)]), **sources)
-    if before.source in ("blocked", "deny", "ask") or before.person_only or sources["function"] in ("reject", "prompt"):
+    if before.source in ("blocked", "deny", "ask") or before.person_only or sources["function"] in ("deny", "ask"):
         assert after == before
     assert RANK[after.effect] <= RANK[before.effect]
 
@@ -103,7 +102,7 @@ def test_no_rule_allows_what_could_not_be_resolved(call: ToolCallInfo, policy: P
 def test_a_block_a_deny_and_a_persons_question_hold_under_every_policy(
     call: ToolCallInfo, policy: Policy, sources: dict
 ) -> None:
-    assert decide(call, policy, **{**sources, "toolset": Verdict("deny")}).effect == "deny"
+    assert decide(call, policy, **{**sources, "toolset": Decision("deny")}).effect == "deny"
     assert decide(call, policy, **{**sources, "metadata": "deny"}).effect == "deny"
-    assert decide(call, policy, **{**sources, "function": "reject"}).effect == "deny"
-    assert decide(call, policy, **{**sources, "toolset": Verdict("ask", "", person_only=True)}).effect != "allow"
+    assert decide(call, policy, **{**sources, "function": "deny"}).effect == "deny"
+    assert decide(call, policy, **{**sources, "toolset": Decision("ask", "", person_only=True)}).effect != "allow"

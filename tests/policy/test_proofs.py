@@ -5,8 +5,28 @@ from __future__ import annotations
 import pytest
 
 from llm_do.policy.pattern import parse_pattern
-from llm_do.policy.proofs import check_examples, overly_broad_reason
-from llm_do.policy.rules import Rule
+from llm_do.policy.proofs import check_examples as examples_of
+from llm_do.policy.proofs import is_overly_broad
+from llm_do.policy.rules import Rule, RuleFault
+from llm_do.policy.tool_facts import ToolFacts
+from llm_do.project.builtin_toolsets import FILES, SHELL
+
+TOOLS = {
+    **FILES,
+    **SHELL,
+    "send": ToolFacts(arguments=("to", "kind"), primary="to"),
+    "lend": ToolFacts(arguments=("title", "member")),
+}
+
+
+def spoken(rule: Rule) -> list[ToolFacts]:
+    """The tools that a rule speaks of, also under a prefix."""
+    names = {name: (name, f"docs_{name}", f"git_{name}") for name in TOOLS}
+    return [TOOLS[name] for name, shown in names.items() if any(map(rule.pattern.names_tool, shown))]
+
+
+def check_examples(rule: Rule) -> tuple[RuleFault, ...]:
+    return examples_of(rule, spoken(rule))
 
 
 def rule(text: str, effect: str = "allow", **examples: tuple[str, ...]) -> Rule:
@@ -128,7 +148,7 @@ def test_an_example_of_a_command_may_quote_its_words() -> None:
     ],
 )
 def test_a_rule_that_grants_more_than_a_reader_expects_is_broad(text: str) -> None:
-    assert overly_broad_reason(rule(text))
+    assert is_overly_broad(rule(text), spoken(rule(text)))
 
 
 @pytest.mark.parametrize(
@@ -146,9 +166,9 @@ def test_a_rule_that_grants_more_than_a_reader_expects_is_broad(text: str) -> No
     ],
 )
 def test_a_rule_that_grants_what_it_says_is_not_broad(text: str) -> None:
-    assert not overly_broad_reason(rule(text))
+    assert not is_overly_broad(rule(text), spoken(rule(text)))
 
 
 def test_only_a_rule_that_allows_can_be_broad() -> None:
-    assert not overly_broad_reason(rule("*", "deny"))
-    assert not overly_broad_reason(rule("shell(*)", "ask"))
+    assert not is_overly_broad(rule("*", "deny"), [*SHELL.values()])
+    assert not is_overly_broad(rule("shell(*)", "ask"), [*SHELL.values()])

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from llm_do import LinkError, Project, RunResult, Runtime, UsageError
+from llm_do.formats.toolset_config import McpConfig, parse_options
 from llm_do.linker.linker import check_project
 from llm_do.project.agent_spec import ToolsetRef
 from llm_do.project.builtin_toolsets import BuiltinToolset
@@ -138,7 +139,8 @@ def test_a_name_never_begins_with_a_digit(tmp_path: Path) -> None:
 
 def test_a_prefix_that_leaves_tools_no_room_is_an_error() -> None:
     def configured_as(name: str, **options: Any) -> Any:
-        return configured(BuiltinContext(name, Path(), Path(), options={"command": ["x"], **options}))
+        config = McpConfig.model_validate({"type": "mcp", "command": ["x"], **options})
+        return configured(BuiltinContext(name, Path(), Path()), config)
 
     with pytest.raises(UsageError, match="a prefix of 64 characters, which leaves too little room"):
         configured_as("s" * 64).under(None)
@@ -176,8 +178,8 @@ def test_a_prefix_of_an_agent_that_leaves_no_room_ends_the_run_with_the_reason(t
     ],
 )
 def test_an_option_that_means_nothing_for_such_a_server_is_an_error(options: dict[str, Any], option: str) -> None:
-    with pytest.raises(UsageError, match=f"the MCP server kb has an option `{option}`, which does nothing beside"):
-        configured(BuiltinContext("kb", Path(), Path(), options={"type": "mcp", **options}))
+    with pytest.raises(UsageError, match=f"the toolset kb: `{option}` does nothing beside"):
+        parse_options("kb", {"type": "mcp", **options})
 
 
 def test_calls_are_asked_about(tmp_path: Path) -> None:

@@ -158,18 +158,20 @@ def unmatched_filter(key: str, glob: str, origin: object, known: Sequence[str]) 
 
 LD409 = Code(
     "LD409",
-    "Unknown primary argument",
+    "Unknown declared argument",
     "error",
-    "Rules match a tool's primary argument, so it has to be one of its parameters.",
+    "What a tool declares about its arguments, such as which one is primary and which are paths or hosts, has to name "
+    "its parameters, because rules match them.",
     "name one of the tool's parameters",
     wrong='@tool(primary="adress")',
     right='@tool(primary="address")',
 )
 
 
-def unknown_primary(tool: str, primary: object, parameters: Sequence[str]) -> Problem:
-    """A primary argument that isn't a parameter."""
-    message = f"`{tool}` declares `{primary}` as its primary argument but has no such parameter"
+def unknown_declared(tool: str, argument: str, parameters: Sequence[str], *, primary: bool) -> Problem:
+    """A declared argument that isn't a parameter."""
+    what = "as its primary argument" if primary else "in its facts"
+    message = f"{tool} declares `{argument}` {what} but has no such parameter"
     return LD409.problem(message, f"its parameters are: {', '.join(parameters) or 'none'}")
 
 
@@ -201,8 +203,8 @@ LD416 = Code(
     "LD416",
     "Unknown approval",
     "error",
-    "A tool's `approval` is not allow, ask or deny, so no decision can be made about it. Where this shows only during "
-    "a run, each call is denied.",
+    "A tool's `approval` is not allow, ask or deny, or its `facts` are not a `ToolFacts`, so no decision can be made "
+    "about it. Where this shows only during a run, each call is denied.",
     "write allow, ask or deny, or leave it out",
     wrong='    approval = "denied"',
     right='    approval = "deny"',
@@ -211,4 +213,5 @@ LD416 = Code(
 
 def unknown_approval(tool: str, reason: str) -> Problem:
     """A tool whose declared approval isn't one."""
-    return LD416.problem(f"{tool} can't be approved or denied: its {reason}")
+    hint = "declare a `ToolFacts`, or leave it out" if reason.startswith("facts") else None
+    return LD416.problem(f"{tool} can't be approved or denied: its {reason}", hint)

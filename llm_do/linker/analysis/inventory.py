@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, cast
 from llm_do._frozen import frozen
 from llm_do.linker.python.exports import display_name
 from llm_do.linker.python.python_files import run_user_code
+from llm_do.policy.tool_facts import ToolFacts
 from llm_do.policy.values import Effect, ToolKind
 from llm_do.project.agent_spec import AgentSpec, ToolsetRef
 from llm_do.project.builtin_toolsets import BuiltinToolset, find_builtin, known_tools
+from llm_do.project.declared_facts import facts_fault, toolset_facts
 from llm_do.project.flow_spec import FlowSpec
 from llm_do.project.inputs import PromptInput
 from llm_do.project.registry import Registered
@@ -62,14 +64,10 @@ class KnownTool:
     Args:
         name: Its name on the wire, prefix included.
         tool: Its own name.
-        kind: What stands behind it.
         origin: The line it comes from.
+        facts: What it is.
         toolset: Name of its toolset, None for a function.
-        arguments: The names of its arguments, None when they aren't known.
-        primary: Those that a rule's `tool(PATTERN)` matches.
-        approval: What is said of it for all arguments.
-        verdict: What its toolset says of ordinary arguments, None when it says nothing or isn't known.
-        asks_itself: Its toolset has a say that depends on the arguments.
+        approval: What is decided about it for all arguments.
         conditional: Whether its model is shown it is decided at run time.
         fault: What is wrong with what is said of it as its approval.
         schema: The JSON Schema of its arguments, where it is at hand.
@@ -78,18 +76,19 @@ class KnownTool:
 
     name: str
     tool: str
-    kind: ToolKind
     origin: Origin
+    facts: ToolFacts = ToolFacts()
     toolset: str | None = None
-    arguments: tuple[str, ...] | None = None
-    primary: str | tuple[str, ...] | None = None
     approval: Effect | None = None
-    verdict: Effect | None = None
-    asks_itself: bool = False
     conditional: bool = False
     fault: str | None = None
     schema: Mapping[str, Any] | None = field(default=None, repr=False)
     description: str | None = field(default=None, repr=False)
+
+    @property
+    def kind(self) -> ToolKind:
+        """What stands behind it."""
+        return self.facts.kind
 
 
 @frozen
@@ -174,9 +173,9 @@ class Inventory:
         made = self.made(value, name if isinstance(item, str) else None)
         origin = Origin(name, None, index)
         if isinstance(made, Exception):
-            yield KnownTool(name, name, "function", origin)
+            yield KnownTool(name, name, origin)
         else:
-            yield _of_tool(made.tool, made.tool.name, None, origin, made.options.approval, made.options.primary)
+            yield _of_tool(made.tool, made.tool.name, None, origin, made.facts, made.options.approval)
 
     def _toolset(self, item: Any, index: int) -> Origin | list[KnownTool]:
         if isinstance(item, AgentSpec):
@@ -232,25 +231,23 @@ def _of_shown(shown: ShownTool, origin: Origin) -> KnownTool:
     """A tool of a toolset, by what is shown of it outside all wrappers."""
     ref, definition = cast("ToolsetRef", origin.ref), shown.definition
     approval = static_approval(shown.levels, definition)
+    facts = toolset_facts(shown.levels, definition)
     # PydanticAI's `approval_required`: it may ask about any arguments, whatever the tool says of itself.
-    insists = any(callable(getattr(toolset, "approval_required_func", None)) for toolset, _ in shown.levels)
-    known = _of_tool(
-        shown.tool,
-        _wire(ref, definition.name),
-        ref.name,
-        origin,
-        None if insists and approval == "allow" else approval,
-        (definition.metadata or {}).get("primary"),
-        asks_itself=insists or any(callable(getattr(toolset, "needs_approval", None)) for toolset, _ in shown.levels),
-    )
+    if any(callable(getattr(toolset, "approval_required_func", None)) for toolset, _ in shown.levels):
+        facts = replace(facts, default="ask", decides=True)
+        approval = None if approval == "allow" else approval
+    elif any(callable(getattr(toolset, "needs_approval", None)) for toolset, _ in shown.levels):
+        facts = replace(facts, decides=True)
+    known = _of_tool(shown.tool, _wire(ref, definition.name), ref.name, origin, facts, approval)
     known = replace(
         known,
         tool=definition.name,
         conditional=shown.conditional,
-        verdict="ask" if insists else None,
-        fault=approval_fault(describe_approval(definition)),
+        fault=approval_fault(describe_approval(definition)) or facts_fault(shown.levels, definition),
     )
-    return replace(known, arguments=None, schema=None, description=None) if shown.prepared else known
+    if not shown.prepared:
+        return known
+    return replace(known, facts=replace(known.facts, arguments=None), schema=None, description=None)
 
 
 def _of_tool(
@@ -258,40 +255,26 @@ def _of_tool(
     name: str,
     toolset: str | None,
     origin: Origin,
+    facts: ToolFacts,
     approval: Effect | None,
-    primary: str | tuple[str, ...] | None,
-    *,
-    asks_itself: bool = False,
 ) -> KnownTool:
     schema = tool.tool_def.parameters_json_schema
-    # Traits of a toolset of ours say more than its metadata; they are the runtime's, read here as data only.
-    traits: Any = (tool.metadata or {}).get("llm_do")
-    primary = primary or getattr(traits, "primary", None)
-    asks_itself = asks_itself or getattr(traits, "verdict", None) is not None
     properties = schema_properties(schema)
-    return KnownTool(
-        name,
-        tool.name,
-        "function" if toolset is None else "toolset",
-        origin,
-        toolset,
-        tuple(properties) if properties is not None else () if schema.get("additionalProperties") is False else None,
-        primary,
-        approval,
-        asks_itself=asks_itself,
-        schema=schema,
-        description=tool.tool_def.description,
-    )
+    known = tuple(properties) if properties is not None else () if schema.get("additionalProperties") is False else None
+    facts = replace(facts, arguments=known)
+    description = tool.tool_def.description
+    return KnownTool(name, tool.name, origin, facts, toolset, approval, schema=schema, description=description)
 
 
 def _of_agent(spec: AgentSpec, ref: ToolsetRef, index: int) -> KnownTool:
     fields = tuple((spec.input_model or PromptInput).model_fields)
     origin = Origin(spec.name, ref, index)
-    return KnownTool(_wire(ref, spec.name), spec.name, "agent", origin, arguments=fields, description=spec.description)
+    facts = ToolFacts("agent", arguments=fields)
+    return KnownTool(_wire(ref, spec.name), spec.name, origin, facts, description=spec.description)
 
 
 def _of_flow(ref: ToolsetRef, index: int) -> KnownTool:
-    return KnownTool(_wire(ref, ref.name), ref.name, "flow", Origin(ref.name, ref, index))
+    return KnownTool(_wire(ref, ref.name), ref.name, Origin(ref.name, ref, index), ToolFacts("flow"))
 
 
 def _of_builtin(toolset: BuiltinToolset, origin: Origin) -> Origin | list[KnownTool]:
@@ -299,17 +282,4 @@ def _of_builtin(toolset: BuiltinToolset, origin: Origin) -> Origin | list[KnownT
     tools = known_tools(toolset, ref.options)
     if tools is None:
         return origin
-    return [
-        KnownTool(
-            _wire(ref, tool.name),
-            tool.name,
-            "toolset",
-            origin,
-            ref.name,
-            tool.arguments,
-            tool.primary,
-            verdict=tool.verdict,
-            asks_itself=True,
-        )
-        for tool in tools
-    ]
+    return [KnownTool(_wire(ref, name), name, origin, facts, ref.name) for name, facts in tools.items()]

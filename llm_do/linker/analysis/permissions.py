@@ -13,7 +13,7 @@ from llm_do._frozen import frozen
 from llm_do.linker.analysis.inventory import AgentTools, KnownTool
 from llm_do.policy.decision import decide
 from llm_do.policy.rules import Policy, Rule
-from llm_do.policy.values import CALLS, Decision, Effect, ToolCallInfo, Verdict
+from llm_do.policy.values import CALLS, Decision, Effect, ToolCallInfo
 
 if TYPE_CHECKING:
     from llm_do.project.project import RuntimeSettings
@@ -75,7 +75,7 @@ def permission_for(
         toolset=tool.toolset,
         tool=tool.tool,
         kind=tool.kind,
-        primary=tool.primary,
+        primary=tool.facts.primary,
     )
     override = settings.agent_approval_overrides.get(tool.tool)
     asked = settings.agent_calls_require_approval
@@ -85,15 +85,16 @@ def permission_for(
         info,
         policy,
         metadata=tool.approval,
-        toolset=Verdict(tool.verdict) if tool.verdict is not None else None,
+        toolset=Decision(tool.facts.default, tool.facts.reason) if tool.facts.default is not None else None,
         calls_require_approval=tool.kind in CALLS and asked,
+        harmless=tool.facts.reason,
     )
     rules = [
         rule
         for rule in policy.rules
         if (rule.pattern.primary is not None or rule.pattern.named) and _applies(rule, tool, own, path)
     ]
-    return Permission(tool, decision, rules, tool.asks_itself and decision.source in ("toolset", "default"))
+    return Permission(tool, decision, rules, tool.facts.decides and decision.source in ("toolset", "default"))
 
 
 def _applies(rule: Rule, tool: KnownTool, agent: str, path: str) -> bool:
@@ -107,7 +108,7 @@ def _applies(rule: Rule, tool: KnownTool, agent: str, path: str) -> bool:
 
 def agents_called(tools: AgentTools) -> Iterator[KnownTool]:
     """The tools of an agent that are agents, or flows of them."""
-    return (tool for tool in tools.tools if tool.kind in ("agent", "flow"))
+    return (tool for tool in tools.tools if tool.kind in ("agent", "flow") and tool.toolset is None)
 
 
 def call_paths(entry: str, tools: Mapping[str, AgentTools], deepest: int) -> Iterator[tuple[str, ...]]:

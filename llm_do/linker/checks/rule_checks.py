@@ -18,8 +18,9 @@ from llm_do.linker.analysis.names import Names
 from llm_do.linker.analysis.permissions import find_escalations
 from llm_do.linker.sources.conversion import runtime_settings
 from llm_do.policy.pattern import PatternError, parse_pattern
-from llm_do.policy.proofs import check_examples, overly_broad_reason
+from llm_do.policy.proofs import check_examples, is_overly_broad
 from llm_do.policy.rules import Policy, Rule, RuleFault, build_policy
+from llm_do.policy.tool_facts import ToolFacts
 from llm_do.project.flow_spec import every_agent
 from llm_do.text.words import did_you_mean
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Subjects", "check_escalations", "check_rules", "check_shells", "find_idle_pattern", "link_policy"]
 
+_SHELL = ToolFacts(primary="command", commands=["command"])
 _GIVEN = ("transfer_to_", "delegate_to_")
 """How the tools that handoffs and teams give to agents begin."""
 
@@ -64,11 +66,6 @@ def link_policy(files: ProjectFiles, names: Names) -> Policy:
     policy, faults = build_policy(data, place_of)
     for fault in faults:
         names.report(problems.invalid_rule(fault.message, fault.hint), _place(node, fault))
-    for rule in policy.rules:
-        for fault in check_examples(rule):
-            names.report(problems.failed_example(fault.message, fault.hint), _place(node, fault))
-        if overly_broad_reason(rule):
-            names.report(problems.broad_rule(rule.text), _rule_place(node, rule))
     return policy
 
 
@@ -84,7 +81,7 @@ def check_shells(files: ProjectFiles, names: Names) -> None:
                 column = max(1, min((fault.column or 7) - len("shell("), len(text)))
                 place = _place(files.node, RuleFault(fault.message, path, column))
                 names.report(problems.invalid_command(text, _cause(fault), fault.hint), place)
-            if any(overly_broad_reason(rule) for rule in policy.rules):
+            if any(is_overly_broad(rule, [_SHELL]) for rule in policy.rules):
                 names.report(problems.broad_command(text), files.node.place_of(path))
 
 
@@ -94,18 +91,24 @@ def _cause(fault: RuleFault) -> str:
 
 
 def check_rules(policy: Policy, subjects: Subjects, files: ProjectFiles, names: Names) -> None:
-    """See that every rule can match a call that some agent of the project can make."""
+    """Check each rule against the tools it speaks of: whether it can match a call and means what its author thinks."""
     if files.node is None:
         return
+    readable = not any(item.severity == "error" for item in (*files.diagnostics, *names.faults))
     for rule in policy.rules:
         place = _rule_place(files.node, rule)
         agents = _agents(rule, subjects)
+        every = [tool for agent in agents for tool in subjects.tools[agent]]
+        spoken = [tool for tool in every if _speaks_of(rule, tool)]
+        if is_overly_broad(rule, [tool.facts for tool in spoken]):
+            names.report(problems.broad_rule(rule.text), place)
+        if spoken or (readable and any(agent in subjects.open for agent in agents)):
+            for fault in check_examples(rule, [tool.facts for tool in spoken]):
+                names.report(problems.failed_example(fault.message, fault.hint), _place(files.node, fault))
         if not agents:
             shown = rule.text.partition(":")[0].rpartition("/")[2]
             names.report(problems.rule_for_unknown_agent(rule.text, shown, list(subjects.tools)), place)
             continue
-        every = [tool for agent in agents for tool in subjects.tools[agent]]
-        spoken = [tool for tool in every if _speaks_of(rule, tool)]
         if not spoken:
             if not any(agent in subjects.open for agent in agents) and not _may_come(rule, names):
                 _nothing(rule, every, names, place, agents, subjects)
@@ -146,9 +149,9 @@ def check_escalations(
 
 def _unknown_argument(text: str, rule: Rule, spoken: Sequence[KnownTool]) -> str | None:
     """What to say of a pattern that speaks of an argument which none of its tools has."""
-    if any(tool.arguments is None for tool in spoken):
+    if any(tool.facts.arguments is None for tool in spoken):
         return None
-    known = list(dict.fromkeys(argument for tool in spoken for argument in tool.arguments or ()))
+    known = list(dict.fromkeys(argument for tool in spoken for argument in tool.facts.arguments or ()))
     for name, _ in rule.pattern.named:
         if name not in known:
             hint = did_you_mean(name, known) or f"its arguments are {', '.join(known) or 'none'}"
@@ -167,14 +170,14 @@ def _nothing(
 def _check_arguments(rule: Rule, spoken: Sequence[KnownTool], names: Names, place: Location, *, some: bool) -> None:
     pattern = rule.pattern
     if pattern.primary is not None:
-        if all(tool.primary is None for tool in spoken) and not some:
+        if all(tool.facts.primary is None for tool in spoken) and not some:
             tool = spoken[0]
-            function, known = tool.kind == "function", tool.arguments or ()
+            function, known = tool.kind == "function", tool.facts.arguments or ()
             names.report(problems.no_primary_argument(rule.text, tool.name, known, function=function), place)
         return
     for name, _ in pattern.named:
-        known = [argument for tool in spoken for argument in tool.arguments or ()]
-        if name not in known and not some and all(tool.arguments is not None for tool in spoken):
+        known = [argument for tool in spoken for argument in tool.facts.arguments or ()]
+        if name not in known and not some and all(tool.facts.arguments is not None for tool in spoken):
             names.report(problems.unknown_argument(rule.text, name, spoken[0].name, known), place)
 
 

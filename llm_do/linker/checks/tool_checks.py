@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
 from llm_do.diagnostics.codes import tools as problems
@@ -16,6 +17,7 @@ from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool, O
 from llm_do.linker.analysis.names import Names
 from llm_do.linker.checks.provider_limits import MAX_TOOLS, find_refusals, provider_families
 from llm_do.linker.python.exports import display_name
+from llm_do.policy.tool_facts import ToolFacts
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.registry import NAME_PATTERN, Registered
 from llm_do.project.tool_schemas import MadeTool, describe_approval, schema_properties
@@ -88,9 +90,17 @@ def _check_function(made: MadeTool | Exception, item: Registered, names: Names, 
     if fault is not None:
         names.report(problems.invalid_parameters(item.name, fault), place)
         return
-    primary, known = made.options.primary, list(schema_properties(schema) or {})
-    if primary is not None and primary not in known:
-        names.report(problems.unknown_primary(item.name, primary, known), place)
+    known = schema_properties(schema) or {}
+    _check_facts(f"`{item.name}`", replace(made.facts, arguments=tuple(known)), names, place)
+
+
+def _check_facts(tool: str, facts: ToolFacts, names: Names, place: Location) -> None:
+    """Check that a tool has the arguments that its facts name."""
+    known = facts.arguments
+    for argument in facts.named_arguments if known is not None else ():
+        if known is not None and argument not in known:
+            primary = argument in facts.primary_arguments
+            names.report(problems.unknown_declared(tool, argument, known, primary=primary), place)
 
 
 def _schema_fault(schema: Mapping[str, Any]) -> str | None:
@@ -112,10 +122,8 @@ def check_tool_names(tools: AgentTools, names: Names, place_of: PlaceOf) -> None
     misnamed: dict[Origin, list[str]] = {}
     clashes: dict[tuple[Origin, Origin], list[str]] = {}
     for tool in tools.tools:
-        if tool.fault is not None:
-            home = names.taken.get(tool.origin.name)
-            place = home.place if home is not None and home.place is not None else place_of(tool.origin)
-            names.report(problems.unknown_approval(f"`{tool.tool}` of {tool.origin}", tool.fault), place)
+        if tool.toolset is not None:
+            _check_declared(tool, names, place_of)
         first = shown.setdefault(tool.name, tool)
         if first is not tool and (first.conditional or tool.conditional):
             continue
@@ -137,6 +145,16 @@ def check_tool_names(tools: AgentTools, names: Names, place_of: PlaceOf) -> None
     for miss in tools.misses:
         place = place_of(miss.origin, miss.key, miss.index)
         names.report(problems.unmatched_filter(miss.key, miss.glob, miss.origin, miss.known), place)
+
+
+def _check_declared(tool: KnownTool, names: Names, place_of: PlaceOf) -> None:
+    """Check what is declared about a toolset's tool."""
+    home = names.taken.get(tool.origin.name)
+    place = home.place if home is not None and home.place is not None else place_of(tool.origin)
+    shown = f"`{tool.tool}` of {tool.origin}"
+    if tool.fault is not None:
+        names.report(problems.unknown_approval(shown, tool.fault), place)
+    _check_facts(shown, tool.facts, names, place)
 
 
 def _clash(first: Origin, second: Origin, both: Sequence[str], names: Names, place_of: PlaceOf) -> None:

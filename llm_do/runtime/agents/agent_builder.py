@@ -18,6 +18,7 @@ from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
 from llm_do.errors import EntryError, LlmDoError, RunError, error_text
+from llm_do.formats.toolset_config import parse_options
 from llm_do.models.pool import CONNECTION_SETTINGS
 from llm_do.project.agent_spec import AgentSpec, ToolsetRef
 from llm_do.project.builtin_toolsets import BuiltinToolset, find_builtin
@@ -346,7 +347,9 @@ class AgentBuilder:
         options = {**item.config, **ref.options}
         key = f"{ref.name} {sorted((name, repr(value)) for name, value in options.items())}"
         if key not in self._builtins:
-            made = item.load()(BuiltinContext(ref.name, self._root, Path.cwd(), self._python_files, options))
+            ctx = BuiltinContext(ref.name, self._root, Path.cwd(), self._python_files)
+            factory = item.load()
+            made = factory(ctx, parse_options(ref.name, options)) if item.config else factory(ctx)
             self._builtins[key] = _instance(ref.name, made)
         return self._builtins[key]
 

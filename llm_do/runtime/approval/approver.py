@@ -19,15 +19,15 @@ from llm_do.policy.matcher import matches
 from llm_do.policy.pattern import Pattern, PatternError, parse_pattern
 from llm_do.policy.proposals import quote_argument
 from llm_do.policy.rules import Rule
-from llm_do.policy.values import CALLS, Decision, ToolCallInfo, Verdict
+from llm_do.policy.values import CALLS, Decision, Effect, ToolCallInfo
 from llm_do.runtime.approval import saved_approvals
 from llm_do.runtime.approval.broker import ApprovalDecision, ApprovalRequest, Question
 from llm_do.runtime.approval.toolset_opinion import (
     describe_safely,
     resolve_arguments,
     restrictive_targets,
-    stricter_verdict,
-    toolset_verdict,
+    stricter_decision,
+    toolset_decision,
 )
 from llm_do.runtime.record.emission import emit
 from llm_do.runtime.record.events import ApprovalRequestedEvent, ApprovalResolvedEvent
@@ -79,12 +79,12 @@ async def approve(
             return decision
         data = args if _plain(args) else arguments_data(args)
         again = _info(ctx, call.tool_name, traits, data)
-        if call_digest(again) == bound and again.noticed == info.noticed:
+        if call_digest(again) == bound and again.restrictive == info.restrictive:
             if decision.source in ANSWERED:
                 _grant(ctx, call, data, decision)
             return decision
     changing = f"{call.tool_name} is denied: its arguments changed each time it was decided about"
-    return _deny(ctx, call, arguments_data(args), Decision("deny", "blocked", changing))
+    return _deny(ctx, call, arguments_data(args), Decision("deny", changing, source="blocked"))
 
 
 def _info(ctx: CallContext, tool_name: str, traits: ToolTraits, data: Mapping[str, Any]) -> ToolCallInfo:
@@ -121,10 +121,10 @@ def call_info(
         depth=depth,
         toolset=traits.toolset,
         tool=traits.tool or tool_name,
-        kind=traits.kind,
-        primary=traits.primary,
+        kind=traits.facts.kind,
+        primary=traits.facts.primary,
         resolved=resolve_arguments(traits, data),
-        noticed=restrictive_targets(traits, data),
+        restrictive=restrictive_targets(traits, data),
     )
 
 
@@ -133,17 +133,17 @@ async def decide_call(
     info: ToolCallInfo,
     traits: ToolTraits,
     warn: Callable[[str], None],
-    wanted: Verdict | None = None,
+    wanted: Decision | None = None,
 ) -> Decision:
     """Decide about a call by everything that has a say in it."""
     return decide(
         info,
         runtime.policy,
         metadata=traits.approval,
-        toolset=stricter_verdict(toolset_verdict(traits, info), wanted),
+        toolset=stricter_decision(toolset_decision(traits, info), wanted),
         function=await _ask_function(runtime, info, warn) if runtime.policy_function is not None else None,
-        calls_require_approval=traits.kind in CALLS and _agent_call_asks(runtime.config.settings, info),
-        harmless=traits.harmless,
+        calls_require_approval=traits.facts.kind in CALLS and _agent_call_asks(runtime.config.settings, info),
+        harmless=traits.facts.reason,
     )
 
 
@@ -158,10 +158,12 @@ def _agent_call_asks(settings: RuntimeSettings, info: ToolCallInfo) -> bool:
     return calls or (files and bool(info.args.get("attachments")))
 
 
-async def _ask_function(
-    runtime: Runtime, info: ToolCallInfo, warn: Callable[[str], None]
-) -> Literal["approve", "reject", "prompt"] | None:
-    """What the project's policy function says; raising, hanging or nonsense is a rejection."""
+_EFFECTS: Mapping[str, Effect] = {"approve": "allow", "reject": "deny", "prompt": "ask"}
+"""What a policy function may return."""
+
+
+async def _ask_function(runtime: Runtime, info: ToolCallInfo, warn: Callable[[str], None]) -> Effect | None:
+    """What the project's policy function decides; raising, hanging or nonsense is a rejection."""
     function = runtime.policy_function
     assert function is not None
     try:
@@ -170,11 +172,13 @@ async def _ask_function(
     except BaseException as error:  # noqa: BLE001 (a policy that fails must fail closed)
         reraise_if_cancelled(error)
         warn(f"the policy function failed on {info.tool_name}, which rejects the call: {error_text(error)}")
-        return "reject"
-    if said is None or said in ("approve", "reject", "prompt"):
-        return said  # pyright: ignore[reportReturnType]
+        return "deny"
+    if said is None:
+        return None
+    if isinstance(said, str) and said in _EFFECTS:
+        return _EFFECTS[said]
     warn(f"the policy function returned {said!r} for {info.tool_name}, which rejects the call")
-    return "reject"
+    return "deny"
 
 
 async def _answer(
@@ -226,7 +230,7 @@ async def _answer(
             ctx, ApprovalResolvedEvent, tool_call_id=call.tool_call_id, tool_name=call.tool_name, decision=effect, by=by
         )
     reason = f"a person denied {call.tool_name}" + (f": {given.note}" if given.note else "")
-    return Decision(effect, "person", reason if effect == "deny" else "a person allowed it", rule=decision.rule)
+    return Decision(effect, reason if effect == "deny" else "a person allowed it", source="person", rule=decision.rule)
 
 
 async def _request(

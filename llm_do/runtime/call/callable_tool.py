@@ -8,6 +8,7 @@ from pydantic import BaseModel, TypeAdapter, ValidatorFunctionWrapHandler, WrapV
 from pydantic_ai import RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
+from llm_do.policy.tool_facts import ToolFacts
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.flow_spec import FlowSpec
 from llm_do.project.inputs import PromptInput
@@ -17,7 +18,7 @@ from llm_do.runtime.call.invocation import invoke
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.record.results import output_text
 from llm_do.runtime.tools.toolbox import FixedTool
-from llm_do.runtime.tools.traits import TRAITS_KEY, ToolTraits
+from llm_do.runtime.tools.traits import ToolTraits
 
 __all__ = ["agent_tool", "flow_tool"]
 
@@ -59,7 +60,7 @@ def _tool(found: Registered, model: type[BaseModel], description: str, owner: Ab
             name=found.name,
             description=description,
             parameters_json_schema=schema,
-            metadata={TRAITS_KEY: ToolTraits(kind=cast("Any", found.kind), tool=found.name)},
+            metadata=ToolTraits(ToolFacts(cast("Any", found.kind)), tool=found.name).metadata(),
         ),
         max_retries=0,
         args_validator=cast("Any", TypeAdapter(checked).validator),

@@ -18,7 +18,7 @@ from pydantic_ai.toolsets import ApprovalRequiredToolset, PrefixedToolset, Renam
 from llm_do._frozen import frozen
 from llm_do.concurrency.run_end import reraise_if_cancelled
 from llm_do.errors import error_text
-from llm_do.policy.values import Verdict
+from llm_do.policy.values import Decision
 from llm_do.runtime.context.call_context import CURRENT_CALL
 from llm_do.runtime.record.results import arguments_data
 from llm_do.text.canonical_json import canonical_json
@@ -39,8 +39,8 @@ __all__ = [
     "wrapper_requirement",
 ]
 
-ApprovalRequirement = Callable[[Mapping[str, Any]], Verdict | None]
-"""From validated arguments to what their toolset insists on, None where it doesn't."""
+ApprovalRequirement = Callable[[Mapping[str, Any]], Decision | None]
+"""From validated arguments to the approval that their toolset requires, None where it requires none."""
 
 DEFERRED_REASON = (
     "the tool raised PydanticAI's CallDeferred, which nobody answers here; "
@@ -93,8 +93,8 @@ def requirement_before_run(
     """What is wanted of one call before it runs, None where nobody can want anything."""
     if noted is None:
         return requirement_of_wrappers(traits, run, tool_def)
-    verdict = _verdict(noted.metadata)
-    return lambda _: verdict
+    decision = _required_decision(noted.metadata)
+    return lambda _: decision
 
 
 def requirement_of_wrappers(
@@ -105,23 +105,23 @@ def requirement_of_wrappers(
     if requires is None or run.tool_call_approved:
         return None
 
-    def wanted(args: Mapping[str, Any]) -> Verdict | None:
+    def wanted(args: Mapping[str, Any]) -> Decision | None:
         try:
-            return _verdict(None) if requires(run, tool_def, args) else None
+            return _required_decision(None) if requires(run, tool_def, args) else None
         except BaseException as error:  # noqa: BLE001 (what fails must fail closed)
             reraise_if_cancelled(error)
-            return Verdict("deny", f"its toolset failed to judge the call, {error_text(error)}")
+            return Decision("deny", f"its toolset failed to judge the call, {error_text(error)}")
 
     return wanted
 
 
 def requirement_raised(error: ApprovalRequired) -> ApprovalRequirement:
     """What a tool's body wanted when it raised."""
-    verdict = _verdict(error.metadata)
-    return lambda _: verdict
+    decision = _required_decision(error.metadata)
+    return lambda _: decision
 
 
-def _verdict(metadata: object) -> Verdict:
+def _required_decision(metadata: object) -> Decision:
     """An ask with the reason that a tool's author gave as data: a text under `reason`, or whatever it is."""
     text = "the tool wants it for these arguments"
     if metadata:
@@ -131,7 +131,7 @@ def _verdict(metadata: object) -> Verdict:
             text = said if isinstance(said, str) and said else canonical_json(data)
         except Exception as error:  # noqa: BLE001 (a reason that can't be said must not answer the question)
             text = f"{text}, and its reason can't be shown: {error_text(error)}"
-    return Verdict("ask", text if len(text) <= LONGEST else f"{text[:LONGEST]}...", insists=True)
+    return Decision("ask", text if len(text) <= LONGEST else f"{text[:LONGEST]}...", required=True)
 
 
 def mark_approved(run: RunContext[Any]) -> RunContext[Any]:

@@ -15,10 +15,11 @@ from typing_extensions import TypedDict
 
 from llm_do._frozen import frozen
 from llm_do.errors import ToolError
+from llm_do.policy.tool_facts import ToolFacts
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.flow_spec import handoff_names
 from llm_do.runtime.tools.toolbox import FixedTool
-from llm_do.runtime.tools.traits import TRAITS_KEY, ToolTraits
+from llm_do.runtime.tools.traits import ToolTraits
 
 if TYPE_CHECKING:
     from llm_do.project.registry import Registry
@@ -111,6 +112,6 @@ def _transfer_tool(target: str, description: str | None, owner: AbstractToolset[
         name=transfer_name(target),
         description=f"{said} {description}" if description else said,
         parameters_json_schema=_SCHEMA,
-        metadata={TRAITS_KEY: ToolTraits(kind="handoff", tool=target, primary="reason")},
+        metadata=ToolTraits(ToolFacts("handoff", primary="reason"), tool=target).metadata(),
     )
     return FixedTool(toolset=owner, tool_def=definition, max_retries=0, args_validator=_VALIDATOR, call=transfer)

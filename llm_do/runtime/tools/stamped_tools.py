@@ -17,8 +17,10 @@ from pydantic_ai import Tool as PydanticTool
 from pydantic_ai.toolsets import AbstractToolset, WrapperToolset
 from pydantic_ai.toolsets.abstract import ToolsetTool
 
-from llm_do.policy.values import Effect, ToolCallInfo, Verdict
+from llm_do.policy.tool_facts import ToolFacts
+from llm_do.policy.values import Decision, Effect, ToolCallInfo
 from llm_do.project.agent_spec import ToolsetRef
+from llm_do.project.declared_facts import facts_fault, toolset_facts
 from llm_do.project.tool_schemas import (
     APPROVAL_KEY,
     APPROVAL_WORDS,
@@ -53,10 +55,9 @@ def make_tool(item: Callable[..., Any] | PydanticTool[Any] | Tool, name: str | N
     schema = make_schema(item, name)
     made, options = schema.tool, schema.options
     traits = ToolTraits(
-        kind="function",
+        schema.facts,
         tool=made.name,
         approval=options.approval,
-        primary=options.primary,
         timeout=options.timeout,
         unchecked=schema.unchecked,
     )
@@ -144,17 +145,16 @@ def stamped_definition(
 
 
 def _traits_for(toolset_name: str, through: Sequence[Level], tool_def: ToolDefinition, validator: object) -> ToolTraits:
-    fault = approval_fault(describe_approval(tool_def))
-    denied = Verdict("deny", f"its metadata can't be read, {fault}") if fault is not None else None
+    fault = approval_fault(describe_approval(tool_def)) or facts_fault(through, tool_def)
+    denied = Decision("deny", f"its metadata can't be read, {fault}") if fault is not None else None
     describe = _method(through, "get_approval_description")
     diff = _method(through, "diff")
     return ToolTraits(
-        kind="toolset",
+        ToolFacts("toolset") if fault is not None else toolset_facts(through, tool_def),
         toolset=toolset_name,
         tool=through[0][1],
         approval=static_approval(through, tool_def),
-        verdict=_verdict_of(through) if denied is None else lambda _: denied,
-        primary=(tool_def.metadata or {}).get("primary"),
+        decide=_decision_function(through) if denied is None else lambda _: denied,
         describe=(lambda args: _text(describe(dict(args))) or "") if describe is not None else None,
         diff=(lambda args: _text(diff(dict(args)))) if diff is not None else None,
         unchecked=getattr(validator, "title", None) in UNCHECKED,
@@ -170,34 +170,34 @@ def _method(through: Sequence[Level], name: str) -> Callable[[dict[str, Any]], o
     return None
 
 
-def _verdict_of(through: Sequence[Level]) -> Callable[[ToolCallInfo], Verdict | None] | None:
+def _decision_function(through: Sequence[Level]) -> Callable[[ToolCallInfo], Decision | None] | None:
     """What the toolsets' `needs_approval` methods say together, None where none has any."""
     asking = [ask for level in through if (ask := _method([level], "needs_approval")) is not None]
     if not asking:
         return None
 
-    def verdict(call: ToolCallInfo) -> Verdict | None:
-        said = [one for ask in asking if (one := _verdict(ask(dict(call.args)))) is not None]
+    def decide(call: ToolCallInfo) -> Decision | None:
+        said = [one for ask in asking if (one := _to_decision(ask(dict(call.args)))) is not None]
         return max(said, key=lambda one: (_STRICT.index(one.effect), one.person_only), default=None)
 
-    return verdict
+    return decide
 
 
 def _text(said: object) -> str | None:
     return None if said is None else str(said)
 
 
-def _verdict(said: object) -> Verdict | None:
-    """What a toolset's `needs_approval` said: a verdict, an effect, or whether to ask."""
-    if said is None or isinstance(said, Verdict):
+def _to_decision(said: object) -> Decision | None:
+    """What a toolset's `needs_approval` said: a decision, an effect, or whether to ask."""
+    if said is None or isinstance(said, Decision):
         return said
     if said in ("allow", "ask", "deny"):
-        return Verdict(said)  # pyright: ignore[reportArgumentType]
+        return Decision(said)  # pyright: ignore[reportArgumentType]
     if inspect.iscoroutine(said):
         said.close()
     if isinstance(said, str | Awaitable):
         raise TypeError(f"needs_approval has to return allow, ask, deny, a bool or None, not {said!r}")
-    return Verdict("ask" if said else "allow")
+    return Decision("ask" if said else "allow")
 
 
 def _listed_tool(toolset_name: str, shown: ShownTool) -> ToolDefinition:

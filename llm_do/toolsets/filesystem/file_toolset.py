@@ -12,18 +12,13 @@ from pydantic_ai import FunctionToolset, Tool
 from llm_do.files.paths import display_path
 from llm_do.files.refusals import FileRefusedError
 from llm_do.files.root import Root
-from llm_do.policy.values import Resolved, ToolCallInfo, Verdict, to_resolved
-from llm_do.runtime.tools.traits import TRAITS_KEY, ToolTraits
+from llm_do.policy.values import Decision, Resolved, ToolCallInfo, to_resolved
+from llm_do.project.builtin_toolsets import FILES
+from llm_do.runtime.tools.traits import ToolTraits
 from llm_do.toolsets.filesystem.file_tools import FileTools
 from llm_do.toolsets.filesystem.protection import Protection
 
-__all__ = ["READING", "WRITING", "build_tools", "file_toolset"]
-
-READING = ("read_file", "list_files", "search_files")
-"""The tools of every file toolset."""
-
-WRITING = ("write_file", "edit_file", "make_directory", "move_file", "delete_file")
-"""The tools that a read-only file toolset lacks."""
+__all__ = ["build_tools", "file_toolset"]
 
 _ITSELF = ("move_file", "delete_file")
 """The tools that act on a link itself, not on what it points to."""
@@ -40,7 +35,7 @@ def file_toolset(tools: FileTools, *, name: str, read_only: bool) -> FunctionToo
     Returns:
         A toolset without state; runs may share it.
     """
-    names = READING if read_only else (*READING, *WRITING)
+    names = [each for each, facts in FILES.items() if not (read_only and facts.writes)]
     return FunctionToolset(build_tools(tools, names, name), id=name)
 
 
@@ -65,7 +60,7 @@ def build_tools(tools: FileTools, names: Sequence[str], toolset: str) -> list[To
                 name=name,
                 description=prototype.description,
                 function_schema=replace(prototype.function_schema, function=function),
-                metadata={TRAITS_KEY: _traits(tools, name, toolset)},
+                metadata=_traits(tools, name, toolset).metadata(),
             )
         )
     return built
@@ -80,25 +75,24 @@ def _prototype(kind: type[FileTools], name: str) -> Tool[object]:
 def _traits(tools: FileTools, name: str, toolset: str) -> ToolTraits:
     protection = tools.protection
     follow = name not in _ITSELF
-    paths = ("source", "target") if name == "move_file" else ("path",)
+    facts = replace(FILES[name], arguments=None, default=protection.writes if FILES[name].writes else protection.reads)
 
-    def verdict(call: ToolCallInfo) -> Verdict:
-        given = [_path(call.args, each) for each in paths]
-        if name in READING:
-            return protection.read_verdict(given[0])
-        return protection.write_verdict(*given, follow=follow)
+    def decide(call: ToolCallInfo) -> Decision:
+        given = [_path(call.args, each) for each in facts.paths]
+        if not facts.writes:
+            return protection.read_decision(given[0])
+        return protection.write_decision(*given, follow=follow)
 
     def resolve(args: Mapping[str, Any]) -> Mapping[str, Resolved]:
-        return {each: _resolved(tools.root, _path(args, each), follow=follow) for each in paths}
+        return {each: _resolved(tools.root, _path(args, each), follow=follow) for each in facts.paths}
 
     diffs = {"write_file": tools.diff_of_write, "edit_file": tools.diff_of_edit}
     return ToolTraits(
-        kind="toolset",
+        facts,
         toolset=toolset,
         tool=name,
-        verdict=verdict,
+        decide=decide,
         resolve=resolve,
-        primary=paths if len(paths) > 1 else paths[0],
         describe=lambda args: _describe(name, args),
         diff=diffs.get(name),
     )

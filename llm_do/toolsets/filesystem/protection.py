@@ -1,7 +1,7 @@
 """Which files below a root a model may touch: blocked ones, ones only a person may allow, all others.
 
 A path counts by every name it has on the way: as written, what each link makes of it, where it really is.
-The same rules give the verdict before a call and guard the walk during it.
+The same rules decide before a call and guard the walk during it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from llm_do.files.glob_patterns import PathPattern
 from llm_do.files.paths import fold_name
 from llm_do.files.refusals import FileRefusedError
 from llm_do.files.root import Root
-from llm_do.policy.values import Effect, Verdict
+from llm_do.policy.values import Decision, Effect
 
 __all__ = ["Protection"]
 
@@ -33,8 +33,8 @@ class Protection:
         root: The root.
         python_files: The project's listed Python files.
         allow: Globs of paths that are not blocked; one without `/` names files and folders at any depth.
-        reads: Verdict on a read that nothing forbids.
-        writes: Verdict on a write that nothing forbids.
+        reads: Decision on a read that nothing forbids.
+        writes: Decision on a write that nothing forbids.
     """
 
     root: Root
@@ -67,8 +67,8 @@ class Protection:
         """
         return self._blocked((path,), writing=False) is None
 
-    def read_verdict(self, path: str) -> Verdict:
-        """The verdict on reading a path; one that leaves the root is left to fail with its reason.
+    def read_decision(self, path: str) -> Decision:
+        """The decision about reading a path; one that leaves the root is left to fail with its reason.
 
         Args:
             path: The path as the model wrote it.
@@ -76,30 +76,30 @@ class Protection:
         try:
             why = self._blocked(self.root.trail(path), writing=False)
         except FileRefusedError as error:
-            return Verdict("allow") if self.reads == "allow" else Verdict("deny", error.message)
-        return Verdict("deny", why) if why else Verdict(self.reads, "it reads a file" if self.reads == "ask" else "")
+            return Decision("allow") if self.reads == "allow" else Decision("deny", error.message)
+        return Decision("deny", why) if why else Decision(self.reads, "it reads a file" if self.reads == "ask" else "")
 
-    def write_verdict(self, *paths: str, follow: bool = True) -> Verdict:
-        """The verdict on writing paths; what can't be done at all is denied rather than asked about.
+    def write_decision(self, *paths: str, follow: bool = True) -> Decision:
+        """The decision about writing paths; what can't be done at all is denied rather than asked about.
 
         Args:
             paths: Paths as the model wrote them.
             follow: Whether a link at the end is written through (and not itself moved or deleted).
         """
-        verdict = Verdict(self.writes, "it changes files" if self.writes == "ask" else "")
+        decision = Decision(self.writes, "it changes files" if self.writes == "ask" else "")
         for path in paths:
             try:
                 trail = self.root.trail(path, follow=follow)
             except FileRefusedError as error:
-                return Verdict("deny", error.message)
+                return Decision("deny", error.message)
             if why := self._blocked(trail, writing=True):
-                return Verdict("deny", why)
+                return Decision("deny", why)
             if why := self._for_a_person(trail):
-                verdict = Verdict("ask", why, person_only=True)
-        return verdict
+                decision = Decision("ask", why, person_only=True)
+        return decision
 
-    def carried_verdict(self, source: str, targets: Sequence[str]) -> Verdict:
-        """The verdict on moving, copying or removing what is in a folder along with it.
+    def carried_decision(self, source: str, targets: Sequence[str]) -> Decision:
+        """The decision about moving, copying or removing what is in a folder along with it.
 
         Args:
             source: The folder, or a link that stands for one; of any other file nothing is said.
@@ -108,17 +108,17 @@ class Protection:
         try:
             kind, place = self.root.stat(source, follow=False).kind, self.root.trail(source, follow=False)[-1]
         except FileRefusedError:
-            return Verdict("allow")
+            return Decision("allow")
         if kind not in ("folder", "link"):
-            return Verdict("allow")
+            return Decision("allow")
         if self._leads_to_code(place):
-            return Verdict("ask", "only a person can allow a change of a project's Python file", person_only=True)
+            return Decision("ask", "only a person can allow a change of a project's Python file", person_only=True)
         places = [place]
         for target in targets:
             with suppress(FileRefusedError):  # where it may not go is said elsewhere
                 places += self.root.trail(target)
         why = self._why_for_a_person(place, places) if kind == "folder" else None
-        return Verdict("ask", why, person_only=True) if why else Verdict("allow")
+        return Decision("ask", why, person_only=True) if why else Decision("allow")
 
     def _why_for_a_person(self, folder: str, places: Sequence[str]) -> str | None:
         """Why only a person may allow a change of what is in a folder, by all the paths it has or gets."""

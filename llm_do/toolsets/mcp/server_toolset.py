@@ -15,10 +15,11 @@ from pydantic_ai.toolsets.abstract import ToolsetTool
 
 from llm_do.errors import RunError, ToolError, UsageError
 from llm_do.formats.toolset_config import McpConfig
+from llm_do.policy.tool_facts import ToolFacts
 from llm_do.project.tool_schemas import is_included
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.resources import ServerToolset
-from llm_do.runtime.tools.traits import TRAITS_KEY, ToolTraits
+from llm_do.runtime.tools.traits import ToolTraits
 from llm_do.toolsets.mcp.server_session import McpSession
 
 __all__ = ["McpServerToolset"]
@@ -168,8 +169,8 @@ class McpServerToolset(ServerToolset):
         return name
 
     def _definition(self, name: str, own: str, tool: ToolsetTool[CallContext]) -> Any:
-        traits = ToolTraits(kind="mcp", toolset=self.name, tool=own, unchecked=True)
-        metadata = {**(tool.tool_def.metadata or {}), "mcp_name": own, TRAITS_KEY: traits}
+        traits = ToolTraits(ToolFacts("mcp"), toolset=self.name, tool=own, unchecked=True)
+        metadata = {**(tool.tool_def.metadata or {}), "mcp_name": own, **traits.metadata()}
         return replace(tool.tool_def, name=name, metadata=metadata)
 
 

@@ -5,25 +5,23 @@ A command line is parsed into argument vectors of literal words, and these are j
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 from pydantic_ai import FunctionToolset
 
 from llm_do.errors import UsageError
 from llm_do.files.root import Root
+from llm_do.formats.toolset_config import ShellConfig as ShellOptions
 from llm_do.policy.pattern import Pattern, PatternError, parse_pattern
 from llm_do.policy.secrets import is_secret
 from llm_do.runtime.tools.traits import BuiltinContext
 from llm_do.toolsets.filesystem.protection import Protection
 from llm_do.toolsets.shell.classic_shell import ShellConfig, ShellRule, ShellToolset
+from llm_do.toolsets.shell.command_judges import file_operations_judge, pattern_judge, read_only_judge
 from llm_do.toolsets.shell.path_arguments import first_path_outside
 from llm_do.toolsets.shell.shell_toolset import Shell, shell_toolset
-from llm_do.toolsets.shell.verdicts import file_operations_judge, pattern_judge, read_only_judge
 
 __all__ = ["ShellConfig", "ShellRule", "ShellToolset", "configured", "shell_file_ops", "shell_readonly"]
-
-_OPTIONS = ("type", "allow", "cwd", "env")
 
 
 def shell_readonly(ctx: BuiltinContext) -> FunctionToolset[Any]:
@@ -44,40 +42,26 @@ def shell_file_ops(ctx: BuiltinContext) -> FunctionToolset[Any]:
     return shell_toolset(Shell(protection.root, file_operations_judge(protection)), name=ctx.name)
 
 
-def configured(ctx: BuiltinContext) -> FunctionToolset[Any]:
-    """The toolset that a manifest's `{"type": "shell", ...}` describes.
-
-    Args:
-        ctx: Its options are `allow` (patterns of commands that run unasked), `cwd` (where they run, relative to the
-            project) and `env` (names of environment variables that they may see).
-
-    Returns:
-        A toolset without state; runs may share it.
+def configured(ctx: BuiltinContext, config: ShellOptions) -> FunctionToolset[Any]:
+    """The toolset that a manifest's `{"type": "shell", ...}` describes; runs may share it.
 
     Raises:
-        UsageError: An option is unknown or wrong.
+        UsageError: Its commands would run outside the project or see a secret, or a pattern can't be read.
     """
-    for key in ctx.options:
-        if key not in _OPTIONS:
-            raise UsageError(f"the toolset {ctx.name} has an unknown option {key!r}")
     protection = _protection(ctx)
-    cwd = ctx.options.get("cwd", ".")
-    names = _texts(ctx, "env")
-    if not isinstance(cwd, str):
-        raise UsageError(f"the toolset {ctx.name} needs a text as `cwd`")
-    if first_path_outside(protection.root, ".", [cwd]) is not None:
+    if first_path_outside(protection.root, ".", [config.cwd]) is not None:
         raise UsageError(
-            f"the toolset {ctx.name} has the `cwd` {cwd!r}, which is outside the project's folder",
+            f"the toolset {ctx.name} has the `cwd` {config.cwd!r}, which is outside the project's folder",
             hint="Name a folder of the project: commands run nowhere else.",
         )
-    for name in names:
+    for name in config.env:
         if is_secret(name):
             raise UsageError(
                 f"the toolset {ctx.name} would show commands the variable {name}, which looks like a secret",
                 hint="Take it out of `env`; secrets never reach a command.",
             )
-    allowed = [_pattern(ctx, text) for text in _texts(ctx, "allow")]
-    return shell_toolset(Shell(protection.root, pattern_judge(protection, allowed, cwd), cwd, names), name=ctx.name)
+    judge = pattern_judge(protection, [_pattern(ctx, text) for text in config.allow], config.cwd)
+    return shell_toolset(Shell(protection.root, judge, config.cwd, config.env), name=ctx.name)
 
 
 def _protection(ctx: BuiltinContext) -> Protection:
@@ -89,12 +73,3 @@ def _pattern(ctx: BuiltinContext, text: str) -> Pattern:
         return parse_pattern(f"shell({text})")
     except PatternError as error:
         raise UsageError(f"the toolset {ctx.name} can't read {text!r} in `allow`: {error}") from error
-
-
-def _texts(ctx: BuiltinContext, key: str) -> tuple[str, ...]:
-    value: object = ctx.options.get(key, ())
-    items = cast("Sequence[object]", value) if isinstance(value, list | tuple) else [value]
-    texts = tuple(item for item in items if isinstance(item, str))
-    if isinstance(value, list | tuple) and len(texts) == len(items):
-        return texts
-    raise UsageError(f"the toolset {ctx.name} needs a list of texts as `{key}`")

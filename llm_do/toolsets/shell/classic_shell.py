@@ -11,9 +11,9 @@ from pydantic_ai import FunctionToolset
 from llm_do.errors import UsageError
 from llm_do.files.root import Root
 from llm_do.toolsets.filesystem.protection import Protection
+from llm_do.toolsets.shell.command_judges import ClassicRule, classic_judge
 from llm_do.toolsets.shell.command_line import CommandRefusedError, parse_command
 from llm_do.toolsets.shell.shell_toolset import Shell, shell_tool
-from llm_do.toolsets.shell.verdicts import ClassicRule, classic_judge
 
 __all__ = ["ShellConfig", "ShellRule", "ShellToolset"]
 

@@ -1,6 +1,6 @@
 """The `shell` tool: from a command line, judged and approved as argument vectors, to a result.
 
-What may run is said by `llm_do.toolsets.shell.verdicts`, how it runs by `llm_do.toolsets.shell.processes`.
+What may run is said by `llm_do.toolsets.shell.command_judges`, how it runs by `llm_do.toolsets.shell.processes`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from pydantic_ai import FunctionToolset, RunContext, Tool
 from llm_do.errors import ToolError
 from llm_do.files.paths import display_path
 from llm_do.files.root import Root
-from llm_do.policy.values import Pipeline, Resolved, ToolCallInfo, Verdict, to_resolved
+from llm_do.policy.values import Decision, Pipeline, Resolved, ToolCallInfo, to_resolved
+from llm_do.project.builtin_toolsets import SHELL
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.tools.artifacts import open_artifact
-from llm_do.runtime.tools.traits import TRAITS_KEY, ToolTraits
+from llm_do.runtime.tools.traits import ToolTraits
 from llm_do.toolsets.shell.captured_output import Capture
+from llm_do.toolsets.shell.command_judges import CommandJudge, as_read_only, means_something_else
 from llm_do.toolsets.shell.command_line import CommandRefusedError, parse_command
 from llm_do.toolsets.shell.environment import find_program, shell_environment, trusted_path
 from llm_do.toolsets.shell.git import safe_git
@@ -29,7 +31,6 @@ from llm_do.toolsets.shell.path_arguments import directory_below_root, first_pat
 from llm_do.toolsets.shell.processes import PipelineEnd, Stage, run_stages
 from llm_do.toolsets.shell.result import ShellResult
 from llm_do.toolsets.shell.sandbox import limit_memory, wrap_in_sandbox
-from llm_do.toolsets.shell.verdicts import CommandJudge, as_read_only, means_something_else
 
 __all__ = ["Shell", "shell_tool", "shell_toolset"]
 
@@ -77,12 +78,12 @@ class Shell:
             raise CommandRefusedError("the command and the directory have to be texts")
         return parse_command(command), directory_below_root(self.root, cwd or self.home)
 
-    def verdict(self, call: ToolCallInfo) -> Verdict:
+    def decide(self, call: ToolCallInfo) -> Decision:
         """What the toolset says of a call; what can't be run at all is blocked."""
         try:
             pipeline, cwd = self.parse(call.args)
         except ToolError as error:
-            return Verdict("deny", error.message)
+            return Decision("deny", error.message)
         return self.judge(pipeline, cwd)
 
     def resolve(self, args: Mapping[str, Any]) -> Mapping[str, Resolved]:
@@ -100,10 +101,10 @@ class Shell:
             if first_path_outside(self.root, cwd, hidden) is not None:
                 return {"command": None}
         if means_something_else(self.root, pipeline, cwd, self.home):
-            return {"command": pipeline, **self.notice(args)}
+            return {"command": pipeline, **self.restrict(args)}
         return {"command": pipeline}
 
-    def notice(self, args: Mapping[str, Any]) -> Mapping[str, Resolved]:
+    def restrict(self, args: Mapping[str, Any]) -> Mapping[str, Resolved]:
         """The directory, by all its names; none where it is refused anyhow."""
         cwd = args.get("cwd")
         try:
@@ -242,17 +243,16 @@ def shell_tool(shell: Shell, toolset: str) -> Tool[Any]:
 
     run.__doc__ = _DOCUMENTATION
     traits = ToolTraits(
-        kind="toolset",
+        SHELL["shell"],
         toolset=toolset,
         tool="shell",
-        verdict=shell.verdict,
+        decide=shell.decide,
         resolve=shell.resolve,
-        notice=shell.notice,
-        primary="command",
+        restrict=shell.restrict,
         describe=shell.describe,
         succeeded=_exited_well,
     )
-    return Tool(run, name="shell", takes_ctx=True, metadata={TRAITS_KEY: traits}, require_parameter_descriptions=True)
+    return Tool(run, name="shell", takes_ctx=True, metadata=traits.metadata(), require_parameter_descriptions=True)
 
 
 def _exited_well(result: ShellResult) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from llm_do.concurrency.event_loops import PerLoop
 from llm_do.errors import ToolError
 from llm_do.policy.pattern import PatternError, parse_pattern
-from llm_do.policy.proofs import overly_broad_reason
+from llm_do.policy.proofs import facts_of_call, is_overly_broad
 from llm_do.policy.proposals import allows_call, proposed_rules
 from llm_do.policy.rules import Rule
 from llm_do.runtime.approval.broker import Answer, ApprovalDecision, ApprovalRequest
@@ -142,15 +142,16 @@ class Asker:
             if problem is not None:
                 terminal.write(f"{sanitize(problem)}\n")
                 text = rule if text and sanitize(rule) == rule else text
-            elif await self._confirmed(rule):
+            elif await self._confirmed(rule, request):
                 return ApprovalDecision(answer, pattern=rule)
 
     def _rule(self, line: str, rules: Sequence[str]) -> str:
         return rules[int(line) - 1] if line.isdecimal() and 0 < int(line) <= len(rules) else line
 
-    async def _confirmed(self, rule: str) -> bool:
+    async def _confirmed(self, rule: str, request: ApprovalRequest) -> bool:
         pattern = parse_pattern(rule)
-        if (pattern.primary is not None or pattern.named) and not overly_broad_reason(Rule("allow", pattern, rule)):
+        tools = [facts_of_call(request.call)] if request.call is not None else []
+        if (pattern.primary is not None or pattern.named) and not is_overly_broad(Rule("allow", pattern, rule), tools):
             return True
         self._terminal.write(f"{sanitize(rule)} allows calls with any arguments; y to keep it: ")
         return (await self._terminal.read_line() or "").strip().lower() in ("y", "yes")

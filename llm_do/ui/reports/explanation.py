@@ -1,4 +1,4 @@
-"""Why a call is allowed, asked about or denied: the verdict of the very functions that decide at run time."""
+"""Why a call is allowed, asked about or denied: by the functions that decide at run time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def explain_data(
     from pydantic_ai.usage import RunUsage
 
     from llm_do.policy.digest import call_digest
-    from llm_do.policy.values import Verdict
+    from llm_do.policy.values import Decision
     from llm_do.runtime.approval.approver import call_info, decide_call, known_answer
     from llm_do.runtime.context.null_model import NULL_MODEL
     from llm_do.runtime.runtime import Runtime
@@ -39,7 +39,7 @@ def explain_data(
 
     path, tool, rest = _found(project, words)
     traits = traits_of(tool.metadata) or ToolTraits()
-    args = _args(rest, tool.parameters_json_schema, traits.primary)
+    args = _args(rest, tool.parameters_json_schema, traits.facts.primary)
     warnings: list[str] = []
     runtime = Runtime(project, allow=allow, deny=deny)
     agent = path.rpartition("/")[2]
@@ -50,7 +50,7 @@ def explain_data(
     wanted = wants(args) if wants is not None else None
     if wanted is not None and wanted.effect == "deny":
         # Its function knows more of a call in a run than there is here.
-        wanted = Verdict("ask", f"what its toolset wants shows at run time ({wanted.reason})", insists=True)
+        wanted = Decision("ask", f"what its toolset wants shows at run time ({wanted.reason})", required=True)
     decision = asyncio.run(decide_call(runtime, info, traits, warnings.append, wanted))
     known = known_answer(runtime, info, decision, call_digest(info)) if decision.effect == "ask" else None
     return {

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from llm_do.formats.syntax.flow_expression import format_flow
 from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool, Origin
 from llm_do.linker.analysis.permissions import Permission, agents_called, call_paths, permission_for
+from llm_do.policy.tool_facts import ToolFacts
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.flow_spec import FlowSpec, as_member, callers_by_name
 from llm_do.project.project import title
@@ -81,7 +82,7 @@ def _flow(flow: FlowSpec, project: Project) -> dict[str, Any]:
 def _member(member: Mapping[str, Any]) -> KnownTool:
     """A flow's member as if it were its tool, for the ways that lead through the flow."""
     kind = member["kind"] if member["kind"] in ("agent", "flow") else "function"
-    return KnownTool(member["name"], member["name"], kind, Origin(member["name"], None, 0))
+    return KnownTool(member["name"], member["name"], Origin(member["name"], None, 0), ToolFacts(kind))
 
 
 def _roots(project: Project, tools: Mapping[str, AgentTools], specs: Mapping[str, AgentSpec]) -> list[str]:
@@ -131,7 +132,7 @@ def _right(right: Permission, asked: bool) -> dict[str, Any]:
         "name": right.tool.name,
         "kind": right.tool.kind,
         "toolset": right.tool.toolset,
-        "agent": right.tool.tool if right.tool.kind == "agent" else None,
+        "agent": right.tool.tool if right.tool.kind == "agent" and right.tool.toolset is None else None,
         "flow": right.tool.tool if right.tool.kind == "flow" else None,
         "effect": right.effect,
         "source": decision.source,

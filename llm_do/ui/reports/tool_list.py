@@ -67,7 +67,7 @@ def _tool(definition: ToolDefinition, *, conditional: bool) -> dict[str, Any]:
     return {
         "name": definition.name,
         "description": definition.description,
-        "kind": traits.kind if traits is not None else "function",
+        "kind": traits.facts.kind if traits is not None else "function",
         "toolset": traits.toolset if traits is not None else None,
         "conditional": conditional,
         "parameters": definition.parameters_json_schema,

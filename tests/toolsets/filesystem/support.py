@@ -11,18 +11,26 @@ from pydantic_ai import FunctionToolset, RunContext
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.usage import RunUsage
 
+from llm_do.formats.toolset_config import parse_options
+from llm_do.project.builtin_toolsets import CONFIGURABLE, BuiltinToolset
 from llm_do.runtime.tools.traits import BuiltinContext
 
-__all__ = ["Call", "caller", "context"]
+__all__ = ["Call", "caller", "configured", "context"]
 
 Call = Callable[..., Any]
 
 CONTEXT = RunContext[object](deps=None, model=TestModel(), usage=RunUsage())
 
 
-def context(project: Path, **options: object) -> BuiltinContext:
+def context(project: Path) -> BuiltinContext:
     """What a file toolset is made from."""
-    return BuiltinContext("files", project, project, [project / "tools.py"], options)
+    return BuiltinContext("files", project, project, [project / "tools.py"])
+
+
+def configured(project: Path, **options: object) -> FunctionToolset[object]:
+    """The toolset that a manifest describes with these options."""
+    item = BuiltinToolset("files", CONFIGURABLE["filesystem"])
+    return item.load()(context(project), parse_options("files", {"type": "filesystem", **options}))
 
 
 def caller(toolset: FunctionToolset[object]) -> Call:

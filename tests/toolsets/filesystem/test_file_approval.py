@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from pydantic_ai import FunctionToolset
 
-from llm_do.policy.values import ToolCallInfo, Verdict
+from llm_do.policy.values import Decision, ToolCallInfo
 from llm_do.runtime.tools.traits import TRAITS_KEY, BuiltinContext, ToolTraits
-from llm_do.toolsets.filesystem import FileSystemToolset, configured, filesystem_project
+from llm_do.toolsets.filesystem import FileSystemToolset, filesystem_project
+from tests.toolsets.filesystem.support import configured, context
 
 
 @pytest.fixture
@@ -34,19 +35,18 @@ def traits(toolset: FunctionToolset[object], tool: str) -> ToolTraits:
 
 
 def toolset(project: Path, **options: object) -> FunctionToolset[object]:
-    ctx = BuiltinContext("files", project, project, [project / "tools.py"], options)
-    return configured(ctx) if options else filesystem_project(ctx)
+    return configured(project, **options) if options else filesystem_project(context(project))
 
 
-def verdict(toolset: FunctionToolset[object], tool: str, args: Mapping[str, Any]) -> Verdict:
-    decide = traits(toolset, tool).verdict
+def decision(toolset: FunctionToolset[object], tool: str, args: Mapping[str, Any]) -> Decision:
+    decide = traits(toolset, tool).decide
     assert decide is not None
     found = decide(ToolCallInfo(tool, args))
     assert found is not None
     return found
 
 
-def summary(found: Verdict) -> str:
+def summary(found: Decision) -> str:
     return "person" if found.person_only else found.effect
 
 
@@ -71,7 +71,7 @@ WRITES = ["write_file", "edit_file", "make_directory", "delete_file"]
     ],
 )
 def test_reads_are_allowed_unless_they_may_tell_secrets(project: Path, tool: str, path: str, expected: str) -> None:
-    assert summary(verdict(toolset(project), tool, {"path": path})) == expected
+    assert summary(decision(toolset(project), tool, {"path": path})) == expected
 
 
 @pytest.mark.parametrize("tool", WRITES)
@@ -106,36 +106,36 @@ def test_reads_are_allowed_unless_they_may_tell_secrets(project: Path, tool: str
     ],
 )
 def test_writes_are_asked_blocked_or_a_persons(project: Path, tool: str, path: str, expected: str) -> None:
-    found = verdict(toolset(project), tool, {"path": path.format(root=project)})
+    found = decision(toolset(project), tool, {"path": path.format(root=project)})
     assert summary(found) == expected
     assert found.reason
 
 
 def test_a_link_counts_by_where_it_points(project: Path) -> None:
     files = toolset(project)
-    assert summary(verdict(files, "write_file", {"path": "alias.txt"})) == "person"
-    assert summary(verdict(files, "write_file", {"path": "out.txt"})) == "deny"
-    assert summary(verdict(files, "delete_file", {"path": "alias.txt"})) == "ask"
+    assert summary(decision(files, "write_file", {"path": "alias.txt"})) == "person"
+    assert summary(decision(files, "write_file", {"path": "out.txt"})) == "deny"
+    assert summary(decision(files, "delete_file", {"path": "alias.txt"})) == "ask"
     (project / "docs").symlink_to(".git")
     (project / ".git").mkdir()
-    assert summary(verdict(files, "write_file", {"path": "docs/x"})) == "deny"
-    assert summary(verdict(files, "delete_file", {"path": "docs/x"})) == "deny"
+    assert summary(decision(files, "write_file", {"path": "docs/x"})) == "deny"
+    assert summary(decision(files, "delete_file", {"path": "docs/x"})) == "deny"
 
 
 def test_a_link_counts_by_its_own_name_too(project: Path) -> None:
     files = toolset(project)
-    assert summary(verdict(files, "write_file", {"path": "project.json"})) == "person"
-    assert summary(verdict(files, "delete_file", {"path": "project.json"})) == "person"
-    assert summary(verdict(files, "write_file", {"path": "sub/real.json"})) == "ask"
+    assert summary(decision(files, "write_file", {"path": "project.json"})) == "person"
+    assert summary(decision(files, "delete_file", {"path": "project.json"})) == "person"
+    assert summary(decision(files, "write_file", {"path": "sub/real.json"})) == "ask"
 
 
 def test_a_python_file_that_is_listed_through_a_link_is_known_by_both_names(project: Path) -> None:
     (project / "linked.py").symlink_to("sub/real.py")
     (project / "sub/real.py").write_text("")
     files = filesystem_project(BuiltinContext("files", project, project, [project / "linked.py"]))
-    assert summary(verdict(files, "write_file", {"path": "linked.py"})) == "person"
-    assert summary(verdict(files, "write_file", {"path": "sub/real.py"})) == "person"
-    assert summary(verdict(files, "write_file", {"path": "tools.py"})) == "ask"
+    assert summary(decision(files, "write_file", {"path": "linked.py"})) == "person"
+    assert summary(decision(files, "write_file", {"path": "sub/real.py"})) == "person"
+    assert summary(decision(files, "write_file", {"path": "tools.py"})) == "ask"
 
 
 @pytest.mark.parametrize(
@@ -152,18 +152,18 @@ def test_a_python_file_that_is_listed_through_a_link_is_known_by_both_names(proj
     ],
 )
 def test_a_move_is_judged_by_both_its_ends(project: Path, source: str, target: str, expected: str) -> None:
-    assert summary(verdict(toolset(project), "move_file", {"source": source, "target": target})) == expected
+    assert summary(decision(toolset(project), "move_file", {"source": source, "target": target})) == expected
 
 
 def test_what_is_configured_is_not_blocked(project: Path) -> None:
     files = toolset(project, allow_protected=[".env.example", "certificates/**", ".git/info/*"])
-    assert summary(verdict(files, "read_file", {"path": "sub/.env.example"})) == "allow"
-    assert summary(verdict(files, "write_file", {"path": ".env.example"})) == "ask"
-    assert summary(verdict(files, "read_file", {"path": "certificates/a/b.pem"})) == "allow"
-    assert summary(verdict(files, "write_file", {"path": ".git/info/exclude"})) == "ask"
-    assert summary(verdict(files, "write_file", {"path": ".git/config"})) == "deny"
-    assert summary(verdict(files, "read_file", {"path": ".env"})) == "deny"
-    assert summary(verdict(files, "read_file", {"path": "b.pem"})) == "deny"
+    assert summary(decision(files, "read_file", {"path": "sub/.env.example"})) == "allow"
+    assert summary(decision(files, "write_file", {"path": ".env.example"})) == "ask"
+    assert summary(decision(files, "read_file", {"path": "certificates/a/b.pem"})) == "allow"
+    assert summary(decision(files, "write_file", {"path": ".git/info/exclude"})) == "ask"
+    assert summary(decision(files, "write_file", {"path": ".git/config"})) == "deny"
+    assert summary(decision(files, "read_file", {"path": ".env"})) == "deny"
+    assert summary(decision(files, "read_file", {"path": "b.pem"})) == "deny"
 
 
 def test_rules_see_where_a_path_really_is_and_by_what_names_it_goes(project: Path) -> None:
@@ -186,8 +186,8 @@ def test_rules_see_where_a_path_really_is_and_by_what_names_it_goes(project: Pat
         "source": "a.txt",
         "target": ("short/b", "sub/b"),
     }
-    assert traits(files, "move_file").primary == ("source", "target")
-    assert traits(files, "write_file").primary == "path"
+    assert traits(files, "move_file").facts.primary == ("source", "target")
+    assert traits(files, "write_file").facts.primary == "path"
 
 
 def test_a_question_has_a_sentence(project: Path) -> None:
@@ -261,8 +261,8 @@ def test_the_toolset_of_old_asks_as_it_is_configured(
     project: Path, config: dict[str, bool], read: str, write: str
 ) -> None:
     files = FileSystemToolset({"base_path": project, **config}, python_files=[project / "tools.py"])  # pyright: ignore[reportArgumentType]
-    assert summary(verdict(files, "read_file", {"path": "a.txt"})) == read
-    assert summary(verdict(files, "write_file", {"path": "a.txt"})) == write
-    assert summary(verdict(files, "read_file", {"path": ".env"})) == "deny"
-    assert summary(verdict(files, "write_file", {"path": "tools.py"})) == "person"
-    assert summary(verdict(files, "write_file", {"path": "main.agent"})) == "person"
+    assert summary(decision(files, "read_file", {"path": "a.txt"})) == read
+    assert summary(decision(files, "write_file", {"path": "a.txt"})) == write
+    assert summary(decision(files, "read_file", {"path": ".env"})) == "deny"
+    assert summary(decision(files, "write_file", {"path": "tools.py"})) == "person"
+    assert summary(decision(files, "write_file", {"path": "main.agent"})) == "person"

@@ -11,33 +11,32 @@ from llm_do.errors import ToolError
 from llm_do.policy.values import ToolCallInfo
 from llm_do.project.builtin_toolsets import CONFIGURABLE, BuiltinToolset
 from llm_do.runtime.tools.traits import traits_of
-from llm_do.toolsets.filesystem import configured
 from tests.support.history import results_of
 from tests.support.runs import agent, carry_out, runtime_of
 from tests.support.scripted import call, script
-from tests.toolsets.filesystem.support import caller, context
+from tests.toolsets.filesystem.support import caller, configured
 
 
 @pytest.fixture
 def toolset(project: Path) -> Any:
-    return configured(context(project, type="filesystem", root="notes/new"))
+    return configured(project, type="filesystem", root="notes/new")
 
 
-def verdict(toolset: Any, tool: str, **args: object) -> tuple[str, bool]:
+def decision(toolset: Any, tool: str, **args: object) -> tuple[str, bool]:
     traits = traits_of(toolset.tools[tool].metadata)
     assert traits is not None
-    assert traits.verdict is not None
-    said = traits.verdict(ToolCallInfo(tool, args))
+    assert traits.decide is not None
+    said = traits.decide(ToolCallInfo(tool, args))
     assert said is not None
     return said.effect, said.person_only
 
 
 def test_writing_is_asked_about_as_it_is_below_a_root_that_is_there(toolset: Any, project: Path) -> None:
-    assert verdict(toolset, "write_file", path="a/b.md", content="x") == ("ask", False)
-    assert verdict(toolset, "make_directory", path=".") == ("ask", False)
-    assert verdict(toolset, "write_file", path="x.agent", content="x") == ("ask", True)
+    assert decision(toolset, "write_file", path="a/b.md", content="x") == ("ask", False)
+    assert decision(toolset, "make_directory", path=".") == ("ask", False)
+    assert decision(toolset, "write_file", path="x.agent", content="x") == ("ask", True)
     for path in ("../x", ".env", ".git/x", "a/../../x"):
-        assert verdict(toolset, "write_file", path=path, content="x")[0] == "deny"
+        assert decision(toolset, "write_file", path=path, content="x")[0] == "deny"
     assert list(project.iterdir()) == []
 
 
@@ -87,8 +86,8 @@ def test_outside_of_the_project_nothing_is_made(project: Path, root: str) -> Non
     (project.parent / "elsewhere").mkdir()
     (project / "out").symlink_to("../elsewhere")
     given = str(project.parent / "gone") if root == "absolute" else root
-    toolset = configured(context(project, type="filesystem", root=given))
-    assert verdict(toolset, "write_file", path="a.md", content="x")[0] == "deny"
+    toolset = configured(project, type="filesystem", root=given)
+    assert decision(toolset, "write_file", path="a.md", content="x")[0] == "deny"
     with pytest.raises(ToolError, match="the root folder"):
         caller(toolset)("write_file", path="a.md", content="x")
     assert sorted(path.name for path in project.parent.iterdir()) == ["elsewhere", "project"]

@@ -15,13 +15,12 @@ from llm_do.runtime.tools.traits import BuiltinContext
 from llm_do.toolsets.filesystem import (
     FileSystemToolset,
     ReadOnlyFileSystemToolset,
-    configured,
     filesystem_cwd,
     filesystem_cwd_ro,
     filesystem_project,
     filesystem_project_ro,
 )
-from tests.toolsets.filesystem.support import caller, context
+from tests.toolsets.filesystem.support import caller, configured, context
 
 
 def test_the_factories_differ_in_root_and_in_what_they_offer(tmp_path: Path) -> None:
@@ -68,14 +67,12 @@ def test_options_do_what_they_say(project: Path) -> None:
     (project / "docs/a.bin").touch()
     (project / "docs/.env.example").write_text("NAME=")
     toolset = configured(
-        context(
-            project,
-            type="filesystem",
-            root="docs",
-            read_only=True,
-            ignore=["**/*.bin"],
-            allow_protected=[".env.example"],
-        )
+        project,
+        type="filesystem",
+        root="docs",
+        read_only=True,
+        ignore=["**/*.bin"],
+        allow_protected=[".env.example"],
     )
     assert list(toolset.tools) == ["read_file", "list_files", "search_files"]
     assert caller(toolset)("list_files") == ".env.example"
@@ -86,8 +83,8 @@ def test_options_do_what_they_say(project: Path) -> None:
     "options", [{"roots": "x"}, {"root": 3}, {"read_only": "yes"}, {"ignore": "*.bin"}, {"allow_protected": [1]}]
 )
 def test_an_option_that_means_nothing_is_an_error(project: Path, options: dict[str, object]) -> None:
-    with pytest.raises(UsageError, match="the toolset files"):
-        configured(context(project, **options))
+    with pytest.raises(UsageError, match="the toolset files: `"):
+        configured(project, **options)
 
 
 def test_reads_give_the_dictionary_of_old(project: Path) -> None:

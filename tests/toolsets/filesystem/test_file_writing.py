@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from llm_do.files.refusals import FileRefusedError
-from llm_do.toolsets.filesystem import configured, filesystem_project
-from tests.toolsets.filesystem.support import Call, context
+from llm_do.toolsets.filesystem import filesystem_project
+from tests.toolsets.filesystem.support import Call, configured, context
 
 
 def test_a_file_is_written_and_replaced(call: Call, project: Path) -> None:
@@ -70,7 +70,7 @@ def test_text_that_has_no_bytes_is_refused(call: Call, project: Path) -> None:
 def test_edits_at_the_same_time_are_all_kept(project: Path, roots: tuple[str, str]) -> None:
     (project / "docs").mkdir()
     (project / "docs/a.txt").write_text("".join(f"<{n}>" for n in range(20)))
-    edits: list[Any] = [configured(context(project, root=root)).tools["edit_file"].function for root in roots]
+    edits: list[Any] = [configured(project, root=root).tools["edit_file"].function for root in roots]
     start = threading.Barrier(4)
 
     def edit(first: int) -> None:

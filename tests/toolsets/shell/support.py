@@ -12,15 +12,23 @@ from pydantic_ai import FunctionToolset, RunContext
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.usage import RunUsage
 
-from llm_do.policy.values import ToolCallInfo, Verdict
+from llm_do.formats.toolset_config import parse_options
+from llm_do.policy.values import Decision, ToolCallInfo
+from llm_do.project.builtin_toolsets import CONFIGURABLE, BuiltinToolset
 from llm_do.runtime.tools.traits import TRAITS_KEY, BuiltinContext, ToolTraits
 
-__all__ = ["arun", "context", "git", "run", "traits", "verdict"]
+__all__ = ["arun", "configured", "context", "decision", "git", "run", "traits"]
 
 
-def context(root: Path, name: str = "shell", **options: object) -> BuiltinContext:
+def configured(root: Path, name: str = "shell", **options: object) -> FunctionToolset[Any]:
+    """The toolset that a manifest describes with these options."""
+    item = BuiltinToolset(name, CONFIGURABLE["shell"])
+    return item.load()(context(root, name), parse_options(name, {"type": "shell", **options}))
+
+
+def context(root: Path, name: str = "shell") -> BuiltinContext:
     """What a shell toolset is made from."""
-    return BuiltinContext(name, root, root, [root / "tools.py"], options)
+    return BuiltinContext(name, root, root, [root / "tools.py"])
 
 
 def traits(toolset: FunctionToolset[Any]) -> ToolTraits:
@@ -30,9 +38,9 @@ def traits(toolset: FunctionToolset[Any]) -> ToolTraits:
     return found
 
 
-def verdict(toolset: FunctionToolset[Any], command: str, **args: object) -> Verdict:
+def decision(toolset: FunctionToolset[Any], command: str, **args: object) -> Decision:
     """What the toolset says of a command."""
-    decide = traits(toolset).verdict
+    decide = traits(toolset).decide
     assert decide is not None
     found = decide(ToolCallInfo("shell", {"command": command, **args}))
     assert found is not None

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from llm_do.errors import ToolError
-from llm_do.toolsets.shell import configured, sandbox, shell_readonly
-from tests.toolsets.shell.support import context, git, run, verdict
+from llm_do.toolsets.shell import sandbox, shell_readonly
+from tests.toolsets.shell.support import configured, context, decision, git, run
 
 COMMANDS = [
     "git status",
@@ -79,7 +79,7 @@ def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.usefixtures("kernel")
 def test_nothing_that_a_repository_configures_runs(project: Path, marker: Path, command: str) -> None:
     shell = shell_readonly(context(project))
-    assert verdict(shell, command).effect == "allow"
+    assert decision(shell, command).effect == "allow"
     result = run(shell, command)
     assert result["exit_code"] == 0, result
     assert not marker.exists()
@@ -87,7 +87,7 @@ def test_nothing_that_a_repository_configures_runs(project: Path, marker: Path, 
 
 @pytest.mark.parametrize("command", ["git status", "git diff", "git log -p", "git show"])
 def test_nor_does_it_in_a_toolset_with_patterns(project: Path, marker: Path, command: str) -> None:
-    shell = configured(context(project, "git", allow=["git status", "git log *", "git diff *", "git show *"]))
+    shell = configured(project, "git", allow=["git status", "git log *", "git diff *", "git show *"])
     assert run(shell, command)["exit_code"] == 0
     assert not marker.exists()
 

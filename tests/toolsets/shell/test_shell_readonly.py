@@ -17,7 +17,7 @@ from llm_do.policy.risks import INTERPRETERS, WRAPPERS, is_risky
 from llm_do.toolsets.shell import sandbox, shell_readonly
 from llm_do.toolsets.shell.command_line import CommandRefusedError, parse_command
 from llm_do.toolsets.shell.readonly_programs import READING_PROGRAMS
-from tests.toolsets.shell.support import context, run, verdict
+from tests.toolsets.shell.support import context, decision, run
 
 ORDINARY = [
     ("ls", r"notes\.txt"),
@@ -278,7 +278,7 @@ def told(result: dict[str, Any] | None) -> str:
 
 def unasked(toolset: FunctionToolset[Any], command: str, **args: object) -> dict[str, Any] | None:
     """What happens without a person: an allowed command runs, any other doesn't."""
-    return run(toolset, command, **args) if verdict(toolset, command, **args).effect == "allow" else None
+    return run(toolset, command, **args) if decision(toolset, command, **args).effect == "allow" else None
 
 
 @pytest.fixture
@@ -288,7 +288,7 @@ def shell(project: Path) -> FunctionToolset[Any]:
 
 @pytest.mark.parametrize(("command", "expected"), ORDINARY)
 def test_ordinary_commands_run_unasked(shell: FunctionToolset[Any], command: str, expected: str) -> None:
-    assert verdict(shell, command).effect == "allow", verdict(shell, command).reason
+    assert decision(shell, command).effect == "allow", decision(shell, command).reason
     result = run(shell, command)
     assert re.search(expected, result["stdout"], re.MULTILINE), result
     assert result["stderr"] == ""
@@ -314,8 +314,8 @@ def test_what_may_write_or_run_something_else_is_blocked(
         (project / name).chmod(0o755)
     before = (project / "notes.txt").read_text()
     assert unasked(shell, command) is None
-    assert verdict(shell, command).effect == "deny"
-    assert verdict(shell, command).reason
+    assert decision(shell, command).effect == "deny"
+    assert decision(shell, command).reason
     assert not (project / "marker").exists()
     assert (project / "notes.txt").read_text() == before
 
@@ -323,19 +323,19 @@ def test_what_may_write_or_run_something_else_is_blocked(
 @pytest.mark.parametrize("command", READS_ELSEWHERE)
 def test_reading_elsewhere_is_asked_about(shell: FunctionToolset[Any], command: str) -> None:
     assert "secret" not in told(unasked(shell, command))
-    assert verdict(shell, command).effect == "ask"
+    assert decision(shell, command).effect == "ask"
 
 
 @pytest.mark.parametrize("cwd", ["..", "/", "leakdir", "missing", "notes.txt", "~", "src/../.."])
 def test_a_directory_that_is_outside_or_none_is_refused(shell: FunctionToolset[Any], cwd: str) -> None:
-    assert verdict(shell, "ls", cwd=cwd).effect == "deny"
+    assert decision(shell, "ls", cwd=cwd).effect == "deny"
 
 
 def test_paths_are_looked_up_from_the_directory_a_command_runs_in(shell: FunctionToolset[Any], project: Path) -> None:
     assert run(shell, "cat ../notes.txt", cwd="src")["stdout"] == "pear\napple\nplum\n"
-    assert verdict(shell, "cat ../notes.txt", cwd="src").effect == "allow"
-    assert verdict(shell, "cat ../../secret.txt", cwd="src").effect == "ask"
-    assert verdict(shell, f"cat {project}/notes.txt", cwd="src").effect == "allow"
+    assert decision(shell, "cat ../notes.txt", cwd="src").effect == "allow"
+    assert decision(shell, "cat ../../secret.txt", cwd="src").effect == "ask"
+    assert decision(shell, f"cat {project}/notes.txt", cwd="src").effect == "allow"
 
 
 def test_programs_come_from_outside_the_project(
@@ -380,7 +380,7 @@ FRAGMENTS = [
 def test_whatever_is_not_a_literal_command_of_the_list_is_never_unasked(words: list[str], gap: str) -> None:
     text = gap.join(words)
     toolset = shell_readonly(context(Path(__file__).parent, "shell_readonly"))
-    if verdict(toolset, text).effect != "allow":
+    if decision(toolset, text).effect != "allow":
         return
     for argv in parse_command(text):
         assert argv[0] in READING_PROGRAMS
@@ -394,7 +394,7 @@ def test_whatever_is_not_a_literal_command_of_the_list_is_never_unasked(words: l
 @given(st.text(max_size=40))
 def test_any_text_gets_a_verdict(text: str) -> None:
     toolset = shell_readonly(context(Path(__file__).parent, "shell_readonly"))
-    found = verdict(toolset, text)
+    found = decision(toolset, text)
     try:
         parse_command(text)
     except CommandRefusedError:

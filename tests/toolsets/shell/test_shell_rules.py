@@ -12,14 +12,14 @@ from pydantic_ai import FunctionToolset
 from llm_do import Project, Runtime
 from llm_do.errors import UsageError
 from llm_do.policy.rules import build_policy
-from llm_do.toolsets.shell import ShellToolset, configured, sandbox, shell_file_ops, shell_readonly
+from llm_do.toolsets.shell import ShellToolset, sandbox, shell_file_ops, shell_readonly
 from tests.support.runs import Answers, agent, carry_out, project_of
 from tests.support.scripted import call, script
-from tests.toolsets.shell.support import context, run, traits, verdict
+from tests.toolsets.shell.support import configured, context, decision, run, traits
 
 
 def summary(toolset: FunctionToolset[Any], command: str) -> str:
-    found = verdict(toolset, command)
+    found = decision(toolset, command)
     return "person" if found.person_only else found.effect
 
 
@@ -96,7 +96,7 @@ def test_moving_moves(project: Path) -> None:
     ],
 )
 def test_patterns_are_allowed_and_everything_else_is_asked_about(project: Path, command: str, expected: str) -> None:
-    toolset = configured(context(project, "git", type="shell", allow=["git status", "git log *", "head -n *"]))
+    toolset = configured(project, "git", type="shell", allow=["git status", "git log *", "head -n *"])
     assert summary(toolset, command) == expected
 
 
@@ -135,19 +135,17 @@ def test_what_only_a_person_may_allow_no_pattern_and_no_old_rule_allows(
     project: Path, command: str, expected: str
 ) -> None:
     new = configured(
-        context(
-            project,
-            "sh",
-            allow=[
-                "cp *",
-                "rm *",
-                "sed **",
-                "sed -i* **",
-                "sed -i -e **",
-                "sed * -i **",
-                "sed --in-place=../.git/* **",
-            ],
-        )
+        project,
+        "sh",
+        allow=[
+            "cp *",
+            "rm *",
+            "sed **",
+            "sed -i* **",
+            "sed -i -e **",
+            "sed * -i **",
+            "sed --in-place=../.git/* **",
+        ],
     )
     old = ShellToolset({"rules": [{"pattern": "cp", "approval_required": False}], "base_path": project})
     assert summary(new, command) == expected
@@ -156,7 +154,7 @@ def test_what_only_a_person_may_allow_no_pattern_and_no_old_rule_allows(
 
 
 def test_a_configured_directory_is_where_commands_run(project: Path) -> None:
-    toolset = configured(context(project, "sh", allow=["ls *", "ls", "cat *"], cwd="src"))
+    toolset = configured(project, "sh", allow=["ls *", "ls", "cat *"], cwd="src")
     assert run(toolset, "ls")["stdout"] == "main.py\n"
     assert summary(toolset, "cat ../notes.txt") == "ask"
 
@@ -164,18 +162,18 @@ def test_a_configured_directory_is_where_commands_run(project: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"allow": "git"}, "a list of texts as `allow`"),
+        ({"allow": "git"}, "`allow` should be a valid list"),
         ({"allow": ["git 'log"]}, "can't read"),
         ({"env": ["GITHUB_TOKEN"]}, "looks like a secret"),
-        ({"cwd": 3}, "a text as `cwd`"),
+        ({"cwd": 3}, "`cwd` should be a valid string"),
         ({"cwd": "../elsewhere"}, "outside the project's folder"),
         ({"cwd": "leakdir"}, "outside the project's folder"),
-        ({"shell": True}, "unknown option 'shell'"),
+        ({"shell": True}, "`shell` is no option"),
     ],
 )
 def test_a_wrong_option_is_an_error(project: Path, options: dict[str, object], says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        configured(context(project, "sh", **options))
+        configured(project, "sh", **options)
 
 
 RULES: Any = {

@@ -17,17 +17,16 @@ from pydantic_ai import FunctionToolset
 
 from llm_do.errors import ToolError
 from llm_do.policy.secrets import is_secret
-from llm_do.toolsets.shell import configured
 from llm_do.toolsets.shell.captured_output import Capture
 from llm_do.toolsets.shell.environment import shell_environment, trusted_path
-from tests.toolsets.shell.support import arun, context, run, traits
+from tests.toolsets.shell.support import arun, configured, run, traits
 
 PYTHON = sys.executable
 
 
 @pytest.fixture
 def shell(tmp_path: Path) -> FunctionToolset[Any]:
-    return configured(context(tmp_path, "shell", type="shell", allow=["*"]))
+    return configured(tmp_path, "shell", type="shell", allow=["*"])
 
 
 def python(code: str) -> str:
@@ -218,7 +217,7 @@ def test_commands_see_a_short_list_of_variables(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     monkeypatch.setenv("FAVOURITE", "green")
     monkeypatch.setenv("SITE", "https://ann:secret@example.org")
-    toolset = configured(context(tmp_path, "shell", allow=["*"], env=["FAVOURITE", "SITE"]))
+    toolset = configured(tmp_path, "shell", allow=["*"], env=["FAVOURITE", "SITE"])
     names = {line.partition("=")[0] for line in run(toolset, "env")["stdout"].splitlines()}
     assert "FAVOURITE" in names
     assert not names & {"OPENAI_API_KEY", "SITE", "HOME", "USER"}
@@ -266,7 +265,7 @@ def test_a_path_that_commands_may_see_finds_no_program_beside_them(
     (tmp_path / "true").chmod(0o755)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f".::{tmp_path.name}:{os.environ['PATH']}")
-    assert run(configured(context(tmp_path, allow=["true"], env=["PATH"])), "true")["exit_code"] == 0
+    assert run(configured(tmp_path, allow=["true"], env=["PATH"]), "true")["exit_code"] == 0
     assert not (tmp_path / "marker").exists()
 
 

@@ -16,7 +16,7 @@ from llm_do.files.refusals import FileRefusedError
 from llm_do.files.root import Root
 from llm_do.policy.pattern import Pattern
 from llm_do.policy.risks import WRAPPERS, is_risky, program_name
-from llm_do.policy.values import Pipeline, Verdict
+from llm_do.policy.values import Decision, Pipeline
 from llm_do.toolsets.filesystem.protection import Protection
 from llm_do.toolsets.shell.command_options import Options, UnknownOptionError, read_words
 from llm_do.toolsets.shell.path_arguments import directory_below_root, first_path_outside, possible_paths
@@ -33,7 +33,7 @@ __all__ = [
     "read_only_judge",
 ]
 
-CommandJudge = Callable[[Pipeline, str], Verdict]
+CommandJudge = Callable[[Pipeline, str], Decision]
 """Says what to do with a pipeline that would run in a directory, a path below the root."""
 
 _WRITERS = ("chmod", "chown", "cp", "dd", "install", "ln", "mkdir", "mv", "rm", "rmdir", "rsync", "sed", "tee", "touch")
@@ -84,14 +84,14 @@ def read_only_judge(protection: Protection) -> CommandJudge:
         protection: The root, and what in it may hold secrets.
     """
 
-    def judge(pipeline: Pipeline, cwd: str) -> Verdict:
-        found = Verdict("allow", "it only reads")
+    def judge(pipeline: Pipeline, cwd: str) -> Decision:
+        found = Decision("allow", "it only reads")
         for argv in pipeline:
             try:
                 paths = parse_read_only(argv).paths
             except NotReadOnlyError as error:
-                return Verdict("deny", str(error))
-            found = _stricter(found, _read_verdict(protection, cwd, argv, paths))
+                return Decision("deny", str(error))
+            found = _stricter(found, _read_decision(protection, cwd, argv, paths))
         return found
 
     return judge
@@ -104,15 +104,15 @@ def file_operations_judge(protection: Protection) -> CommandJudge:
         protection: The root, and what in it may not be written.
     """
 
-    def judge(pipeline: Pipeline, cwd: str) -> Verdict:
-        found = Verdict("allow", "it only lists files")
+    def judge(pipeline: Pipeline, cwd: str) -> Decision:
+        found = Decision("allow", "it only lists files")
         for argv in pipeline:
             if argv[0] == "ls":
                 found = _stricter(found, read_only_judge(protection)((argv,), cwd))
             elif argv[0] == "mv":
                 found = _stricter(found, _mv(protection, argv, cwd))
             else:
-                return Verdict("deny", f"{display_path(argv[0])} is not one of ls and mv")
+                return Decision("deny", f"{display_path(argv[0])} is not one of ls and mv")
         return found
 
     return judge
@@ -129,7 +129,7 @@ def pattern_judge(protection: Protection, allowed: Sequence[Pattern], home: str 
         home: The directory they speak of; in another one, commands that don't only read are asked about.
     """
 
-    def judge(pipeline: Pipeline, cwd: str) -> Verdict:
+    def judge(pipeline: Pipeline, cwd: str) -> Decision:
         fitting: set[int] = set()
         for pattern in allowed:
             if pattern.primary is not None:
@@ -137,10 +137,10 @@ def pattern_judge(protection: Protection, allowed: Sequence[Pattern], home: str 
         missing = [argv for place, argv in enumerate(pipeline) if place not in fitting]
         if missing:
             reason = f"no pattern of `allow` fits {display_path(' '.join(missing[0]), 80)}"
-            return _stricter(_asked_writes(protection, pipeline, cwd), Verdict("ask", reason))
+            return _stricter(_asked_writes(protection, pipeline, cwd), Decision("ask", reason))
         if means_something_else(protection.root, pipeline, cwd, home):
-            return _stricter(_asked_writes(protection, pipeline, cwd), Verdict("ask", _ELSEWHERE))
-        found = _stricter(Verdict("allow", "its `allow` says so"), _outside(protection, pipeline, cwd))
+            return _stricter(_asked_writes(protection, pipeline, cwd), Decision("ask", _ELSEWHERE))
+        found = _stricter(Decision("allow", "its `allow` says so"), _outside(protection, pipeline, cwd))
         return _stricter(found, _kept_back(protection, pipeline, cwd))
 
     return judge
@@ -170,23 +170,23 @@ def classic_judge(protection: Protection, rules: Sequence[ClassicRule], default:
         default: Whether what fits no rule is asked about (else allowed); None blocks it.
     """
 
-    def judge(pipeline: Pipeline, cwd: str) -> Verdict:
-        found = Verdict("allow", "its rules say so")
+    def judge(pipeline: Pipeline, cwd: str) -> Decision:
+        found = Decision("allow", "its rules say so")
         for argv in pipeline:
             rule = next((rule for rule in rules if argv[: len(rule.words)] == rule.words), None)
             asks = default if rule is None else rule.approval_required
             if asks is None:
-                return Verdict("deny", f"no rule allows {display_path(' '.join(argv), 80)}")
+                return Decision("deny", f"no rule allows {display_path(' '.join(argv), 80)}")
             if rule is not None and any(argument in argv[1:] for argument in rule.if_args):
                 asks = True
             if not asks and (
                 _is_wrapper(argv) or any(is_risky(program_name(argv[0], argv), word) for word in argv[1:])
             ):
-                found = _stricter(found, Verdict("ask", f"{display_path(argv[0])} may run or write something else so"))
+                found = _stricter(found, Decision("ask", f"{display_path(argv[0])} may run or write something else so"))
             elif asks:
-                found = _stricter(found, Verdict("ask", "its rules say so"))
+                found = _stricter(found, Decision("ask", "its rules say so"))
         if found.effect == "allow" and means_something_else(protection.root, pipeline, cwd, "."):
-            found = Verdict("ask", _ELSEWHERE)
+            found = Decision("ask", _ELSEWHERE)
         judge_writes = _asked_writes if found.effect == "ask" else _kept_back
         found = _stricter(found, judge_writes(protection, pipeline, cwd))
         return _stricter(found, _outside(protection, pipeline, cwd))
@@ -198,31 +198,31 @@ def _is_wrapper(argv: Sequence[str]) -> bool:
     return argv[0].rpartition("/")[2] in WRAPPERS
 
 
-def _stricter(one: Verdict, other: Verdict) -> Verdict:
+def _stricter(one: Decision, other: Decision) -> Decision:
     rank_one = (_SEVERITY[one.effect], one.person_only)
     return other if (_SEVERITY[other.effect], other.person_only) > rank_one else one
 
 
-def _outside(protection: Protection, pipeline: Pipeline, cwd: str) -> Verdict:
+def _outside(protection: Protection, pipeline: Pipeline, cwd: str) -> Decision:
     for argv in pipeline:
         outside = first_path_outside(protection.root, cwd, possible_paths(argv))
         if outside is not None:
-            return Verdict("ask", f"{display_path(outside)} is outside the project's folder")
-    return Verdict("allow")
+            return Decision("ask", f"{display_path(outside)} is outside the project's folder")
+    return Decision("allow")
 
 
-def _read_verdict(protection: Protection, cwd: str, argv: Sequence[str], paths: Iterable[str]) -> Verdict:
+def _read_decision(protection: Protection, cwd: str, argv: Sequence[str], paths: Iterable[str]) -> Decision:
     paths = list(paths)
     if any(unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp") for word in argv for character in word):
-        return Verdict("ask", "it has characters that can't be seen")
+        return Decision("ask", "it has characters that can't be seen")
     outside = first_path_outside(protection.root, cwd, paths)
     if outside is not None:
-        return Verdict("ask", f"{display_path(outside)} is outside the project's folder")
+        return Decision("ask", f"{display_path(outside)} is outside the project's folder")
     for path in paths:
-        found = protection.read_verdict(_joined(cwd, path))
+        found = protection.read_decision(_joined(cwd, path))
         if found.effect == "deny":
-            return Verdict("ask", f"{display_path(path)}: {found.reason}")
-    return Verdict("allow")
+            return Decision("ask", f"{display_path(path)}: {found.reason}")
+    return Decision("allow")
 
 
 def _joined(cwd: str, path: str) -> str:
@@ -230,28 +230,30 @@ def _joined(cwd: str, path: str) -> str:
     return path if path.startswith("/") else f"./{path}" if cwd == "." else f"{cwd}/{path}"
 
 
-def _mv(protection: Protection, argv: Sequence[str], cwd: str) -> Verdict:
+def _mv(protection: Protection, argv: Sequence[str], cwd: str) -> Decision:
     try:
         operands = [text for role, _, text in read_words(argv[1:], _MV) if role == "operand"]
     except UnknownOptionError as error:
-        return Verdict("deny", f"mv has the option {error}, which is not supported")
-    return _write_verdict(protection, operands, cwd, operands[-1:]) if operands else Verdict("ask", "it changes files")
+        return Decision("deny", f"mv has the option {error}, which is not supported")
+    return (
+        _write_decision(protection, operands, cwd, operands[-1:]) if operands else Decision("ask", "it changes files")
+    )
 
 
-def _asked_writes(protection: Protection, pipeline: Pipeline, cwd: str) -> Verdict:
+def _asked_writes(protection: Protection, pipeline: Pipeline, cwd: str) -> Decision:
     """What the programs that are known to write may not, or only when a person says so."""
-    found = Verdict("allow")
+    found = Decision("allow")
     for argv in pipeline:
         if argv[0].rpartition("/")[2] in (*_WRITERS, *_DELETERS):
             operands, read = _operands(argv)
             for path in read:
-                if (said := protection.read_verdict(_joined(cwd, path))).effect == "deny":
+                if (said := protection.read_decision(_joined(cwd, path))).effect == "deny":
                     found = _stricter(found, said)
             if operands:
                 targets = _named_targets(argv)
                 if not targets and argv[0].rpartition("/")[2] in _TO_THE_LAST:
                     targets = operands[-1:]
-                found = _stricter(found, _write_verdict(protection, operands, cwd, targets))
+                found = _stricter(found, _write_decision(protection, operands, cwd, targets))
     return found
 
 
@@ -283,10 +285,10 @@ def _backup(path: str, ending: str) -> str:
     return ending.replace("*", name) if "*" in ending else name + ending
 
 
-def _kept_back(protection: Protection, pipeline: Pipeline, cwd: str) -> Verdict:
+def _kept_back(protection: Protection, pipeline: Pipeline, cwd: str) -> Decision:
     """What of their writes no pattern and no rule allows: what is blocked, and what is for a person."""
     found = _asked_writes(protection, pipeline, cwd)
-    return found if found.effect == "deny" or found.person_only else Verdict("allow")
+    return found if found.effect == "deny" or found.person_only else Decision("allow")
 
 
 def _named_targets(argv: Sequence[str]) -> list[str]:
@@ -302,29 +304,29 @@ def _is_file(root: Root, path: str) -> bool:
         return False
 
 
-def _write_verdict(protection: Protection, operands: Sequence[str], cwd: str, targets: Sequence[str]) -> Verdict:
-    """The verdict on writing, moving or removing what the operands name, also as names in the targets.
+def _write_decision(protection: Protection, operands: Sequence[str], cwd: str, targets: Sequence[str]) -> Decision:
+    """The decision about writing, moving or removing what the operands name, also as names in the targets.
 
     A folder that is no target counts for what is in it.
     """
     moved = [path for path in dict.fromkeys(operands) if path not in targets]
     if len(moved) > _MOST_MOVED:
-        return Verdict("ask", f"it changes more than {_MOST_MOVED} files at once", person_only=True)
+        return Decision("ask", f"it changes more than {_MOST_MOVED} files at once", person_only=True)
     folders = [target for target in targets if not _is_file(protection.root, _joined(cwd, target))]
     into = [str(PurePosixPath(target) / PurePosixPath(path).name) for target in folders for path in moved]
-    found = Verdict("ask", "it changes files")
+    found = Decision("ask", "it changes files")
     for path in moved:
         if first_path_outside(protection.root, cwd, [path]) is None:
             name = PurePosixPath(path).name
             ends = [_joined(cwd, end) for end in (*targets, *(f"{folder}/{name}" for folder in folders))]
-            found = _stricter(found, protection.carried_verdict(_joined(cwd, path), ends))
+            found = _stricter(found, protection.carried_decision(_joined(cwd, path), ends))
     brought = any(first_path_outside(protection.root, cwd, [target]) is None for target in targets)
     for path in (*moved, *targets, *into):
         if outside := first_path_outside(protection.root, cwd, [path]):
             # What is in a folder out there isn't looked at.
             unseen = brought and path in moved and (protection.root.path / cwd / path).is_dir()
             reason = f"{display_path(outside)} is outside the project's folder"
-            found = _stricter(found, Verdict("ask", reason, person_only=unseen))
+            found = _stricter(found, Decision("ask", reason, person_only=unseen))
         else:
-            found = _stricter(found, protection.write_verdict(_joined(cwd, path), follow=False))
+            found = _stricter(found, protection.write_decision(_joined(cwd, path), follow=False))
     return found

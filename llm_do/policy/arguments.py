@@ -1,0 +1,126 @@
+"""What arguments stand for, by their text and their tool's facts: a path, a command line, a host.
+
+A toolset that has a root of its own resolves its arguments itself, against the files that are there; examples of rules
+and tools without a resolver are resolved here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from ipaddress import IPv4Address, IPv6Address
+
+from llm_do.policy.tool_facts import ToolFacts
+from llm_do.policy.values import Host, Pipeline, Resolved
+from llm_do.text.globs import path_parts
+
+__all__ = ["read_host", "resolve_by_text", "split_command"]
+
+_URL = re.compile(r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://)?(?P<authority>[^/?#]*)(?P<rest>.*)")
+_PORT = re.compile(r"(.*?)(?::[0-9]*)?")
+_LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_LONGEST_HOST = 253
+
+
+def resolve_by_text(facts: ToolFacts, args: Mapping[str, object]) -> dict[str, Resolved]:
+    """What the arguments of a call stand for; None for one that should be a path, a command or a host and isn't.
+
+    Example:
+        >>> facts = ToolFacts(paths=("path",), hosts=("url",))
+        >>> resolve_by_text(facts, {"path": "../x", "url": "https://api.example.org/v1", "text": "Hello."})
+        {'path': None, 'url': 'api.example.org'}
+    """
+    resolvers = {"path": _path, "command": split_command, "host": read_host}
+    found: dict[str, Resolved] = {}
+    for name, value in args.items():
+        resolve = resolvers.get(facts.argument_kind(name))
+        if resolve is not None and value is not None:
+            found[name] = resolve(value) if isinstance(value, str) else None
+    return found
+
+
+def _path(text: str) -> str | None:
+    """A path below the root; None for one that leads out of it."""
+    return None if path_parts(text) is None or text.startswith(("/", "~")) else text
+
+
+def read_host(text: str) -> Host | None:
+    """The host that a URL or `host[:port]` names, in lower case; None where programs might read it differently.
+
+    Example:
+        >>> [read_host(text) for text in ("https://API.example.org:8443/v1?q=a", "[::1]:80", "127.0.0.1")]
+        ['api.example.org', '::1', '127.0.0.1']
+        >>> [read_host(text) for text in ("https://a.org\\\\@b.org/", "http://127.1/", "https://exämple.org", "a b")]
+        [None, None, None, None]
+    """
+    if not text.isascii() or not text.isprintable() or any(char in text for char in " \\"):
+        return None
+    found = _URL.fullmatch(text)
+    if found is None or (found["scheme"] is None and found["rest"]):
+        return None
+    user, _, host = found["authority"].rpartition("@")
+    if "@" in user:
+        return None
+    if host.startswith("["):
+        return _ipv6(host)
+    match = _PORT.fullmatch(host)
+    return _host_name(match[1].lower().removesuffix(".")) if match is not None else None
+
+
+def _ipv6(host: str) -> Host | None:
+    address, closed, port = host[1:].partition("]")
+    if not closed or (port and not re.fullmatch(r":[0-9]*", port)):
+        return None
+    try:
+        found = IPv6Address(address)
+    except ValueError:
+        return None
+    return None if found.scope_id is not None else Host(found.compressed)
+
+
+def _host_name(name: str) -> Host | None:
+    labels = name.split(".")
+    if len(name) > _LONGEST_HOST or not all(map(_LABEL.fullmatch, labels)):
+        return None
+    if _NUMBER.fullmatch(labels[-1]):  # an address; short forms such as 127.1 are read by some programs only
+        try:
+            return Host(str(IPv4Address(name)))
+        except ValueError:
+            return None
+    return Host(name)
+
+
+def split_command(line: str) -> Pipeline | None:
+    """A command line of literal words as a pipeline; None when a character of it means more than itself.
+
+    Example:
+        >>> split_command("git log -3 | grep 'a b'"), split_command("git log; rm x")
+        ((('git', 'log', '-3'), ('grep', 'a b')), None)
+    """
+    stages: list[list[str]] = [[]]
+    at, inside = 0, False
+    while at < len(line):
+        found = _PIECE.match(line, at)
+        if found is None:
+            return None
+        at = found.end()
+        if found["blank"] or found["pipe"]:
+            inside = False
+            stages += [[]] if found["pipe"] else []
+            continue
+        piece = found["plain"] or found["single"] or found["escaped"] or ""
+        if found["double"]:
+            piece = re.sub(r'\\(["\\$`])', r"\1", found["double"])
+        if inside:
+            stages[-1][-1] += piece
+        else:
+            stages[-1].append(piece)
+        inside = True
+    return tuple(map(tuple, stages)) if all(stage and stage[0] for stage in stages) else None
+
+
+_PIECE = re.compile(
+    r"""(?P<blank>[ \t]+)|(?P<pipe>\|)|(?P<plain>(?:[^\s;&<>$`(){}*?\[\]#!'"\\|\0]|(?<=@)\{[\w-]+\})+)"""
+    r"""|\\(?P<escaped>[^\n\r\0])|'(?P<single>[^'\n\r\0]*)'|"(?P<double>(?:[^"$`\\\n\r\0]|\\[^\n\r\0])*)\""""
+)
