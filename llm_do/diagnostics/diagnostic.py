@@ -1,13 +1,13 @@
-"""What the linker has to say: diagnostics, the place they point at, and the table of their codes.
+"""`Diagnostic` and `Location`: one finding of the linker, and the place in a file that it points at.
 
-A `Diagnostic` is a value; rendering lives in `llm_do.ui.reports.diagnostic_text`. The codes are in
-`llm_do.diagnostics.codes`.
+Both are values: `llm_do.diagnostics.codes` makes diagnostics, `llm_do.ui.reports.diagnostic_text` shows them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from llm_do._frozen import frozen
 
@@ -75,6 +75,13 @@ class Diagnostic:
     def end(self) -> tuple[int, int] | None:
         """Line and column just behind it, when known."""
         return (self.place.end_line, self.place.end_column) if self.place.end_line else None
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Diagnostic:
+        """The finding that `to_dict` wrote."""
+        end = data["end"] or {"line": 0, "column": 0}
+        place = Location(data["file"], data["line"], data["column"], end["line"], end["column"])
+        return cls(data["code"], data["severity"], data["message"], place, data["hint"])
 
     def to_dict(self) -> dict[str, object]:
         """The finding as JSON data, as `check --format json` prints it."""

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Literal, TypeAlias
 
-from llm_do.diagnostics.codes import diagnostic
+from llm_do.diagnostics.codes.flows import ambiguous_member, clashing_tool, handoff_outside
+from llm_do.diagnostics.codes.names import not_an_agent, unknown_member
 from llm_do.diagnostics.diagnostic import Location
 from llm_do.errors import LinkError, UsageError
 from llm_do.formats.syntax.flow_expression import FlowSyntaxError, FlowTree, Parallel, Reference, parse_flow
@@ -16,7 +17,6 @@ from llm_do.linker.python.exports import tool_name
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.flow_spec import Aggregate, FlowMode, FlowSpec, handoff_names
 from llm_do.project.registry import NAME_PATTERN, Registered
-from llm_do.text.words import did_you_mean
 
 __all__ = ["Member", "ParallelGroup", "SerialGroup", "Swarm", "SwarmNode"]
 
@@ -210,8 +210,8 @@ def _bound(flow: str, listed: Sequence[tuple[str, Any]]) -> Mapping[str, Any]:
         if member is None:
             continue
         if bound.get(name, member) is not member:
-            message = f"two different members of the flow {flow!r} are called {name!r}"
-            raise LinkError(message, [diagnostic("LD502", message, Location(flow))], hint="Rename one of them.")
+            problem = ambiguous_member(name, flow)
+            raise LinkError(problem.message, [problem.at(Location(flow))], hint="Rename one of them.")
         bound[name] = member
     return bound
 
@@ -226,7 +226,7 @@ def _tree(name: str, flow: str | None, mode: FlowMode) -> FlowTree | None:
     try:
         return parse_flow(flow)
     except FlowSyntaxError as error:
-        fault = FlowFault("LD501", error.message, FlowPosition("flow", start=error.start, end=error.end), error.hint)
+        fault = FlowFault(error.problem, FlowPosition("flow", start=error.start, end=error.end))
         raise _refused(name, flow, [fault]) from error
 
 
@@ -254,16 +254,16 @@ def _is_text(value: object) -> bool:
 def _check(flow: FlowSpec, text: str) -> None:
     _check_arguments(flow)
     faults = [*find_own_faults(flow), *_no_agents(flow)]
-    for name, spot in flow_positions(flow):
+    for name, position in flow_positions(flow):
         if name not in flow.agents:
-            hint = did_you_mean(name, flow.agents) or "list it among the flow's agents"
-            faults.append(FlowFault("LD201", f"the flow has no member `{name}`", spot, hint))
+            faults.append(FlowFault(unknown_member(name, flow.agents), position))
     if flow.mode == "handoff":
         for member in flow.members.values():
-            for target in handoff_names(member) if isinstance(member, AgentSpec) else ():
-                if target not in flow.agents:
-                    message = f"`{member.name}` hands over to `{target}`, which is not in the flow"
-                    faults.append(FlowFault("LD506", message, FlowPosition(), f"add `{target}` to the flow's agents"))
+            faults += [
+                FlowFault(handoff_outside(member.name, target), FlowPosition())
+                for target in (handoff_names(member) if isinstance(member, AgentSpec) else ())
+                if target not in flow.agents
+            ]
     lead = flow.members.get(flow.agents[0]) if flow.mode == "team" and flow.agents else None
     if isinstance(lead, AgentSpec):
         faults += _clashes(lead, flow.agents[1:])
@@ -275,7 +275,7 @@ def _no_agents(flow: FlowSpec) -> list[FlowFault]:
     """Members that have to be agents, and that code has given something else."""
     needed = flow.agents if flow.mode == "handoff" else flow.agents[:1] if flow.mode == "team" else ()
     given = [name for name in needed if not isinstance(flow.members.get(name, AgentSpec(name)), AgentSpec)]
-    return [FlowFault("LD204", f"`{name}` is no agent, which mode {flow.mode} needs", FlowPosition()) for name in given]
+    return [FlowFault(not_an_agent(name, flow.mode), FlowPosition()) for name in given]
 
 
 def _clashes(lead: AgentSpec, workers: Sequence[str]) -> list[FlowFault]:
@@ -283,25 +283,21 @@ def _clashes(lead: AgentSpec, workers: Sequence[str]) -> list[FlowFault]:
     given = {delegate_name(worker) for worker in workers}
     names = [item if isinstance(item, str) else tool_name(item) for item in lead.tools]
     return [
-        FlowFault(
-            "LD507", f"`{lead.name}` has a tool called `{name}`, and the team gives it one of that name", FlowPosition()
-        )
-        for name in names
-        if name in given
+        FlowFault(clashing_tool(lead.name, name, None, "the team"), FlowPosition()) for name in names if name in given
     ]
 
 
 def _refused(name: str, text: str, faults: Sequence[FlowFault]) -> LinkError:
     """The error of a flow made in code: its diagnostics stand in its expression, which takes the place of a file."""
-    found = [diagnostic(fault.code, fault.message, _place(name, text, fault.spot), fault.hint) for fault in faults]
+    found = [fault.problem.at(_place(name, text, fault.position)) for fault in faults]
     first = faults[0]
-    where = f" at column {first.spot.start + 1} of {text!r}" if first.spot.start >= 0 else ""
-    return LinkError(f"the flow {name!r}: {first.message}{where}", found, hint=first.hint)
+    where = f" at column {first.position.start + 1} of {text!r}" if first.position.start >= 0 else ""
+    return LinkError(f"the flow {name!r}: {first.problem.message}{where}", found, hint=first.problem.hint)
 
 
-def _place(name: str, text: str, spot: FlowPosition) -> Location:
-    if spot.start < 0:
+def _place(name: str, text: str, position: FlowPosition) -> Location:
+    if position.start < 0:
         return Location(name)
-    before = text[: spot.start]
+    before = text[: position.start]
     line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
-    return Location(name, line, column, line, column + spot.end - spot.start)
+    return Location(name, line, column, line, column + position.end - position.start)

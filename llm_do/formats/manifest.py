@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import ConfigDict, Discriminator, Field, Tag
 
-from llm_do.diagnostics.codes import diagnostic
+from llm_do.diagnostics.codes import shape as problems
 from llm_do.diagnostics.diagnostic import Diagnostic
 from llm_do.formats.shared_parts import FlowFile, ThreadsFile
 from llm_do.formats.syntax.json_nodes import parse_json
@@ -223,12 +223,10 @@ def _rules(node: Node) -> list[Diagnostic]:
     version = node.entries.get("version")
     found: list[Diagnostic] = []
     if version is not None and type(version.scalar) is int and version.scalar != 1:
-        message = f"the format version is {version.text[:40]}, and this version of llm-do reads version 1"
-        found.append(diagnostic("LD132", message, version.place, "write 1, or use the llm-do the file was written for"))
+        found.append(problems.unknown_version(version.text[:40]).at(version.place))
     mode = node.at(("runtime", "auth_mode"))
     if mode is not None and isinstance(mode.scalar, str) and mode.scalar not in ("", "oauth_off"):
-        message = "logging in to a provider's subscription is not supported"
-        found.append(diagnostic("LD131", message, mode.place, "use an API key, and `oauth_off` or no `auth_mode`"))
+        found.append(problems.unsupported_auth_mode().at(mode.place))
     found += _entry_rules(node)
     found += _file_rules(node)
     found += find_misspelled_keys(node, ("model_settings",), model_setting_names())
@@ -240,25 +238,19 @@ def _rules(node: Node) -> list[Diagnostic]:
 def _entry_rules(node: Node) -> list[Diagnostic]:
     entry = node.entries.get("entry")
     if entry is None:
-        place = node.source.place(node.start, node.start + 1)
-        return [diagnostic("LD121", "the key `entry` is missing", place, 'add `"entry": {"agent": NAME}`')]
+        return [problems.missing_entry().at(node.source.place(node.start, node.start + 1))]
     if entry.kind != "mapping":
         return []
     kinds = [kind for kind in entry.entries if kind in ("agent", "function", "flow")]
     found: list[Diagnostic] = []
     if not kinds:
-        message = "`entry` names nothing to run"
-        hint = 'give it one of "agent", "function" and "flow"'
         near = any(closest_match(key, ("agent", "function", "flow")) for key in entry.entries)
         if not near:
-            found.append(diagnostic("LD127", message, node.key_place(("entry",)), hint))
+            found.append(problems.empty_entry().at(node.key_place(("entry",))))
     if len(kinds) > 1:
-        message = f"`entry` names both {' and '.join(f'`{kind}`' for kind in kinds)}"
-        found.append(diagnostic("LD127", message, node.key_place(("entry", kinds[1])), "keep one of them"))
+        found.append(problems.several_entries(kinds).at(node.key_place(("entry", kinds[1]))))
     if "input_model_ref" in entry.entries and kinds and "function" not in kinds:
-        message = f"`entry.input_model_ref` is for a function, and the entry is `{kinds[0]}`"
-        place = node.key_place(("entry", "input_model_ref"))
-        found.append(diagnostic("LD128", message, place, "an agent declares its own `input_model_ref`"))
+        found.append(problems.model_of_entry(kinds[0]).at(node.key_place(("entry", "input_model_ref"))))
     return found
 
 
@@ -269,8 +261,7 @@ def _file_rules(node: Node) -> list[Diagnostic]:
     if any(closest_match(key, ("agent_files", "python_files"), cutoff=0.8) for key in node.entries if key not in _KEYS):
         return []
     place = lists[0].place if lists else node.source.place(node.start, node.start + 1)
-    hint = 'add `"agent_files": ["*.agent"]`'
-    return [diagnostic("LD129", "the manifest lists no files: `agent_files` and `python_files` are empty", place, hint)]
+    return [problems.no_files().at(place)]
 
 
 def _server_rules(root: Node, loc: KeyPath, config: Node) -> list[Diagnostic]:
@@ -278,14 +269,10 @@ def _server_rules(root: Node, loc: KeyPath, config: Node) -> list[Diagnostic]:
     if kind is None or kind.scalar != "mcp":
         return []
     if "command" not in config.entries and "url" not in config.entries:
-        message = f"the server `{loc[-1]}` has neither `command` nor `url`"
-        return [diagnostic("LD121", message, root.key_place(loc), "add one of them")]
+        return [problems.missing_server_address(str(loc[-1])).at(root.key_place(loc))]
     both = report_exclusive_keys(root, "command", "url", "a server has one of them", loc)
     faults = () if both else server_faults({key: inner.data() for key, inner in config.entries.items()}).items()
-    idle = [
-        diagnostic("LD128", f"`{format_key_path((*loc, key))}` {why}", config.key_place((key,)), "take it out")
-        for key, why in faults
-    ]
+    idle = [problems.idle_key(format_key_path((*loc, key)), why).at(config.key_place((key,))) for key, why in faults]
     return both + idle
 
 

@@ -16,10 +16,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
+from llm_do.diagnostics.diagnostic import Diagnostic
 from llm_do.errors import LlmDoError
 from llm_do.linker.linker import check_project
 from llm_do.linker.python.python_files import Watch
-from llm_do.linker.subprocess_check import diagnostic_from_dict, run_task
+from llm_do.linker.subprocess_check import run_task
 
 __all__ = ["main"]
 
@@ -38,7 +39,7 @@ def main(given: Mapping[str, Any]) -> NoReturn:
     import_module("pydantic_ai.toolsets")  # every project with Python files needs it; its time is not the files'
     os._exit = exit_seen
     sys.argv[1:] = []
-    refused = {file: diagnostic_from_dict(found) for file, found in given["refused"].items()}
+    refused = {file: Diagnostic.from_dict(found) for file, found in given["refused"].items()}
     watch = Watch(refused, lambda label: _begin(folder, label, seconds, trace))
     try:
         report = check_project(Path(given["project"]), watch=watch)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from llm_do.diagnostics.codes.names import default_input_raised, invalid_default_input, no_entry
 from llm_do.diagnostics.diagnostic import Location
 from llm_do.errors import InputError
 from llm_do.linker.analysis.names import Names
@@ -92,9 +93,9 @@ def _check_args(
         with run_user_code():
             to_input(model or PromptInput, args)
     except InputError as error:
-        names.fault("LD213", f"the default {error.message}", place, error.hint)
+        names.report(invalid_default_input(error.message, error.hint), place)
     except Exception as error:  # noqa: BLE001 - a project's validators may raise anything
-        names.fault("LD213", f"validating the default input raised {type(error).__name__}", place)
+        names.report(default_input_raised(type(error).__name__), place)
 
 
 def _implied(files: ProjectFiles, names: Names, owners: Mapping[str, AgentSource]) -> EntrySpec | None:
@@ -110,10 +111,7 @@ def _implied(files: ProjectFiles, names: Names, owners: Mapping[str, AgentSource
         found = names.taken[agents[0]]
         return EntrySpec("agent", found.name, input_model=found.value.input_model, place=found.place)
     place = Location(files.agents[0].label if files.agents else MANIFEST)
-    hint = "call one of them main, name one .agent file as the project, or write a project.json with an entry"
-    listed = ", ".join(sorted(agents))
-    message = f"no agent is called main, and there are several: {listed}" if agents else "there is no agent to run"
-    names.fault("LD205", message, place, hint)
+    names.report(no_entry(agents), place)
     return None
 
 

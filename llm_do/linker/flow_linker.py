@@ -6,6 +6,9 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from llm_do.diagnostics.codes.flows import clashing_tool
+from llm_do.diagnostics.codes.names import wrong_kind
+from llm_do.diagnostics.codes.tools import long_given_name
 from llm_do.diagnostics.diagnostic import Location
 from llm_do.formats.syntax.flow_expression import FlowSyntaxError, FlowTree, offset_in_json, parse_flow
 from llm_do.linker.analysis.inventory import AgentTools
@@ -65,9 +68,9 @@ def _flow(
         try:
             tree = parse_flow(declared.flow)
         except FlowSyntaxError as error:
-            spot = FlowPosition("flow", start=error.start, end=error.end)
+            position = FlowPosition("flow", start=error.start, end=error.end)
             node = files.node.at(("flows", name)) if files.node is not None else None
-            names.fault("LD501", error.message, _place(node, place, spot), error.hint)
+            names.report(error.problem, _place(node, place, position))
             return None
     return FlowSpec(
         **common,
@@ -92,7 +95,7 @@ def check_flows(files: ProjectFiles, names: Names) -> None:
         )
         _look_up(flow, names, where)
         for fault in (*find_own_faults(flow), *find_flow_faults(flow, names.taken)):
-            names.fault(fault.code, fault.message, where(fault.spot), fault.hint)
+            names.report(fault.problem, where(fault.position))
 
 
 def check_given_tools(
@@ -107,24 +110,22 @@ def check_given_tools(
             given += [(delegate_name(worker), f"the team `{flow.name}`") for worker in flow.agents[1:]]
     for name, giver in given:
         if name in taken:
-            message = f"`{spec.name}` has a tool called `{name}` ({taken[name]}), and {giver} gives it one of that name"
-            names.fault("LD507", message, place, "rename the tool, or give its toolset a prefix")
+            names.report(clashing_tool(spec.name, name, taken[name], giver), place)
         elif len(name) > _LONGEST:
-            message = f"`{name}`, which {giver} gives `{spec.name}`, can't be the name of a tool"
-            names.fault("LD403", message, place, "shorten the agent's name")
+            names.report(long_given_name(name, giver, spec.name), place)
 
 
 _LONGEST = int(NAME_PATTERN.partition("{0,")[2].partition("}")[0]) + 1
 
 
 def _look_up(flow: FlowSpec, names: Names, place_of: Callable[[FlowPosition], Location]) -> None:
-    for name, spot in flow_positions(flow):
-        where = place_of(spot)
+    for name, position in flow_positions(flow):
+        where = place_of(position)
         if name in flow.members:
             found = as_member(flow, name, names.taken)
-            if found is not None and found.kind != "agent" and _needs_agent(flow, spot):
-                names.fault("LD204", f"`{name}` is a {_noun(found)}, not an agent", where)
-        elif _needs_agent(flow, spot):
+            if found is not None and found.kind != "agent" and _needs_agent(flow, position):
+                names.report(wrong_kind(name, _noun(found), "an agent"), where)
+        elif _needs_agent(flow, position):
             names.look_up(name, ("agent",), "an agent", where)
         else:
             names.look_up(name, ("agent", "tool", "flow"), "an agent, function or flow", where)
@@ -134,18 +135,18 @@ def _noun(found: Registered) -> str:
     return "function" if found.kind == "tool" else found.kind
 
 
-def _needs_agent(flow: FlowSpec, spot: FlowPosition) -> bool:
-    return flow.mode == "handoff" or (flow.mode == "team" and spot.key == "lead")
+def _needs_agent(flow: FlowSpec, position: FlowPosition) -> bool:
+    return flow.mode == "handoff" or (flow.mode == "team" and position.key == "lead")
 
 
-def _place(node: Node | None, place: Location, spot: FlowPosition) -> Location:
-    """The place of a spot in a flow of the manifest; of the flow itself for one that Python makes."""
-    if node is None or not spot.key:
+def _place(node: Node | None, place: Location, position: FlowPosition) -> Location:
+    """The location of a position in a flow of the manifest; of the flow itself for one made in Python."""
+    if node is None or not position.key:
         return place
-    if spot.start >= 0:
-        expression = node.at((spot.key,))
+    if position.start >= 0:
+        expression = node.at((position.key,))
         if expression is None:
             return place
-        start, end = offset_in_json(expression, spot.start), offset_in_json(expression, spot.end)
+        start, end = offset_in_json(expression, position.start), offset_in_json(expression, position.end)
         return expression.source.place(start, max(end, start + 1))
-    return node.place_of((spot.key, spot.index) if spot.index >= 0 else (spot.key,))
+    return node.place_of((position.key, position.index) if position.index >= 0 else (position.key,))

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import FunctionType
 
 from llm_do._frozen import frozen
+from llm_do.diagnostics.codes.shape import unsupported_store
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.errors import LinkError
 from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool, Origin
@@ -294,8 +295,7 @@ def _assemble(linked: _Linked, entry: EntrySpec | None, policy: Policy) -> Proje
         manifest.context_providers, linked.references, lambda index: files.place("context_providers", index)
     )
     if manifest.threads is not None and manifest.threads.store not in ("sqlite", "memory"):
-        message = f"`threads.store`: stores of the kind `{manifest.threads.store}` are not in this version"
-        linked.names.fault("LD190", message, files.place("threads", "store"), "take `sqlite` or `memory`")
+        linked.names.report(unsupported_store(manifest.threads.store), files.place("threads", "store"))
     hooks = hook_functions(manifest.hooks, linked.references, lambda point, index: files.place("hooks", point, index))
     if manifest.generated_agents_dir is not None:
         place = files.place("generated_agents_dir")

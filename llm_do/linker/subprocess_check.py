@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from llm_do._frozen import frozen
-from llm_do.diagnostics.codes import diagnostic
+from llm_do.diagnostics.codes import Problem
+from llm_do.diagnostics.codes import python as problems
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.diagnostics.labels import file_label
 from llm_do.errors import UsageError
@@ -29,7 +30,7 @@ from llm_do.linker.linker import LinkReport, check_project
 from llm_do.linker.sources.project_files import read_project
 from llm_do.linker.sources.project_root import locate_project
 
-__all__ = ["CheckResult", "check_in_subprocess", "diagnostic_from_dict", "run_task"]
+__all__ = ["CheckResult", "check_in_subprocess", "run_task"]
 
 SECONDS = 30.0
 """How long the import of one file may take."""
@@ -107,19 +108,6 @@ def check_in_subprocess(
     return CheckResult((*files.diagnostics, *refused.values()), located.root)
 
 
-def diagnostic_from_dict(data: Mapping[str, Any]) -> Diagnostic:
-    """The diagnostic that `Diagnostic.to_dict` wrote.
-
-    Example:
-        >>> found = diagnostic("LD101", "the file can't be read", Location("a.agent"))
-        >>> diagnostic_from_dict(found.to_dict()) == found
-        True
-    """
-    end = data["end"] or {"line": 0, "column": 0}
-    place = Location(data["file"], data["line"], data["column"], end["line"], end["column"])
-    return Diagnostic(data["code"], data["severity"], data["message"], place, data["hint"])
-
-
 def run_task(report: LinkReport, task: str | None, options: Mapping[str, Any]) -> Any:
     """Call a task with a linked project."""
     if task is None or report.project is None:
@@ -146,7 +134,7 @@ def _checked(answer: Mapping[str, Any], root: Path) -> CheckResult:
         raise UsageError(answer["error"], hint=answer["hint"])
     if "fault" in answer:
         raise RuntimeError(f"linking failed in its own process:\n{answer['fault']}")
-    return CheckResult(tuple(map(diagnostic_from_dict, answer["diagnostics"])), root, answer["data"])
+    return CheckResult(tuple(map(Diagnostic.from_dict, answer["diagnostics"])), root, answer["data"])
 
 
 def _run(given: str, limit: float) -> int | None:
@@ -180,16 +168,14 @@ def _blame(end: _End, root: Path, seconds: float) -> tuple[str, Diagnostic]:
     place = Location(file_label(root, Path(file)) if file else "project.json", line)
     first = end.trace.partition("\n")[0]
     if first.startswith("Timeout") or end.code is None:
-        message = f"the import was still running after {seconds:g} s"
-        hint = "put what takes long or waits into a function; --import-timeout gives it more time"
-        return file, diagnostic("LD310", message, place, hint)
-    if first.startswith("Fatal Python error: "):
-        how = f"it crashed: {first.removeprefix('Fatal Python error: ').lower()}"
-    elif end.code < 0:
-        how = f"it was killed by {_signal(-end.code)}"
-    else:
-        how = f"it left with exit code {end.code}"
-    return file, diagnostic("LD311", f"the import ended the process: {how}", place, "take out what ends or crashes it")
+        return file, problems.import_timed_out(seconds).at(place)
+    return file, _explain_end(first, end.code).at(place)
+
+
+def _explain_end(trace: str, code: int) -> Problem:
+    if trace.startswith("Fatal Python error: "):
+        return problems.import_crashed(trace.removeprefix("Fatal Python error: ").lower())
+    return problems.import_killed(_signal(-code)) if code < 0 else problems.import_left(code)
 
 
 def _signal(number: int) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_do.diagnostics.codes import diagnostic
+from llm_do.diagnostics.codes.shape import unknown_version
 from llm_do.diagnostics.diagnostic import Location
 from llm_do.errors import ModelUnavailableError
 from llm_do.models.builtin.script_file import load_script, parse_script
@@ -18,7 +18,7 @@ from tests.cli.cli_processes import run
 
 def shown(line: str, column: int, end: int | None = None) -> list[str]:
     place = Location("a.json", 1, column, 1, end) if end is not None else Location("a.json", 1, column)
-    return render_text([diagnostic("LD120", "wrong", place)], lambda file: line).splitlines()
+    return render_text([unknown_version("2").at(place)], lambda file: line).splitlines()
 
 
 @pytest.mark.parametrize("column", [1, 5_000_000, 9_999_990])
@@ -35,7 +35,7 @@ def test_a_fault_in_a_line_of_megabytes_is_shown_at_once(column: int) -> None:
 def test_the_place_is_pointed_at_however_long_the_line(length: int) -> None:
     for column in {1, 50, length // 2, length - 1}:
         line = "." * (column - 1) + "X" + "." * (length - column)
-        _, source, caret = shown(line, column, column + 1)
+        _, source, caret, _ = shown(line, column, column + 1)
         assert source[caret.index("^")] == "X"
         assert source.startswith("  1 | …") or column < 120
         assert source.endswith("…") or length - column < 120

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -100,3 +101,18 @@ def test_every_code_has_a_title_an_explanation_a_fix_and_an_example(code: str) -
 def test_every_code_has_a_sentence_in_the_module_that_declares_it(code: str) -> None:
     (module,) = [path for path in GROUPS if f"\n{code} = Code(" in path.read_text(encoding="utf-8")]
     assert f"{code}.problem(" in module.read_text(encoding="utf-8")
+
+
+def test_diagnostics_are_made_in_the_modules_of_codes_only() -> None:
+    """Other modules pass data: they hold no code, and neither make a `Problem` nor a `Diagnostic`."""
+    elsewhere: list[str] = []
+    for path in PACKAGE.rglob("*.py"):
+        if path.parent != CODE_MODULES:
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                makes = isinstance(node, ast.Call) and re.fullmatch(
+                    r"Problem|Diagnostic|\w+\.problem", ast.unparse(node.func)
+                )
+                code = isinstance(node, ast.Constant) and re.fullmatch(r"LD\d{3}", str(node.value))
+                if makes or code:
+                    elsewhere.append(f"{path.relative_to(PACKAGE)}:{getattr(node, 'lineno', 0)}")
+    assert elsewhere == []

@@ -317,4 +317,4 @@ def test_linking_a_wrong_flow_raises_with_every_diagnostic(link: Link, tmp_path:
 
     with pytest.raises(LinkError, match="meet without parentheses") as raised:
         Project.load(tmp_path)
-    assert raised.value.hint == "say which belongs together: `a >> (b | c)` or `(a >> b) | c`"
+    assert raised.value.hint == "say which belong together: `a >> (b | c)` or `(a >> b) | c`"

@@ -99,7 +99,7 @@ def test_frontmatter_may_be_empty() -> None:
         ("\u2014\u2014\u2014\nname: a\n---\n", 1, 1, "\u2014\u2014\u2014"),
         ("--- \nname: a\n---\n", 1, 1, "blanks around"),
         (" ---\nname: a\n---\n", 1, 1, "blanks around"),
-        ("\n\n---\nname: a\n---\n", 3, 1, "blank lines in front"),
+        ("\n\n---\nname: a\n---\n", 3, 1, "blank lines before"),
         ("---", 1, 1, "no line end"),
         ("--- # agent\nname: a\n---\n", 1, 1, "no frontmatter"),
     ],

@@ -336,7 +336,7 @@ def test_a_valid_manifest_survives_being_written_and_read(data: dict[str, object
     [
         ('"version": null, "entry": {"agent": "main"}, "agent_files": ["*.agent"]', "give it one"),
         (f'{LEAST}, "flows": {{"f": {{"mode": "team", "lead": null, "workers": ["a"]}}}}', "give it one"),
-        (f'{LEAST}, "python_files": [null]', "give it one, or take it out of the list"),
+        (f'{LEAST}, "python_files": [null]', "give it one, or remove it from the list"),
         (f'{LEAST}, "name": null', "give it one, or leave the key out"),
         (f'{LEAST}, "runtime": {{"budget": null}}', "give it one, or leave the key out"),
         (f'{LEAST}, "model_settings": {{"max_tokens": null}}', "give it one, or leave the key out"),

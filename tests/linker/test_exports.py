@@ -115,7 +115,7 @@ def test_a_toolset_that_toolsets_leaves_out_is_no_toolset_and_the_hint_says_how(
 
     [found] = [item for item in report.diagnostics if item.severity == "error"]
     assert (found.code, found.file, found.line) == ("LD201", "main.agent", 3)
-    assert found.hint == "a.py has it, but doesn't export it: put it into its list TOOLSETS, as in TOOLSETS = [spare]"
+    assert found.hint == "a.py defines it but doesn't export it: add it to TOOLSETS, as in TOOLSETS = [spare]"
 
 
 def test_a_private_name_exports_no_toolset(make: Make) -> None:

@@ -65,9 +65,9 @@ def test_a_link_to_a_listed_file_is_the_same_file(make: Make) -> None:
 def test_what_matches_nothing_is_an_error_with_its_place_and_a_proposal(make: Make) -> None:
     _, found = list_files(make(TREE), [("agent/*.agent", PLACE), ("noets.md", PLACE), ("notes.md/x", PLACE)])
     assert [(item.code, item.place, item.hint) for item in found] == [
-        ("LD206", PLACE, None),
+        ("LD206", PLACE, "correct the path, or remove it"),
         ("LD206", PLACE, "did you mean `notes.md`?"),
-        ("LD206", PLACE, None),
+        ("LD206", PLACE, "correct the path, or remove it"),
     ]
 
 

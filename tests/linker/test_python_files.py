@@ -118,4 +118,4 @@ def test_warnings_are_errors_again_when_several_threads_have_run_code_of_project
 def test_the_error_of_a_missing_library_says_what_to_do(make: Make) -> None:
     root = make({"tools.py": "import no_such_thing.inner"})
     (item,) = load_python_files(root, [root / "tools.py"]).diagnostics
-    assert item.hint == "install what provides 'no_such_thing' beside llm-do, or correct the name"
+    assert item.hint == "install the package that provides 'no_such_thing' beside llm-do, or correct the name"

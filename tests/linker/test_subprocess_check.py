@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from llm_do.diagnostics.codes import diagnostic
-from llm_do.diagnostics.diagnostic import Location
+from llm_do.diagnostics.codes.names import unknown_name
+from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.errors import UsageError
-from llm_do.linker.subprocess_check import CheckResult, check_in_subprocess, diagnostic_from_dict
+from llm_do.linker.subprocess_check import CheckResult, check_in_subprocess
 from tests.linker.conftest import Make, agent, manifest, write_files
 
 TOOLS = "def add(a: int) -> int:\n    return a\nTOOLS = [add]\n"
@@ -189,8 +189,8 @@ def test_a_task_that_refuses_says_so_here(make: Make) -> None:
 
 
 def test_a_diagnostic_survives_the_way_through_json() -> None:
-    found = diagnostic("LD201", "there is no tool `a`", Location("a.agent", 2, 3, 2, 4), "did you mean `b`?")
-    assert diagnostic_from_dict(found.to_dict()) == found
+    found = unknown_name("tool", "a", "did you mean `b`?").at(Location("a.agent", 2, 3, 2, 4))
+    assert Diagnostic.from_dict(found.to_dict()) == found
 
 
 def test_an_interruption_that_a_file_raises_itself_is_told_like_any_other_fault(

@@ -236,9 +236,9 @@ def test_a_function_that_its_file_does_not_export_is_told_how(checked: Checked) 
         )
     )
     assert [item.hint for item in report.diagnostics] == [
-        "tools.py has it, but doesn't export it: put it into its list TOOLS, as in TOOLS = [sub]",
-        None,
-        "tools.py has it, but doesn't export it: put it into its list TOOLSETS, as in TOOLSETS = [lookups]",
+        "tools.py defines it but doesn't export it: add it to TOOLS, as in TOOLS = [sub]",
+        "correct the name, or define it",
+        "tools.py defines it but doesn't export it: add it to TOOLSETS, as in TOOLSETS = [lookups]",
     ]
 
 

@@ -80,7 +80,7 @@ def _answers(root: Path) -> tuple[list[str], list[Diagnostic]]:
     """What a person has allowed for good in this project, as lines, and what of it can't be read."""
     if not os.path.lexists(root / ".llm-do" / "approvals.json"):
         return [], []
-    from llm_do.diagnostics.codes import diagnostic
+    from llm_do.diagnostics.codes.rules import invalid_saved_approval
     from llm_do.diagnostics.diagnostic import Location
     from llm_do.runtime.approval import saved_approvals
     from llm_do.text.sanitizer import sanitize
@@ -90,5 +90,5 @@ def _answers(root: Path) -> tuple[list[str], list[Diagnostic]]:
     faults: list[Diagnostic] = []
     for fault in found.faults:
         where = Location(saved_approvals.FILE, fault.line or 1)
-        faults.append(diagnostic("LD601", fault.message, where, hint="correct it, or `llm-do approvals revoke --all`"))
+        faults.append(invalid_saved_approval(fault.message).at(where))
     return lines, faults

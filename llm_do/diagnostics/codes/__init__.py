@@ -22,10 +22,8 @@ from llm_do.diagnostics.codes import (
     unused,
 )
 from llm_do.diagnostics.codes.code import Code, Problem
-from llm_do.diagnostics.diagnostic import Diagnostic, Location
-from llm_do.text.sanitizer import escape_controls
 
-__all__ = ["CODES", "Code", "Problem", "diagnostic"]
+__all__ = ["CODES", "Code", "Problem"]
 
 _GROUPS = (files, syntax, shape, names, python, tools, machines, flows, rules, environment, unused)
 
@@ -37,8 +35,3 @@ CODES: dict[str, Code] = {
     )
 }
 """Every code, in order."""
-
-
-def diagnostic(code: str, message: str, place: Location, hint: str | None = None) -> Diagnostic:
-    """Make a diagnostic from a sentence that stands elsewhere."""
-    return Diagnostic(code, CODES[code].severity, escape_controls(message), place, hint)

@@ -11,6 +11,8 @@ from dataclasses import field
 from typing import TypeAlias
 
 from llm_do._frozen import frozen
+from llm_do.diagnostics.codes import Problem
+from llm_do.diagnostics.codes import flows as problems
 from llm_do.formats.syntax.source import Node
 
 __all__ = [
@@ -65,18 +67,16 @@ class FlowSyntaxError(ValueError):
     """An expression that can't be read.
 
     Args:
-        message: What is wrong, without a full stop.
+        problem: What is wrong.
         start: Offset of the first character that is at fault.
-        end: Offset just behind the last one.
-        hint: What to do about it.
+        end: Offset after the last one.
     """
 
-    def __init__(self, message: str, start: int, end: int, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
+    def __init__(self, problem: Problem, start: int, end: int) -> None:
+        super().__init__(problem.message)
+        self.problem = problem
         self.start = start
         self.end = end
-        self.hint = hint
 
 
 def parse_flow(text: str) -> FlowTree:
@@ -86,14 +86,14 @@ def parse_flow(text: str) -> FlowTree:
         >>> format_flow(parse_flow("a>>(b|c)>>d"))
         'a >> (b | c) >> d'
         >>> try: parse_flow("a >> ")
-        ... except FlowSyntaxError as error: print(error.message, error.start)
+        ... except FlowSyntaxError as error: print(error, error.start)
         a name is missing after `>>` 5
     """
     reader = _Reader(text, _tokens(text))
     tree = reader.expression(0)
     left = reader.peek()
     if left.kind == ")":
-        raise FlowSyntaxError("this `)` closes nothing", left.start, left.end, "remove it, or open it before")
+        raise FlowSyntaxError(problems.unopened_group(), left.start, left.end)
     if left.kind != "end":
         raise _no_operator(left)
     return tree
@@ -183,7 +183,7 @@ def _tokens(text: str) -> list[_Token]:
             raise _no_token(text, at)
         kind = "name" if found.lastgroup == "name" else found.group()
         if kind == "name" and len(found.group()) > _LONGEST_NAME:
-            raise FlowSyntaxError(f"a name has at most {_LONGEST_NAME} characters", at, found.end())
+            raise FlowSyntaxError(problems.long_step_name(_LONGEST_NAME), at, found.end())
         tokens.append(_Token(kind, found.group(), at))
         at = found.end()
     tokens.append(_Token("end", "", len(text.rstrip()) if text.strip() else 0))
@@ -191,17 +191,13 @@ def _tokens(text: str) -> list[_Token]:
 
 
 def _no_token(text: str, at: int) -> FlowSyntaxError:
-    if text[at] == ">":
-        return FlowSyntaxError("`>` is not an operator", at, at + 1, "write `>>`")
     found = _WORD.match(text, at)
     word = found.group() if found is not None else text[at]
-    hint = "write `>>` between steps and `|` between members of a group" if len(word) == 1 else None
-    return FlowSyntaxError(f"`{word}` is no name and no operator", at, at + len(word), hint)
+    return FlowSyntaxError(problems.unknown_operator(word), at, at + len(word))
 
 
 def _no_operator(token: _Token) -> FlowSyntaxError:
-    message = f"an operator is missing before `{token.text}`"
-    return FlowSyntaxError(message, token.start, token.end, "write `>>` for a next step, or `|` for one beside")
+    return FlowSyntaxError(problems.missing_operator(token.text), token.start, token.end)
 
 
 class _Reader:
@@ -227,12 +223,8 @@ class _Reader:
         while self.peek().kind in (">>", "|"):
             operator = self.take()
             if operator.kind != sign.kind:
-                raise FlowSyntaxError(
-                    f"`{sign.kind}` and `{operator.kind}` meet without parentheses",
-                    operator.start,
-                    operator.end,
-                    "say which belongs together: `a >> (b | c)` or `(a >> b) | c`",
-                )
+                problem = problems.mixed_operators(sign.kind, operator.kind)
+                raise FlowSyntaxError(problem, operator.start, operator.end)
             parts.append(self.part(depth))
         if len(parts) == 1:
             return parts[0]
@@ -247,14 +239,14 @@ class _Reader:
             raise self._missing(token)
         self.take()
         if depth >= MAX_NESTING:
-            raise FlowSyntaxError(f"parentheses are nested deeper than {MAX_NESTING}", token.start, token.end)
+            raise FlowSyntaxError(problems.deep_groups(MAX_NESTING), token.start, token.end)
         closing = self.peek()
         if closing.kind == ")":
-            raise FlowSyntaxError("the group is empty", token.start, closing.end, "name its members, or remove it")
+            raise FlowSyntaxError(problems.empty_group(), token.start, closing.end)
         inner = self.expression(depth + 1)
         closing = self.peek()
         if closing.kind == "end":
-            raise FlowSyntaxError("this `(` is never closed", token.start, token.end, "add a `)`")
+            raise FlowSyntaxError(problems.unclosed_group(), token.start, token.end)
         if closing.kind != ")":
             raise _no_operator(closing)
         self.take()
@@ -262,9 +254,9 @@ class _Reader:
 
     def _missing(self, token: _Token) -> FlowSyntaxError:
         if not self.text.strip():
-            return FlowSyntaxError("the expression is empty", 0, max(len(self.text), 1), "name at least one step")
+            return FlowSyntaxError(problems.empty_expression(), 0, max(len(self.text), 1))
         if self.at == 0:
-            return FlowSyntaxError(f"a name is missing before `{token.text}`", token.start, token.end)
+            return FlowSyntaxError(problems.missing_step(None, token.text), token.start, token.end)
         before = self.tokens[self.at - 1]
         start = len(self.text) if token.kind == "end" else token.start
-        return FlowSyntaxError(f"a name is missing after `{before.text}`", start, max(token.end, start + 1))
+        return FlowSyntaxError(problems.missing_step(before.text, token.text), start, max(token.end, start + 1))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from llm_do._frozen import frozen
-from llm_do.diagnostics.codes import diagnostic
+from llm_do.diagnostics.codes import files as problems
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.formats.syntax.source import Source, text_fault
 
@@ -85,31 +85,22 @@ def _no_opening(source: Source) -> Diagnostic:
     at = len(text) - len(text.lstrip(_BLANK))
     at = max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
     nearly = re.compile(_NEARLY).match(text, at)
-    hint = "the first line must be exactly ---"
     if not text.strip():
-        return diagnostic("LD107", "the file is empty", Location(source.file), hint)
+        return problems.empty_agent_file().at(Location(source.file))
     if nearly is None:
-        message = "the file has no frontmatter: its first line is not ---"
-        return diagnostic("LD107", message, Location(source.file), "start it with ---, `name: ...` and another ---")
-    place = source.place(nearly.start(), nearly.end())
+        return problems.no_frontmatter().at(Location(source.file))
     if nearly.group() == "---":
-        message = "there are blank lines in front of the frontmatter" if at else "the frontmatter has no line end"
+        problem = problems.blank_lines_first() if at else problems.unfinished_line()
     elif nearly.group().strip(" \t\ufeff") == "---":
-        message = "the line that opens the frontmatter has blanks around its ---"
+        problem = problems.blanks_around_opening()
     else:
-        message = f"the frontmatter is opened by `{nearly.group().strip()[:40]}`, not by ---"
-    return diagnostic("LD107", message, place, hint)
+        problem = problems.wrong_opening(nearly.group().strip()[:40])
+    return problem.at(source.place(nearly.start(), nearly.end()))
 
 
 def _no_close(source: Source, start: int) -> Diagnostic:
     nearly = re.compile(_NEARLY_CLOSE).search(source.text, start - 1)
-    message = "the frontmatter is never closed"
     if nearly is None:
-        return diagnostic("LD108", message, source.place(0, 3), "put a line that is exactly --- behind it")
+        return problems.unclosed_frontmatter().at(source.place(0, 3))
     line, _ = source.position(nearly.start())
-    return diagnostic(
-        "LD108",
-        f"{message}: line {line} is `{nearly.group()[:40]}`, not ---".replace("\t", "\\t"),
-        source.place(nearly.start(), nearly.end()),
-        "the line must be exactly ---, without blanks",
-    )
+    return problems.wrong_closing(line, nearly.group()[:40]).at(source.place(nearly.start(), nearly.end()))

@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import re
 
-from llm_do.diagnostics.codes import diagnostic
+from llm_do.diagnostics.codes import Problem
+from llm_do.diagnostics.codes import syntax as problems
+from llm_do.diagnostics.codes.files import deep_nesting, lone_surrogate
 from llm_do.diagnostics.diagnostic import Diagnostic
 from llm_do.formats.syntax.source import MAX_DEPTH, Node, NodeResult, Scalar, Source, text_fault
 
@@ -61,19 +63,19 @@ class _Scanner:
     def document(self) -> Node:
         self.space()
         if self.at == len(self.text):
-            raise self.stop("the file is empty", "a JSON object is expected")
+            raise self.stop(problems.empty_json())
         node = self.value(0)
         self.space()
         if self.at < len(self.text):
-            raise self.stop(f"{self.shown()} stands behind the end of the document", "delete it")
+            raise self.stop(problems.text_after_document(self.shown()))
         return node
 
-    def report(self, code: str, message: str, start: int, end: int, hint: str | None = None) -> None:
-        self.diagnostics.append(diagnostic(code, message, self.source.place(start, end), hint))
+    def report(self, problem: Problem, start: int, end: int) -> None:
+        self.diagnostics.append(problem.at(self.source.place(start, end)))
 
-    def stop(self, message: str, hint: str | None = None, code: str = "LD105") -> _Stop:
+    def stop(self, problem: Problem) -> _Stop:
         end = min(self.at + 1, len(self.text))
-        return _Stop(diagnostic(code, message, self.source.place(self.at, end), hint))
+        return _Stop(problem.at(self.source.place(self.at, end)))
 
     def shown(self) -> str:
         """What stands at the current point, for a message."""
@@ -92,7 +94,7 @@ class _Scanner:
             comment = re.compile(_COMMENT).match(self.text, self.at) if self.peek() in ("/", "#") else None
             if comment is None:
                 return
-            self.report("LD105", "JSON has no comments", self.at, comment.end(), "delete the comment")
+            self.report(problems.json_comment(), self.at, comment.end())
             self.at = comment.end()
 
     def peek(self) -> str:
@@ -101,7 +103,7 @@ class _Scanner:
     def value(self, depth: int) -> Node:
         char = self.peek()
         if depth >= MAX_DEPTH and char in ("{", "["):
-            raise self.stop(f"lists and objects nest deeper than {MAX_DEPTH}", code="LD104")
+            raise self.stop(deep_nesting("objects", MAX_DEPTH))
         if char == "{":
             return self.object(depth)
         if char == "[":
@@ -124,7 +126,7 @@ class _Scanner:
             return _CONSTANTS[word]
         if word in _NOT_JSON:
             self.at = end
-            self.report("LD116", f"`{word}` is not a number of JSON", start, end, "write a finite number")
+            self.report(problems.not_a_json_number(word), start, end)
             return 0
         number = _NUMBER.fullmatch(word)
         if number is not None:
@@ -132,16 +134,10 @@ class _Scanner:
             return self.number(word, number, start)
         if word in _PYTHON:
             self.at = end
-            self.report("LD105", f"`{word}` is Python, not JSON", start, end, f"write `{_PYTHON[word]}`")
+            self.report(problems.python_constant(word, _PYTHON[word]), start, end)
             return {"True": True, "False": False, "None": None}[word]
-        raise self.stop(f"a value is expected here, not {self.shown()}", self.hint())
-
-    def hint(self) -> str | None:
-        if self.peek() in ("'", "\u201c", "\u2018"):
-            return 'texts stand in straight double quotes: "..."'
-        if re.match(r"[-+]?\.?[0-9]", self.text[self.at : self.at + 3]):
-            return "numbers are written like 12, -3 or 0.5: no leading zero or plus, a digit on both sides of the point"
-        return 'texts need double quotes: "..."' if _WORD.match(self.text, self.at) else None
+        number_like = re.match(r"[-+]?\.?[0-9]", self.text[self.at : self.at + 3]) is not None
+        raise self.stop(problems.missing_value(self.shown(), self.peek(), number=number_like, word=bool(word)))
 
     def number(self, word: str, number: re.Match[str], start: int) -> int | float:
         try:
@@ -149,7 +145,7 @@ class _Scanner:
         except ValueError:
             value = float("inf")
         if value in (float("inf"), float("-inf")):
-            self.report("LD116", "the number is too large to be held", start, self.at)
+            self.report(problems.huge_number(), start, self.at)
             return 0
         return value
 
@@ -163,7 +159,7 @@ class _Scanner:
             return found[1]
         value: str = json.loads(found.group())
         if any("\ud800" <= char <= "\udfff" for char in value):
-            self.report("LD103", "a lone surrogate is not a character", start, self.at, "write the whole pair")
+            self.report(lone_surrogate(), start, self.at)
             return value.encode("utf-8", "replace").decode()
         return value
 
@@ -174,14 +170,12 @@ class _Scanner:
         self.at = good.end() if good is not None else begin
         if self.at == len(self.text):
             self.at = begin
-            return self.stop("the text that starts here is never closed", 'close it with "')
+            return self.stop(problems.unclosed_text())
         if self.peek() == "\\":
-            shown = self.text[self.at : self.at + 2]
-            return self.stop(f"`{shown}` is not an escape of JSON" if shown.isprintable() else "not an escape of JSON",
-                             "write a backslash as \\\\")  # fmt: skip
+            return self.stop(problems.invalid_escape(self.text[self.at : self.at + 2]))
         if self.peek() in "\r\n":
-            return self.stop("the text isn't closed on its line", 'close it with ", or write a line break as \\n')
-        return self.stop(f"{self.shown()} can't stand in a text", f"write it as \\u{ord(self.peek()):04x}")
+            return self.stop(problems.text_across_lines())
+        return self.stop(problems.unescaped_character(self.shown(), self.peek()))
 
     def array(self, depth: int) -> Node:
         start = self.at
@@ -203,20 +197,17 @@ class _Scanner:
         while self.peek() != "}":
             begin = self.at
             if self.peek() != '"':
-                hint = 'keys stand in double quotes: "..."' if self.peek() else "the object is never closed"
-                raise self.stop(f"a key is expected here, not {self.shown()}", hint)
+                raise self.stop(problems.missing_json_key(self.shown(), end=not self.peek()))
             key = self.string()
             end = self.at
             self.space()
             if self.peek() != ":":
-                raise self.stop(f"`:` is expected behind the key, not {self.shown()}")
+                raise self.stop(problems.missing_colon(self.shown()))
             self.at += 1
             self.space()
             node = self.value(depth + 1)
             if key in keys:
-                place = self.source.place(*keys[key])
-                message = f"the key `{key[:60]}` is there already, at line {place.line}, column {place.column}"
-                self.report("LD110", message, begin, end, "keep one of the two")
+                self.report(problems.duplicate_key(key[:60], self.source.place(*keys[key])), begin, end)
             else:
                 entries[key] = node
                 keys[key] = begin, end
@@ -231,11 +222,9 @@ class _Scanner:
             return
         if self.peek() != ",":
             line, _ = self.source.position(start)
-            kind = "list" if close == "]" else "object"
-            raise self.stop(f"`,` or `{close}` is expected here, not {self.shown()}",
-                            f"the {kind} starts at line {line}")  # fmt: skip
+            raise self.stop(problems.missing_comma(close, self.shown(), line))
         comma = self.at
         self.at += 1
         self.space()
         if self.peek() == close:
-            self.report("LD105", f"there is a comma in front of `{close}`", comma, comma + 1, "delete the comma")
+            self.report(problems.trailing_comma(close), comma, comma + 1)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from llm_do._frozen import frozen
-from llm_do.diagnostics.codes import diagnostic
+from llm_do.diagnostics.codes import files as problems
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 
 __all__ = [
@@ -261,12 +261,12 @@ def read_text(path: Path, file: str | None = None) -> ReadResult:
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             kind = "a folder" if os.path.isdir(path) else "not a regular file"
-            return ReadResult(None, (diagnostic("LD101", f"the file can't be read: it is {kind}", Location(file)),))
+            return ReadResult(None, (problems.unreadable_file(f"it is {kind}").at(Location(file)),))
         with path.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        return ReadResult(None, (diagnostic("LD101", f"the file can't be read: {reason}", Location(file)),))
+        return ReadResult(None, (problems.unreadable_file(reason).at(Location(file)),))
     return decode(data, file)
 
 
@@ -284,16 +284,13 @@ def decode(data: bytes, file: str) -> ReadResult:
     except UnicodeDecodeError as error:
         before = data[: error.start].decode("utf-8").removeprefix("\ufeff")
         place = Source(file, before + "?").place(len(before), len(before) + 1)
-        message = f"the file is not UTF-8: byte 0x{data[error.start]:02x} at offset {error.start}"
-        hint = "save the file as UTF-8"
-        if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            hint = "it looks like UTF-16; save the file as UTF-8"
-        return ReadResult(None, (diagnostic("LD102", message, place, hint),))
+        utf16 = data[:2] in (b"\xff\xfe", b"\xfe\xff")
+        return ReadResult(None, (problems.not_utf8(data[error.start], error.start, utf16=utf16).at(place),))
     return ReadResult(text.removeprefix("\ufeff"))
 
 
 def _too_long(file: str) -> Diagnostic:
-    return diagnostic("LD104", f"the file is longer than {MAX_BYTES // 1024 // 1024} MiB", Location(file))
+    return problems.long_file(MAX_BYTES).at(Location(file))
 
 
 def text_fault(
@@ -307,9 +304,7 @@ def text_fault(
     found = (forbidden or re.compile(_SURROGATE)).search(source.text, start, len(source.text) if end is None else end)
     if found is None:
         return None
-    place = source.place(found.start(), found.end())
-    message = f"the character U+{ord(found.group()):04X} is not allowed here"
-    return diagnostic("LD103", message, place, "remove it, or write it as an escape in a quoted string")
+    return problems.forbidden_character(found.group()).at(source.place(found.start(), found.end()))
 
 
 def lines_of(text: str) -> list[str]:

@@ -18,7 +18,9 @@ try:
 except ImportError:  # PyYAML without libyaml: slower, the same events
     from yaml import SafeLoader as _Loader
 
-from llm_do.diagnostics.codes import diagnostic
+from llm_do.diagnostics.codes import Problem
+from llm_do.diagnostics.codes import syntax as problems
+from llm_do.diagnostics.codes.files import deep_nesting, lone_surrogate, many_values
 from llm_do.diagnostics.diagnostic import Diagnostic
 from llm_do.formats.syntax.source import MAX_DEPTH, AmbiguousScalar, Node, NodeResult, Scalar, Source, text_fault
 
@@ -112,7 +114,7 @@ def parse_yaml(source: Source, start: int = 0, end: int | None = None) -> NodeRe
         composer.diagnostics.append(_syntax(error, source, start))
     except (ValueError, OverflowError) as error:  # an escape that names no character, in PyYAML's own scanner
         node = None
-        composer.diagnostics.append(diagnostic("LD106", f"the YAML can't be read: {error}", source.place(start)))
+        composer.diagnostics.append(problems.unreadable_yaml(str(error)).at(source.place(start)))
     return NodeResult(node, tuple(composer.diagnostics), composer.traps)
 
 
@@ -168,16 +170,17 @@ class _Composer:
         self.next()  # the document's end
         event = self.next()
         if type(event) is not _STREAM_END:
-            self.report("LD106", "a second YAML document starts here", event, "keep one document")
+            self.report(problems.second_document(), event)
         return node
 
-    def report(self, code: str, message: str, event: _Event, hint: str | None = None) -> None:
-        place = self.source.place(self.base + event.start_mark.index, self.base + event.end_mark.index)
-        self.diagnostics.append(diagnostic(code, message, place, hint))
+    def diagnose(self, problem: Problem, event: _Event) -> Diagnostic:
+        return problem.at(self.source.place(self.base + event.start_mark.index, self.base + event.end_mark.index))
 
-    def stop(self, code: str, message: str, event: _Event) -> _Stop:
-        place = self.source.place(self.base + event.start_mark.index, self.base + event.end_mark.index)
-        return _Stop(diagnostic(code, message, place))
+    def report(self, problem: Problem, event: _Event) -> None:
+        self.diagnostics.append(self.diagnose(problem, event))
+
+    def stop(self, problem: Problem, event: _Event) -> _Stop:
+        return _Stop(self.diagnose(problem, event))
 
     def node(self, event: _Event, depth: int) -> Node:
         kind = type(event)
@@ -186,9 +189,9 @@ class _Composer:
         before = self.count
         self.count += 1
         if self.count > MAX_NODES:
-            raise self.stop("LD104", f"the document has more than {MAX_NODES:,} values", event)
+            raise self.stop(many_values(MAX_NODES), event)
         if depth >= MAX_DEPTH and kind is not _SCALAR:
-            raise self.stop("LD104", f"lists and mappings nest deeper than {MAX_DEPTH}", event)
+            raise self.stop(deep_nesting("mappings", MAX_DEPTH), event)
         start = event.start_mark.index
         if event.anchor is not None or event.tag is not None:
             start = self.properties(event)
@@ -207,7 +210,7 @@ class _Composer:
         start: int = event.start_mark.index
         if event.tag is not None:
             shown = _short(event.tag.replace("tag:yaml.org,2002:", "!!"))
-            self.report("LD111", f"the YAML tag `{shown}` is not part of the format", event, "leave it out")
+            self.report(problems.yaml_tag(shown), event)
         if event.anchor is not None:
             self.anchors[event.anchor] = None
         if not event.start_mark.index < event.end_mark.index:
@@ -223,11 +226,11 @@ class _Composer:
             try:
                 value = plain_scalar(event.value)
             except ValueError:
-                self.report("LD116", "the number is too large to be held", event)
+                self.report(problems.huge_number(), event)
             if type(value) is AmbiguousScalar:
                 self.traps = True
         elif event.style == '"' and any("\ud800" <= char <= "\udfff" for char in event.value):
-            self.report("LD103", "a lone surrogate is not a character", event)
+            self.report(lone_surrogate(), event)
             value = ""
         return Node(self.source, self.base + start, self.base + end, "scalar", value, plain)
 
@@ -265,7 +268,7 @@ class _Composer:
     def key(self, event: _Event, depth: int) -> str | None:
         """A key's text, None for one that can't be a key."""
         if type(event) is not _SCALAR:
-            self.report("LD114", "a key must be text", event)
+            self.report(problems.key_not_scalar(), event)
             if type(event) is not _ALIAS:
                 self.node(event, depth + 1)
             return None
@@ -275,13 +278,11 @@ class _Composer:
         text: str = event.value
         if event.style:
             if any("\ud800" <= char <= "\udfff" for char in text):
-                self.report("LD103", "a lone surrogate is not a character", event)
+                self.report(lone_surrogate(), event)
                 return None
             return text
         if text == "<<":
-            self.report(
-                "LD112", "the merge key `<<` is not part of the format", event, "write out the keys it would bring"
-            )
+            self.report(problems.merge_key(), event)
             return None
         try:
             value = plain_scalar(text)
@@ -289,30 +290,28 @@ class _Composer:
             value = 0
         if not isinstance(value, str):
             meaning = value.meaning if isinstance(value, AmbiguousScalar) else _meaning(value)
-            self.report("LD114", f"YAML takes the key `{_short(text)}` for {meaning}", event, f'quote it: "{text}"')
+            self.report(problems.key_not_text(_short(text), meaning, text), event)
         return text
 
     def duplicate(self, key: str, first: tuple[int, int], event: _Event) -> None:
-        place = self.source.place(*first)
-        message = f"the key `{_short(key)}` is there already, at line {place.line}, column {place.column}"
-        self.report("LD110", message, event, "keep one of the two")
+        self.report(problems.duplicate_key(_short(key), self.source.place(*first)), event)
 
     def alias(self, event: _Event, depth: int) -> Node:
         name = event.anchor or ""
         if name not in self.anchors:
-            raise self.stop("LD113", f"nothing before it has the anchor `&{_short(name)}`", event)
+            raise self.stop(problems.unknown_anchor(_short(name)), event)
         found = self.anchors[name]
         if found is None:
-            raise self.stop("LD113", f"the alias `*{_short(name)}` stands inside of what it refers to", event)
+            raise self.stop(problems.circular_alias(_short(name)), event)
         node, size = found
         self.count += size
         self.aliases += 1
         if self.aliases > MAX_ALIASES:
-            raise self.stop("LD113", f"there are more than {MAX_ALIASES} aliases", event)
+            raise self.stop(problems.many_aliases(MAX_ALIASES), event)
         if self.count > MAX_NODES:
-            raise self.stop("LD113", f"aliases multiply to more than {MAX_NODES:,} values", event)
+            raise self.stop(problems.multiplied_aliases(MAX_NODES), event)
         if depth + _height(node) > MAX_DEPTH:
-            raise self.stop("LD113", f"aliases nest deeper than {MAX_DEPTH}", event)
+            raise self.stop(problems.deep_aliases(MAX_DEPTH), event)
         return node
 
 
@@ -343,26 +342,27 @@ def _syntax(error: yaml.YAMLError, source: Source, base: int) -> Diagnostic:
     problem = getattr(error, "problem", None) or "it can't be read"
     context = getattr(error, "context", None)
     offset = base + (mark.index if mark is not None else 0)
-    message = f"not YAML: {problem}" + (f" {context}" if context else "")
+    reason = f"{problem} {context}" if context else problem
+    return _explain(problem, reason, source, offset).at(source.place(offset))
+
+
+def _explain(problem: str, reason: str, source: Source, offset: int) -> Problem:
+    """What the parser found, with the fix where the line shows it."""
     line, _ = source.position(offset)
-    place = source.place(offset)
-    return diagnostic("LD106", message, place, _syntax_hint(problem, source, offset, line))
-
-
-def _syntax_hint(problem: str, source: Source, offset: int, line: int) -> str | None:
     start = source.line_start(line)
     text = source.line(line)
     if source.text[offset : offset + 1] == "\t":
-        return "indent with spaces, not with tabs"
+        return problems.tab_indentation(reason)
     found = re.match(_ENTRY, text)
     if "mapping values" in problem or "cannot start any token" in problem or "expected" in problem:
         if found is not None and offset > start + found.start("value") - 1 and found["value"][0] not in "|>'\"[{&*!":
-            return f"quote the value: {found['key'].strip()}: {json.dumps(found['value'].rstrip(), ensure_ascii=False)}"
+            quoted = json.dumps(found["value"].rstrip(), ensure_ascii=False)
+            return problems.unquoted_value(reason, found["key"].strip(), quoted)
         before = source.text[start:offset]
         if "expected key" in problem and before and not before.strip():
-            return "the line is indented less than the one above it: begin it in the same column"
+            return problems.wrong_indentation(reason, more=False)
         if "mapping values" in problem and re.fullmatch(r" +[\w-]+", before):
-            return "the line is indented more than the key above it: begin it in the same column"
+            return problems.wrong_indentation(reason, more=True)
         if "mapping values" in problem:
-            return "a value that holds `: ` has to be quoted"
-    return None
+            return problems.unquoted_colon(reason)
+    return problems.invalid_yaml(reason, None)

@@ -1,4 +1,4 @@
-"""What pydantic found, in words: which code, which place, what was expected, and what to write instead."""
+"""From what pydantic found to diagnostics: which problem, where, what was expected, and what to write instead."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from llm_do._frozen import frozen
-from llm_do.diagnostics.codes import diagnostic
+from llm_do.diagnostics.codes import Problem
+from llm_do.diagnostics.codes import shape as problems
+from llm_do.diagnostics.codes.syntax import ambiguous_value, unquoted_text
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.formats.syntax.source import AmbiguousScalar, KeyPath, Node, format_key_path
 from llm_do.formats.validation.fields import CLASS_PATTERN, FUNCTION_PATTERN, NAME_PATTERN, TEXT_PATTERN
@@ -50,7 +52,7 @@ class Fault:
 
     Args:
         loc: The path of what has to go so that the rest is valid.
-        diagnostic: What is said of it.
+        diagnostic: Its diagnostic.
     """
 
     loc: KeyPath
@@ -93,18 +95,13 @@ def _resolve(root: Node, loc: Sequence[str | int]) -> KeyPath:
 
 
 def explain_unknown_key(root: Node, loc: KeyPath, known: Sequence[str]) -> Diagnostic:
-    """Say that a key is unknown, and which one was meant."""
-    inside = f" in `{format_key_path(loc[:-1])}`" if loc[:-1] else ""
-    message = f"unknown key `{_short(str(loc[-1]))}`{inside}"
-    near = closest_match(str(loc[-1]), known)
-    hint = f"did you mean `{near}`?" if near else f"the keys here are {', '.join(known)}" if known else "leave it out"
-    return diagnostic("LD120", message, root.key_place(loc), hint)
+    """The diagnostic of an unknown key."""
+    return problems.unknown_key(str(loc[-1]), format_key_path(loc[:-1]), known).at(root.key_place(loc))
 
 
 def _missing(root: Node, holder: KeyPath, key: str) -> Diagnostic:
-    inside = f" in `{format_key_path(holder)}`" if holder else ""
     place = root.key_place(holder) if holder else _point(root)
-    return diagnostic("LD121", f"the key `{key}` is missing{inside}", place, f"add `{key}`")
+    return problems.missing_key(key, f"`{format_key_path(holder)}`" if holder else "").at(place)
 
 
 def _point(node: Node) -> Location:
@@ -114,7 +111,7 @@ def _point(node: Node) -> Location:
 def _value(
     model: type[BaseModel], root: Node, kind: str, loc: Sequence[str | int], ctx: Mapping[str, Any], text: str
 ) -> Fault:
-    """Put one error about a value or a key's spelling into words."""
+    """Explain one error about a value or a key's spelling."""
     if loc and loc[-1] == "[key]":
         path = _resolve(root, loc[:-1])
         place, shown = root.key_place(path), f"the name `{_short(str(path[-1] if path else ''))}`"
@@ -123,72 +120,68 @@ def _value(
         path = _resolve(root, loc)
         node = root.at(path)
         place, shown = root.place_of(path), f"`{format_key_path(path)}`" if path else "the file"
-    words = _Words(shown, node, ctx, _instead(model, root, path))
-    code, message, hint = words.say(kind, text)
+    problem = _Explanation(shown, node, ctx, _alternative(model, root, path)).problem_of(kind, text)
     if kind in ("union_tag_invalid", "union_tag_not_found") and node is not None:
         name = str(ctx.get("discriminator", "")).strip("'")
         place = root.place_of((*path, name)) if name in node.entries else root.key_place(path)
     elif not path:
         place = _point(root)
-    return Fault(path, diagnostic(code, message, place, hint))
+    return Fault(path, problem.at(place))
 
 
-def _instead(model: type[BaseModel], root: Node, path: KeyPath) -> str | None:
-    """What to do with a value that isn't there besides giving one, None when there has to be one."""
+def _alternative(model: type[BaseModel], root: Node, path: KeyPath) -> str | None:
+    """What else can be done with a missing value than giving one, None when it is required."""
     if not path:
         return None
     if isinstance(path[-1], int):
-        return "take it out of the list"
+        return "remove it from the list"
     return None if is_required(model, root, path) else "leave the key out"
 
 
 @frozen
-class _Words:
-    """Finds the words for one faulty value.
+class _Explanation:
+    """Finds the problem of one faulty value.
 
     Args:
-        shown: What is at fault, as the subject of a sentence.
+        subject: What is at fault, as the subject of a sentence.
         node: The value, None for a key.
         ctx: Pydantic's context.
-        instead: What to do where there is no value, besides giving one.
+        alternative: What can be done about a missing value, except giving one.
     """
 
-    shown: str
+    subject: str
     node: Node | None
     ctx: Mapping[str, Any]
-    instead: str | None = None
+    alternative: str | None = None
 
-    def say(self, kind: str, text: str) -> tuple[str, str, str | None]:
-        """Code, message and hint for an error type; `text` is pydantic's own, for what has no words here."""
-        if kind == "null" or (
-            kind in _EXPECTED and self.node is not None and self.node.scalar is None and self.nothing
-        ):
-            hint = f"give it one, or {self.instead}" if self.instead else "give it one"
-            return "LD122", f"{self.shown} has no value", hint
+    def problem_of(self, kind: str, text: str) -> Problem:
+        """The problem that an error type means; `text` is pydantic's own, for types that have no sentence here."""
+        if kind == "null" or (kind in _EXPECTED and self.is_null):
+            return problems.no_value(self.subject, self.alternative)
         if kind in _EXPECTED:
-            return self.wrong_type(kind)
+            return self.wrong_type(_EXPECTED[kind])
         if kind in _RANGES:
-            words, key = _RANGES[kind]
-            return "LD124", f"{self.shown} must be {words} {self.ctx[key]:g}, not {self.given()}", None
-        say: Mapping[str, Callable[[], tuple[str, str, str | None]]] = {
+            relation, key = _RANGES[kind]
+            return problems.out_of_range(self.subject, relation, self.ctx[key], self.shown_value())
+        explain: Mapping[str, Callable[[], Problem]] = {
             "literal_error": self.literal,
             "string_pattern_mismatch": self.pattern,
-            "string_too_short": lambda: ("LD124", f"{self.shown} must not be empty", None),
-            "too_short": lambda: ("LD124", f"{self.shown} must not be empty", None),
-            "too_long": lambda: ("LD124", f"{self.shown} must have one key only", "write each in an item of its own"),
+            "string_too_short": lambda: problems.empty_value(self.subject),
+            "too_short": lambda: problems.empty_value(self.subject),
+            "too_long": lambda: problems.several_keys(self.subject),
             "union_tag_invalid": self.tag,
             "union_tag_not_found": self.no_tag,
         }
-        if kind in say:
-            return say[kind]()
-        return "LD122", f"{self.shown}: {text[:1].lower()}{text[1:]}", None
+        if kind in explain:
+            return explain[kind]()
+        return problems.invalid_value(self.subject, f"{text[:1].lower()}{text[1:]}")
 
     @property
-    def nothing(self) -> bool:
-        return self.node is not None and self.node.kind == "scalar"
+    def is_null(self) -> bool:
+        return self.node is not None and self.node.kind == "scalar" and self.node.scalar is None
 
-    def given(self) -> str:
-        """What was given, short enough for a sentence."""
+    def shown_value(self) -> str:
+        """The value, short enough for a sentence."""
         node = self.node
         if node is None:
             return "this"
@@ -198,16 +191,14 @@ class _Words:
             return f"the text {json.dumps(_short(node.scalar), ensure_ascii=False)}"
         return f"`{_short(node.text)}`" if node.text else "nothing"
 
-    def wrong_type(self, kind: str) -> tuple[str, str, str | None]:
+    def wrong_type(self, expected: str) -> Problem:
         node = self.node
-        expected = _EXPECTED[kind]
         if expected.startswith("text") and node is not None and node.kind == "scalar" and node.plain:
             meaning = node.scalar.meaning if isinstance(node.scalar, AmbiguousScalar) else _meaning(node.scalar)
-            message = f"{self.shown} must be text, and YAML takes `{_short(node.text)}` for {meaning}"
-            return "LD115", message, f'quote it: "{_short(node.text)}"'
-        return "LD122", f"{self.shown} must be {expected}, not {self.given()}", self.conversion(expected)
+            return unquoted_text(self.subject, _short(node.text), meaning)
+        return problems.wrong_type(self.subject, expected, self.shown_value(), self.correction(expected))
 
-    def conversion(self, expected: str) -> str | None:
+    def correction(self, expected: str) -> str | None:
         """What to write so that the value has the expected type, where that is plain."""
         scalar = self.node.scalar if self.node is not None else None
         if isinstance(scalar, AmbiguousScalar):
@@ -224,7 +215,7 @@ class _Words:
                 if self.node is not None and self.node.plain
                 else json.dumps(_short(scalar), ensure_ascii=False)
             )
-            if self.shown == "`entry`" and expected == "an object":
+            if self.subject == "`entry`" and expected == "an object":
                 return f'write {{"{"function" if ".py:" in scalar else "agent"}": {written}}}'
             return f"write [{written}]" if expected == "a list" else None
         if isinstance(scalar, bool):
@@ -235,55 +226,44 @@ class _Words:
             return f"write {int(scalar)}"
         return None
 
-    def literal(self) -> tuple[str, str, str | None]:
+    def literal(self) -> Problem:
         allowed: list[str] = re.findall(r"'([^']*)'", str(self.ctx.get("expected", "")))
-        return self.choice(f"{self.shown} must be", allowed)
+        return self.unknown_value(self.subject, allowed, self.node)
 
-    def choice(self, start: str, allowed: Sequence[str], node: Node | None = None) -> tuple[str, str, str | None]:
-        node = node or self.node
-        given = node.scalar if node is not None else None
-        words = f"one of {', '.join(allowed)}" if len(allowed) > 1 else "".join(allowed)
-        near = closest_match(given, allowed) if isinstance(given, str) else None
-        shown = _Words(self.shown, node, self.ctx).given()
-        return "LD123", f"{start} {words}, not {shown}", f"did you mean `{near}`?" if near else None
+    def unknown_value(self, subject: str, allowed: Sequence[str], node: Node | None) -> Problem:
+        shown = _Explanation(self.subject, node, self.ctx).shown_value()
+        text = node.scalar if node is not None and isinstance(node.scalar, str) else None
+        return problems.unknown_value(subject, allowed, shown, text)
 
-    def tag(self) -> tuple[str, str, str | None]:
+    def tag(self) -> Problem:
         name = str(self.ctx.get("discriminator", "")).strip("'")
         allowed: list[str] = re.findall(r"'([^']*)'", str(self.ctx.get("expected_tags", "")))
         node = self.node.entries.get(name) if self.node is not None else None
-        return self.choice(f"`{name}` in {self.shown} must be", allowed, node)
+        return self.unknown_value(f"`{name}` in {self.subject}", allowed, node or self.node)
 
-    def no_tag(self) -> tuple[str, str, str | None]:
+    def no_tag(self) -> Problem:
         if self.node is not None and self.node.kind != "mapping":
-            return "LD122", f"{self.shown} must be an object, not {self.given()}", None
-        name = str(self.ctx.get("discriminator", "")).strip("'")
-        return "LD121", f"the key `{name}` is missing in {self.shown}", f"add `{name}`"
+            return problems.wrong_type(self.subject, "an object", self.shown_value())
+        return problems.missing_key(str(self.ctx.get("discriminator", "")).strip("'"), self.subject)
 
-    def pattern(self) -> tuple[str, str, str | None]:
+    def pattern(self) -> Problem:
         pattern = str(self.ctx.get("pattern", ""))
-        subject = self.shown if self.node is None else f"{self.shown} is {self.given()}, which"
+        subject = self.subject if self.node is None else f"{self.subject} is {self.shown_value()}, which"
         if pattern == NAME_PATTERN:
-            name = str(self.node.scalar) if self.node is not None else self.shown.split("`")[1]
+            name = str(self.node.scalar) if self.node is not None else self.subject.split("`")[1]
             fixed = re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_-")[:64]
-            usable = re.match(NAME_PATTERN, fixed) is not None
-            hint = "a name is a letter or _, then up to 63 letters, digits, _ and -"
-            return "LD125", f"{subject} is not a name", f"{hint}; such as `{fixed}`" if usable else hint
+            return problems.malformed_name(subject, fixed if re.match(NAME_PATTERN, fixed) else None)
         if pattern in (CLASS_PATTERN, FUNCTION_PATTERN):
-            what = "a class: `path.py:Class` or `module.Class`" if pattern == CLASS_PATTERN else "`path.py:function`"
-            return "LD126", f"{subject} refers to no Python code", f"write {what}"
+            return problems.malformed_reference(subject, to_class=pattern == CLASS_PATTERN)
         if pattern == TEXT_PATTERN:
-            return "LD124", f"{self.shown} is empty or holds a NUL character", None
-        return "LD125", f"{subject} can't be part of a tool's name", "letters, digits, _ and - only, 63 at most"
+            return problems.empty_or_nul(self.subject)
+        return problems.malformed_prefix(subject)
 
 
-def explain_ambiguous_scalar(loc: KeyPath, node: Node, trap: AmbiguousScalar) -> Fault:
-    """Say that YAML's versions disagree about a value that may be of any type."""
-    path, text = format_key_path(loc), _short(trap.text)
-    message = f"`{path}`: YAML's versions disagree about `{text}`: some take it for {trap.meaning}"
-    hint = f'quote it: "{_short(trap.text)}"'
-    if trap.meaning in ("true", "false", "null"):
-        hint += f", or write `{trap.meaning}`"
-    return Fault(loc, diagnostic("LD115", message, node.place, hint))
+def explain_ambiguous_scalar(loc: KeyPath, node: Node, scalar: AmbiguousScalar) -> Fault:
+    """Report that YAML's versions disagree about a value that may be of any type."""
+    problem = ambiguous_value(format_key_path(loc), _short(scalar.text), scalar.meaning)
+    return Fault(loc, problem.at(node.place))
 
 
 def _meaning(value: object) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote
 
-from llm_do.diagnostics.codes import diagnostic
+from llm_do.diagnostics.codes import shape as problems
 from llm_do.diagnostics.diagnostic import Diagnostic
 from llm_do.formats.syntax.source import AmbiguousScalar, KeyPath, Node, format_key_path
 
@@ -50,8 +50,7 @@ def _against_metaschema(node: Node, schema: dict[str, object], loc: KeyPath) -> 
     errors = cast("Iterable[ValidationError]", checker.iter_errors(schema))
     for error in _leaves(errors):
         path = tuple(error.absolute_path)
-        message = f"`{format_key_path((*loc, *path))}` is not valid in a JSON Schema: {_reason(error)}"
-        yield diagnostic("LD130", message, node.place_of(path))
+        yield problems.invalid_schema(format_key_path((*loc, *path)), _reason(error)).at(node.place_of(path))
 
 
 def _leaves(errors: Iterable[ValidationError]) -> list[ValidationError]:
@@ -78,11 +77,9 @@ def _references(node: Node, schema: dict[str, object], loc: KeyPath) -> Iterable
         if not path or path[-1] not in ("$ref", "$dynamicRef") or not isinstance(reference, str) or _is_data(path):
             continue
         if not reference.startswith("#"):
-            message = f"`{format_key_path((*loc, *path))}` refers to something outside of the schema"
-            yield diagnostic("LD130", message, below.place, "move it into `$defs`, and refer to `#/$defs/NAME`")
+            yield problems.outside_reference(format_key_path((*loc, *path))).at(below.place)
         elif reference[1:] not in anchors and not _pointer(schema, reference[1:]):
-            message = f"`{format_key_path((*loc, *path))}` refers to `{reference[:60]}`, which isn't there"
-            yield diagnostic("LD130", message, below.place)
+            yield problems.dangling_reference(format_key_path((*loc, *path)), reference[:60]).at(below.place)
 
 
 def _is_data(path: KeyPath) -> bool:

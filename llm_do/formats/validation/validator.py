@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar, cast
 from pydantic import BaseModel, ValidationError
 
 from llm_do._frozen import frozen
-from llm_do.diagnostics.codes import diagnostic
+from llm_do.diagnostics.codes.shape import LD121, exclusive_keys
 from llm_do.diagnostics.diagnostic import Diagnostic
 from llm_do.formats.syntax.source import AmbiguousScalar, KeyPath, Node, NodeResult, format_key_path
 from llm_do.formats.validation.explanations import Fault, explain_ambiguous_scalar, explain_error, explain_unknown_key
@@ -82,7 +82,7 @@ def _faults(model: type[M], node: Node, data: object, error: ValidationError | N
         except ValidationError as caught:
             error = caught
     faults = explain_error(model, node, error) if error is not None else []
-    known = {fault.loc for fault in faults if fault.diagnostic.code != "LD121"}
+    known = {fault.loc for fault in faults if fault.diagnostic.code != LD121.id}
     for loc, part in node.walk():
         if isinstance(part.scalar, AmbiguousScalar) and not any(loc[:depth] in known for depth in range(len(loc) + 1)):
             faults.append(explain_ambiguous_scalar(loc, part, part.scalar))
@@ -158,8 +158,7 @@ def report_exclusive_keys(node: Node, first: str, second: str, hint: str, loc: K
         return []
     later = max(first, second, key=lambda key: holder.keys[key])
     earlier = second if later == first else first
-    message = f"`{format_key_path((*loc, later))}` excludes `{earlier}`, and both are given"
-    return [diagnostic("LD128", message, holder.key_place((later,)), hint)]
+    return [exclusive_keys(format_key_path((*loc, later)), earlier, hint).at(holder.key_place((later,)))]
 
 
 def parse_result(

@@ -10,18 +10,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from llm_do._frozen import frozen
-from llm_do.diagnostics.codes import Problem, diagnostic
+from llm_do.diagnostics.codes import Problem
+from llm_do.diagnostics.codes import names as problems
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.project.builtin_toolsets import BUILTINS
 from llm_do.project.registry import Kind, Registered
-from llm_do.text.words import did_you_mean, with_article
+from llm_do.text.words import did_you_mean
 
 __all__ = ["Broken", "Names"]
 
 _MOST_PROPOSALS = 50
 """Looking for the nearest of many names is slow; a project with more unknown names than this has other worries."""
-
-_HOW = {"tool": "`tools`", "toolset": "`toolsets`", "agent": "`toolsets`", "flow": "`toolsets`"}
 
 
 @frozen
@@ -73,13 +72,12 @@ class Names:
     def register(self, name: str, kind: Kind, value: object, place: Location) -> bool:
         """Give a name to an object; a diagnostic that names both places when something has it already."""
         if name in BUILTINS:
-            self.fault("LD203", f"`{name}` is the name of a built-in toolset", place, "choose another name")
+            self.report(problems.reserved_name(name), place)
             self.refused.add(name)
             return False
         other = self.taken.get(name)
         if other is not None:
-            message = f"`{name}` is already the name of the {other.kind} at {other.place}"
-            self.fault("LD202", message, place, "rename one of the two")
+            self.report(problems.duplicate_name(name, other.kind, other.place), place)
             return False
         self.taken[name] = Registered(name, kind, value, place)
         return True
@@ -92,37 +90,31 @@ class Names:
         if found is None and name in self.refused:
             return None
         if found is not None:
-            hint = f"list it under {_HOW[found.kind]}" if what in ("a tool", "a toolset") else None
-            self.fault("LD204", f"`{name}` is {with_article(found.kind)}, not {what}", place, hint)
+            self.report(problems.wrong_kind(name, found.kind, what), place)
         elif "toolset" in kinds and name in BUILTINS:
             return None
         elif name in BUILTINS:
-            hint = f"list it under {_HOW['toolset']}" if what == "a tool" else None
-            self.fault("LD204", f"`{name}` is a built-in toolset, not {what}", place, hint)
+            self.report(problems.built_in_name(name, what), place)
         elif not self.broken.may_have(name):
-            self.fault("LD201", f"there is no {_noun(what)} `{name}`", place, self._proposal(name, kinds))
+            self.report(self._unknown(name, kinds, _noun(what)), place)
         return None
 
     def report(self, problem: Problem, place: Location) -> None:
         """Add the diagnostic of a problem."""
         self.faults.append(problem.at(place))
 
-    def fault(self, code: str, message: str, place: Location, hint: str | None = None) -> None:
-        """Add a diagnostic."""
-        self.faults.append(diagnostic(code, message, place, hint))
-
-    def _proposal(self, name: str, kinds: Sequence[Kind]) -> str | None:
+    def _unknown(self, name: str, kinds: Sequence[Kind], noun: str) -> Problem:
         file = self.functions.get(name) if "tool" in kinds or "toolset" in kinds else None
         file = file or (self.toolsets.get(name) if "toolset" in kinds else None)
         if file is not None:
-            exports = "TOOLS" if "tool" in kinds else "TOOLSETS"
-            return f"{file} has it, but doesn't export it: put it into its list {exports}, as in {exports} = [{name}]"
+            return problems.unexported_name(noun, name, file, "TOOLS" if "tool" in kinds else "TOOLSETS")
         self._proposed += 1
         if self._proposed > _MOST_PROPOSALS:
-            return None
+            return problems.unknown_name(noun, name, None)
         fitting = [item.name for item in self.taken.values() if item.kind in kinds]
         builtins = list(BUILTINS) if "toolset" in kinds else []
-        return did_you_mean(name, [*fitting, *builtins]) or did_you_mean(name, list(self.taken))
+        hint = did_you_mean(name, [*fitting, *builtins]) or did_you_mean(name, list(self.taken))
+        return problems.unknown_name(noun, name, hint)
 
 
 def _noun(what: str) -> str:

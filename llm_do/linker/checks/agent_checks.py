@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from llm_do.diagnostics.codes import environment
 from llm_do.diagnostics.codes.names import unknown_field, working_directory_outside
+from llm_do.diagnostics.codes.shape import LD120
 from llm_do.diagnostics.codes.tools import invalid_option, unknown_option
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.formats.syntax.source import KeyPath, Node
@@ -151,7 +152,7 @@ def _check_options(
     known = (*_USES, *(config.known if config is not None else ()))
     what = f"the {found.kind}" if found is not None else "the built-in"
     for option in ref.options:
-        if any(item.code == "LD120" and f"`{option}`" in item.message for item in told):
+        if any(item.code == LD120.id and f"`{option}`" in item.message for item in told):
             continue
         if option not in known:
             names.report(unknown_option(what, ref.name, option, known), place_of(option))

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from llm_do._frozen import frozen
+from llm_do.diagnostics.codes import Problem
+from llm_do.diagnostics.codes import flows as problems
 from llm_do.formats.syntax.flow_expression import Reference, names_in
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.flow_spec import FlowSpec, as_member, handoff_names
@@ -44,12 +46,10 @@ class FlowPosition:
 
 @frozen
 class FlowFault:
-    """One thing that is wrong: a code of `llm_do.diagnostics.codes`, in words, and where."""
+    """One thing that is wrong, and where in the flow."""
 
-    code: str
-    message: str
-    spot: FlowPosition
-    hint: str | None = None
+    problem: Problem
+    position: FlowPosition
 
 
 def delegate_name(worker: str) -> str:
@@ -70,34 +70,30 @@ def transfer_tool_names(spec: AgentSpec) -> tuple[str, ...]:
 def find_own_faults(flow: FlowSpec) -> Iterator[FlowFault]:
     """What is wrong with a flow whatever its names stand for: doubles, and nothing to run."""
     if flow.tree is None and not flow.agents:
-        yield FlowFault(
-            "LD504", f"the flow `{flow.name}` has no members", FlowPosition(), "give it a `flow` or `agents`"
-        )
+        yield FlowFault(problems.flow_without_members(flow.name), FlowPosition())
     written: set[str] = set()
     for step in names_in(flow.tree) if flow.tree is not None else ():
         if step.name in written:
-            hint = "to run it again, give the second one a name: a flow of its own with this one member"
-            yield FlowFault("LD502", f"`{step.name}` is a step of the flow twice", _step(step), hint)
+            yield FlowFault(problems.repeated_step(step.name), _step(step))
         written.add(step.name)
     seen: set[str] = set()
     for index, name in enumerate(flow.agents):
         if name in seen:
-            yield FlowFault("LD502", f"`{name}` is listed twice", _listed(flow, index), "remove one of the two")
+            yield FlowFault(problems.repeated_member(name), _listed(flow, index))
         elif flow.tree is not None and name not in written:
-            message = f"the flow lists `{name}`, but its expression never names it"
-            yield FlowFault("LD505", message, _listed(flow, index), "name it in `flow`, or remove it")
+            yield FlowFault(problems.unused_member(name), _listed(flow, index))
         seen.add(name)
 
 
 def find_flow_faults(flow: FlowSpec, registry: Mapping[str, Registered]) -> Iterator[FlowFault]:
     """What is wrong with a flow among all names of a project; names that nothing has are passed over."""
-    for name, spot in flow_positions(flow):
+    for name, position in flow_positions(flow):
         found = as_member(flow, name, registry)
         if found is not None and found.kind == "flow":
             route = _way_back(found.value, flow, registry, set())
             if route is not None:
-                shown = " -> ".join([flow.name, *(item.name for item in route)])
-                yield FlowFault("LD503", f"the flow runs itself: {shown}", spot, "take one of them out")
+                path = [flow.name, *(item.name for item in route)]
+                yield FlowFault(problems.circular_flow(path), position)
     if flow.mode == "handoff":
         yield from _handoff_faults(flow, registry)
 
@@ -122,8 +118,7 @@ def _handoff_faults(flow: FlowSpec, registry: Mapping[str, Registered]) -> Itera
             continue
         targets[name] = handoff_names(found.value)
         for outside in (target for target in targets[name] if target not in flow.agents):
-            message = f"`{name}` hands over to `{outside}`, which is not in the flow"
-            yield FlowFault("LD506", message, _listed(flow, index), f"add `{outside}` to the flow's agents")
+            yield FlowFault(problems.handoff_outside(name, outside), _listed(flow, index))
     reached: set[str] = set()
     waiting = list(flow.agents[:1])
     while waiting:
@@ -133,8 +128,7 @@ def _handoff_faults(flow: FlowSpec, registry: Mapping[str, Registered]) -> Itera
             waiting.extend(targets.get(name, ()))
     for index, name in enumerate(flow.agents):
         if name in targets and name not in reached:
-            message = f"no agent of the flow hands over to `{name}`"
-            yield FlowFault("LD505", message, _listed(flow, index), "list it in another one's `handoffs`, or remove it")
+            yield FlowFault(problems.no_handoff_to(name), _listed(flow, index))
 
 
 def _way_back(

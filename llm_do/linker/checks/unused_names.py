@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from llm_do.diagnostics.codes import diagnostic
+from llm_do.diagnostics.codes import unused as problems
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.linker.python.exports import Export
 from llm_do.linker.python.positions import Facts
@@ -73,7 +73,7 @@ def find_unused(
         found += [_unreached(registered[name]) for name in _tops(start, callers)]
     found += _unused_files(python, exports, used_files, listed, anything)
     found += [
-        diagnostic("LD803", f"no agent lists the toolset `{name}`", place, "list it in an agent's `toolsets`")
+        problems.unused_toolset(name).at(place)
         for name, place in configured.items()
         if name not in listed and name not in mentioned and not anything
     ]
@@ -95,9 +95,7 @@ def _tops(start: Iterable[str], callers: Mapping[str, AgentSpec | FlowSpec]) -> 
 
 
 def _unreached(item: Registered) -> Diagnostic:
-    message = f"nothing reaches the {item.kind} `{item.name}`"
-    hint = f"list it in {'another' if item.kind == 'agent' else 'an'} agent's `toolsets`, or remove it"
-    return diagnostic("LD801", message, item.place or Location(""), hint)
+    return problems.unreachable(item.kind, item.name).at(item.place or Location(""))
 
 
 def _unused_files(
@@ -114,12 +112,8 @@ def _unused_files(
         elsewhere = _strings(python.facts, file.label)
         if any(item.kind == "agent" or item.name in listed or item.name in elsewhere for item in mine):
             continue
-        message = (
-            f"nothing uses what {file.label} exports" if mine else f"{file.label} exports nothing that llm-do knows"
-        )
-        found.append(
-            diagnostic("LD802", message, Location(file.label), "remove it from python_files, or export something")
-        )
+        problem = problems.unused_exports if mine else problems.no_exports
+        found.append(problem(file.label).at(Location(file.label)))
     return found
 
 

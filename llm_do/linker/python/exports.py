@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from llm_do._frozen import frozen
-from llm_do.diagnostics.codes import diagnostic
+from llm_do.diagnostics.codes import Problem
+from llm_do.diagnostics.codes import names as name_problems
+from llm_do.diagnostics.codes import python as problems
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.linker.python.python_files import LoadedFile, run_user_code
 from llm_do.project.agent_spec import AgentSpec
@@ -26,12 +28,7 @@ from llm_do.tools import options_of
 __all__ = ["Export", "accepts_arguments", "accepts_keywords", "display_name", "is_toolset", "read_exports", "tool_name"]
 
 _NAME = re.compile(NAME_PATTERN)
-_VARIABLES: Mapping[str, tuple[Kind, str]] = {
-    "TOOLSETS": ("toolset", "a toolset or a factory `(ctx) -> toolset`"),
-    "AGENTS": ("agent", "an AgentSpec"),
-    "TOOLS": ("tool", "a function or a tool object"),
-    "FLOWS": ("flow", "a flow, such as a Swarm"),
-}
+_VARIABLES: Mapping[str, Kind] = {"TOOLSETS": "toolset", "AGENTS": "agent", "TOOLS": "tool", "FLOWS": "flow"}
 
 
 @frozen
@@ -67,12 +64,7 @@ class _Collector:
         if (id(value), name) in self.taken:
             return
         if not _NAME.match(name) or name.endswith("\n"):
-            self.fault(
-                "LD209",
-                f"{name!r} can't be the name of {with_article(kind)}",
-                place,
-                "use a letter or _, then up to 63 letters, digits, _ and -",
-            )
+            self.report(name_problems.invalid_export_name(name, kind), place)
             return
         self.taken.add((id(value), name))
         self.objects.add(id(value))
@@ -82,8 +74,8 @@ class _Collector:
         """Note names that were meant to be exported."""
         self.refused.update(name for name in names if name is not None)
 
-    def fault(self, code: str, message: str, place: Location, hint: str | None = None) -> None:
-        self.faults.append(diagnostic(code, message, place, hint))
+    def report(self, problem: Problem, place: Location) -> None:
+        self.faults.append(problem.at(place))
 
 
 @frozen
@@ -107,8 +99,7 @@ def read_exports(
                 with run_user_code():
                     step(file, collector)
             except Exception as error:  # noqa: BLE001 - a project's objects may raise when they are looked at
-                message = f"reading the exports raised {type(error).__name__}"
-                collector.fault("LD305", message, Location(file.label), "export plain functions and toolset objects")
+                collector.report(problems.exports_raised(type(error).__name__), Location(file.label))
     return collector.found, collector.faults, collector.refused - {export.name for export in collector.found}
 
 
@@ -133,18 +124,13 @@ def display_name(value: object) -> str:
 
 
 def _read_lists(file: LoadedFile, collector: _Collector) -> None:
-    for variable, (kind, what) in _VARIABLES.items():
+    for variable, kind in _VARIABLES.items():
         for member in _members(file, variable, collector):
             reason = _REFUSALS[kind](member.value)
             if reason is not None:
                 collector.refuse(member.key, tool_name(member.value))
-                shown = f"[{member.key!r}]" if member.key is not None else ""
-                collector.fault(
-                    "LD305",
-                    f"{variable}{shown} holds {_describe(member.value)}, which is not {what}",
-                    member.place,
-                    reason or None,
-                )
+                problem = problems.invalid_export(variable, member.key, _describe(member.value), kind, reason)
+                collector.report(problem, member.place)
                 continue
             _add_member(file, member, kind, collector)
 
@@ -152,18 +138,12 @@ def _read_lists(file: LoadedFile, collector: _Collector) -> None:
 def _add_member(file: LoadedFile, member: _Member, kind: Kind, collector: _Collector) -> None:
     own = member.value.name if isinstance(member.value, AgentSpec | FlowSpec) else None
     if own is not None and member.key is not None and member.key != own:
-        message = f"the {kind} is called {own!r}, but its key in {member.variable} is {member.key!r}"
-        collector.fault("LD308", message, member.place, f"use {own!r} as the key")
+        collector.report(problems.two_names(kind, own, member.variable, member.key), member.place)
         collector.refuse(own, member.key)
         return
     name = member.key if member.key is not None else own or _list_name(file, kind, member.value)
     if name is None:
-        collector.fault(
-            "LD306",
-            f"a member of {member.variable} has no name: {_describe(member.value)}",
-            member.place,
-            f"make {member.variable} a dict of names, or bind the member to a module-level name",
-        )
+        collector.report(problems.nameless_export(member.variable, _describe(member.value)), member.place)
         return
     collector.add(name, kind, member.value, member.place, file.label)
 
@@ -189,13 +169,13 @@ def _read_all(file: LoadedFile, collector: _Collector) -> None:
         return
     names = file.namespace["__all__"]
     if not isinstance(names, list | tuple):
-        collector.fault("LD304", f"__all__ is {_describe(names)}, not a list of names", file.place("__all__"))
+        collector.report(problems.all_not_a_list(_describe(names)), file.place("__all__"))
         return
     for index, name in enumerate(cast("Sequence[object]", names)):
         place = file.place("__all__", index)
         if not isinstance(name, str) or name not in file.namespace:
             shown = repr(name) if isinstance(name, str) else _describe(name)
-            collector.fault("LD307", f"__all__ has {shown}, which {file.label} doesn't define", place)
+            collector.report(problems.undefined_export(shown, file.label), place)
             continue
         value = file.namespace[name]
         if not inspect.isroutine(value) or (file.label, name) == collector.entry or id(value) in collector.objects:
@@ -231,19 +211,13 @@ def _members(file: LoadedFile, variable: str, collector: _Collector) -> Iterator
             if isinstance(key, str):
                 yield _Member(variable, key, value, file.place(variable, key))
             else:
-                message = f"{variable} has a key that is not a name: {_describe(key)}"
-                collector.fault("LD209", message, file.place(variable), "use a string that is a valid name")
+                collector.report(name_problems.key_not_text(variable, _describe(key)), file.place(variable))
     elif isinstance(container, list | tuple):
         for index, value in enumerate(cast("Sequence[object]", container)):
             yield _Member(variable, None, value, file.place(variable, index))
     else:
         collector.refuse(tool_name(container))
-        collector.fault(
-            "LD304",
-            f"{variable} is {_describe(container)}, not a dict or a list",
-            file.place(variable),
-            f"write {variable} = [...] or {variable} = {{...}}",
-        )
+        collector.report(problems.not_a_container(variable, _describe(container)), file.place(variable))
 
 
 def _refuse_tool(value: object) -> str | None:

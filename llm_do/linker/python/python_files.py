@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from llm_do._frozen import frozen
-from llm_do.diagnostics.codes import diagnostic
+from llm_do.diagnostics.codes import python as problems
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.diagnostics.labels import file_label
 from llm_do.linker.python.namespace import ModuleSpace
@@ -188,25 +188,20 @@ def explain_import_error(error: BaseException, space: ModuleSpace, label: str) -
         if (end_line, end_column) <= (line, column):
             end_line = end_column = 0
         place = Location(_label(space, str(error.filename)), line, column, end_line, end_column)
-        return diagnostic("LD301", f"the file is not valid Python: {error.msg}", place)
+        return problems.invalid_python(error.msg).at(place)
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _inside(space, frame.filename)]
     place = Location(label)
     if frames:
         frame = frames[-1]
         place = Location(_label(space, frame.filename), frame.lineno or 1, *_columns(frame))
-    what = _what(error, space)
+    shown = _describe(error, space)
     if isinstance(error, SystemExit):
-        return diagnostic("LD302", f"the import ended the program: {what}", place, _EXIT_HINT)
-    hint = None
-    if isinstance(error, ModuleNotFoundError) and error.name:
-        hint = f"install what provides {error.name!r} beside llm-do, or correct the name"
-    return diagnostic("LD302", f"the import raised {what}", place, hint)
+        return problems.import_exited(shown).at(place)
+    missing = error.name if isinstance(error, ModuleNotFoundError) else None
+    return problems.import_raised(shown, missing).at(place)
 
 
-_EXIT_HINT = "keep what runs a program under `if __name__ == '__main__':`"
-
-
-def _what(error: BaseException, space: ModuleSpace) -> str:
+def _describe(error: BaseException, space: ModuleSpace) -> str:
     try:
         text = " ".join(space.public(str(error)).replace(f"{space.root}{os.sep}", "").split())
     except Exception:  # noqa: BLE001 - an exception's own text may raise

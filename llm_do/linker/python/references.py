@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
-from llm_do.diagnostics.codes import diagnostic
+from llm_do.diagnostics.codes import Problem
+from llm_do.diagnostics.codes import names as problems
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.linker.python.exports import accepts_arguments, accepts_keywords
 from llm_do.linker.python.python_files import LoadedFile, PythonFiles, run_user_code
 from llm_do.project.inputs import AgentArgs
-from llm_do.text.words import did_you_mean
 
 __all__ = ["References"]
 
@@ -49,10 +49,10 @@ class References:
             return None
         value = found[0]
         if not callable(value) or inspect.isclass(value):
-            self._fault("LD212", f"`{reference}` is not a function", place)
+            self._report(problems.not_a_function(reference), place)
             return None
         if not accepts_arguments(value, arguments):
-            self._fault("LD212", f"`{reference}` can't be called with {shape}", place, f"define it with {shape}")
+            self._report(problems.wrong_parameters(reference, shape, shape), place)
             return None
         return value
 
@@ -63,15 +63,11 @@ class References:
             return None
         value, shape = found[0], f"({', '.join(f'{name}=' for name in keywords)})"
         if not callable(value) or inspect.isclass(value):
-            self._fault("LD212", f"`{reference}` is not a function", place)
+            self._report(problems.not_a_function(reference), place)
             return None
         if not accepts_keywords(value, keywords):
-            self._fault(
-                "LD212",
-                f"`{reference}` can't be called with {shape}",
-                place,
-                f"define it with ({', '.join(keywords)}) or `**data`",
-            )
+            definition = f"({', '.join(keywords)}) or `**data`"
+            self._report(problems.wrong_parameters(reference, shape, definition), place)
             return None
         return value
 
@@ -83,12 +79,7 @@ class References:
         value = found[0]
         if isinstance(value, type) and issubclass(value, AgentArgs):
             return value if self._has_schema(reference, value, place) else None
-        self._fault(
-            "LD212",
-            f"`{reference}` is not a subclass of AgentArgs",
-            place,
-            "derive the class from llm_do.AgentArgs" if isinstance(value, type) else None,
-        )
+        self._report(problems.not_an_input_model(reference, is_class=isinstance(value, type)), place)
         return None
 
     def _has_schema(self, reference: str, model: type[AgentArgs], place: Location) -> bool:
@@ -97,7 +88,7 @@ class References:
             with run_user_code():
                 model.model_json_schema()
         except Exception as error:  # noqa: BLE001 - building a schema runs the project's code
-            self._fault("LD212", f"`{reference}` has no JSON Schema: {self._reason(error)}", place)
+            self._report(problems.no_json_schema(reference, self._reason(error)), place)
             return False
         return True
 
@@ -110,13 +101,13 @@ class References:
             return None
         value = found[0]
         if inspect.isroutine(value) or not _is_typelike(value):
-            self._fault("LD212", f"`{reference}` is not a class", place)
+            self._report(problems.not_a_class(reference), place)
             return None
         try:
             with run_user_code():
                 TypeAdapter[Any](cast("type[Any]", value))
         except Exception as error:  # noqa: BLE001 - building a schema runs the project's code
-            self._fault("LD212", f"`{reference}` can't be an output: {self._reason(error)}", place)
+            self._report(problems.invalid_output_model(reference, self._reason(error)), place)
             return None
         return value
 
@@ -150,7 +141,7 @@ class References:
         if name in file.namespace:
             return (file.namespace[name],)
         known = [key for key in file.namespace if not key.startswith("__")]
-        self._fault("LD211", f"{file.label} has no `{name}`", place, did_you_mean(name, known))
+        self._report(problems.undefined_name(file.label, name, known), place)
         return None
 
     def _label(self, path: str) -> str | None:
@@ -168,20 +159,14 @@ class References:
         if len(close) == 1:
             return close[0]
         if close:
-            self._fault(
-                "LD210",
-                f"module `{module}` may be {_either(close)}",
-                place,
-                f"name the file, such as `{close[0]}:...`",
-            )
+            self._report(problems.ambiguous_module(module, close), place)
             return None
         for ending in endings:
             if self._is_missing(ending) or os.path.isfile(self.root / ending):
                 self._unlisted_path(ending, place)
                 return None
         names = [label.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for label in self.listed]
-        hint = did_you_mean(module, names) or "references lead into the files listed in python_files only"
-        self._fault("LD210", f"module `{module}` is not one of the project's Python files", place, hint)
+        self._report(problems.unlisted_module(module, names), place)
         return None
 
     def _reason(self, error: Exception) -> str:
@@ -197,11 +182,10 @@ class References:
         if self._is_missing(path):
             return
         exists = os.path.isfile(self.root / path)
-        hint = "add it to python_files" if exists else did_you_mean(path, self.listed)
-        self._fault("LD210", f"`{path}` is not one of the project's Python files", place, hint)
+        self._report(problems.unlisted_file(path, self.listed, exists=exists), place)
 
-    def _fault(self, code: str, message: str, place: Location, hint: str | None = None) -> None:
-        self.faults.append(diagnostic(code, message, place, hint))
+    def _report(self, problem: Problem, place: Location) -> None:
+        self.faults.append(problem.at(place))
 
 
 def _normal(path: str) -> str:
@@ -217,7 +201,3 @@ def _normal(path: str) -> str:
 def _is_typelike(value: object) -> bool:
     """A class, or what `typing` makes of classes (unions, `Annotated`, `Literal`)."""
     return isinstance(value, type) or hasattr(value, "__origin__") or hasattr(value, "__args__")
-
-
-def _either(labels: Iterable[str]) -> str:
-    return " or ".join(f"`{label}`" for label in labels)

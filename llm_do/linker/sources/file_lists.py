@@ -11,11 +11,11 @@ import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from llm_do.diagnostics.codes import diagnostic
+from llm_do.diagnostics.codes import names as problems
+from llm_do.diagnostics.codes.files import unreadable_file
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.diagnostics.labels import file_label
 from llm_do.text.globs import parse_glob
-from llm_do.text.words import did_you_mean
 
 __all__ = ["is_inside", "list_files", "stay_inside"]
 
@@ -33,7 +33,7 @@ def list_files(root: Path, patterns: Sequence[tuple[str, Location]]) -> tuple[li
     for pattern, place in patterns:
         parts = _normal(pattern)
         if parts is None:
-            faults.append(_leaves(pattern, place))
+            faults.append(problems.path_outside(pattern, None).at(place))
             continue
         literal = str(root.joinpath(*parts))
         if os.path.lexists(literal) or not any(_MAGIC.search(part) for part in parts):
@@ -41,7 +41,7 @@ def list_files(root: Path, patterns: Sequence[tuple[str, Location]]) -> tuple[li
         else:
             matches, exact = list(_walk(str(root), parts)), False
         if not matches:
-            faults.append(diagnostic("LD206", f"`{pattern}` matches no file", place))
+            faults.append(problems.unmatched_pattern(pattern).at(place))
         for match, plain in matches:
             fault = None if plain else _fault(root, match, pattern, place, exact)
             if fault is not None:
@@ -57,7 +57,7 @@ def stay_inside(root: Path, path: str, place: Location) -> tuple[Path | None, Di
     parts = _normal(path)
     whole = root.joinpath(*parts) if parts is not None else None
     if whole is None or not _below(root, os.path.realpath(whole)):
-        return None, _leaves(path, place)
+        return None, problems.path_outside(path, None).at(place)
     return whole, None
 
 
@@ -125,30 +125,18 @@ def _fault(root: Path, match: str, pattern: str, place: Location, exact: bool) -
         mode = Path(match).stat().st_mode
     except OSError as error:
         if isinstance(error, FileNotFoundError | NotADirectoryError) and not Path(match).is_symlink():
-            return diagnostic("LD206", f"there is no file `{pattern}`", place, _similar(match))
+            folder, name = os.path.split(match)
+            return problems.missing_file(pattern, name, [entry.name for entry in _entries(folder)]).at(place)
         reason = error.strerror or str(error)
-        return diagnostic("LD101", f"`{file_label(root, Path(match))}` can't be read: {reason}", place)
+        return unreadable_file(reason, file_label(root, Path(match))).at(place)
     if not _below(root, os.path.realpath(match)):
-        return _leaves(pattern, place, None if exact else match)
+        return problems.path_outside(pattern, None if exact else Path(match).name).at(place)
     if stat.S_ISDIR(mode):
-        hint = f"list the files in it, such as `{pattern.rstrip('/')}/*`"
-        return diagnostic("LD208", f"`{pattern}` is a folder", place, hint)
+        return problems.folder_listed(pattern).at(place)
     if not stat.S_ISREG(mode):
-        return diagnostic("LD208", f"`{file_label(root, Path(match))}` is not an ordinary file", place)
+        return problems.not_ordinary(file_label(root, Path(match))).at(place)
     return None
 
 
 def _below(root: Path, real: str) -> bool:
     return real == str(root) or real.startswith(str(root).rstrip(os.sep) + os.sep)
-
-
-def _leaves(pattern: str, place: Location, match: str | None = None) -> Diagnostic:
-    through = f" through the link {Path(match).name}" if match else ""
-    return diagnostic(
-        "LD207", f"`{pattern}` leaves the project{through}", place, "name files below the manifest's folder"
-    )
-
-
-def _similar(path: str) -> str | None:
-    folder, name = os.path.split(path)
-    return did_you_mean(name, [entry.name for entry in _entries(folder)])

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from llm_do.diagnostics.codes import diagnostic
+from llm_do.diagnostics.codes.python import not_python
+from llm_do.diagnostics.codes.shape import LD129
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.diagnostics.labels import file_label
 from llm_do.formats.syntax.source import Node, read_text
@@ -67,7 +68,7 @@ class ProjectFiles:
             for item in own
             for where in lists
             if item.code.startswith("LD1")
-        ) or any(item.code == "LD129" for item in self.diagnostics)
+        ) or any(item.code == LD129.id for item in self.diagnostics)
 
     @property
     def python_labels(self) -> list[str]:
@@ -136,7 +137,7 @@ def _list(files: ProjectFiles) -> list[Path]:
             files.python.append(path)
         else:
             label = file_label(files.root, path)
-            files.diagnostics.append(diagnostic("LD303", f"{label} is not a Python file", Location(label)))
+            files.diagnostics.append(not_python(label).at(Location(label)))
     return paths
 
 

@@ -33,9 +33,9 @@ def render_text(
     """Show diagnostics as a compiler does: the place, the line, a caret, a hint.
 
     Example:
-        >>> from llm_do.diagnostics.codes import diagnostic
+        >>> from llm_do.diagnostics.codes.shape import unknown_key
         >>> from llm_do.diagnostics.diagnostic import Location
-        >>> found = diagnostic("LD120", "unknown key `modle`", Location("a.agent", 2, 1, 2, 6), "did you mean `model`?")
+        >>> found = unknown_key("modle", "", ["model"]).at(Location("a.agent", 2, 1, 2, 6))
         >>> print(render_text([found], lambda file: "---\\nmodle: x\\n---\\n"), end="")
         a.agent:2:1: error[LD120]: unknown key `modle`
           2 | modle: x
@@ -171,10 +171,10 @@ def render_github(diagnostics: Iterable[Diagnostic]) -> str:
     """Show diagnostics as GitHub workflow commands, which become annotations of a pull request.
 
     Example:
-        >>> from llm_do.diagnostics.codes import diagnostic
+        >>> from llm_do.diagnostics.codes.shape import unknown_key
         >>> from llm_do.diagnostics.diagnostic import Location
-        >>> print(render_github([diagnostic("LD120", "unknown key `a`", Location("x,y.agent", 2))]), end="")
-        ::error file=x%2Cy.agent,line=2,col=1,title=LD120::unknown key `a`
+        >>> print(render_github([unknown_key("a", "", ()).at(Location("x,y.agent", 2))]), end="")
+        ::error file=x%2Cy.agent,line=2,col=1,title=LD120::unknown key `a`%0Aleave it out
     """
     return "".join(f"{_command(item)}\n" for item in diagnostics)
 
