@@ -25,7 +25,7 @@ class Location:
         line: First line.
         column: First column, in characters.
         end_line: Line of the end; 0 when the end isn't known.
-        end_column: Column just behind the last character; 0 when the end isn't known.
+        end_column: Column after the last character; 0 when the end isn't known.
     """
 
     file: str
@@ -73,7 +73,7 @@ class Diagnostic:
 
     @property
     def end(self) -> tuple[int, int] | None:
-        """Line and column just behind it, when known."""
+        """Line and column after it, when known."""
         return (self.place.end_line, self.place.end_column) if self.place.end_line else None
 
     @classmethod

@@ -9,7 +9,7 @@ __all__ = ["file_label"]
 
 
 def file_label(root: Path, path: Path) -> str:
-    """How a file is named in diagnostics: relative to the root, with what isn't UTF-8 escaped."""
+    """The name of a file in diagnostics: relative to the root, with bytes that aren't UTF-8 escaped."""
     text = str(path)
     prefix = f"{root}{os.sep}"
     text = text[len(prefix) :] if text.startswith(prefix) else text

@@ -1,6 +1,6 @@
-"""`.agent` files: the model of their frontmatter, and reading one.
+"""`.agent` files: the model of their frontmatter, and parsing one.
 
-What their names refer to is looked up by the linker, not here.
+The linker resolves the names in them.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ class WebSearch(Strict):
     """The provider searches the web."""
 
     tool_type: Literal["web_search"] = Field(description="The provider searches the web.")
-    max_uses: Opt[Annotated[int, Field(ge=1)]] = Field(default=None, description="Most searches in one request.")
+    max_uses: Opt[Annotated[int, Field(ge=1)]] = Field(
+        default=None, description="Maximum number of searches in one request."
+    )
     allowed_domains: Opt[list[Text]] = Field(default=None, description="Search only these domains.")
     blocked_domains: Opt[list[Text]] = Field(default=None, description="Don't search these domains.")
     search_context_size: Opt[Literal["low", "medium", "high"]] = Field(default=None, description="How much is read.")
@@ -73,7 +75,9 @@ class WebFetch(Strict):
     """The provider reads web pages."""
 
     tool_type: Literal["web_fetch"] = Field(description="The provider reads web pages.")
-    max_uses: Opt[Annotated[int, Field(ge=1)]] = Field(default=None, description="Most pages in one request.")
+    max_uses: Opt[Annotated[int, Field(ge=1)]] = Field(
+        default=None, description="Maximum number of pages in one request."
+    )
     allowed_domains: Opt[list[Text]] = Field(default=None, description="Read only from these domains.")
     blocked_domains: Opt[list[Text]] = Field(default=None, description="Don't read from these domains.")
 
@@ -110,7 +114,7 @@ class AgentFile(Strict):
     description: Opt[str] = Field(default=None, description="Shown to models when the agent is a tool.")
     model: Opt[Models] = Field(default=None, description="Pins the model, or models tried in order.")
     compatible_models: Opt[Annotated[list[Text], Field(min_length=1)]] = Field(
-        default=None, description="Globs that the model's name must match one of."
+        default=None, description="Globs, one of which must match the model's name."
     )
     model_settings: ModelSettings = Field(default_factory=ModelSettings, description="Settings sent to the model.")
     input_model_ref: Opt[ClassRef] = Field(
@@ -134,7 +138,7 @@ class AgentFile(Strict):
     )
     gate: Opt[Literal["hide", "refuse"]] = Field(
         default=None,
-        description="What becomes of tools that can't be called now: not shown (the default), or shown and refused.",
+        description="Whether tools that aren't available are hidden from the model (default), or shown and refused.",
     )
     compaction: Opt[CompactionFile] = Field(default=None, description="How a long history is shortened.")
     context_providers: list[FunctionRef] = Field(
@@ -147,14 +151,14 @@ class AgentFile(Strict):
         default=None, description="Model requests in one run; the project's by default."
     )
     retries: Opt[Annotated[int, Field(ge=0)]] = Field(
-        default=None, description="How often it may try again after invalid output; 1 by default."
+        default=None, description="Retries after invalid output; 1 by default."
     )
     tool_timeout: Opt[Annotated[float, Field(gt=0, allow_inf_nan=False)]] = Field(
         default=None, description="Seconds a tool call may take; the project's by default."
     )
     loop_threshold: Opt[Annotated[int, Field(ge=0)]] = Field(
         default=None,
-        description="The same tool calls this often in a row end a run; 0 is off. The project's by default.",
+        description="Identical tool calls in a row that end a run; 0 turns it off. The project's by default.",
     )
     hooks: HooksFile = Field(default_factory=lambda: _NO_HOOKS, description="Hook point to functions, for this agent.")
 
@@ -205,11 +209,11 @@ def parse_agent(text: str, file: str) -> Parsed[AgentFile]:
 
 
 def _rules(node: Node) -> list[Diagnostic]:
-    """What an agent's frontmatter must be besides its shape."""
+    """Check what the model of the frontmatter can't express."""
     keys = node.entries
     found: list[Diagnostic] = []
     if "model" in keys and "compatible_models" in keys:
-        found += report_exclusive_keys(node, "model", "compatible_models", "pin a model, or say which ones will do")
+        found += report_exclusive_keys(node, "model", "compatible_models", "pin a model, or list the compatible ones")
     if "output" in keys:
         found += report_exclusive_keys(node, "output", "output_model_ref", "keep one of the two")
         found += check_output(node, ("output",))
@@ -241,7 +245,7 @@ def readable_name(node: Node | None, text: str = "") -> str | None:
 
     Args:
         node: The frontmatter's tree, None when it is not YAML.
-        text: The file's text, looked at when there is no tree.
+        text: The file's text, used when there is no tree.
 
     Returns:
         The name as written, None when it can't be read.

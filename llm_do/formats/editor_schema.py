@@ -44,13 +44,13 @@ def _finished(schema: dict[str, Any]) -> dict[str, Any]:
     _tidy(schema)
     for holder in (schema, *schema["$defs"].values()):
         for part in holder.get("properties", {}).values():
-            if "$ref" in part:  # said at the key too: pydantic leaves it out where both would say the same
+            if "$ref" in part:  # repeated at the key: pydantic leaves it out where both would be the same
                 part.setdefault("description", schema["$defs"][part["$ref"].rpartition("/")[2]]["description"])
     return {"$schema": _DIALECT, **schema}
 
 
 def _tidy(part: object, names: bool = False) -> None:
-    """Take out titles and null defaults that say nothing; `names` is for mappings whose keys are names."""
+    """Remove titles and null defaults that carry no information; `names` is for mappings whose keys are names."""
     if isinstance(part, list):
         for item in cast("list[object]", part):
             _tidy(item)

@@ -1,6 +1,6 @@
-"""`project.json`: its models, and reading one.
+"""`project.json`: its models, and parsing one.
 
-What its names and paths refer to is looked up by the linker, not here.
+The linker resolves its names and paths.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ class EntryFile(Strict):
     agent: Opt[Name] = Field(default=None, description="Name of the agent that runs first.")
     function: Opt[FunctionRef] = Field(default=None, description="The Python function that runs first.")
     flow: Opt[Name] = Field(default=None, description="Name of the flow that runs first.")
-    args: Opt[dict[str, Any]] = Field(default=None, description="The input when none is given.")
+    args: Opt[dict[str, Any]] = Field(default=None, description="The default input.")
     input_model_ref: Opt[ClassRef] = Field(
         default=None, description="What a function takes: a subclass of `AgentArgs`."
     )
 
 
 class BudgetFile(Strict):
-    """What a whole run may use, nested and parallel calls included."""
+    """Limits of a run, nested and parallel calls included."""
 
     requests: Opt[_Count] = Field(default=None, description="Model requests.")
     tool_calls: Opt[_Count] = Field(default=None, description="Tool calls that run.")
@@ -79,11 +79,11 @@ class BudgetFile(Strict):
 
 
 class OverridesFile(Strict):
-    """The approval settings of calls to one agent; what is left out is the project's."""
+    """The approval settings of calls to one agent; the project's where left out."""
 
-    calls_require_approval: Opt[bool] = Field(default=None, description="Whether a call to this agent is asked about.")
+    calls_require_approval: Opt[bool] = Field(default=None, description="Whether a call to this agent needs approval.")
     attachments_require_approval: Opt[bool] = Field(
-        default=None, description="Whether attaching files to such a call is."
+        default=None, description="Whether attaching files to such a call needs approval."
     )
 
 
@@ -91,31 +91,33 @@ class RuntimeFile(Strict):
     """Limits and modes."""
 
     approval_mode: Literal["prompt", "approve_all", "reject_all"] = Field(
-        default="prompt", description="Who answers what is asked: a person, or always yes, or always no."
+        default="prompt", description="Who answers approval requests: a person, always yes, or always no."
     )
     max_depth: int = Field(default=5, ge=1, description="How deep calls may nest; the entry is at 1.")
     max_steps: int = Field(default=10, ge=1, description="Model requests in one agent run.")
     loop_threshold: int = Field(
-        default=3, ge=0, description="The same tool calls this often in a row end a run; 0 is off."
+        default=3, ge=0, description="Identical tool calls in a row that end a run; 0 turns it off."
     )
-    max_retries: int = Field(
-        default=3, ge=0, description="Retries of a model request that failed for a passing reason."
-    )
+    max_retries: int = Field(default=3, ge=0, description="Retries of a model request after a transient failure.")
     on_tool_error: Literal["return", "raise"] = Field(
         default="return", description="Give a tool's error to the model, or end the run with it."
     )
     tool_timeout: Opt[_Seconds] = Field(default=None, description="Seconds a tool call may take.")
-    run_timeout: Opt[_Seconds] = Field(default=None, description="Seconds a whole run may take.")
+    run_timeout: Opt[_Seconds] = Field(default=None, description="Seconds a run may take.")
     max_concurrency: int = Field(default=50, ge=1, description="Model requests in flight.")
-    max_result_bytes: int = Field(default=65_536, ge=1, description="Bytes of a tool's result that a model is sent.")
+    max_result_bytes: int = Field(
+        default=65_536, ge=1, description="Bytes of a tool's result that are sent to the model."
+    )
     auth_mode: Text = Field(default="oauth_off", description="Accepted for older projects; only `oauth_off`.")
-    budget: BudgetFile = Field(default_factory=BudgetFile.model_construct, description="What a whole run may use.")
-    return_permission_errors: bool = Field(default=True, description="Tell the model of a denial; false ends the run.")
+    budget: BudgetFile = Field(default_factory=BudgetFile.model_construct, description="Limits of a run.")
+    return_permission_errors: bool = Field(
+        default=True, description="Report a denial to the model; false ends the run."
+    )
     agent_calls_require_approval: bool = Field(
-        default=False, description="Whether calling an agent or a flow, or handing over, is asked about."
+        default=False, description="Whether calling an agent or a flow, or handing over, needs approval."
     )
     agent_attachments_require_approval: bool = Field(
-        default=False, description="Whether attaching files to a call of an agent is asked about."
+        default=False, description="Whether attaching files to a call of an agent needs approval."
     )
     agent_approval_overrides: dict[Name, OverridesFile] = Field(
         default_factory=dict[Name, OverridesFile], description="Agent to its own approval settings."
@@ -123,7 +125,7 @@ class RuntimeFile(Strict):
 
 
 class RuleFile(Strict):
-    """A rule that proves itself."""
+    """A rule with its own test cases."""
 
     rule: Text = Field(description="The pattern: `tool`, `tool(PATTERN)` or `tool(name=PATTERN)`.")
     why: Opt[str] = Field(default=None, description="Why the rule is there, for people.")
@@ -142,15 +144,19 @@ _Rule: TypeAlias = Annotated[
 
 
 class ApprovalsFile(Strict):
-    """Rules of what a model may do unasked, on a question, or not at all."""
+    """Rules for what a model may do without approval, with approval, or not at all."""
 
     default: Opt[Effect] = Field(
-        default=None, description="What holds where no rule and no tool says anything; by kind of tool if left out."
+        default=None, description="The decision where no rule and no tool makes one; by kind of tool if left out."
     )
-    deny: list[_Rule] = Field(default_factory=list[_Rule], description="Calls that are refused, whatever else is said.")
-    ask: list[_Rule] = Field(default_factory=list[_Rule], description="Calls that a person is asked about.")
-    allow: list[_Rule] = Field(default_factory=list[_Rule], description="Calls that run unasked.")
-    policy: Opt[FunctionRef] = Field(default=None, description="A Python function that has a say about every call.")
+    deny: list[_Rule] = Field(
+        default_factory=list[_Rule], description="Calls that are denied, whatever other rules allow."
+    )
+    ask: list[_Rule] = Field(default_factory=list[_Rule], description="Calls that need approval.")
+    allow: list[_Rule] = Field(default_factory=list[_Rule], description="Calls that run without approval.")
+    policy: Opt[FunctionRef] = Field(
+        default=None, description="A Python function that decides about every call, within the rules."
+    )
 
 
 class ManifestFile(Strict):
@@ -158,7 +164,7 @@ class ManifestFile(Strict):
 
     model_config = ConfigDict(populate_by_name=False, title="llm-do project")
 
-    schema_: Opt[str] = Field(default=None, alias="$schema", description="Lets an editor complete the file; ignored.")
+    schema_: Opt[str] = Field(default=None, alias="$schema", description="Ignored; lets an editor complete the file.")
     version: int = Field(description="Version of the format: 1.", json_schema_extra={"const": 1})
     name: Opt[str] = Field(default=None, description="The project's name, for people.")
     description: Opt[str] = Field(default=None, description="What the project does, for people.")
@@ -172,7 +178,7 @@ class ManifestFile(Strict):
     )
     model: Opt[Models] = Field(default=None, description="The default model, or models that are tried in order.")
     model_settings: ModelSettings = Field(
-        default_factory=ModelSettings, description="Default settings; an agent's own go before."
+        default_factory=ModelSettings, description="Default settings; an agent's own take precedence."
     )
     runtime: RuntimeFile = Field(default_factory=RuntimeFile.model_construct, description="Limits and modes.")
     approvals: ApprovalsFile = Field(default_factory=ApprovalsFile.model_construct, description="Rules for tool calls.")
@@ -189,7 +195,7 @@ class ManifestFile(Strict):
     record: bool = Field(default=True, description="Whether prompts and results are kept on disk.")
     threads: Opt[ThreadsFile] = Field(default=None, description="Where threads are kept, and their defaults.")
     generated_agents_dir: Path | None = Field(
-        default=None, description="Folder in which `agent_create` writes agents; without it none can be made."
+        default=None, description="Folder in which `agent_create` writes agents; without it none can be created."
     )
 
 
@@ -219,7 +225,7 @@ def parse_manifest(text: str, file: str) -> Parsed[ManifestFile]:
 
 
 def _rules(node: Node) -> list[Diagnostic]:
-    """What a manifest must be besides its shape."""
+    """Check what the model of the manifest can't express."""
     version = node.entries.get("version")
     found: list[Diagnostic] = []
     if version is not None and type(version.scalar) is int and version.scalar != 1:

@@ -48,7 +48,9 @@ class ShellConfig(Strict):
     """Commands, run without a shell."""
 
     type: Literal["shell"] = Field(description="Commands, run without a shell.")
-    allow: list[Text] = Field(default_factory=list[Text], description="Commands that run unasked, such as `git log *`.")
+    allow: list[Text] = Field(
+        default_factory=list[Text], description="Commands that run without approval, such as `git log *`."
+    )
     cwd: Path = Field(default=".", description="Where commands run, relative to the manifest.")
     env: list[Text] = Field(default_factory=list[Text], description="Environment variables that commands may see.")
 
@@ -82,10 +84,10 @@ class McpConfig(Strict):
 
 
 def server_faults(options: Mapping[str, object]) -> dict[str, str]:
-    """Options of an MCP server that mean nothing beside the others: name to what is wrong with it.
+    """Options of an MCP server that have no effect beside the others: name to reason.
 
     Args:
-        options: Its options; what is empty counts as not given.
+        options: Its options; empty ones count as absent.
 
     Example:
         >>> server_faults({"url": "https://example.org/mcp", "env": {"TOKEN": "x"}})
@@ -150,7 +152,7 @@ ToolsetConfig: TypeAlias = Annotated[FilesystemConfig | ShellConfig | McpConfig,
 
 
 class ToolsetUse(Strict):
-    """How an agent uses a toolset: a prefix, a choice of its tools, and options of the toolset's own."""
+    """How an agent uses a toolset: a prefix, a selection of its tools, and the toolset's own options."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -164,7 +166,7 @@ class ToolsetUse(Strict):
 
     @property
     def options(self) -> dict[str, Any]:
-        """What was given besides."""
+        """The toolset's own options."""
         return dict(self.model_extra or {})
 
 

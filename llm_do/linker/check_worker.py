@@ -1,4 +1,4 @@
-"""The process that `llm_do.linker.subprocess_check` starts: links, writes what it found into a file, and goes.
+"""The process that `llm_do.linker.subprocess_check` starts: links, writes what it found into a file, and exits.
 
 A watchdog that needs nothing of Python ends it when one file takes too long, and writes where it was.
 """
@@ -25,12 +25,12 @@ from llm_do.linker.subprocess_check import run_task
 __all__ = ["main"]
 
 
-def main(given: Mapping[str, Any]) -> NoReturn:
+def main(request: Mapping[str, Any]) -> NoReturn:
     """Link and write the answer."""
-    folder, own, leave = Path(given["folder"]), os.getpid(), os._exit
+    folder, own, leave = Path(request["folder"]), os.getpid(), os._exit
     trace = Path(folder, "trace").open("w", encoding="utf-8")  # noqa: SIM115 (open until the end, whatever the end is)
     faulthandler.enable(trace)
-    seconds: float = given["seconds"]
+    seconds: float = request["seconds"]
 
     def exit_seen(code: int) -> NoReturn:
         faulthandler.dump_traceback(trace, all_threads=False)
@@ -39,22 +39,22 @@ def main(given: Mapping[str, Any]) -> NoReturn:
     import_module("pydantic_ai.toolsets")  # every project with Python files needs it; its time is not the files'
     os._exit = exit_seen
     sys.argv[1:] = []
-    refused = {file: Diagnostic.from_dict(found) for file, found in given["refused"].items()}
+    refused = {file: Diagnostic.from_dict(found) for file, found in request["refused"].items()}
     watch = Watch(refused, lambda label: _begin(folder, label, seconds, trace))
     try:
-        report = check_project(Path(given["project"]), watch=watch)
-        data = run_task(report, given["task"], given["options"])
+        report = check_project(Path(request["project"]), watch=watch)
+        data = run_task(report, request["task"], request["options"])
         answer = {"diagnostics": [item.to_dict() for item in report.diagnostics], "data": data}
     except LlmDoError as error:
         answer = {"error": error.message, "hint": error.hint}
-    except Exception:  # noqa: BLE001 (told by the process that asked, which is the one a person started)
+    except Exception:  # noqa: BLE001 (reported by the parent process, which a person started)
         answer = {"fault": traceback.format_exc()}
     faulthandler.cancel_dump_traceback_later()
     if os.getpid() == own:  # a file may have forked, and both come here
         partial = folder / "partial"
         partial.write_text(json.dumps(answer), encoding="utf-8")
         partial.replace(folder / "answer")
-    with contextlib.suppress(Exception):  # a file may have closed it, or put something of its own there
+    with contextlib.suppress(Exception):  # a file may have closed or replaced it
         sys.stdout.flush()
     leave(0)
 

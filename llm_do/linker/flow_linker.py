@@ -1,4 +1,4 @@
-"""Linking flows: from the manifest's declarations to `FlowSpec`s, and from what is wrong to places in files."""
+"""Linking flows: from the manifest's declarations to `FlowSpec`s, and from faults to locations in files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = ["check_flows", "check_given_tools", "register_flows"]
 
 
 def register_flows(files: ProjectFiles, names: Names, references: References) -> None:
-    """Give the manifest's flows their names; what can't be read of one is told, and the flow left out."""
+    """Register the manifest's flows; one that can't be parsed is reported and left out."""
     if files.manifest is None:
         return
     for name, declared in files.manifest.flows.items():
@@ -84,7 +84,7 @@ def _flow(
 
 
 def check_flows(files: ProjectFiles, names: Names) -> None:
-    """Look up every name that flows refer to, and see that they can run."""
+    """Look up every name that flows refer to, and check that they can run."""
     for flow, at in every_caller(names.taken):
         if not isinstance(flow, FlowSpec):
             continue
@@ -101,14 +101,14 @@ def check_flows(files: ProjectFiles, names: Names) -> None:
 def check_given_tools(
     spec: AgentSpec, tools: AgentTools, flows: Iterable[FlowSpec], names: Names, place: Location
 ) -> None:
-    """See that the tools with which an agent hands over and delegates clash with none of its others."""
+    """Check that the tools with which an agent hands over and delegates don't clash with its others."""
     taken = {tool.name: tool.origin for tool in tools.tools}
-    given = [(name, "`handoffs`") for name in transfer_tool_names(spec)]
+    added = [(name, "`handoffs`") for name in transfer_tool_names(spec)]
     for flow in flows:
         lead = as_member(flow, flow.agents[0], names.taken) if flow.mode == "team" and flow.agents else None
         if lead is not None and lead.value is spec:
-            given += [(delegate_name(worker), f"the team `{flow.name}`") for worker in flow.agents[1:]]
-    for name, giver in given:
+            added += [(delegate_name(worker), f"the team `{flow.name}`") for worker in flow.agents[1:]]
+    for name, giver in added:
         if name in taken:
             names.report(clashing_tool(spec.name, name, taken[name], giver), place)
         elif len(name) > _LONGEST:

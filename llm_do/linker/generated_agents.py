@@ -59,5 +59,5 @@ def _everywhere(place: Location, _: Origin) -> Location:
 
 def _error(found: list[Diagnostic]) -> LinkError:
     errors = [item for item in found if item.severity == "error"]
-    said = "; ".join(f"{item.message}" + (f" ({item.hint})" if item.hint else "") for item in errors[:5])
-    return LinkError(said, found)
+    message = "; ".join(f"{item.message}" + (f" ({item.hint})" if item.hint else "") for item in errors[:5])
+    return LinkError(message, found)

@@ -79,7 +79,7 @@ def link(path: Path) -> Project:
 
 
 def check_project(path: Path, *, watch: Watch | None = None) -> LinkReport:
-    """Link the project at `path` and report, whatever is wrong with it."""
+    """Link the project at `path` and report everything that is wrong with it."""
     located = locate_project(path)
     with _uncollected():
         files = read_project(located)
@@ -95,7 +95,7 @@ def check_project(path: Path, *, watch: Watch | None = None) -> LinkReport:
 
 @contextmanager
 def _uncollected() -> Generator[None]:
-    """Keep the garbage collector out: linking makes much, drops little, and would be slower the more there is."""
+    """Disable the garbage collector: linking allocates much and frees little, so collections only slow it down."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -128,7 +128,7 @@ class _Linked:
 
     @property
     def subjects(self) -> Subjects:
-        """What rules may speak of; an agent with a fault of its own may have any tool."""
+        """What rules may name; an agent whose own file has an error may have any tool."""
         known: dict[str, Sequence[KnownTool]] = {name: found.tools for name, found in self.tools.items()}
         open_ = {name for name, found in self.tools.items() if found.open}
         for spec, _ in every_agent(self.names.taken) if self.names.refused else ():
@@ -144,7 +144,7 @@ class _Linked:
 
 
 def _finish(linked: _Linked, found: list[Diagnostic]) -> Project | None:
-    """The steps after reading; what is wrong goes to `found`."""
+    """The steps after reading; diagnostics go to `found`."""
     _register_agents(linked)
     _register_exports(linked)
     _register_toolsets(linked)
@@ -177,7 +177,7 @@ def _broken(files: ProjectFiles, python: PythonFiles) -> Broken:
 
 
 def _text_of(path: Path) -> str:
-    """What stands in a file that could not be imported, which may be because it can't be read."""
+    """The text of a file that could not be imported, empty when it can't be read."""
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -219,7 +219,7 @@ def _register_toolsets(linked: _Linked) -> None:
 
 
 def _check_functions(linked: _Linked) -> None:
-    """A function that merely stands in `__all__` may be no tool at all, as long as no agent lists it."""
+    """Check exported functions; one that is only in `__all__` needn't be a tool as long as no agent lists it."""
     taken = linked.names.taken
     exported = {
         export.name
@@ -231,8 +231,8 @@ def _check_functions(linked: _Linked) -> None:
     listed = {name for spec, _ in every_agent(taken) for name in listed_names(spec)}
     space = linked.python.space
     items = [item for item in taken.values() if item.kind == "tool" and item.name in exported | listed]
-    given = tools_given_by_code(every_agent(taken), items)
-    check_functions(linked.inventory, items, given, linked.names, space.public if space is not None else str)
+    unnamed = tools_given_by_code(every_agent(taken), items)
+    check_functions(linked.inventory, items, unnamed, linked.names, space.public if space is not None else str)
 
 
 def _check_agents(linked: _Linked) -> None:
@@ -258,7 +258,7 @@ def _check_agents(linked: _Linked) -> None:
 
 
 def _line(source: AgentSource | None, place: Location, origin: Origin, *inner: str | int) -> Location:
-    """Where a line of an agent's lists stands, or something in it."""
+    """The location of a line of an agent's lists, or of something in it."""
     if source is None or source.value is None:
         return origin.ref.place or place if origin.ref is not None else place
     if origin.ref is None:

@@ -1,6 +1,6 @@
-"""Linking in a process of its own, so that a project's Python files can hang, exit or crash without harm.
+"""Linking in a subprocess, so that a project's Python files can hang, exit or crash without harm.
 
-Only what looks at projects pays for it (`check_project`, `graph`, `tools`), and only for those that have Python files;
+Only what inspects projects pays for it (`check_project`, `graph`, `tools`), and only for those that have Python files;
 `Project.load` links where it is called. What happens in that process is in `llm_do.linker.check_worker`.
 """
 
@@ -38,8 +38,8 @@ SECONDS = 30.0
 _ATTEMPTS = 10
 _GRACE = 5.0
 _START = (
-    "import json,sys;given=json.loads(sys.argv[1]);sys.path[:]=given['path'];"
-    "from llm_do.linker.check_worker import main;main(given)"
+    "import json,sys;request=json.loads(sys.argv[1]);sys.path[:]=request['path'];"
+    "from llm_do.linker.check_worker import main;main(request)"
 )
 _FRAME = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+) in ', re.MULTILINE)
 _ESCAPED = re.compile(r"\\x([0-9a-f]{2})|\\u([0-9a-f]{4})|\\U([0-9a-f]{8})")
@@ -90,7 +90,7 @@ def check_in_subprocess(
         return _here(check_project(path), task, options or {})
     refused: dict[str, Diagnostic] = {}
     for _ in range(_ATTEMPTS):
-        given = {
+        request = {
             "path": sys.path,
             "project": str(path.absolute()),
             "task": task,
@@ -98,7 +98,7 @@ def check_in_subprocess(
             "seconds": seconds,
             "refused": {file: item.to_dict() for file, item in refused.items()},
         }
-        answer = _ask(given, located.root, seconds * (len(files.python) + 1) + _GRACE)
+        answer = _ask(request, located.root, seconds * (len(files.python) + 1) + _GRACE)
         if not isinstance(answer, _End):
             return answer
         file, found = _blame(answer, located.root, seconds)
@@ -120,9 +120,9 @@ def _here(report: LinkReport, task: str | None, options: Mapping[str, Any]) -> C
     return CheckResult(report.diagnostics, report.root, run_task(report, task, options))
 
 
-def _ask(given: Mapping[str, Any], root: Path, limit: float) -> CheckResult | _End:
+def _ask(request: Mapping[str, Any], root: Path, limit: float) -> CheckResult | _End:
     with tempfile.TemporaryDirectory(prefix="llm-do-") as folder:
-        code = _run(json.dumps({**given, "folder": folder}), limit)
+        code = _run(json.dumps({**request, "folder": folder}), limit)
         answer = _read(Path(folder, "answer"))
         if answer:
             return _checked(json.loads(answer), root)
@@ -133,14 +133,14 @@ def _checked(answer: Mapping[str, Any], root: Path) -> CheckResult:
     if "error" in answer:
         raise UsageError(answer["error"], hint=answer["hint"])
     if "fault" in answer:
-        raise RuntimeError(f"linking failed in its own process:\n{answer['fault']}")
+        raise RuntimeError(f"linking failed in its subprocess:\n{answer['fault']}")
     return CheckResult(tuple(map(Diagnostic.from_dict, answer["diagnostics"])), root, answer["data"])
 
 
-def _run(given: str, limit: float) -> int | None:
+def _run(request: str, limit: float) -> int | None:
     """Run the process; its stdout is our stderr, as results go to stdout and nothing else does."""
     process = subprocess.Popen(
-        [sys.executable, "-P", "-X", "utf8", "-c", _START, given],
+        [sys.executable, "-P", "-X", "utf8", "-c", _START, request],
         stdin=subprocess.DEVNULL,
         stdout=2,
         start_new_session=True,
@@ -163,7 +163,7 @@ def _read(path: Path) -> str:
 
 
 def _blame(end: _End, root: Path, seconds: float) -> tuple[str, Diagnostic]:
-    """The file to blame, absolute, and what is said of it."""
+    """The file to blame, absolute, and its diagnostic."""
     file, line = _nearest_frame(end.trace, root) or (str(root / end.file) if end.file else "", 1)
     place = Location(file_label(root, Path(file)) if file else "project.json", line)
     first = end.trace.partition("\n")[0]

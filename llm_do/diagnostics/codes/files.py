@@ -41,7 +41,7 @@ LD103 = Code(
     "LD103",
     "Character not allowed",
     "error",
-    "Control characters and lone surrogates can't stand in frontmatter or a manifest.",
+    "Control characters and lone surrogates aren't allowed in frontmatter or a manifest.",
     "remove it, or write it as an escape in a quoted string",
     wrong="description: Rings <U+0007>",
     right="description: Rings",

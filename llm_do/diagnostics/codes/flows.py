@@ -29,7 +29,7 @@ def empty_group() -> Problem:
 
 
 def missing_step(before: str | None, after: str) -> Problem:
-    """No name behind `before`; without it, none in front of `after`."""
+    """No name behind `before`; without it, none before `after`."""
     where = f"before `{after}`" if before is None else f"after `{before}`"
     return LD501.problem(f"a name is missing {where}")
 

@@ -24,8 +24,8 @@ def empty_json() -> Problem:
 
 
 def text_after_document(shown: str) -> Problem:
-    """Something behind the end of the document."""
-    return LD105.problem(f"{shown} stands after the end of the document", "delete it")
+    """Text after the end of the document."""
+    return LD105.problem(f"{shown} comes after the end of the document", "delete it")
 
 
 def json_comment() -> Problem:
@@ -68,7 +68,7 @@ def text_across_lines() -> Problem:
 
 def unescaped_character(shown: str, character: str) -> Problem:
     """A control character in a text."""
-    return LD105.problem(f"{shown} can't stand in text", f"write it as \\u{ord(character):04x}")
+    return LD105.problem(f"{shown} isn't allowed in text", f"write it as \\u{ord(character):04x}")
 
 
 def missing_json_key(shown: str, *, end: bool) -> Problem:
@@ -78,12 +78,12 @@ def missing_json_key(shown: str, *, end: bool) -> Problem:
 
 
 def missing_colon(shown: str) -> Problem:
-    """Something behind a key that isn't a colon."""
+    """Something after a key that isn't a colon."""
     return LD105.problem(f"`:` is expected after the key, not {shown}", "write a colon and a value")
 
 
 def missing_comma(close: str, shown: str, line: int) -> Problem:
-    """Something behind a member; `close` would end the list or object, which starts at `line`."""
+    """Something after a member; `close` would end the list or object, which starts at `line`."""
     kind = "list" if close == "]" else "object"
     return LD105.problem(f"`,` or `{close}` is expected here, not {shown}", f"the {kind} starts at line {line}")
 
@@ -110,7 +110,7 @@ def invalid_yaml(reason: str, hint: str | None) -> Problem:
 
 
 def unquoted_value(reason: str, key: str, quoted: str) -> Problem:
-    """The same, where quoting a value mends it."""
+    """The same, where quoting a value repairs it."""
     return invalid_yaml(reason, f"quote the value: {key}: {quoted}")
 
 

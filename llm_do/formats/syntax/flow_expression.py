@@ -1,6 +1,6 @@
-"""Flow expressions, `a >> (b | c) >> d`: the small tree they stand for, reading one, writing one.
+"""Flow expressions, `a >> (b | c) >> d`: the small tree they describe, parsing one, formatting one.
 
-What the names stand for is the linker's business, what running a tree means that of `llm_do.flows`.
+The linker resolves the names, `llm_do.flows` runs the tree.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MAX_NESTING = 50
 
 @frozen
 class Reference:
-    """A step by its name. Where it stands in the expression doesn't count when trees are compared.
+    """A step by its name. Its position in the expression is ignored when trees are compared.
 
     Args:
         name: Name of an agent, a function or a flow.
@@ -68,7 +68,7 @@ class FlowSyntaxError(ValueError):
 
     Args:
         problem: What is wrong.
-        start: Offset of the first character that is at fault.
+        start: Offset of the first character that is wrong.
         end: Offset after the last one.
     """
 
@@ -100,7 +100,7 @@ def parse_flow(text: str) -> FlowTree:
 
 
 def format_flow(tree: FlowTree) -> str:
-    """Write a tree as an expression; what `parse_flow` reads back.
+    """Write a tree as an expression that `parse_flow` reads back.
 
     Example:
         >>> format_flow(Serial((Reference("a"), Parallel((Reference("b"), Reference("c"))))))

@@ -1,6 +1,6 @@
-"""Splitting an `.agent` file into frontmatter and body, without reading either.
+"""Splitting an `.agent` file into frontmatter and body, without parsing either.
 
-A file whose frontmatter is not quite one is an error that says so: an agent never disappears silently.
+A file whose frontmatter is almost right is an error, so that an agent never disappears silently.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Frontmatter:
     """The two parts of an `.agent` file.
 
     Args:
-        start: Offset of the frontmatter, behind the first line.
+        start: Offset of the frontmatter, after the first line.
         end: Offset of the line that closes it.
         body: The instructions: blank lines around them dropped, line ends as LF, otherwise as written.
         body_start: Offset of the body in the text; -1 when it is empty.
@@ -59,7 +59,7 @@ def split_frontmatter(source: Source) -> Frontmatter | Diagnostic:
 
 
 def _closing(text: str, start: int) -> int:
-    """Offset of the first line from `start` on that is exactly ---, -1 when there is none."""
+    """Offset of the first line from `start` that is exactly ---, or -1."""
     at = text.find("---", start)
     while at >= 0:
         if text[at - 1] in "\r\n" and text[at + 3 : at + 4] in ("", "\r", "\n"):
@@ -69,7 +69,7 @@ def _closing(text: str, start: int) -> int:
 
 
 def _body(text: str, begin: int) -> tuple[str, int]:
-    """The body behind `begin` without blank lines around it, and where it starts."""
+    """The body after `begin` without blank lines around it, and where it starts."""
     first = len(text) - len(text[begin:].lstrip(_BLANK))
     if first == len(text):
         return "", -1

@@ -1,6 +1,7 @@
-"""JSON to nodes: the standard parser's meaning, with places, without duplicate keys, NaN or bottomless nesting.
+"""JSON to nodes: the standard parser's meaning, with locations, without duplicate keys, NaN or unlimited nesting.
 
-What JSON people write by habit and mustn't (comments, trailing commas) is reported, and reading goes on behind it.
+What people write in JSON by habit although it isn't allowed (comments, trailing commas) is reported, and parsing
+continues after it.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ class _Scanner:
         return _Stop(problem.at(self.source.place(self.at, end)))
 
     def shown(self) -> str:
-        """What stands at the current point, for a message."""
+        """The text at the current position, for a message."""
         if self.at >= len(self.text):
             return "the end of the file"
         found = _WORD.match(self.text, self.at)
@@ -86,7 +87,7 @@ class _Scanner:
         return f"`{shown}`" if shown.isprintable() else f"the character U+{ord(shown[0]):04X}"
 
     def space(self) -> None:
-        """Go to what comes next, over blanks, and over comments with a complaint."""
+        """Skip blanks, and comments with a diagnostic."""
         while True:
             found = _SPACE.match(self.text, self.at)
             if found is not None:
@@ -116,7 +117,7 @@ class _Scanner:
         return Node(self.source, start, self.at, "scalar", scalar)
 
     def bare(self) -> Scalar:
-        """A number, a constant, or what stands in their place."""
+        """A number, a constant, or what is written in their place."""
         start = self.at
         found = _WORD.match(self.text, start)
         word = found.group() if found is not None else ""
@@ -216,7 +217,7 @@ class _Scanner:
         return Node(self.source, start, self.at, "mapping", entries=entries, keys=keys)
 
     def comma(self, close: str, start: int) -> None:
-        """Go over the comma behind a member, up to the next one or to the end of the list or object."""
+        """Skip the comma after a member, up to the next one or to the end of the list or object."""
         self.space()
         if self.peek() == close:
             return

@@ -1,8 +1,7 @@
-"""Text with places: reading a file, and the tree of nodes that YAML and JSON both become.
+"""Text with locations: reading a file, and the tree of nodes that YAML and JSON both become.
 
-A `Node` knows where it stands; plain data is had from it. What the data means is
-`llm_do.formats.validation.validator`'s business, and how text becomes nodes that of `llm_do.formats.syntax.yaml_nodes`
-and `llm_do.formats.syntax.json_nodes`.
+A `Node` knows its location; `Node.data` is plain data. `llm_do.formats.syntax.yaml_nodes` and
+`llm_do.formats.syntax.json_nodes` make nodes, `llm_do.formats.validation.validator` validates them.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ KeyPath: TypeAlias = "tuple[str | int, ...]"
 Scalar: TypeAlias = "str | int | float | bool | AmbiguousScalar | None"
 
 Plain: TypeAlias = "Scalar | list[Plain] | dict[str, Plain]"
-"""Data without places. A `AmbiguousScalar` stands where YAML's versions disagree about a value."""
+"""Data without locations, with an `AmbiguousScalar` where YAML's versions disagree about a value."""
 
 
 @frozen
@@ -60,7 +59,7 @@ class AmbiguousScalar:
 
     Args:
         text: The scalar as written.
-        meaning: What the other reader takes it for, such as "false".
+        meaning: What the other reader makes of it, such as "false".
     """
 
     text: str
@@ -106,7 +105,7 @@ class Source:
         return _BREAK.split(self.text[self.line_start(line) :], maxsplit=1)[0]
 
     def place(self, start: int, end: int | None = None) -> Location:
-        """The place of the characters from `start` up to `end`; of one point when `end` is None."""
+        """The location of the characters from `start` up to `end`; of one point when `end` is None."""
         line, column = self.position(start)
         if end is None or end < start:
             return Location(self.file, line, column)
@@ -119,18 +118,18 @@ _NO_KEYS: dict[str, tuple[int, int]] = {}
 
 
 class Node:
-    """One value and where it stands. Not changed after it was built, and shared where a YAML alias repeats it.
+    """One value and its location. It doesn't change once it is built, and is shared where a YAML alias repeats it.
 
-    A plain class, as thousands are built while linking and a frozen dataclass makes each three times as dear.
+    A plain class: thousands are built while linking, and a frozen dataclass would make each three times as expensive.
 
     Args:
-        source: The text it stands in.
+        source: The text that it is part of.
         start: Offset of its first character.
-        end: Offset just behind its last.
+        end: Offset after its last character.
         kind: Mapping, sequence or scalar.
         scalar: A scalar's value; None otherwise.
         entries: A mapping's values.
-        keys: Where each key of a mapping stands, as a pair of offsets.
+        keys: A mapping's keys, each with the offsets of its start and end.
         items: A sequence's values.
         plain: Whether it is a YAML scalar written without quotes.
 
@@ -176,7 +175,7 @@ class Node:
 
     @property
     def place(self) -> Location:
-        """Where the value stands."""
+        """The location of the value."""
         return self.source.place(self.start, self.end)
 
     def at(self, loc: KeyPath) -> Node | None:
@@ -193,7 +192,7 @@ class Node:
         return node
 
     def place_of(self, loc: KeyPath) -> Location:
-        """The place of the value at a path; of the nearest value around it when there is none."""
+        """The location of the value at a path, or of the nearest value around it."""
         while True:
             node = self.at(loc)
             if node is not None:
@@ -201,7 +200,7 @@ class Node:
             loc = loc[:-1]
 
     def key_place(self, loc: KeyPath) -> Location:
-        """The place of the key that a path ends with; of the value when it ends with an index."""
+        """The location of the key that a path ends with, or of the value when it ends with an index."""
         if loc and isinstance(loc[-1], str):
             parent = self.at(loc[:-1])
             span = parent.keys.get(loc[-1]) if parent is not None else None
@@ -228,18 +227,18 @@ class Node:
 
 @frozen
 class NodeResult:
-    """What became of a text: its tree, and what is wrong with it.
+    """The tree of a text, and what is wrong with it.
 
     Args:
-        node: The root, None when the text can't be read as its format. Present beside diagnostics where reading
-            could go on, as after a duplicate key.
-        diagnostics: All that was found.
-        traps: Whether any scalar in the tree is a `AmbiguousScalar`.
+        node: The root, None when the text can't be read as its format. Present together with diagnostics
+            where parsing could continue, as after a duplicate key.
+        diagnostics: Everything that was found.
+        ambiguous: Whether any scalar in the tree is an `AmbiguousScalar`.
     """
 
     node: Node | None
     diagnostics: tuple[Diagnostic, ...] = ()
-    traps: bool = False
+    ambiguous: bool = False
 
 
 @frozen
@@ -247,7 +246,7 @@ class ReadResult:
     """A file's text, or what is wrong with it.
 
     Args:
-        text: The text without a byte-order mark, None when it can't be had.
+        text: The text without a byte-order mark, None when it can't be read.
         diagnostics: Why not.
     """
 
@@ -256,7 +255,7 @@ class ReadResult:
 
 
 def read_text(path: Path, file: str | None = None) -> ReadResult:
-    """Read a file as UTF-8, whatever the locale says."""
+    """Read a file as UTF-8, whatever the locale."""
     file = path.as_posix() if file is None else file
     try:
         if not stat.S_ISREG(path.stat().st_mode):
@@ -296,7 +295,7 @@ def _too_long(file: str) -> Diagnostic:
 def text_fault(
     source: Source, forbidden: re.Pattern[str] | None = None, start: int = 0, end: int | None = None
 ) -> Diagnostic | None:
-    """Find what keeps a text from being read at all: its length, or a character."""
+    """Find what makes a text unreadable: its length, or a character."""
     if len(source.text) > MAX_BYTES:
         return _too_long(source.file)
     if forbidden is None and source.text.isascii():
@@ -318,7 +317,7 @@ def lines_of(text: str) -> list[str]:
 
 
 def format_key_path(loc: Sequence[str | int]) -> str:
-    """Write a path as people do.
+    """Write a path as it is written in messages.
 
     Example:
         >>> format_key_path(("toolsets", 0, "docs", "root"))

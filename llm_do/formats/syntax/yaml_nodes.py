@@ -1,7 +1,7 @@
 """YAML to nodes, strictly: no duplicate keys, no tags, no merges, bounded aliases, and none of YAML 1.1's surprises.
 
-A scalar without quotes means what JSON would make of it; where YAML's versions disagree it becomes a `AmbiguousScalar`,
-so that the schema can say what to write instead.
+A scalar without quotes means what it means in JSON; where YAML's versions disagree it becomes an `AmbiguousScalar`, so
+that validation can suggest what to write instead.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from llm_do.formats.syntax.source import MAX_DEPTH, AmbiguousScalar, Node, NodeR
 __all__ = ["parse_yaml", "plain_scalar"]
 
 MAX_NODES = 50_000
-"""Most values of one document, with every alias counted as all that it stands for."""
+"""Most values of one document; an alias counts as all the values that it repeats."""
 
 MAX_ALIASES = 100
 
@@ -52,7 +52,7 @@ _WORDS: dict[str, Scalar] = {
 }
 _INTEGER = r"[-+]?(?:0|[1-9][0-9]*)"
 _FLOAT = r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
-_TRAPS: tuple[tuple[str, str], ...] = (
+_AMBIGUOUS: tuple[tuple[str, str], ...] = (
     (r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt \t].*)?", "a date"),
     (r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?", "a number to the base of 60"),
     (r"[-+]?0x[0-9a-fA-F_]+", "a hexadecimal number"),
@@ -65,7 +65,7 @@ _ENTRY = r"\s*(?:- +)?(?P<key>[^\s:#'\"\[\]{}][^:#'\"\[\]{}]*):[ \t]+(?P<value>\
 
 
 def plain_scalar(text: str) -> Scalar:
-    """Say what a YAML scalar written without quotes means.
+    """The value of a YAML scalar written without quotes.
 
     Example:
         >>> plain_scalar("true"), plain_scalar("1.5"), plain_scalar("gpt-5")
@@ -84,7 +84,7 @@ def plain_scalar(text: str) -> Scalar:
         if value in (float("inf"), float("-inf")):
             raise ValueError(text)
         return value
-    for pattern, meaning in _TRAPS:
+    for pattern, meaning in _AMBIGUOUS:
         if re.fullmatch(pattern, text):
             return AmbiguousScalar(text, meaning)
     return text
@@ -115,7 +115,7 @@ def parse_yaml(source: Source, start: int = 0, end: int | None = None) -> NodeRe
     except (ValueError, OverflowError) as error:  # an escape that names no character, in PyYAML's own scanner
         node = None
         composer.diagnostics.append(problems.unreadable_yaml(str(error)).at(source.place(start)))
-    return NodeResult(node, tuple(composer.diagnostics), composer.traps)
+    return NodeResult(node, tuple(composer.diagnostics), composer.ambiguous)
 
 
 class _Stop(Exception):  # noqa: N818 (not an error: the way out of a document that can't be read on)
@@ -159,7 +159,7 @@ class _Composer:
         self.anchors: dict[str, tuple[Node, int] | None] = {}
         self.count = 0
         self.aliases = 0
-        self.traps = False
+        self.ambiguous = False
 
     def document(self) -> Node:
         self.next()  # the stream's start
@@ -206,7 +206,7 @@ class _Composer:
         return node
 
     def properties(self, event: _Event) -> int:
-        """Note an anchor, refuse a tag; where the value behind them starts."""
+        """Remember an anchor, refuse a tag; return where the value after them starts."""
         start: int = event.start_mark.index
         if event.tag is not None:
             shown = _short(event.tag.replace("tag:yaml.org,2002:", "!!"))
@@ -228,7 +228,7 @@ class _Composer:
             except ValueError:
                 self.report(problems.huge_number(), event)
             if type(value) is AmbiguousScalar:
-                self.traps = True
+                self.ambiguous = True
         elif event.style == '"' and any("\ud800" <= char <= "\udfff" for char in event.value):
             self.report(lone_surrogate(), event)
             value = ""
@@ -316,7 +316,7 @@ class _Composer:
 
 
 def _height(root: Node) -> int:
-    """How deep a tree is; shared parts are looked at once for each depth at most."""
+    """How deep a tree is; shared parts are visited at most once for each depth."""
     height = -1
     level = {id(root): root}
     while level:
@@ -337,7 +337,7 @@ def _meaning(value: Scalar) -> str:
 
 
 def _syntax(error: yaml.YAMLError, source: Source, base: int) -> Diagnostic:
-    """Turn the parser's complaint into a diagnostic."""
+    """The diagnostic of a parser error."""
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     problem = getattr(error, "problem", None) or "it can't be read"
     context = getattr(error, "context", None)

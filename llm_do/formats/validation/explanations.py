@@ -51,7 +51,7 @@ class Fault:
     """One fault.
 
     Args:
-        loc: The path of what has to go so that the rest is valid.
+        loc: The path of what has to be removed so that the rest is valid.
         diagnostic: Its diagnostic.
     """
 
@@ -60,7 +60,7 @@ class Fault:
 
 
 def explain_error(model: type[BaseModel], root: Node, error: ValidationError) -> list[Fault]:
-    """Put a validation error into words."""
+    """Turn a validation error into faults."""
     faults: dict[tuple[KeyPath, str], Fault] = {}
     missing: list[tuple[KeyPath, str]] = []
     unknown: dict[KeyPath, list[str]] = {}
@@ -77,13 +77,13 @@ def explain_error(model: type[BaseModel], root: Node, error: ValidationError) ->
             fault = _value(model, root, kind, loc, item.get("ctx") or {}, item["msg"])
             faults.setdefault((fault.loc, "key" if loc[-1:] == ("[key]",) else ""), fault)
     for holder, key in missing:
-        if not any(closest_match(given, [key]) for given in unknown.get(holder, ())):
+        if not any(closest_match(other, [key]) for other in unknown.get(holder, ())):
             faults[(*holder, key), ""] = Fault(holder, _missing(root, holder, key))
     return list(faults.values())
 
 
 def _resolve(root: Node, loc: Sequence[str | int]) -> KeyPath:
-    """The path in the tree that a pydantic location means; parts that name a choice of a union are left out."""
+    """The path in the tree of a pydantic location, without the parts that name a choice of a union."""
     node = root
     path: list[str | int] = []
     for part in loc:
@@ -143,7 +143,7 @@ class _Explanation:
     """Finds the problem of one faulty value.
 
     Args:
-        subject: What is at fault, as the subject of a sentence.
+        subject: What is wrong, as the subject of a sentence.
         node: The value, None for a key.
         ctx: Pydantic's context.
         alternative: What can be done about a missing value, except giving one.

@@ -1,6 +1,6 @@
 """The field types that the manifest's and the agent file's models share.
 
-Nothing here knows a whole file; how faults become diagnostics is in `llm_do.formats.validation.validator`.
+`llm_do.formats.validation.validator` turns faults into diagnostics.
 """
 
 from __future__ import annotations
@@ -71,13 +71,13 @@ def _kind(value: object) -> str | None:
 
 
 def text_or_list(value: object) -> str | None:
-    """Tell a union of text and list which of the two a value is."""
+    """The tag of a value in a union of text and list."""
     kind = _kind(value)
     return kind if kind != "<object>" else None
 
 
 def text_or_object(value: object) -> str | None:
-    """Tell a union of text and object which of the two a value is."""
+    """The tag of a value in a union of text and object."""
     kind = _kind(value)
     return kind if kind != "<list>" else None
 
@@ -137,13 +137,13 @@ Models: TypeAlias = Annotated[
 
 
 class HooksFile(Strict):
-    """Points of an agent's run to functions, which are called one after the other, with keywords."""
+    """Functions called at points of an agent's run, one after the other, with keywords."""
 
     start: list[FunctionRef] = Field(
         default_factory=list[str], description="When an agent's run begins; called with `agent`."
     )
     finished: list[FunctionRef] = Field(
-        default_factory=list[str], description="When it came to its end; called with `agent`."
+        default_factory=list[str], description="When it has ended normally; called with `agent`."
     )
     error: list[FunctionRef] = Field(
         default_factory=list[str], description="When it ended early; called with `agent` and `error`."
@@ -156,7 +156,7 @@ class HooksFile(Strict):
     )
     pre_tool_call: list[FunctionRef] = Field(
         default_factory=list[str],
-        description="Before a tool call is decided about; called with `agent`, `tool_name` and `arguments`.",
+        description="Before a tool call is approved or denied; called with `agent`, `tool_name` and `arguments`.",
     )
     post_tool_call: list[FunctionRef] = Field(
         default_factory=list[str], description="After it ran; called with `agent`, `tool_name` and `result`."
@@ -167,7 +167,7 @@ _Number: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class ModelSettings(TypedDict, total=False):
-    """Settings sent with every request of a model; a provider's own are passed on, and what isn't set isn't sent."""
+    """Settings sent with every model request. A provider's own settings are passed on; what isn't set isn't sent."""
 
     __pydantic_config__ = ConfigDict(extra="allow", strict=True)  # type: ignore[misc]
 
@@ -191,8 +191,8 @@ class ModelSettings(TypedDict, total=False):
     service_tier: Annotated[
         Literal["auto", "default", "flex", "priority"], Field(description="The provider's tier of service.")
     ]
-    extra_headers: Annotated[dict[str, str], Field(description="HTTP headers sent besides.")]
-    extra_body: Annotated[dict[str, Any], Field(description="Parts of the request's body sent besides.")]
+    extra_headers: Annotated[dict[str, str], Field(description="Additional HTTP headers.")]
+    extra_body: Annotated[dict[str, Any], Field(description="Additional parts of the request's body.")]
 
 
 def model_setting_names() -> list[str]:

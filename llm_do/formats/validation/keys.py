@@ -1,4 +1,4 @@
-"""Which keys the models know and need at a place of a tree, for "did you mean" and for what to do instead."""
+"""Which keys the models have and require at a path of a tree, for suggestions in diagnostics."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def is_required(model: type[BaseModel], root: Node, loc: KeyPath) -> bool:
 
 
 def _kinds(model: type[BaseModel], root: Node, loc: KeyPath) -> list[object]:
-    """What may stand at a place."""
+    """The types that a value at a path may have."""
     here: list[object] = list(_choices(model, root))
     for depth, part in enumerate(loc):
         node = root.at(loc[: depth + 1])
@@ -49,14 +49,14 @@ def _fits(kind: object, node: Node | None) -> bool:
     if node is None or not (isinstance(kind, type) and issubclass(kind, BaseModel)):
         return True
     for name, info in kind.model_fields.items():
-        given = node.entries.get(name)
-        if get_origin(info.annotation) is Literal and info.is_required() and given is not None:
-            return given.scalar in get_args(info.annotation)
+        value = node.entries.get(name)
+        if get_origin(info.annotation) is Literal and info.is_required() and value is not None:
+            return value.scalar in get_args(info.annotation)
     return True
 
 
 def _below(kind: Any, part: str | int) -> Iterator[object]:
-    """The types of what stands under a key or an index."""
+    """The types of the value under a key or an index."""
     arguments = get_args(kind)
     if get_origin(kind) is list and isinstance(part, int):
         yield arguments[0]

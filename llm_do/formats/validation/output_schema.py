@@ -1,6 +1,6 @@
-"""Checking the JSON Schema that an agent's `output` holds, at its places in the file.
+"""Checking the JSON Schema in an agent's `output`, with its locations in the file.
 
-jsonschema is imported when there is a schema to check, and not before.
+jsonschema is imported only when there is a schema to check.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def check_output(root: Node, loc: KeyPath) -> list[Diagnostic]:
     if node is None or node.kind != "mapping":
         return []
     if any(isinstance(below.scalar, AmbiguousScalar) for _, below in node.walk()):
-        return []  # said already, and what it means isn't known
+        return []  # reported already, and its meaning is unknown
     schema = cast("dict[str, object]", node.data())
     found = [*_against_metaschema(node, schema, loc), *_references(node, schema, loc)]
     return found[:_MOST]
@@ -54,7 +54,7 @@ def _against_metaschema(node: Node, schema: dict[str, object], loc: KeyPath) -> 
 
 
 def _leaves(errors: Iterable[ValidationError]) -> list[ValidationError]:
-    """One error for each place: the first that is said of it."""
+    """The first error of each path."""
     first: dict[tuple[str | int, ...], ValidationError] = {}
     for error in errors:
         first.setdefault(tuple(error.absolute_path), error)

@@ -1,7 +1,7 @@
-"""Strict validation of a node tree: pydantic models in, a value and diagnostics in plain words out.
+"""Strict validation of a node tree against a pydantic model: a value and diagnostics come out.
 
-The models themselves are in `llm_do.formats.manifest`, `llm_do.formats.agent_file` and their parts; the words for
-single faults in `llm_do.formats.validation.explanations`.
+The models are in `llm_do.formats.manifest`, `llm_do.formats.agent_file` and their parts;
+`llm_do.formats.validation.explanations` explains single faults.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _ATTEMPTS = 8
 
 @frozen
 class Parsed(Generic[T]):
-    """What became of one file.
+    """The result of parsing one file.
 
     Args:
-        value: What it declares, None when nothing can be made of it. Where single parts are at fault it is there
-            without them, so that the rest can be checked too; so look at `ok`, not only at this.
-        node: The tree of the manifest or of the frontmatter, for places of what `value` refers to.
-        diagnostics: All that is wrong with it, sorted by place.
+        value: What it declares, None when nothing is usable. Faulty parts are left out, so that the rest can be checked
+            too; so look at `ok`, not only at this.
+        node: The tree of the manifest or of the frontmatter, for the locations of what `value` refers to.
+        diagnostics: Everything that is wrong with it, sorted by location.
         body: An agent's instructions, line ends as LF.
         body_start: Offset of the body in the file's text, -1 when there is none.
     """
@@ -54,13 +54,13 @@ class Parsed(Generic[T]):
 def validate(
     model: type[M], result: NodeResult, salvage: Mapping[str, object] | None = None
 ) -> tuple[M | None, list[Diagnostic]]:
-    """Validate a tree, and save what can be saved of a faulty one."""
+    """Validate a tree; of a faulty one, keep the parts that are valid."""
     node = result.node
     found = list(result.diagnostics)
     if node is None:
         return None, found
     data = node.data()
-    if not result.traps:
+    if not result.ambiguous:
         try:
             return model.model_validate(data), found
         except ValidationError as error:
@@ -92,7 +92,7 @@ def _faults(model: type[M], node: Node, data: object, error: ValidationError | N
 def _salvage(
     model: type[M], data: dict[str, object], faults: Sequence[Fault], defaults: Mapping[str, object]
 ) -> M | None:
-    """Take out what is at fault until the rest is valid; nothing of this is reported, as it only follows."""
+    """Remove faulty parts until the rest is valid; faults that appear only then are consequences and not reported."""
     _prune(data, (fault.loc for fault in faults))
     for key, value in defaults.items():
         data.setdefault(key, value)
@@ -108,7 +108,7 @@ def _salvage(
 
 
 def _prune(data: object, locs: Iterable[Sequence[str | int]]) -> None:
-    """Remove the values at some paths, each once: what is inside before what is around it, the last of a list first."""
+    """Remove the values at some paths, inner values before outer ones, the last of a list first."""
     paths = {_path(data, loc) for loc in locs} - {()}
     for *above, last in sorted(paths, key=lambda path: (len(path), [_index(part) for part in path]), reverse=True):
         holder: Any = data
@@ -118,7 +118,7 @@ def _prune(data: object, locs: Iterable[Sequence[str | int]]) -> None:
 
 
 def _path(data: object, loc: Sequence[str | int]) -> KeyPath:
-    """The path that leads to a value; parts that only name a choice of a union are left out."""
+    """The path of a value, without the parts that name a choice of a union."""
     path: list[str | int] = []
     here: Any = data
     for part in loc:
@@ -152,7 +152,7 @@ def find_misspelled_keys(root: Node, loc: KeyPath, known: Sequence[str]) -> list
 
 
 def report_exclusive_keys(node: Node, first: str, second: str, hint: str, loc: KeyPath = ()) -> list[Diagnostic]:
-    """Say that two keys exclude each other, at the one that stands later."""
+    """Report two keys that exclude each other, at the later one."""
     holder = node.at(loc)
     if holder is None or first not in holder.entries or second not in holder.entries:
         return []
@@ -164,7 +164,7 @@ def report_exclusive_keys(node: Node, first: str, second: str, hint: str, loc: K
 def parse_result(
     value: T | None, node: Node | None, found: Iterable[Diagnostic], body: str = "", start: int = -1
 ) -> Parsed[T]:
-    """Put a result together, its diagnostics sorted by place and each said once."""
+    """Make a result, with its diagnostics sorted by location and without duplicates."""
     unique = dict.fromkeys(found)
     ordered = sorted(unique, key=lambda item: (item.place.line, item.place.column, item.code, item.message))
     return Parsed(value, node, tuple(ordered), body, start)

@@ -1,4 +1,4 @@
-"""The one namespace while a project is being linked: who has a name, who asks for it, and what is said otherwise.
+"""The one namespace while a project is being linked: registering names, looking them up, reporting what is wrong.
 
 The finished namespace is a `llm_do.project.registry.Registry`.
 """
@@ -20,7 +20,7 @@ from llm_do.text.words import did_you_mean
 __all__ = ["Broken", "Names"]
 
 _MOST_PROPOSALS = 50
-"""Looking for the nearest of many names is slow; a project with more unknown names than this has other worries."""
+"""Looking for the nearest of many names is slow; a project with more unknown names than this has bigger problems."""
 
 
 @frozen
@@ -46,13 +46,13 @@ class Broken:
 
 @dataclass(slots=True)
 class Names:
-    """The names given out so far.
+    """The names registered so far.
 
     Args:
         broken: What is known of files that failed.
-        taken: Name to what has it.
-        faults: What was wrong so far.
-        refused: Names that something was to have and couldn't; that is told once.
+        taken: Name to the object that has it.
+        faults: The diagnostics so far.
+        refused: Names whose registration failed, which has been reported.
         functions: Functions of the project's Python files, exported or not, each with its file.
         toolsets: Toolsets bound to a name there, exported or not.
         root: The project's folder.
@@ -70,7 +70,7 @@ class Names:
     _proposed: int = 0
 
     def register(self, name: str, kind: Kind, value: object, place: Location) -> bool:
-        """Give a name to an object; a diagnostic that names both places when something has it already."""
+        """Register an object under a name; report both locations when the name is taken."""
         if name in BUILTINS:
             self.report(problems.reserved_name(name), place)
             self.refused.add(name)
@@ -83,7 +83,7 @@ class Names:
         return True
 
     def look_up(self, name: str, kinds: Sequence[Kind], what: str, place: Location) -> Registered | None:
-        """What a name stands for, when it is of one of the kinds; else a diagnostic."""
+        """Look up a name of one of the kinds; report it when there is none."""
         found = self.taken.get(name)
         if found is not None and found.kind in kinds:
             return found
@@ -118,5 +118,5 @@ class Names:
 
 
 def _noun(what: str) -> str:
-    """Say what is missing without its article; a toolset's place takes agents too."""
+    """The noun without its article; where a toolset is expected, agents fit too."""
     return "toolset or agent" if what == "a toolset" else what.partition(" ")[2]

@@ -1,7 +1,7 @@
-"""What can be wrong with a flow: names, doubles, circles, members that nothing reaches, tools that clash.
+"""What can be wrong with a flow: names, duplicates, cycles, unreachable members.
 
-Checks say where in a flow something is wrong; whoever knows the file turns that into a place. Syntax is
-`llm_do.formats.syntax.flow_expression`'s business.
+A fault has a position in the flow, which the caller turns into a location in a file. The syntax of expressions is in
+`llm_do.formats.syntax.flow_expression`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class FlowPosition:
     """Where in a flow.
 
     Args:
-        key: The part as the manifest has it, such as `flow`, `agents` or `lead`; empty for the whole.
+        key: The part as the manifest has it, such as `flow`, `agents` or `lead`; empty for the flow itself.
         index: Which member of a list; -1 for none.
         start: Offset in the expression; -1 for none.
         end: Offset just behind it.
@@ -68,7 +68,7 @@ def transfer_tool_names(spec: AgentSpec) -> tuple[str, ...]:
 
 
 def find_own_faults(flow: FlowSpec) -> Iterator[FlowFault]:
-    """What is wrong with a flow whatever its names stand for: doubles, and nothing to run."""
+    """Faults that don't depend on what the names refer to: duplicates, and nothing to run."""
     if flow.tree is None and not flow.agents:
         yield FlowFault(problems.flow_without_members(flow.name), FlowPosition())
     written: set[str] = set()
@@ -86,7 +86,7 @@ def find_own_faults(flow: FlowSpec) -> Iterator[FlowFault]:
 
 
 def find_flow_faults(flow: FlowSpec, registry: Mapping[str, Registered]) -> Iterator[FlowFault]:
-    """What is wrong with a flow among all names of a project; names that nothing has are passed over."""
+    """Faults of a flow among all names of a project; unknown names are ignored."""
     for name, position in flow_positions(flow):
         found = as_member(flow, name, registry)
         if found is not None and found.kind == "flow":
@@ -99,7 +99,7 @@ def find_flow_faults(flow: FlowSpec, registry: Mapping[str, Registered]) -> Iter
 
 
 def flow_positions(flow: FlowSpec) -> Iterator[tuple[str, FlowPosition]]:
-    """Every name that a flow refers to, where it stands; a listed name that the expression has too is told there."""
+    """Every name that a flow refers to, with its position: in the expression if it is there, else in the list."""
     written: set[str] = set()
     for step in names_in(flow.tree) if flow.tree is not None else ():
         written.add(step.name)
@@ -110,7 +110,7 @@ def flow_positions(flow: FlowSpec) -> Iterator[tuple[str, FlowPosition]]:
 
 
 def _handoff_faults(flow: FlowSpec, registry: Mapping[str, Registered]) -> Iterator[FlowFault]:
-    """Handoffs that lead out of the flow, and agents that none leads to."""
+    """Handoffs out of the flow, and agents that no handoff leads to."""
     targets: dict[str, tuple[str, ...]] = {}
     for index, name in enumerate(flow.agents):
         found = as_member(flow, name, registry)
@@ -134,7 +134,7 @@ def _handoff_faults(flow: FlowSpec, registry: Mapping[str, Registered]) -> Itera
 def _way_back(
     inner: FlowSpec, start: FlowSpec, registry: Mapping[str, Registered], seen: set[FlowSpec]
 ) -> tuple[FlowSpec, ...] | None:
-    """The flows on the way from one back to where it started, None when there is no way; each is looked at once."""
+    """The flows on the path from one back to the start, None when there is no path; each is visited once."""
     if inner is start:
         return (inner,)
     if inner in seen:

@@ -58,7 +58,7 @@ class StateMachine:
         """Where a tool's gate is declared, at best where it names a state; else where the machine is."""
         definition = definition_of(self.functions.get(tool), root)
         if definition is not None:
-            return definition.said(state) or definition.start
+            return definition.mention_of(state) or definition.start
         return self.gates[tool].place or self.place
 
 

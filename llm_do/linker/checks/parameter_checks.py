@@ -1,4 +1,4 @@
-"""Parameters of tools that have no type: the model is told nothing of them, and whatever it sends is passed on."""
+"""Parameters of tools that have no type: their schema says nothing, and whatever the model sends is passed on."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _CONTEXT = ("ctx", "context")
 
 
 def check_parameters(project: Project) -> list[Diagnostic]:
-    """Warn of parameters without a type, in functions that agents list and in toolkits."""
+    """Warn about parameters without a type, in functions that agents list and in toolkits."""
     found: list[Diagnostic] = []
-    told: set[int] = set()
+    reported: set[int] = set()
     for name, function, kit, place in _functions(project):
-        if id(function) in told:
+        if id(function) in reported:
             continue
-        told.add(id(function))
+        reported.add(id(function))
         untyped = _untyped(function, skip=_CONTEXT[:1] if kit else ())
         if not untyped:
             continue

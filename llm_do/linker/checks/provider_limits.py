@@ -1,6 +1,6 @@
-"""What providers are known to refuse in tools, so that a request that can't succeed is told of before it is paid for.
+"""What providers are known to refuse in tools, so that a request that can't succeed is reported before it is made.
 
-Each entry is a refusal that a provider's service really answers with. What PydanticAI mends on the way (references it
+Each entry is a refusal that a provider's service really answers with. What PydanticAI repairs on the way (references it
 inlines, keywords it drops) isn't here.
 """
 
@@ -120,12 +120,12 @@ def _array_without_items(schema: Mapping[str, Any]) -> str | None:
     for key, value in _walk(schema):
         if isinstance(value, dict):
             part = cast("dict[str, object]", value)
-            if part.get("type") == "array" and "items" not in part and not _mended(part):
+            if part.get("type") == "array" and "items" not in part and not _is_repaired(part):
                 return key
     return None
 
 
-def _mended(array: Mapping[str, object]) -> bool:
+def _is_repaired(array: Mapping[str, object]) -> bool:
     """Whether PydanticAI writes a tuple as an array on the way: one that has a single part."""
     parts: object = array.get("prefixItems")
     return isinstance(parts, list) and len(cast("list[object]", parts)) == 1

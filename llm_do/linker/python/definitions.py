@@ -1,6 +1,6 @@
 """Where the functions of a project's Python files are defined: their parameters, and what their decorators say.
 
-Read from the source when something is to be said of it; a function whose source isn't the project's has no place.
+Read from the source when a diagnostic needs it; a function whose source isn't the project's has no location.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Definition:
     node: _Function
     lines: tuple[bytes, ...]
 
-    def said(self, text: str) -> Location | None:
+    def mention_of(self, text: str) -> Location | None:
         """Where a decorator has a text as one of its values, such as a state; None where none has."""
         for decorator in self.node.decorator_list:
             for part in ast.walk(decorator):
@@ -45,9 +45,9 @@ class Definition:
         return None
 
     def parameter(self, name: str) -> Location | None:
-        """Where a parameter stands; None where there is none."""
-        given = self.node.args
-        found = (each for each in (*given.posonlyargs, *given.args, *given.kwonlyargs) if each.arg == name)
+        """The location of a parameter, None when there is none."""
+        own = self.node.args
+        found = (each for each in (*own.posonlyargs, *own.args, *own.kwonlyargs) if each.arg == name)
         return next(map(self._place, found), None)
 
     @property

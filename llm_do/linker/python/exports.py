@@ -1,7 +1,7 @@
 """What a project's Python files export: tools, toolsets and agents, each with its name and place.
 
-Importing them is `llm_do.linker.python.python_files`' business; whether the names are free that of the linker. Classes
-of other packages are looked up among the modules that are loaded: what wasn't imported has no instances.
+`llm_do.linker.python.python_files` imports them; the linker checks that the names are free. Classes of other packages
+are looked up among the loaded modules: a module that wasn't imported has no instances.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class _Collector:
         self.found.append(Export(name, kind, value, place, label))
 
     def refuse(self, *names: str | None) -> None:
-        """Note names that were meant to be exported."""
+        """Remember names that should have been exported."""
         self.refused.update(name for name in names if name is not None)
 
     def report(self, problem: Problem, place: Location) -> None:
@@ -93,7 +93,7 @@ def read_exports(
 ) -> tuple[list[Export], list[Diagnostic], set[str]]:
     """Read what imported files export."""
     collector = _Collector(entry)
-    for step in (_read_lists, _read_all, _note_withheld, _read_module_level):
+    for step in (_read_lists, _read_all, _find_withheld, _read_module_level):
         for file in files:
             try:
                 with run_user_code():
@@ -111,8 +111,8 @@ def tool_name(value: object) -> str | None:
         >>> tool_name(add)
         'add'
     """
-    said = getattr(value, "name", None) if _is_tool_object(value) else options_of(value).name
-    for name in (said, getattr(value, "__name__", None)):
+    declared = getattr(value, "name", None) if _is_tool_object(value) else options_of(value).name
+    for name in (declared, getattr(value, "__name__", None)):
         if isinstance(name, str) and name and name != "<lambda>":
             return name
     return None
@@ -183,8 +183,8 @@ def _read_all(file: LoadedFile, collector: _Collector) -> None:
         collector.add(options_of(value).name or name, "tool", value, place, file.label)
 
 
-def _note_withheld(file: LoadedFile, collector: _Collector) -> None:
-    """Note the toolsets that a file makes for itself: beside `TOOLSETS`, or under private names only."""
+def _find_withheld(file: LoadedFile, collector: _Collector) -> None:
+    """Find the toolsets that a file keeps to itself: those outside `TOOLSETS`, or under private names only."""
     own = {name: id(value) for name, value in file.namespace.items() if is_toolset(value)}
     public = {made for name, made in own.items() if "TOOLSETS" not in file.namespace and not name.startswith("_")}
     collector.withheld.update(

@@ -1,11 +1,11 @@
-"""A namespace of its own for a project's Python files: `import schemas` finds the project's file, and nobody else does.
+"""A namespace of its own for a project's Python files: only there does `import schemas` find the project's file.
 
 Modules are kept under names that can't be written in an import statement (`_llm_do_project_3.schemas`), found by one
 finder on `sys.meta_path` that knows only such names. What turns `import schemas` into that name is an `__import__` that
 only the project's own modules see, in their `__builtins__`; so it holds for imports inside functions that run later
 too, no search path is touched, and other code that imports a module of the same name gets its own.
 
-Which files are loaded, and what is said when one fails, lives in `llm_do.linker.python.python_files`.
+`llm_do.linker.python.python_files` loads the files and reports those that fail.
 """
 
 from __future__ import annotations

@@ -61,11 +61,11 @@ class LoadedFile:
 
 @frozen
 class Watch:
-    """What a process that links apart wants of the import.
+    """How a subprocess that links watches the import.
 
     Args:
-        refused: Files (absolute) that are not to be imported again, each with what was found when they were.
-        begin: Told the label of each file before it is imported, and an empty text when all are.
+        refused: Files (absolute) that must not be imported again, each with its diagnostic.
+        begin: Called with the label of each file before it is imported, and with an empty text after the last.
     """
 
     refused: Mapping[str, Diagnostic]

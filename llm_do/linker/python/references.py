@@ -30,7 +30,7 @@ class References:
         root: The project's folder.
         python: Its imported files.
         listed: Labels of all listed Python files.
-        patterns: What the manifest lists; a reference to a listed file that isn't there is told once, there.
+        patterns: What the manifest lists; a listed file that doesn't exist is reported there, not again at a reference.
         faults: What was wrong so far.
         used: Labels of the files that references led to.
     """

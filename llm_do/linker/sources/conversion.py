@@ -1,6 +1,6 @@
 """From parsed files to the values that the runtime reads: `AgentSpec`, `EntrySpec`, `RuntimeSettings`.
 
-Names in them are looked up in `llm_do.linker.checks.agent_checks`.
+`llm_do.linker.checks.agent_checks` looks up the names in them.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class AgentSource:
     Args:
         path: The file, absolute.
         label: The file as diagnostics name it.
-        value: What it declares, None when nothing can be made of it.
+        value: What it declares, None when nothing is usable.
         node: Its frontmatter's nodes.
         body: The instructions.
-        body_start: Offset of the body in the file's text, -1 when there is none.
+        body_start: Offset of the body in the file's text, -1 without one.
         diagnostics: What is wrong with it.
-        readable: Its name as far as that can be read, whatever is wrong with the rest.
+        readable: Its name if that can be read, whatever is wrong with the rest.
     """
 
     path: Path
@@ -69,12 +69,12 @@ class AgentSource:
 
     @property
     def failed(self) -> bool:
-        """Whether the file has an error of its own."""
+        """Whether the file itself has an error."""
         return any(item.severity == "error" for item in self.diagnostics)
 
     @property
     def names(self) -> set[str]:
-        """Its stem, and its name as far as it can be read."""
+        """Its stem, and its name if that can be read."""
         return {self.path.stem} if self.readable is None else {self.path.stem, self.readable}
 
 
@@ -142,7 +142,7 @@ def threads_spec(file: ThreadsFile | None) -> ThreadsSpec:
 def hook_functions(
     declared: HooksFile, references: References, place: Callable[[str, int], Location]
 ) -> tuple[tuple[str, Callable[..., Any]], ...]:
-    """Hooks as the runtime calls them, in declared order; what is wrong with one is told by `references`."""
+    """Hooks as the runtime calls them, in declared order; `references` reports faulty ones."""
     found: list[tuple[str, Callable[..., Any]]] = []
     for point, keywords in HOOK_KEYWORDS.items():
         listed: list[str] = getattr(declared, point)

@@ -1,7 +1,4 @@
-"""From the manifest's lists of paths and globs to files: sorted, each once, none outside of the project.
-
-Reading the files is done elsewhere.
-"""
+"""From the manifest's lists of paths and globs to files: sorted, each once, none outside of the project."""
 
 from __future__ import annotations
 
@@ -55,10 +52,10 @@ def list_files(root: Path, patterns: Sequence[tuple[str, Location]]) -> tuple[li
 def stay_inside(root: Path, path: str, place: Location) -> tuple[Path | None, Diagnostic | None]:
     """Make a path of the manifest absolute; a diagnostic when it leaves the project."""
     parts = _normal(path)
-    whole = root.joinpath(*parts) if parts is not None else None
-    if whole is None or not _below(root, os.path.realpath(whole)):
+    absolute = root.joinpath(*parts) if parts is not None else None
+    if absolute is None or not _below(root, os.path.realpath(absolute)):
         return None, problems.path_outside(path, None).at(place)
-    return whole, None
+    return absolute, None
 
 
 def is_inside(root: Path, path: str) -> bool:

@@ -1,6 +1,6 @@
 """The files of one project, read and parsed: the manifest, or what is implied without one, and the agents.
 
-What names in them stand for comes later, in `llm_do.linker.linker`.
+`llm_do.linker.linker` resolves the names in them later.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _IMPLIED_PYTHON = ("tools.py", "toolsets.py", "schemas.py")
 
 @dataclass(slots=True)
 class ProjectFiles:
-    """What a project's files say.
+    """The parsed files of a project.
 
     Args:
         located: Where the project is.
-        readable: False when there is a manifest of which nothing can be made; then nothing else was read.
+        readable: False when the manifest is unusable; then nothing else was read.
         manifest: What the manifest declares, None for an implied one.
         node: The manifest's nodes.
         agents: The `.agent` files.
@@ -58,14 +58,14 @@ class ProjectFiles:
 
     @property
     def lists_unread(self) -> bool:
-        """Whether the manifest's lists of files are at fault, so that it isn't known what they were to name."""
+        """Whether the manifest's lists of files have errors, so that their files are unknown."""
         if self.manifest is None or self.node is None:
             return False
         lists = [self.node.entries[key].place for key in ("agent_files", "python_files") if key in self.node.entries]
-        own = [item for item in self.diagnostics if item.file == lists[0].file] if lists else []
+        found = [item for item in self.diagnostics if item.file == lists[0].file] if lists else []
         return any(
             (where.line, where.column) <= (item.line, item.column) < (where.end_line, where.end_column)
-            for item in own
+            for item in found
             for where in lists
             if item.code.startswith("LD1")
         ) or any(item.code == LD129.id for item in self.diagnostics)
@@ -85,7 +85,7 @@ class ProjectFiles:
 
 
 def read_project(located: ProjectLocation) -> ProjectFiles:
-    """Read and parse a project's manifest and agents, going on after every fault."""
+    """Read and parse a project's manifest and agents; faults don't stop it."""
     files = ProjectFiles(located)
     if located.manifest is not None:
         _read_manifest(located.manifest, files)
@@ -101,7 +101,7 @@ def read_project(located: ProjectLocation) -> ProjectFiles:
 
 
 def project_title(located: ProjectLocation) -> str | None:
-    """A project's name and what it does in one line, as its manifest says without being linked."""
+    """A project's name and description in one line, from its manifest alone."""
     if located.manifest is None:
         return None
     files = ProjectFiles(located)
@@ -142,7 +142,7 @@ def _list(files: ProjectFiles) -> list[Path]:
 
 
 def _implied(located: ProjectLocation) -> tuple[list[tuple[str, Location]], list[tuple[str, Location]]]:
-    # A folder may hold very many files: only those with a fitting name are looked at.
+    # A folder may hold very many files: only those with a matching name are examined.
     names = sorted(path.name for path in located.root.iterdir() if path.name.endswith(".agent"))
     named = located.agent_file.name if located.agent_file is not None else None
     agents = [
@@ -165,7 +165,7 @@ def _read_agent(root: Path, path: Path) -> AgentSource:
 
 
 def _reached(agents: Sequence[AgentSource], file: Path) -> list[AgentSource]:
-    """For a single file: of the agents beside it, those that it leads to. The others' faults aren't its own."""
+    """The agents that a single file leads to among those beside it: faults of the others don't concern it."""
     by_name: dict[str, list[AgentSource]] = {}
     for source in agents:
         for name in source.names if source.failed or source.value is None else {source.value.name}:

@@ -1,6 +1,6 @@
 """Where a project is: from what a person names, or from the folder they are in, to a root and a manifest.
 
-Nothing is read here; whether the files are any good is the linker's business.
+Nothing is read here; the linker checks the files.
 """
 
 from __future__ import annotations
@@ -77,12 +77,12 @@ def _in_folder(folder: Path) -> ProjectLocation:
 
 
 def _of_file(path: Path) -> ProjectLocation:
-    whole = path.resolve()
+    resolved = path.resolve()
     if path.suffix == ".agent":
         named = path.parent.resolve() / path.name
         return ProjectLocation(named.parent, agent_file=named)
     if path.suffix == ".json":
-        return ProjectLocation(whole.parent, whole)
+        return ProjectLocation(resolved.parent, resolved)
     raise UsageError(f"{path} is neither a manifest (.json) nor an .agent file", hint=_HINT)
 
 
