@@ -16,7 +16,7 @@ if str(ROOT) not in sys.path:
 
 from llm_do.diagnostics.codes import CODES, Code  # noqa: E402
 from llm_do.ui.reports.diagnostic_text import render_text  # noqa: E402
-from tests.corpus.cases import Case, cases, linked, whole  # noqa: E402
+from tests.corpus.cases import Case, all_files, cases, linked  # noqa: E402
 
 TARGET = ROOT / "docs" / "diagnostics.md"
 
@@ -81,7 +81,7 @@ def _changed(wrong: str, right: str) -> list[str]:
 
 def _report(case: Case) -> str:
     """What llm-do prints about a case."""
-    files = whole(case)
+    files = all_files(case)
 
     def read(name: str) -> str | None:
         file = files.get(name)

@@ -1,6 +1,6 @@
-"""The corpus of wrong projects: small, each with exactly what is found in it, some with how they are put right.
+"""The corpus of wrong projects: small, each with exactly what is found in it, some with their fix.
 
-A file holds cases. `== CODE title` begins one; `-- NAME` a file of it, `-- fixed NAME` the same file put right, and
+A file holds cases. `== CODE title` begins one; `-- NAME` a file of it, `-- fixed NAME` the same file fixed, and
 `-- found` what is expected, as `CODE file:line:column`. A name may be followed by `(expression)`: Python for text or
 bytes; `(link)`: a symbolic link; `(absent)`: no such file. A project without an agent gets a plain `main.agent`.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 from llm_do.linker.linker import check_project
 from llm_do.linker.subprocess_check import CheckResult, check_in_subprocess
 
-__all__ = ["HERE", "Case", "File", "cases", "harms", "linked", "whole", "write"]
+__all__ = ["HERE", "Case", "File", "all_files", "cases", "harms", "linked", "write"]
 
 HERE = Path(__file__).parent
 MAIN = "---\nname: main\n---\nHelp.\n"
@@ -49,7 +49,7 @@ class Case:
         title: What is wrong with it.
         files: Its files.
         found: What is expected; None where that isn't written down.
-        fixed: The files that put it right.
+        fixed: The files that fix it.
     """
 
     source: tuple[Path, int]
@@ -103,7 +103,7 @@ def _read(path: Path) -> Iterator[Case]:
         yield case
 
 
-def whole(case: Case, *, fixed: bool = False) -> dict[str, File]:
+def all_files(case: Case, *, fixed: bool = False) -> dict[str, File]:
     """All files of a case, the agent that it doesn't write itself included."""
     files = {**case.files, **(case.fixed if fixed else {})}
     if not any(name.endswith(".agent") for name in files):
@@ -117,7 +117,7 @@ def whole(case: Case, *, fixed: bool = False) -> dict[str, File]:
 
 def write(case: Case, root: Path, *, fixed: bool = False) -> Path:
     """Write a case's files."""
-    for name, file in whole(case, fixed=fixed).items():
+    for name, file in all_files(case, fixed=fixed).items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if file.kind == "link":
@@ -138,7 +138,7 @@ def linked(case: Case) -> CheckResult:
         with tempfile.TemporaryDirectory() as folder:
             root = write(case, Path(folder))
             if harms(case):
-                found = check_in_subprocess(root, seconds=2)
+                found = check_in_subprocess(root, seconds=5)
             else:
                 report = check_project(root)
                 found = CheckResult(report.diagnostics, report.root)

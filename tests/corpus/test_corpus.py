@@ -1,4 +1,4 @@
-"""Every wrong project of the corpus gives exactly what is written beside it, and put right it is clean."""
+"""Every wrong project of the corpus gives exactly the diagnostics beside it, and fixed it is clean."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from llm_do.diagnostics.codes import CODES
 from llm_do.linker.linker import check_project
-from tests.corpus.cases import Case, cases, harms, linked, whole, write
+from tests.corpus.cases import Case, all_files, cases, harms, linked, write
 
 CASES = cases()
 FIRST: dict[str, Case] = {}
@@ -22,7 +22,7 @@ MARKED = [
 
 
 @pytest.mark.parametrize("case", MARKED)
-def test_a_wrong_project_gives_exactly_what_is_written_beside_it(case: Case) -> None:
+def test_a_wrong_project_gives_exactly_the_diagnostics_beside_it(case: Case) -> None:
     report = linked(case)
     found = [f"{item.code} {item.file}:{item.line}:{item.column}" for item in report.diagnostics]
     if case.found is None:
@@ -36,11 +36,11 @@ def test_a_wrong_project_gives_exactly_what_is_written_beside_it(case: Case) -> 
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in CASES if case.fixed])
-def test_a_project_put_right_is_clean(case: Case, tmp_path: Path) -> None:
+def test_a_fixed_project_is_clean(case: Case, tmp_path: Path) -> None:
     assert check_project(write(case, tmp_path, fixed=True)).diagnostics == ()
 
 
-def test_the_first_case_of_every_code_shows_how_it_is_put_right() -> None:
+def test_the_first_case_of_every_code_is_fixed() -> None:
     assert [code for code in CODES if code not in FIRST] == []
     assert [case.id for case in FIRST.values() if not case.fixed] == []
 
@@ -53,7 +53,7 @@ def test_the_example_of_a_code_gives_that_code_alone() -> None:
 @pytest.mark.parametrize("code", CODES)
 def test_the_example_beside_a_code_is_part_of_its_first_case(code: str) -> None:
     case, declared = FIRST[code], CODES[code]
-    wrong, right = whole(case), whole(case, fixed=True)
+    wrong, right = all_files(case), all_files(case, fixed=True)
     if not any(file.kind == "expression" for file in wrong.values()):  # bytes that the example can only describe
         assert any(declared.wrong in file.text for file in wrong.values())
     assert code == "LD102" or any(declared.right in file.text for file in right.values())

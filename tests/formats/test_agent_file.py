@@ -1,4 +1,4 @@
-"""What an agent's frontmatter may say, and what is said of one that says it wrongly."""
+"""What an agent's frontmatter may contain, and how faults in it are reported."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def test_each_fault_has_its_code_and_place(frontmatter: str, expected: list[tupl
         ("name: a\non: 1", 'quote it: "on"'),
     ],
 )
-def test_a_fault_says_what_to_write_instead(frontmatter: str, hint: str) -> None:
+def test_the_hint_shows_what_to_write_instead(frontmatter: str, hint: str) -> None:
     assert only(frontmatter).hint == hint
 
 

@@ -1,4 +1,4 @@
-"""The room as a whole: what importing it costs, and that its examples run."""
+"""What importing the room costs, and that its examples run."""
 
 from __future__ import annotations
 

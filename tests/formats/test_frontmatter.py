@@ -104,7 +104,7 @@ def test_frontmatter_may_be_empty() -> None:
         ("--- # agent\nname: a\n---\n", 1, 1, "no frontmatter"),
     ],
 )
-def test_a_file_that_almost_starts_like_frontmatter_says_so(text: str, line: int, column: int, word: str) -> None:
+def test_a_file_that_almost_starts_with_frontmatter_is_reported(text: str, line: int, column: int, word: str) -> None:
     found = fault(text)
     assert (found.code, found.line, found.column) == ("LD107", line, column)
     assert word in found.message

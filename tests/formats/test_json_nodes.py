@@ -87,7 +87,7 @@ def test_what_is_not_json_is_reported_with_its_place(
     assert word in result.diagnostics[0].message
 
 
-def test_reading_goes_on_behind_what_people_write_by_habit() -> None:
+def test_parsing_continues_after_what_people_write_by_habit() -> None:
     result = parse_json('\ufeff{"a": [1,], // one\n "b": None, "b": 2,}', "p.json")
     assert result.node is not None
     assert result.node.data() == {"a": [1], "b": None}

@@ -1,4 +1,4 @@
-"""What a manifest may say, and what is said of one that says it wrongly."""
+"""What a manifest may contain, and how faults in it are reported."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def codes(inside: str) -> list[tuple[str, int]]:
 
 
 def extra(inside: str) -> list[tuple[str, str]]:
-    """Code and the text at the place of what is wrong with a minimal manifest that has these keys besides."""
+    """Code and text at the location of each fault of a minimal manifest with these additional keys."""
     return shown("{" + LEAST + ", " + inside + "}")
 
 
@@ -206,7 +206,7 @@ def test_a_manifest_has_a_version_an_entry_and_files(text: str, expected: list[t
         ('"version": 1, "entry": {"agent": "a"}, "agent_files": "a.agent"', 'write ["a.agent"]'),
     ],
 )
-def test_a_text_where_more_is_needed_is_told_what_to_write(inside: str, hint: str) -> None:
+def test_the_hint_for_text_where_more_is_needed_shows_what_to_write(inside: str, hint: str) -> None:
     (item,) = parse(inside).diagnostics
     assert item.hint == hint
 
@@ -275,7 +275,7 @@ def test_each_fault_has_its_code_and_place(inside: str, expected: list[tuple[str
         ('"toolsets": {"d": {"type": "file_system"}}', "did you mean `filesystem`?"),
     ],
 )
-def test_a_fault_says_what_to_write_instead(inside: str, hint: str) -> None:
+def test_the_hint_shows_what_to_write_instead(inside: str, hint: str) -> None:
     (item,) = parse(LEAST + ", " + inside).diagnostics
     assert item.hint == hint
 

@@ -178,7 +178,7 @@ def test_what_is_not_part_of_the_format_is_refused_with_its_place(
         ("\ta: 1", "indent with spaces, not with tabs"),
     ],
 )
-def test_a_syntax_error_says_what_to_write(text: str, hint: str) -> None:
+def test_the_hint_of_a_syntax_error_shows_what_to_write(text: str, hint: str) -> None:
     assert read(text).diagnostics[0].hint == hint
 
 

@@ -1,4 +1,4 @@
-"""Files that can't be read or imported: told once, and nothing is told that only follows."""
+"""Files that can't be read or imported are reported once, and no consequences of that."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.linker.conftest import TOOLS, agent, codes, manifest, project
 Checked = Callable[[Mapping[str, object]], LinkReport]
 
 
-def test_a_name_that_a_broken_file_may_declare_is_not_told_as_unknown(checked: Checked) -> None:
+def test_a_name_that_a_broken_file_may_declare_is_not_reported_as_unknown(checked: Checked) -> None:
     report = checked(
         {
             "project.json": manifest(python_files=["*.py"]),
@@ -43,7 +43,7 @@ def test_a_name_that_a_broken_file_may_declare_is_not_told_as_unknown(checked: C
         "---\r\nname: readable\r\ntools: x\r\n---\r\n",
     ],
 )
-def test_the_name_in_a_broken_agent_file_is_not_told_as_unknown(checked: Checked, broken: str) -> None:
+def test_the_name_in_a_broken_agent_file_is_not_reported_as_unknown(checked: Checked, broken: str) -> None:
     report = checked(
         {
             "project.json": manifest(),
@@ -57,7 +57,7 @@ def test_the_name_in_a_broken_agent_file_is_not_told_as_unknown(checked: Checked
     assert {item.file for item in report.diagnostics} == {"main.agent", "stem.agent"}
 
 
-def test_a_python_file_that_can_not_be_read_is_told(checked: Checked) -> None:
+def test_a_python_file_that_can_not_be_read_is_reported(checked: Checked) -> None:
     report = checked(
         {
             "project.json": manifest(python_files=["a.py", "b.py"]),
@@ -72,7 +72,7 @@ def test_a_python_file_that_can_not_be_read_is_told(checked: Checked) -> None:
     ]
 
 
-def test_references_into_a_broken_file_are_not_told_again(checked: Checked) -> None:
+def test_references_into_a_broken_file_are_not_reported_again(checked: Checked) -> None:
     report = checked(
         project(
             {"function": "tools.py:main", "args": {"x": 1}, "input_model_ref": "tools.Pitch"},
@@ -84,7 +84,7 @@ def test_references_into_a_broken_file_are_not_told_again(checked: Checked) -> N
 
 
 @pytest.mark.parametrize("reference", ["gone.py:Pitch", "./sub/../gone.py:Pitch", "gone.Pitch"])
-def test_a_reference_to_a_listed_file_that_is_not_there_is_told_once(checked: Checked, reference: str) -> None:
+def test_a_reference_to_a_listed_file_that_is_not_there_is_reported_once(checked: Checked, reference: str) -> None:
     report = checked(
         {
             "project.json": manifest({"function": "gone.py:main"}, python_files=["tools.py", "gone.py"]),
@@ -95,5 +95,5 @@ def test_a_reference_to_a_listed_file_that_is_not_there_is_told_once(checked: Ch
     assert codes(report) == ["LD206"]
 
 
-def test_a_manifest_of_which_nothing_can_be_made_is_told_alone(checked: Checked) -> None:
+def test_an_unusable_manifest_is_reported_alone(checked: Checked) -> None:
     assert codes(checked({"project.json": "{", "main.agent": "---\nnaem: x\n---"})) == ["LD105"]

@@ -98,7 +98,7 @@ def test_a_graph_is_drawn_for_people_and_for_programs(make: Make) -> None:
     assert dot(data).startswith("digraph project {\n")
 
 
-def test_a_graph_of_a_project_that_does_not_link_says_why(make: Make) -> None:
+def test_graph_reports_why_a_project_does_not_link(make: Make) -> None:
     done = run(make({"main.agent": agent("main", "tools: [add]")}), "graph")
     assert (done.returncode, done.stdout) == (3, "")
     assert "LD201" in done.stderr

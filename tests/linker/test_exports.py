@@ -108,7 +108,7 @@ def test_what_a_file_lists_in_toolsets_is_all_it_exports_of_them(make: Make) -> 
     ]
 
 
-def test_a_toolset_that_toolsets_leaves_out_is_no_toolset_and_the_hint_says_how(make: Make) -> None:
+def test_a_toolset_left_out_of_toolsets_is_not_exported_and_the_hint_shows_how(make: Make) -> None:
     code = TOOLSET + "spare = FunctionToolset()\nTOOLSETS = []"
     files = {"project.json": manifest(python_files=["a.py"], model="test"), "a.py": code}
     report = check_project(make({**files, "main.agent": agent("main", "toolsets: [spare]")}))
@@ -196,7 +196,7 @@ def test_agents_are_exported_under_their_names(make: Make) -> None:
         ("def grüße(): ...\n__all__ = ['grüße']", ("LD209", 2, 12, "'grüße' can't be the name of a tool")),
     ],
 )
-def test_what_can_not_be_exported_is_told_with_its_place(
+def test_what_can_not_be_exported_is_reported_with_its_place(
     make: Make, code: str, expected: tuple[str, int, int, str]
 ) -> None:
     assert faults(make, code) == [expected]

@@ -31,7 +31,7 @@ def test_a_bare_folder_lists_its_agents_and_the_usual_python_files(make: Make) -
     assert [path.name for path in project.python_files] == ["schemas.py", "tools.py"]
 
 
-def test_a_folder_named_like_an_agent_is_none(make: Make) -> None:
+def test_a_folder_named_like_an_agent_file_is_ignored(make: Make) -> None:
     project = link(make({"x.agent": agent("greeter"), "old.agent/notes.txt": "", "tools.py/notes.txt": ""}))
     assert list(project.registry) == ["greeter"]
 
@@ -46,7 +46,7 @@ def test_several_agents_of_which_none_is_main_are_named(checked: Checked) -> Non
     assert report.diagnostics[0].message == "no agent is called main, and there are several: one, two"
 
 
-def test_a_broken_agent_in_a_bare_folder_is_told_alone(checked: Checked) -> None:
+def test_a_broken_agent_in_a_bare_folder_is_reported_alone(checked: Checked) -> None:
     assert codes(checked({"b.agent": agent("two"), "a.agent": "---\nname: 5\n---"})) == ["LD115"]
 
 
@@ -172,7 +172,7 @@ def test_a_python_file_that_another_one_imports_is_used(checked: Checked, statem
     assert [item for item in report.diagnostics if item.code != "LD802"] == []
 
 
-def test_a_missing_environment_variable_of_a_toolset_is_told(checked: Checked, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_variable_of_a_toolset_is_reported(checked: Checked, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KB_THERE", "x")
     monkeypatch.delenv("KB_GONE", raising=False)
     config = {"type": "mcp", "url": "http://localhost/", "headers": {"A": "${KB_THERE}", "B": "Bearer ${KB_GONE}"}}

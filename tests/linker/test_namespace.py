@@ -311,7 +311,7 @@ def test_a_missing_module_of_the_project_is_named_as_its_author_knows_it(make: M
     assert item.message == "the import raised ModuleNotFoundError: No module named 'lib.gone'"
 
 
-def test_a_missing_name_of_a_sibling_is_told_without_internal_names(make: Make) -> None:
+def test_a_missing_name_of_a_sibling_is_reported_without_internal_names(make: Make) -> None:
     root = make({"tools.py": "from schemas import gone", "schemas.py": ""})
     (item,) = load(root, "tools.py").diagnostics
     assert item.message.startswith("the import raised ImportError: cannot import name 'gone' from 'schemas'")

@@ -68,7 +68,7 @@ def test_a_bare_folder_is_found_when_no_manifest_is_above(make: Make) -> None:
     assert find_project(root) == ProjectLocation(root)
 
 
-def test_where_no_project_is_upwards_the_error_says_so(make: Make) -> None:
+def test_a_folder_below_no_project_is_an_error(make: Make) -> None:
     root = make({"x/y.txt": ""})
     with pytest.raises(UsageError, match=r"no folder above it has a project\.json"):
         find_project(root / "x")

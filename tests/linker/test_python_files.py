@@ -56,7 +56,7 @@ def test_a_syntax_error_has_its_line_and_column(make: Make, code: str, line: int
 
 
 @pytest.mark.parametrize("data", [b"x = '\xff'", b"x = 1\0", b"# coding: klingon\n", b"(" * 100_000, b"\xff\xfex\0"])
-def test_a_file_that_is_no_text_gives_one_diagnostic(make: Make, data: bytes) -> None:
+def test_a_file_that_is_not_text_gives_one_diagnostic(make: Make, data: bytes) -> None:
     ((code, file, *_),) = faults(make, {"tools.py": data})
     assert (code, file) in [("LD301", "tools.py"), ("LD302", "tools.py")]
 
@@ -65,7 +65,7 @@ def test_a_byte_order_mark_and_windows_line_ends_are_fine(make: Make) -> None:
     assert faults(make, {"tools.py": b"\xef\xbb\xbfx = 1\r\ny = 2\r\n"}) == []
 
 
-def test_one_fault_is_told_once_however_many_files_import_it(make: Make) -> None:
+def test_one_fault_is_reported_once_however_many_files_import_it(make: Make) -> None:
     found = faults(
         make, {"a.py": "import bad", "b.py": "from bad import x", "bad.py": "x = 1\n1 / 0", "c.py": "import a"}
     )
@@ -115,7 +115,7 @@ def test_warnings_are_errors_again_when_several_threads_have_run_code_of_project
         assert warnings.filters == before
 
 
-def test_the_error_of_a_missing_library_says_what_to_do(make: Make) -> None:
+def test_the_hint_for_a_missing_library_shows_what_to_do(make: Make) -> None:
     root = make({"tools.py": "import no_such_thing.inner"})
     (item,) = load_python_files(root, [root / "tools.py"]).diagnostics
     assert item.hint == "install the package that provides 'no_such_thing' beside llm-do, or correct the name"

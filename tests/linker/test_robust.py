@@ -67,7 +67,7 @@ def test_any_small_change_of_a_manifest(at: int, cut: int, put: str) -> None:
 
 @LOOSE
 @given(st.sampled_from(["deny", "ask", "allow"]), st.text(min_size=1, max_size=30))
-def test_any_text_as_a_rule_is_a_rule_or_told_inside_of_its_own_text(effect: str, rule: str) -> None:
+def test_any_text_as_a_rule_is_a_rule_or_reported_inside_its_text(effect: str, rule: str) -> None:
     document = json.dumps(manifest(approvals={effect: [rule]}))
     start = document.index(json.dumps(rule), document.index(effect))
     for item in linked(project_json=document.encode(), main_agent=b"---\nname: main\n---\n").diagnostics:

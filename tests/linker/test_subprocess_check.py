@@ -1,4 +1,4 @@
-"""Linking in a process of its own: what hangs, exits or crashes there is told, and the rest with it."""
+"""Linking in a subprocess: what hangs, exits or crashes there is reported together with everything else."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def project(tools: str = TOOLS, **files: object) -> Mapping[str, object]:
     }
 
 
-def test_everything_else_is_told_beside_a_file_that_hangs_and_one_that_ends_the_process(make: Make) -> None:
+def test_everything_else_is_reported_beside_a_file_that_hangs_and_one_that_ends_the_process(make: Make) -> None:
     root = make(
         project(
             a__py="import os\nos._exit(7)\n",
@@ -57,7 +57,7 @@ def test_everything_else_is_told_beside_a_file_that_hangs_and_one_that_ends_the_
 
 
 @pytest.mark.slow
-def test_files_that_hang_and_crash_in_native_code_are_told_together(make: Make) -> None:
+def test_files_that_hang_and_crash_in_native_code_are_reported_together(make: Make) -> None:
     crash = "import ctypes\n\ndef crash():\n    ctypes.string_at(0)\n\ncrash()\n"
     report = check_in_subprocess(
         make(project(b__py=crash, c__py="while True:\n    pass\n", d__py="import b\n")), seconds=2
@@ -76,14 +76,14 @@ def test_files_that_hang_and_crash_in_native_code_are_told_together(make: Make) 
         ("import os\nos.execv('/bin/true', ['true'])", "it left with exit code 0"),
     ],
 )
-def test_whatever_ends_the_process_is_told_at_its_file(make: Make, code: str, how: str) -> None:
+def test_whatever_ends_the_process_is_reported_at_its_file(make: Make, code: str, how: str) -> None:
     (found,) = check_in_subprocess(make(project(f"{TOOLS}{code}\n"))).diagnostics
     assert (found.code, found.file) == ("LD311", "tools.py")
     assert how in found.message
 
 
 @pytest.mark.slow
-def test_a_file_that_hangs_when_its_exports_are_looked_at_is_told(make: Make) -> None:
+def test_a_file_that_hangs_when_its_exports_are_read_is_reported(make: Make) -> None:
     code = "import time\nclass Slow(dict):\n    def items(self):\n        time.sleep(1000)\nTOOLS = Slow()\n"
     report = check_in_subprocess(make({**project(code), "main.agent": agent("main")}), seconds=2)
     assert codes(report) == [("LD310", "tools.py", 4)]
@@ -130,8 +130,8 @@ def lively(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lively]:
             os.dup2(ours, 2)
             os.close(ours)
         stderr.seek(0)
-        said = stderr.read().decode()
-    yield Lively(report, said, line)
+        stderr_text = stderr.read().decode()
+    yield Lively(report, stderr_text, line)
     os.close(line)
 
 
@@ -165,12 +165,12 @@ def test_a_project_without_python_files_is_linked_here(make: Make, monkeypatch: 
 
 def test_a_task_gets_the_linked_project_in_either_place(make: Make) -> None:
     task = "llm_do.ui.reports.project_graph:graph_data"
-    apart = check_in_subprocess(make(project()), task)
-    assert apart.data["entry"] == {"kind": "agent", "name": "main"}
-    assert [tool["name"] for tool in apart.data["agents"][0]["tools"]] == ["add"]
+    checked = check_in_subprocess(make(project()), task)
+    assert checked.data["entry"] == {"kind": "agent", "name": "main"}
+    assert [tool["name"] for tool in checked.data["agents"][0]["tools"]] == ["add"]
 
 
-def test_a_toolset_whose_tools_show_at_run_time_is_told_by_the_name_it_is_listed_by(make: Make) -> None:
+def test_a_toolset_whose_tools_show_at_run_time_is_shown_by_the_name_it_is_listed_by(make: Make) -> None:
     from llm_do import Project
     from llm_do.ui.reports.tool_list import tools_data
 
@@ -183,7 +183,7 @@ def test_a_toolset_whose_tools_show_at_run_time_is_told_by_the_name_it_is_listed
 
 
 @pytest.mark.slow
-def test_a_task_that_refuses_says_so_here(make: Make) -> None:
+def test_an_error_of_a_task_is_raised_here(make: Make) -> None:
     with pytest.raises(UsageError, match="no agent 'mian'"):
         check_in_subprocess(make(project()), "llm_do.ui.reports.tool_list:tools_data", {"agent": "mian"})
 
@@ -193,7 +193,7 @@ def test_a_diagnostic_survives_the_way_through_json() -> None:
     assert Diagnostic.from_dict(found.to_dict()) == found
 
 
-def test_an_interruption_that_a_file_raises_itself_is_told_like_any_other_fault(
+def test_an_interruption_that_a_file_raises_itself_is_reported_like_any_other_fault(
     make: Make, capfd: pytest.CaptureFixture[str]
 ) -> None:
     root = make(project(a__py="import b\n", b__py="def stop():\n    raise KeyboardInterrupt('enough')\nstop()\n"))

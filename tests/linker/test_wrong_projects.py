@@ -12,7 +12,7 @@ from tests.linker.conftest import MAIN, MODELS, TOOLS, agent, codes, found, mani
 
 Checked = Callable[[Mapping[str, object]], LinkReport]
 
-# A place in a manifest is given by the text that stands there, which is there once.
+# A location in a manifest is given by the text there, which occurs once.
 WRONG: dict[str, tuple[dict[str, object], list[tuple[str, str, int, int] | tuple[str, str, str]]]] = {
     "an unknown tool": (project(main=agent("main", "tools:\n  - add\n  - sub")), [("LD201", "main.agent", 5, 5)]),
     "an unknown toolset": (
@@ -172,7 +172,7 @@ def test_a_wrong_project_gives_exactly_its_diagnostic(checked: Checked, fault: s
     assert report.project is None
 
 
-def test_a_project_with_faults_everywhere_is_told_all_of_them_at_once(checked: Checked) -> None:
+def test_every_fault_of_a_project_is_reported_at_once(checked: Checked) -> None:
     report = checked(
         {
             "project.json": """
@@ -228,7 +228,7 @@ def test_every_error_proposes_what_to_do_where_it_can(checked: Checked) -> None:
     assert report.diagnostics[4].message == "`main` is already the name of the agent at main.agent:2:7"
 
 
-def test_a_function_that_its_file_does_not_export_is_told_how(checked: Checked) -> None:
+def test_the_hint_for_an_unexported_function_shows_how_to_export_it(checked: Checked) -> None:
     report = checked(
         project(
             main=agent("main", "tools: [add, sub, mul]\ntoolsets: [lookups]"),
@@ -242,7 +242,7 @@ def test_a_function_that_its_file_does_not_export_is_told_how(checked: Checked) 
     ]
 
 
-def test_a_function_with_the_wrong_parameters_is_told_which_ones(checked: Checked) -> None:
+def test_the_hint_for_wrong_parameters_shows_the_right_ones(checked: Checked) -> None:
     report = checked(
         project(
             hooks={"start": ["tools.py:begin"]},

@@ -1,4 +1,4 @@
-"""Agents that code gives to others, in `toolsets`, `handoffs` or a flow, are checked as those with a name are."""
+"""Agents that code passes to others, in `toolsets`, `handoffs` or a flow, are checked as those with a name are."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tests.linker.conftest import agent, manifest
 Checked = Callable[[Mapping[str, object]], LinkReport]
 
 HOLDERS = {
-    "in toolsets": "AGENTS = [AgentSpec('boss', toolsets=[GIVEN])]",
-    "in handoffs": "AGENTS = [AgentSpec('boss', handoffs=[GIVEN])]",
-    "deeper": "AGENTS = [AgentSpec('boss', toolsets=[AgentSpec('between', handoffs=[GIVEN])])]",
-    "in a flow in toolsets": "AGENTS = [AgentSpec('boss', toolsets=[Swarm([GIVEN], name='flow')])]",
-    "in a flow": "FLOWS = [Swarm([GIVEN], name='boss')]",
-    "in a flow of a flow": "FLOWS = [Swarm([Swarm([GIVEN], name='inner')], name='boss')]",
+    "in toolsets": "AGENTS = [AgentSpec('boss', toolsets=[INLINE])]",
+    "in handoffs": "AGENTS = [AgentSpec('boss', handoffs=[INLINE])]",
+    "deeper": "AGENTS = [AgentSpec('boss', toolsets=[AgentSpec('between', handoffs=[INLINE])])]",
+    "in a flow in toolsets": "AGENTS = [AgentSpec('boss', toolsets=[Swarm([INLINE], name='flow')])]",
+    "in a flow": "FLOWS = [Swarm([INLINE], name='boss')]",
+    "in a flow of a flow": "FLOWS = [Swarm([Swarm([INLINE], name='inner')], name='boss')]",
 }
 CODE = """
 from llm_do import AgentSpec, Swarm
@@ -31,24 +31,24 @@ def add(a: int) -> int: return a
 def twice(a: int) -> int: return a
 twice.__name__ = 'add'
 TOOLS = [add]
-GIVEN = AgentSpec('given', {given})
+INLINE = AgentSpec('inline', {inline})
 {holder}
 """
 
 
-def linked(checked: Checked, given: str, holder: str, **keys: object) -> LinkReport:
+def linked(checked: Checked, inline: str, holder: str, **keys: object) -> LinkReport:
     return checked(
         {
             "project.json": manifest(python_files=["tools.py"], **keys),
             "main.agent": agent("main", "tools: [add]\ntoolsets: [boss]"),
-            "tools.py": CODE.format(given=given, holder=holder),
+            "tools.py": CODE.format(inline=inline, holder=holder),
         }
     )
 
 
 @pytest.mark.parametrize("holder", HOLDERS)
 @pytest.mark.parametrize(
-    ("given", "code"),
+    ("inline", "code"),
     [
         ("tools=['gone']", "LD201"),
         ("toolsets=['gone']", "LD201"),
@@ -59,25 +59,25 @@ def linked(checked: Checked, given: str, holder: str, **keys: object) -> LinkRep
         ("tools=[add], states={'add': Gate(requires=('x',))}", "LD410"),
     ],
 )
-def test_what_is_wrong_with_a_given_agent_is_told_at_what_it_was_given_to(
-    checked: Checked, given: str, code: str, holder: str
+def test_faults_of_an_inline_agent_are_reported_where_it_is_used(
+    checked: Checked, inline: str, code: str, holder: str
 ) -> None:
-    report = linked(checked, given, HOLDERS[holder])
+    report = linked(checked, inline, HOLDERS[holder])
     found = [item for item in report.diagnostics if item.code == code]
     assert [item.file for item in found] == ["tools.py"]
     assert found[0].line > 8
 
 
-def test_a_rule_may_speak_of_a_given_agent(checked: Checked) -> None:
+def test_a_rule_may_name_an_inline_agent(checked: Checked) -> None:
     holder = HOLDERS["in toolsets"]
-    assert linked(checked, "tools=[add]", holder, approvals={"deny": ["given:add"]}).diagnostics == ()
-    report = linked(checked, "tools=[add]", holder, approvals={"deny": ["given:sub"]})
+    assert linked(checked, "tools=[add]", holder, approvals={"deny": ["inline:add"]}).diagnostics == ()
+    report = linked(checked, "tools=[add]", holder, approvals={"deny": ["inline:sub"]})
     assert [item.code for item in report.diagnostics] == ["LD604"]
 
 
 def test_the_tools_of_a_team_made_in_python_have_names_that_fit(checked: Checked) -> None:
     worker = "x" * 60
-    team = "FLOWS = [FlowSpec('boss', 'team', agents=('given', WORKER), members={'given': GIVEN, WORKER: WORK})]"
+    team = "FLOWS = [FlowSpec('boss', 'team', agents=('inline', WORKER), members={'inline': INLINE, WORKER: WORK})]"
     holder = f"WORKER = '{worker}'\nWORK = AgentSpec(WORKER)\n{team}"
     report = linked(checked, "tools=[add]", holder)
     assert [(item.code, item.file) for item in report.diagnostics if item.severity == "error"] == [
@@ -85,33 +85,33 @@ def test_the_tools_of_a_team_made_in_python_have_names_that_fit(checked: Checked
     ]
 
 
-def test_what_is_wrong_with_a_flow_inside_another_is_told(checked: Checked) -> None:
-    holder = "FLOWS = [Swarm([GIVEN, FlowSpec('inner', agents=('gone', 'main', 'main'))], name='boss')]"
+def test_what_is_wrong_with_a_flow_inside_another_is_reported(checked: Checked) -> None:
+    holder = "FLOWS = [Swarm([INLINE, FlowSpec('inner', agents=('gone', 'main', 'main'))], name='boss')]"
     report = linked(checked, "tools=[add]", holder)
     assert sorted(item.code for item in report.diagnostics if item.severity == "error") == ["LD201", "LD502"]
 
 
-def test_an_agent_declared_in_python_is_told_of_in_its_file(checked: Checked) -> None:
+def test_an_agent_declared_in_python_is_reported_in_its_file(checked: Checked) -> None:
     report = linked(checked, "tools=[add]", "AGENTS = [AgentSpec('boss', states={'sub': Gate(enables=('x',))})]")
     assert [(item.code, item.file, item.line) for item in report.diagnostics] == [("LD413", "tools.py", 9)]
 
 
-def test_a_given_flow_is_a_tool_like_any_other(checked: Checked) -> None:
+def test_a_inline_flow_is_a_tool_like_any_other(checked: Checked) -> None:
     report = linked(
-        checked, "tools=[add]", "AGENTS = [AgentSpec('boss', tools=['add'], toolsets=[Swarm([GIVEN], name='add')])]"
+        checked, "tools=[add]", "AGENTS = [AgentSpec('boss', tools=['add'], toolsets=[Swarm([INLINE], name='add')])]"
     )
     assert [item.code for item in report.diagnostics] == ["LD402"]
 
 
 @pytest.mark.parametrize("holder", HOLDERS)
-def test_what_a_given_agent_lists_is_used_and_drawn(checked: Checked, holder: str) -> None:
+def test_what_a_inline_agent_lists_is_used_and_drawn(checked: Checked, holder: str) -> None:
     report = checked(
         {
             "project.json": manifest(python_files=["tools.py"], toolsets={"files": {"type": "filesystem"}}),
             "main.agent": agent("main", "tools: [add]\ntoolsets: [boss]"),
             "proof.agent": agent("proof"),
             "tools.py": CODE.format(
-                given="toolsets=[''.join(['pro', 'of']), ''.join(['fi', 'les'])]", holder=HOLDERS[holder]
+                inline="toolsets=[''.join(['pro', 'of']), ''.join(['fi', 'les'])]", holder=HOLDERS[holder]
             ),
         }
     )
@@ -120,16 +120,16 @@ def test_what_a_given_agent_lists_is_used_and_drawn(checked: Checked, holder: st
 
     drawn = graph_data(report.project)
     shown = {each["name"]: {tool["name"] for tool in each["tools"]} for each in drawn["agents"]}
-    assert {"proof", "write_file"} <= shown["given"]
+    assert {"proof", "write_file"} <= shown["inline"]
     assert any(way["agent"] == "proof" for way in drawn["paths"]) or "handoffs" in holder or holder == "deeper"
-    assert find_idle_pattern("given:write_file", report.project) is None
+    assert find_idle_pattern("inline:write_file", report.project) is None
 
 
-def test_a_given_agents_tools_are_listed_and_explained(checked: Checked) -> None:
+def test_a_inline_agents_tools_are_listed_and_explained(checked: Checked) -> None:
     project = linked(checked, "tools=[add]", HOLDERS["in toolsets"]).project
     assert project is not None
 
-    (listed,) = tools_data(project, "given")["agents"]
+    (listed,) = tools_data(project, "inline")["agents"]
     assert [tool["name"] for tool in listed["tools"]] == ["add"]
-    told = explain_data(project, ["given", "add", "a=1"])
-    assert (told["path"], told["args"], told["effect"]) == ("main/boss/given", {"a": 1}, "ask")
+    shown = explain_data(project, ["inline", "add", "a=1"])
+    assert (shown["path"], shown["args"], shown["effect"]) == ("main/boss/inline", {"a": 1}, "ask")
