@@ -1,6 +1,6 @@
 """The command line: one thin module a command, imported when that command runs.
 
-`main` is what the console script calls. What a person sees is worded in `llm_do.ui`.
+`main` is the console script. Text for people is made in `llm_do.ui`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _main() -> None:
 
     streams.ensure_open()
     streams.ensure_utf8()
-    signals.end_in_order()
+    signals.exit_on_sigterm()
     from llm_do.cli.app import run
 
     streams.exit_process(run(sys.argv[1:]))

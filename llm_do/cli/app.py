@@ -1,4 +1,4 @@
-"""The table of commands, and how one is found: its module is imported when it is asked for by name."""
+"""The table of commands; a command's module is imported when the command is run."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ __all__ = ["COMMANDS", "run"]
 
 COMMANDS: dict[str, str] = {
     "run": "Run a project.",
-    "chat": "Talk with a project over several turns.",
-    "check": "Link a project and show all that is wrong with it.",
+    "chat": "Chat with a project over several turns.",
+    "check": "Check a project and report every problem.",
     "graph": "Show agents, tools and approvals as a tree or a graph.",
     "tools": "List the tools that an agent's model sees.",
-    "approvals": "List, take back and explain what is allowed.",
-    "init": "Write a small project that runs.",
-    "doctor": "Look at what this machine has and lacks.",
-    "models": "List the models at hand, or get the local one.",
+    "approvals": "List, revoke and explain approvals.",
+    "init": "Create a small project that runs.",
+    "doctor": "Check this machine's setup.",
+    "models": "List available models, or download the local one.",
     "threads": "Show, change and copy conversations.",
     "runs": "Show recorded runs and their events.",
     "schema": "Print the JSON Schema of project files, for editors.",
@@ -36,11 +36,11 @@ COMMANDS: dict[str, str] = {
 """Name to the line that `--help` shows; `llm_do.cli.NAME` holds the command."""
 
 _BAD_USAGE = cast("type[Exception]", typer.BadParameter.__base__)
-"""What Typer raises on arguments it can't take. It exports only this class's relatives, under a name that has moved."""
+"""What Typer raises for invalid arguments; it exports only this class's relatives, under a name that has moved."""
 
 
 class Commands(TyperGroup):
-    """The commands of the table, of which only the one that is named is imported."""
+    """The commands of the table, of which only the requested one is imported."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -51,7 +51,7 @@ class Commands(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Import the command's module and take the command out of it."""
+        """Import the command from its module."""
         if cmd_name not in COMMANDS:
             return None
         command = get_command(import_module(f"llm_do.cli.commands.{cmd_name}").app)
@@ -59,7 +59,7 @@ class Commands(TyperGroup):
         return command
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the options in front of the command."""
+        """Read the options before the command."""
         make_lean(self.get_params(ctx))
         return super().parse_args(ctx, args)
 
@@ -72,8 +72,8 @@ class Commands(TyperGroup):
 _root = typer.Typer(cls=Commands, rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True)
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"llm-do {__version__}")
         raise typer.Exit
 
@@ -88,7 +88,7 @@ def _options(
 
 
 def run(args: Sequence[str]) -> int:
-    """Carry out one command line.
+    """Run one command line.
 
     Args:
         args: The arguments, without the program's name.
@@ -100,21 +100,21 @@ def run(args: Sequence[str]) -> int:
         if not arg.isascii() and _is_broken(arg):
             from llm_do.text.sanitizer import sanitize
 
-            wrong = UsageError(f"the argument {sanitize(arg)} is not UTF-8 text", hint="Write it in UTF-8.")
-            return failure.report(wrong, failure.requested_output(args), claim_stdout())
+            fault = UsageError(f"the argument {sanitize(arg)} is not UTF-8 text", hint="Write it in UTF-8.")
+            return failure.report(fault, failure.requested_output(args), claim_stdout())
     try:
         code = get_command(_root).main(list(args), prog_name="llm-do", standalone_mode=False)
     except _BAD_USAGE as error:
         return _usage(error, args)
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else 0
-    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 (whatever it is, a person gets a paragraph)
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 (whatever it is, it is reported in a paragraph)
         return failure.report(failure.as_llm_do_error(error), "text", claim_stdout(), debug="--debug" in args)
     return code if isinstance(code, int) else 0
 
 
 def _is_broken(arg: str) -> bool:
-    """Whether an argument holds bytes that are no text; the name of a file that is there may."""
+    """Whether an argument has bytes that aren't text; the name of an existing file may."""
     try:
         arg.encode()
     except UnicodeEncodeError:
@@ -133,8 +133,8 @@ def _usage(error: Any, args: Sequence[str]) -> int:
     command = error.ctx.command_path if error.ctx is not None else "llm-do"
     hint = f"See `{command} --help`."
     options = {name for each in _options_of(error) for name in each.opts}
-    # Where the project may also be an argument, that is "project" among them.
+    # A command that takes the project as an argument has "project" among them.
     if "extra argument" in error.format_message() and "--project" in options and "project" not in options:
         hint = f"The project is named with --project. {hint}"
-    wrong = UsageError(error.format_message(), hint=hint)
-    return failure.report(wrong, failure.requested_output(args), claim_stdout())
+    fault = UsageError(error.format_message(), hint=hint)
+    return failure.report(fault, failure.requested_output(args), claim_stdout())

@@ -55,7 +55,7 @@ def test_explain_says_where_the_project_is_named_when_it_is_not(tmp_path: Path) 
     said = run("approvals", "explain", "send", "to=ann", "-p", "elsewhere", cwd=tmp_path)
 
     assert said.code == 2
-    assert "Behind the tool, -p belongs to the call. Write --project, or -p in front of the tool." in said.err
+    assert "After the tool, -p belongs to the call. Write --project, or -p before the tool." in said.err
 
 
 def test_explain_names_an_argument_that_is_mistyped(ended: Callable[..., dict[str, Ended]]) -> None:
@@ -127,11 +127,11 @@ def test_what_was_allowed_for_good_is_listed_explained_checked_and_taken_back(
     ]
     assert [item["allows"] for item in said["data"].json["answers"]] == ["main:send(to=bob)", "shout"]
     assert "allow: send is allowed by the rule main:send(to=bob) (.llm-do/approvals.json:4)" in said["explained"].out
-    assert "allowed for good: main:send(to=bob) (.llm-do/approvals.json:4)\n" in said["checked"].err
+    assert "permanently approved: main:send(to=bob) (.llm-do/approvals.json:4)\n" in said["checked"].err
     assert said["wrong"].code == 2
     assert said["revoked"].err == "revoked: main:send(to=bob)\n"
     assert said["left"].out == "1 shout  (.llm-do/approvals.json:4)\n"
-    assert said["empty"].err == "nothing was allowed for good\n"
+    assert said["empty"].err == "there are no permanent approvals\n"
 
 
 def test_check_tells_of_answers_that_can_not_be_read(ended: Callable[..., dict[str, Ended]]) -> None:

@@ -86,8 +86,8 @@ def test_a_dry_run_shows_what_would_run_and_reads_nothing(project: Callable[...,
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["--attach", "-"], "a chat reads stdin for what is said, and --attach - names it"),
-        ([".", "hi", "--input-json", "{}"], "both a prompt and --input-json were given"),
+        (["--attach", "-"], "a chat reads its messages from stdin, so --attach - can't"),
+        ([".", "hi", "--input-json", "{}"], "a prompt and --input-json exclude each other"),
         (["--field", "inptu=x"], "the entry's input has no field 'inptu'"),
         (["--frobnicate"], "No such option: --frobnicate"),
     ],

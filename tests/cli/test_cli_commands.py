@@ -135,7 +135,7 @@ def test_models_lists_what_is_at_hand_and_why_not() -> None:
 
     assert "\nopenai:NAME\n" in some.out
     assert "anthropic:NAME" not in some.out
-    assert some.err.endswith("more can't be used here; --all says why\n")
+    assert some.err.endswith("more can't be used; --all shows why\n")
     assert "ANTHROPIC_API_KEY not set" in everything.out
     assert everything.err == ""
 

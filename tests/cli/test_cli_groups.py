@@ -54,7 +54,7 @@ def test_a_project_given_as_an_argument_where_none_is_taken_is_told_the_option(p
 
     assert [each.code for each in ended.values()] == [2] * 5
     assert "The project is named with --project." in ended["threads"].err
-    assert "another project is named with --project" in ended["tools"].err
+    assert "name another project with --project" in ended["tools"].err
     assert ended["folder"].err.endswith(" For the project at ../project, write --project ../project.\n")
     assert ended["nowhere"].err.endswith(" For the project at project, write --project project.\n")
     assert "--project" not in ended["schema"].err

@@ -33,7 +33,7 @@ def test_an_exporter_that_does_not_exist_is_a_usage_error(project: Callable[...,
 
     assert ended.code == 2
     assert ended.err == (
-        "error: OTEL_TRACES_EXPORTER names 'carrier-pigeon'. It is otlp, console or none; several with commas.\n"
+        "error: OTEL_TRACES_EXPORTER names 'carrier-pigeon'. Use otlp, console or none, separated by commas.\n"
     )
 
 

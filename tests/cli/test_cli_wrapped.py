@@ -81,8 +81,8 @@ def test_what_is_wrapped_is_shown_and_decided_about_without_a_run(said: dict[str
     assert all("Warning" not in each.err for each in said.values())
 
     assert "  post_send(to: string)  [letters]\n" in said["tools"].out
-    assert "  send(to: string)  [hidden, shown where a run allows it]\n" in said["tools"].out
-    assert "show at run time" not in said["tools"].out
+    assert "  send(to: string)  [hidden, shown if the run allows it]\n" in said["tools"].out
+    assert "only known at run time" not in said["tools"].out
     [main] = said["data"].json["agents"]
     assert main["open"] == []
     assert {

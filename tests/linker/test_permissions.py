@@ -149,7 +149,7 @@ def test_a_flow_that_is_the_entry_stands_above_its_members(tmp_path: Path) -> No
         "   └─ search_files  allow  filesystem_project_ro",
         "not reached: c, d, e, desk",
         "",
-        "rules.py:decide has a say in every call",
+        "rules.py:decide may decide any call",
     ]
     assert [way["path"] for way in data["paths"]] == ["pipe/a", "pipe/b"]
 
@@ -159,7 +159,7 @@ def test_a_function_that_is_the_entry_can_reach_what_nothing_else_calls(tmp_path
 
     assert data["roots"] == ["desk", "e"]
     assert tree(data).splitlines()[:8] == [
-        "main()  what it calls shows at run time; it can reach:",
+        "main()  its calls are only known at run time; it can reach:",
         "desk  handoff",
         "└─ c",
         "   └─ d  handed over to",

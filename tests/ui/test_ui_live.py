@@ -85,8 +85,8 @@ def test_how_a_call_ended_is_marked(status: str, mark: str) -> None:
         terminal.display.on_event(each)
     terminal.display.end()
 
-    told = "" if status == "success" else f"{status}: "
-    assert terminal.lines == [f"{mark} main send() → {told}why"]
+    shown = "" if status == "success" else f"{status}: "
+    assert terminal.lines == [f"{mark} main send() → {shown}why"]
 
 
 def test_streamed_text_is_below_its_agent_and_the_result_is_not_repeated() -> None:
@@ -128,9 +128,9 @@ def test_a_question_has_the_terminal_for_itself() -> None:
 
 def test_more_calls_than_rows_are_counted() -> None:
     tree = CallTree()
-    tree.note(event(events.CallStartedEvent, input={}))
+    tree.update(event(events.CallStartedEvent, input={}))
     for number in range(50):
-        tree.note(event(events.CallStartedEvent, f"main/w{number}", f"d{number}", "c", input={}))
+        tree.update(event(events.CallStartedEvent, f"main/w{number}", f"d{number}", "c", input={}))
 
     drawn = tree.draw(1001.0, 40, 10)
 
@@ -154,10 +154,10 @@ def test_a_terminal_made_narrower_has_its_old_block_taken_away() -> None:
 @settings(max_examples=60, deadline=None)
 def test_whatever_is_called_the_tree_fits(texts: list[str], columns: int) -> None:
     tree = CallTree()
-    tree.note(event(events.CallStartedEvent, input={}))
+    tree.update(event(events.CallStartedEvent, input={}))
     for number, text in enumerate(texts):
-        tree.note(called("t", str(number), text=text))
-        tree.note(event(events.TextEvent, text=text))
+        tree.update(called("t", str(number), text=text))
+        tree.update(event(events.TextEvent, text=text))
 
     drawn = tree.draw(1001.0, columns, 12)
 

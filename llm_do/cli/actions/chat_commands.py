@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 __all__ = ["COMMANDS", "run_command"]
 
 COMMANDS = {
-    "/help": ("", "what can be said here"),
-    "/tools": ("[AGENT]", "the tools that a model sees"),
-    "/agents": ("", "the project's agents"),
-    "/model": ("[[AGENT=]MODEL]", "the model of every agent, or another one from now on"),
-    "/thread": ("[ID]", "the conversation's name, or another conversation"),
-    "/state": ("", "what the conversation keeps besides its messages"),
-    "/approvals": ("[revoke N]", "what was allowed for this session and for good, or take one of these back"),
-    "/undo": ("", "take the last turn back; what its tools did stays done"),
-    "/retry": ("", "take the last turn back and say the same again"),
-    "/save": ("FILE", "write the conversation down: Markdown, or JSON where FILE ends in .json"),
-    "/quit": ("", "leave"),
+    "/help": ("", "list the commands"),
+    "/tools": ("[AGENT]", "list the tools that a model sees"),
+    "/agents": ("", "list the project's agents"),
+    "/model": ("[[AGENT=]MODEL]", "show the models, or change them from now on"),
+    "/thread": ("[ID]", "show the conversation's thread, or continue another one"),
+    "/state": ("", "show the state of the conversation and of its toolkits"),
+    "/approvals": ("[revoke N]", "list the approvals of this session and the permanent ones, or revoke one"),
+    "/undo": ("", "undo the last turn; what its tools did stays done"),
+    "/retry": ("", "undo the last turn and send its message again"),
+    "/save": ("FILE", "save the conversation as Markdown, or as JSON if FILE ends in .json"),
+    "/quit": ("", "end the conversation"),
 }
-"""Name to its arguments and what it does."""
+"""Name to arguments and description."""
 
 _NARROW = 60
-"""Columns below which what a command does stands under it."""
+"""On a terminal with fewer columns, a command's description is below it."""
 
 
 async def run_command(chat: Chat, line: str) -> bool:
@@ -60,13 +60,13 @@ async def _help(_chat: Chat, _: str) -> None:
     columns = terminal_columns() or 1000
     usages = {name: f"{name} {args}".rstrip() for name, (args, _) in COMMANDS.items()}
     widest = max(map(len, usages.values())) + 2 if columns >= _NARROW else 4
-    for name, (_, said) in COMMANDS.items():
-        first, *more = wrap_words(said, max(columns - widest, 20))
+    for name, (_, about) in COMMANDS.items():
+        first, *more = wrap_words(about, max(columns - widest, 20))
         if columns < _NARROW:
             _print([usages[name], *(f"    {piece}" for piece in (first, *more))])
         else:
             _print([f"{usages[name]:<{widest}}{first}", *(f"{'':<{widest}}{piece}" for piece in more)])
-    _print(["@FILE in what you say attaches a file; Alt-Enter or \\ at the end of a line begins another line"])
+    _print(["@FILE in a message attaches a file; Alt-Enter or \\ at the end of a line starts a new line"])
 
 
 async def _tools(chat: Chat, rest: str) -> None:
@@ -93,8 +93,8 @@ async def _model(chat: Chat, rest: str) -> None:
         else:
             runtime.config = replace(runtime.config, models={**runtime.config.models, **named.agents})
     model = runtime.config.model
-    said = model if isinstance(model, str) else ", ".join(map(str, model)) if isinstance(model, list | tuple) else model
-    _print([f"model: {said or 'what each agent names'}"])
+    shown = ", ".join(map(str, model)) if isinstance(model, list | tuple) else model
+    _print([f"model: {shown or 'as each agent declares'}"])
     _print(f"model of {agent}: {name}" for agent, name in runtime.config.models.items())
 
 
@@ -103,7 +103,7 @@ async def _thread(chat: Chat, rest: str) -> None:
         count = await chat.memory.switch(rest)
         _print([f"thread {rest}: {count} messages"])
     else:
-        _print([f"thread {chat.memory.thread}" if chat.memory.thread else "nothing is kept of this conversation"])
+        _print([f"thread {chat.memory.thread}" if chat.memory.thread else "this conversation is not recorded"])
 
 
 async def _state(chat: Chat, _: str) -> None:
@@ -118,12 +118,12 @@ async def _approvals(chat: Chat, rest: str) -> None:
     if rest:
         word, _, number = rest.partition(" ")
         if word != "revoke" or not number.isdecimal() or not 0 < int(number) <= len(stored):
-            raise UsageError("that revokes nothing", hint="/approvals lists the numbers; write /approvals revoke N.")
+            raise UsageError("there is no such approval", hint="/approvals lists their numbers.")
         saved_approvals.revoke(chat.project.root, [stored[int(number) - 1]])
         runtime.answers = saved_approvals.load_saved_approvals(chat.project.root)
         runtime.remembered.clear()
         runtime.remembered_rules.clear()
-        _print(["revoked, and with it what was allowed for this session"])
+        _print(["revoked, together with the approvals of this session"])
         return
     _print(f"{number} {answer.text}  ({answer.place})" for number, answer in enumerate(stored, 1))
     _print(f"this session: {rule.text}" for rule in runtime.remembered_rules)
@@ -131,18 +131,18 @@ async def _approvals(chat: Chat, rest: str) -> None:
         count = len(runtime.remembered)
         _print([f"this session: {count} single call{'s' if count > 1 else ''}, exactly as answered"])
     if not (stored or runtime.remembered or runtime.remembered_rules):
-        _print(["nothing was allowed for this session or for good"])
+        _print(["no approvals"])
 
 
 async def _undo(chat: Chat, _: str) -> None:
     if not chat.turns or not await chat.memory.undo():
-        raise UsageError("there is no turn to take back")
-    _print([f"taken back: {chat.turns.pop().text}"])
+        raise UsageError("there is no turn to undo")
+    _print([f"undone: {chat.turns.pop().text}"])
 
 
 async def _retry(chat: Chat, _: str) -> None:
     if not chat.turns or not await chat.memory.undo():
-        raise UsageError("there is no turn to say again")
+        raise UsageError("there is no turn to retry")
     await chat.turn(chat.turns.pop())
 
 
@@ -158,7 +158,7 @@ async def _save(chat: Chat, rest: str) -> None:
         text = json.dumps(messages_data(messages), indent=2, ensure_ascii=False) + "\n"
     else:
         parts = [(message.role, message.content) for message in to_messages(messages)]
-        text = "".join(f"## {who}\n\n{said}\n\n" for who, said in parts if said)
+        text = "".join(f"## {who}\n\n{content}\n\n" for who, content in parts if content)
     _write(path, text)
     _print([f"{path}: {len(messages)} messages"])
 
@@ -168,10 +168,10 @@ def _write(path: Path, text: str) -> None:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError as error:
-        raise UsageError(f"{path} exists, and nothing was written", hint="Name another file.") from error
+        raise UsageError(f"{path} exists already", hint="Name another file.") from error
     except (OSError, ValueError) as error:
-        said = error.strerror if isinstance(error, OSError) else error
-        raise UsageError(f"{path} can't be written: {said}", hint="Name another file.") from error
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise UsageError(f"{path} can't be written: {reason}", hint="Name another file.") from error
 
 
 _ACTIONS: dict[str, Callable[[Chat, str], Awaitable[None]]] = {

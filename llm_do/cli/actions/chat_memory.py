@@ -1,4 +1,4 @@
-"""What a chat remembers from turn to turn: a thread of the project's store, or the last result if nothing is kept."""
+"""What a chat remembers from turn to turn: a thread, or the last result if nothing is recorded."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ class Memory:
         self._marks: list[int | ExecutionContext | None] = []
 
     async def open(self, *, last: bool) -> str:
-        """Begin or continue."""
+        """Start or continue; returns a line that says which."""
         if not self._keeps:
             if last:
-                raise UsageError("nothing was recorded to continue", hint="Leave out --no-record.")
-            return "nothing is kept of this conversation"
+                raise UsageError("there is nothing recorded to continue", hint="Leave out --no-record.")
+            return "this conversation is not recorded"
         if last:
             known = await self._store().threads(self._user, limit=1)
             if not known:
-                raise UsageError("there is no conversation to continue", hint="Begin one: llm-do chat.")
+                raise UsageError("there is no conversation to continue", hint="Start one: llm-do chat.")
             self._requested = known[0].id
         self.thread = self._requested or f"chat-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
         length = await self._length() if self._requested else 0
         return f"thread {self.thread}" + (f", {length} messages" if length else "")
 
     async def switch(self, thread: str) -> int:
-        """Go on with another thread."""
+        """Continue another thread; returns the number of its messages."""
         if not self._keeps:
             raise UsageError("this conversation has no thread", hint="Leave out --no-record.")
         self.thread = thread
@@ -62,7 +62,7 @@ class Memory:
         return await self._length()
 
     async def mark(self) -> None:
-        """Remember where the next turn begins, for `undo`."""
+        """Remember where the next turn starts, for `undo`."""
         self._marks.append(self._context if self.thread is None else await self._length())
 
     def options(self) -> EntryOptions:
@@ -72,12 +72,12 @@ class Memory:
         return {**self._options, "execution_context": self._context}
 
     def keep(self, result: RunResult) -> None:
-        """Take in how a turn ended, well or not: its history is one that can be continued."""
+        """Take a turn's result, good or bad: its history can be continued."""
         if self.thread is None and result.execution_context.messages:
             self._context = result.execution_context
 
     async def undo(self) -> bool:
-        """Take the last turn back."""
+        """Undo the last turn; False if there is none."""
         if not self._marks:
             return False
         mark = self._marks.pop()
@@ -93,7 +93,7 @@ class Memory:
         return True
 
     async def messages(self) -> list[ModelMessage]:
-        """The conversation as it is now, in order."""
+        """The messages of the conversation."""
         if self.thread is None:
             return list(self._context.messages) if self._context is not None else []
         record = await self._store().thread(self.thread, self._user)
@@ -101,7 +101,7 @@ class Memory:
         return [each.message for each in kept]
 
     async def state(self) -> dict[str, Any]:
-        """What the thread and the toolkits hold, as JSON data."""
+        """The state of the thread and of the toolkits, as JSON data."""
         data: dict[str, Any] = {"thread": self.thread}
         record = await self._store().thread(self.thread, self._user) if self.thread is not None else None
         if record is not None:
@@ -118,6 +118,6 @@ class Memory:
     def _store(self) -> ThreadStore:
         from llm_do.threads.opened_stores import open_store
 
-        # Kept, since a store that nobody holds is closed.
+        # A store without a reference to it is closed.
         self._opened = open_store(self._project)
         return self._opened

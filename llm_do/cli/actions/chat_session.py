@@ -53,8 +53,8 @@ def start(options: CommandOptions, *, last: bool) -> int:
 def _converse(options: CommandOptions, results: Results, interrupts: Interrupts, *, last: bool) -> int:
     if last and options.call.get("thread_id") is not None:
         raise UsageError("--continue and --thread exclude each other", hint="Keep one of them.")
-    given, entry = options.input, options.entry
-    target = resolve(given.project, given.prompt, given.named)
+    arguments, entry = options.input, options.entry
+    target = resolve(arguments.project, arguments.prompt, arguments.named)
     prepare(otel=options.otel)
     project = link(target.path, options)
     if not project.allow_cli_input:
@@ -62,11 +62,11 @@ def _converse(options: CommandOptions, results: Results, interrupts: Interrupts,
             "the project takes no input from the command line", hint="Set `allow_cli_input` in project.json."
         )
     require_text_input(project, entry)
-    first = first_message(project, given, target.prompt, entry)
+    first = first_message(project, arguments, target.prompt, entry)
     if options.dry_run:
         from llm_do.cli.actions.dry_run import show
 
-        value = attach_files(project, entry, first, given.attach) if first is not None else None
+        value = attach_files(project, entry, first, arguments.attach) if first is not None else None
         return show(project, options, value, results, needed=False)
     from llm_do.cli.actions.session import Session
 

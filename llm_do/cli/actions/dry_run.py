@@ -1,4 +1,4 @@
-"""`llm-do run --dry-run`: what would run, with which input and which models. No model is asked, no tool is called."""
+"""`llm-do run --dry-run`: what would run, with which input and which models. No model or tool is called."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A command that failed: the paragraph on stderr, the JSON object on stdout where one was asked for, the exit code."""
+"""Errors that end a command: the paragraph on stderr, the JSON on stdout if the output is JSON, the exit code."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 
 def requested_output(args: Sequence[str]) -> str:
-    """The value of `--output` in arguments that can't be parsed, `text` where there is none.
+    """The value of `--output` in arguments that can't be parsed, by default `text`.
 
     Example:
         >>> requested_output(["run", "--output", "json", "--nonsense"])
@@ -53,21 +53,21 @@ def status_of(error: BaseException) -> Status:
 
 
 def failed_result(error: BaseException) -> dict[str, Any]:
-    """The object that `--output json` prints when there was no run: as for a run, with what is wrong in `errors`."""
+    """The object that `--output json` prints when there was no run: a run's, with the error in `errors`."""
     from llm_do.runtime.record.results import RunResult
 
     errors = [] if isinstance(error, KeyboardInterrupt) else _records(error)
     return RunResult(status_of(error), None, "", errors=errors).to_dict()
 
 
-def event_record(error: BaseException, heard: Sequence[Event] = ()) -> dict[str, Any]:
-    """The record that `--output events` prints when there was no run, or one that couldn't come to its end."""
+def event_record(error: BaseException, events: Sequence[Event] = ()) -> dict[str, Any]:
+    """The record that `--output events` prints when there was no run, or one that couldn't be ended properly."""
     from llm_do.runtime.record.events import RunFailedEvent
 
     records = [record.to_dict() for record in _records(error)]
-    first = heard[0] if heard else None
+    first = events[0] if events else None
     event = RunFailedEvent(
-        seq=heard[-1].seq + 1 if heard else 0,
+        seq=events[-1].seq + 1 if events else 0,
         time=time.time(),
         run_id=first.run_id if first else "",
         call_id=first.call_id if first else "",
@@ -82,14 +82,14 @@ def event_record(error: BaseException, heard: Sequence[Event] = ()) -> dict[str,
 
 
 def report(error: BaseException, output: str, results: Results, *, debug: bool = False) -> int:
-    """Tell of an error that ends the command, the way the output format wants it."""
+    """Report an error that ends the command, on stderr and in the output's format; returns the exit code."""
     code = print_failure(error, debug=debug)
     results.write_last(line(error, output))
     return code
 
 
 def print_failure(error: BaseException, *, debug: bool = False) -> int:
-    """Tell of an error on stderr."""
+    """Report an error on stderr; returns the exit code."""
     if not isinstance(error, KeyboardInterrupt):
         if debug:
             import traceback
@@ -101,7 +101,7 @@ def print_failure(error: BaseException, *, debug: bool = False) -> int:
 
 
 def line(error: BaseException, output: str) -> str:
-    """What stdout gets of an error: a line of JSON, or nothing where none was asked for."""
+    """What stdout gets of an error: a line of JSON, or nothing if the output is text."""
     if output == "json":
         return json.dumps(failed_result(error), ensure_ascii=False) + "\n"
     if output == "events":
@@ -124,18 +124,18 @@ def _records(error: BaseException) -> list[ErrorRecord]:
 
 
 def as_llm_do_error(error: BaseException) -> BaseException:
-    """An error that has a class of ours, or one that says that llm-do itself is at fault."""
+    """The error itself if its class is ours, or else one that says that llm-do failed."""
     if isinstance(error, LlmDoError):
         return error
-    wrong = LlmDoError(f"llm-do itself failed with {type(error).__name__}: {error}", hint="--debug shows the traceback")
-    wrong.__cause__ = error
-    return wrong
+    fault = LlmDoError(f"llm-do itself failed with {type(error).__name__}: {error}", hint="--debug shows the traceback")
+    fault.__cause__ = error
+    return fault
 
 
-def print_last_words(output: str, results: Results, heard: Sequence[Event] = ()) -> None:
-    """What a process that is about to be killed still owes its reader."""
-    if output == "events" and heard:
-        if heard[-1].type not in ("run_finished", "run_failed"):
-            results.write_last(json.dumps(event_record(KeyboardInterrupt(), heard), ensure_ascii=False) + "\n")
+def print_last_words(output: str, results: Results, events: Sequence[Event] = ()) -> None:
+    """Print the rest of the output in a process that is about to be killed."""
+    if output == "events" and events:
+        if events[-1].type not in ("run_finished", "run_failed"):
+            results.write_last(json.dumps(event_record(KeyboardInterrupt(), events), ensure_ascii=False) + "\n")
     elif output != "text":
         report(KeyboardInterrupt(), output, results)

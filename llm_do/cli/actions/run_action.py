@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 __all__ = ["carry_out", "link", "prepare", "print_errors", "print_output", "print_summary", "result_line", "start"]
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
-"""What a model's text may not do to a terminal. Elsewhere a text is printed verbatim."""
+"""Control characters that a model's text may not send to a terminal. Elsewhere text is printed verbatim."""
 
 
 def start(options: CommandOptions) -> int:
-    """Run what the options say, and print the result."""
+    """Run a project and print the result."""
     return carry_out(options, _run, owes_result=True)
 
 
@@ -176,9 +176,9 @@ def prepare(*, otel: bool) -> None:
 
 
 def _import_httpx() -> None:
-    """Import httpx without its own command line, which brings click, rich and pygments: a fourteenth of a short run.
+    """Import httpx without its own command line, which imports click, rich and pygments: a fourteenth of a short run.
 
-    It does without where they aren't installed; a module that is None counts as one that isn't.
+    httpx does without it if those aren't installed; a module that is None counts as not installed.
     """
     name = "httpx._main"
     if "httpx" not in sys.modules:

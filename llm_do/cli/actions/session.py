@@ -1,4 +1,4 @@
-"""One run in this process: its event loop, its signals, what of it goes to stdout and stderr while it goes on."""
+"""Runs in this process: their event loop, their signals, and what they show while they last."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from llm_do.cli.process.streams import Capture, Results, warn, write_stderr, write_whole
+from llm_do.cli.process.streams import Capture, Results, warn, write_all, write_stderr
 from llm_do.errors import StoreError
 from llm_do.models.providers.model_names import parse_override
 from llm_do.runtime.approval.broker import RunApprovalPolicy
@@ -41,14 +41,14 @@ __all__ = ["Session"]
 T = TypeVar("T")
 
 TICK = 0.1
-"""Seconds between two looks at the clock for the live tree."""
+"""Seconds between two updates of the live tree."""
 
 CLOSING = 0.5
-"""Seconds that connections and left-over tasks have to close after a run."""
+"""Seconds that connections and remaining tasks have to close after a run."""
 
 
 class Session:
-    """A run and all that is around it.
+    """The runtime of this process, with its display, its approvals and its signals.
 
     Args:
         project: The project.
@@ -58,7 +58,7 @@ class Session:
         interrupts: Learns how to end the run.
 
     Raises:
-        UsageError: An option's value makes no sense.
+        UsageError: An option's value is invalid.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Session:
         # Its own way to the terminal: while the tree is drawn, stderr is caught and shown above it.
         self._screen = os.dup(2) if self._live else 2
         self.display = Display(
-            partial(write_whole, self._screen) if self._live else write_stderr,
+            partial(write_all, self._screen) if self._live else write_stderr,
             verbosity,
             animate=self._live,
             color=self.color,
@@ -92,8 +92,8 @@ class Session:
         )
         self._terminal = find_terminal(os.environ, self._screen)
         self.asker = Asker(self._terminal, self.display, color=self.color) if self._terminal is not None else None
-        self._lost: StoreError | None = None
-        self._noticed: set[str] = set()
+        self._write_error: StoreError | None = None
+        self._notices: set[str] = set()
         self.runtime = Runtime(project, config=self._config(project, options))
         logging.basicConfig(level=logging.ERROR if verbosity < 0 else logging.WARNING, handlers=[_Log(output.debug)])
 
@@ -125,13 +125,13 @@ class Session:
         return RunApprovalPolicy("prompt", self.asker)
 
     def _notice(self, text: str) -> None:
-        if self._verbosity >= 0 and text not in self._noticed:
-            self._noticed.add(text)
+        if self._verbosity >= 0 and text not in self._notices:
+            self._notices.add(text)
             self.display.line(sanitize(" ".join(text.split())))
 
     def serve(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Run a coroutine to its end in an event loop of its own, then close what runs have opened."""
-        # What is there now stays to the end, so that the collector needn't walk it; it was off while importing.
+        """Run a coroutine in an event loop of its own, then close what runs have opened."""
+        # What exists now stays until the end, so the collector needn't walk it; it was off while importing.
         gc.freeze()
         gc.set_threshold(100_000, 20, 20)
         gc.enable()
@@ -153,7 +153,7 @@ class Session:
         text = self._verbosity >= 2 or self._live or self._streams_events
         subscription = Subscription(self._on_event, text=text)
         ticking = asyncio.ensure_future(self._tick()) if self._live else None
-        caught = Capture(lambda text: _soon(loop, self.display.foreign, text)) if self._live else None
+        capture = Capture(lambda text: _soon(loop, self.display.foreign, text)) if self._live else None
         self._interrupts.stop = self.runtime.interrupt
         output: str | None = None
         if self._terminal is not None and self._live:
@@ -162,14 +162,14 @@ class Session:
         try:
             result = await self.runtime.execute(value, subscription=subscription, **options)
             output = output_text(result.output) if result.error is None else None
-            if self._lost is not None:
-                raise self._lost
+            if self._write_error is not None:
+                raise self._write_error
             return result
         finally:
             if ticking is not None:
                 ticking.cancel()
-            if caught is not None:
-                caught.close()
+            if capture is not None:
+                capture.close()
                 await asyncio.sleep(0)
             if self._terminal is not None:
                 self._terminal.unmute()
@@ -185,7 +185,7 @@ class Session:
             try:
                 self._results.write(json.dumps(to_json_data(event.to_dict()), ensure_ascii=False) + "\n")
             except StoreError as error:
-                self._lost = error
+                self._write_error = error
             if self._results.closed:
                 # Once this call is over: the run's task may be just beginning.
                 asyncio.get_running_loop().call_soon(self.runtime.interrupt)
@@ -208,7 +208,7 @@ async def _briefly(closing: Coroutine[Any, Any, None]) -> None:
 
 
 async def _end_others() -> None:
-    """Cancel what the project's code has left running; the process is about to end."""
+    """Cancel tasks that the project's code has left running; the process is about to end."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()
@@ -217,7 +217,7 @@ async def _end_others() -> None:
 
 
 class _Log(logging.Handler):
-    """Log records as lines: what libraries report on stderr is told like everything else.
+    """Log records as lines, so that libraries' messages look like everything else on stderr.
 
     Args:
         debug: Show their tracebacks.

@@ -1,4 +1,4 @@
-"""`--otel`: OpenTelemetry spans of runs, agents, requests and tools, sent to where the environment says."""
+"""`--otel`: OpenTelemetry spans of runs, agents, requests and tools, exported as the environment says."""
 
 from __future__ import annotations
 
@@ -51,9 +51,7 @@ def _exporter(name: str) -> SpanExporter | None:
 
         return ConsoleSpanExporter(out=sys.stderr)
     if name != "otlp":
-        raise UsageError(
-            f"OTEL_TRACES_EXPORTER names {name!r}", hint="It is otlp, console or none; several with commas."
-        )
+        raise UsageError(f"OTEL_TRACES_EXPORTER names {name!r}", hint="Use otlp, console or none, separated by commas.")
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     except ImportError as error:

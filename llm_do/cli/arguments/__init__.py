@@ -1,1 +1,1 @@
-"""What a command line says, as values: options, input, target, models, settings."""
+"""A command line as values: options, input, target, models, settings."""

@@ -1,4 +1,4 @@
-"""Models that a command line or a chat names: what can be known of such a name at once is said at once."""
+"""Checks of the models that a command line or a chat names, before anything runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["check_setting", "named_models"]
 
 
 def named_models(values: Sequence[str], project: Project) -> ModelOverride:
-    """Read the values of `--model` or `/model`, and see that each could be a model's name."""
+    """Read the values of `--model` or `/model`, and check that each could be a model's name."""
     override = parse_override(values)
     names = [override.everyone] if isinstance(override.everyone, str) else []
     for name in (*names, *override.agents.values()):
@@ -30,13 +30,13 @@ def named_models(values: Sequence[str], project: Project) -> ModelOverride:
             from llm_do.ui.reports.error_text import paragraph
 
             hint = did_you_mean(agent, sorted(agents))
-            said = f"a model is named for {agent!r}, and the project has no such agent"
-            warn(paragraph(said, hint=hint, label="warning"))
+            fault = f"a model is named for {agent!r}, and the project has no such agent"
+            warn(paragraph(fault, hint=hint, label="warning"))
     return override
 
 
 def check_setting(value: object) -> None:
-    """See that a thread's `model` could be a model's name, as far as that is known without linking the project."""
+    """Check that a thread's `model` could be a model's name, as far as that is known without linking the project."""
     from llm_do.ui.reports.error_text import paragraph
 
     names = cast("list[object]", value) if isinstance(value, list) else [value]
@@ -46,5 +46,5 @@ def check_setting(value: object) -> None:
             continue
         if not fault.may_come:
             raise UsageError(f"the model {name!r} {fault.problem}", hint=fault.hint)
-        said = f"the model {name!r} {fault.problem}, unless a Python file of the project registers it"
-        warn(paragraph(said, hint=fault.hint, label="warning"))
+        problem = f"the model {name!r} {fault.problem}, unless a Python file of the project registers it"
+        warn(paragraph(problem, hint=fault.hint, label="warning"))

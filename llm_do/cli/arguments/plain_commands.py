@@ -1,7 +1,7 @@
 """Commands whose arguments are read without pydantic, which Typer would import for each of them.
 
-It costs as much as all the rest of a start. What Typer would do is done here for the few types that our options have;
-anything else is left to Typer, and so is everything should its insides change: that is slower, not wrong.
+That import costs as much as all the rest of a start. The few types of our options are converted here; any other type is
+left to Typer, and so are all of them if its internals change, which is slower but not wrong.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class LeanGroup(TyperGroup):
 
 
 def make_lean(params: Iterable[Any]) -> None:
-    """Let parameters convert their values themselves."""
+    """Let parameters convert their own values."""
     for param in params:
         if getattr(param, "_runtime_param", param) is None and hasattr(param, "type_descriptor"):
             param._runtime_param = _Plain(param.type_descriptor.annotation, param.type_descriptor.parameter_info)
@@ -45,7 +45,7 @@ class _Plain:
     """Converts the values of one parameter.
 
     Args:
-        annotation: What they become.
+        annotation: Their type.
         info: The parameter's declaration.
     """
 
@@ -54,7 +54,7 @@ class _Plain:
         self._info = info
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Convert what was given; None is nothing."""
+        """Convert a value from the command line; None is none."""
         several = bool(param.multiple) or param.nargs == -1
         if value is None:
             return () if several else None
@@ -71,8 +71,8 @@ class _Plain:
         if get_origin(kind) is Literal:
             choices = get_args(kind)
             if value not in choices:
-                said = f"{value!r} is not one of {', '.join(map(repr, choices))}."
-                raise typer.BadParameter(said, ctx=ctx, param=param)
+                fault = f"{value!r} is not one of {', '.join(map(repr, choices))}."
+                raise typer.BadParameter(fault, ctx=ctx, param=param)
             return value
         param._runtime_param = None
         return param.get_runtime_param().coerce(value, param=param, ctx=ctx)

@@ -1,4 +1,4 @@
-"""The input of a run, from the command line, stdin, or nowhere. Whether it fits is the input model's business."""
+"""The input of a run, from the command line or stdin. The input model validates it."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 __all__ = ["attach_files", "entry_model", "first_message", "gather_input", "require_text_input"]
 
 READ_LIMIT = 20 * 1024 * 1024 + 1
-"""Bytes of an attachment that are read here: one more than the runtime lets through, so that it can say so."""
+"""Bytes read of an attachment: one more than the runtime accepts, so that it reports a file that is too large."""
 
 
 class _PromptWithData(PromptInput):
-    """A prompt with attachments that were read already, since a model may not read where they are."""
+    """A prompt with attachments read in advance, since a run may not read files outside the project."""
 
     _data: dict[str, bytes] = PrivateAttr(default_factory=dict[str, bytes])
 
@@ -48,14 +48,14 @@ class _PromptWithData(PromptInput):
 
 @frozen
 class _Attached:
-    """Attachments by the names that the input has for them, and the bytes of those outside of the project."""
+    """Attachments by their names in the input, and the bytes of those outside the project."""
 
     names: list[str]
     data: dict[str, bytes]
 
 
 def entry_model(project: Project, entry: str | None) -> type[BaseModel] | None:
-    """What the entry takes."""
+    """The entry's input model."""
     if entry is None:
         return project.entry.input_model or PromptInput
     spec = project.registry.agent(entry)
@@ -83,45 +83,47 @@ def gather_input(
 
 
 def first_message(project: Project, options: InputOptions, prompt: str | None, entry: str | None) -> object:
-    """What is said first in a chat by its arguments; what comes on stdin is said next."""
+    """A chat's first message, from its arguments; those on stdin follow."""
     if "-" in options.attach:
-        raise UsageError("a chat reads stdin for what is said, and --attach - names it", hint="Attach a file.")
+        raise UsageError("a chat reads its messages from stdin, so --attach - can't", hint="Attach a file.")
     return _from_arguments(options, prompt, entry_model(project, entry))
 
 
 def require_text_input(project: Project, entry: str | None) -> None:
-    """See that what a person says in a chat can be the entry's input: one that takes other fields never would run."""
+    """Refuse an entry that takes no text: no message of a chat could be its input."""
     model = entry_model(project, entry)
     if model is None or model.model_config.get("extra") in ("allow", "ignore"):
         return
     if "input" not in input_names(model):
         raise UsageError(
-            f"a chat says text, and the entry takes {describe_input(model)}",
+            f"a chat sends text, and the entry takes {describe_input(model)}",
             hint="Name an agent with --entry, or give fields to `llm-do run` with --field.",
         )
 
 
-def attach_files(project: Project, entry: str | None, said: object, attach: Sequence[str] = ()) -> object:
-    """What a person says in a chat, with files: words `@FILE` attach some too, where the entry takes attachments."""
+def attach_files(project: Project, entry: str | None, message: object, attach: Sequence[str] = ()) -> object:
+    """A message with its files: those in `attach`, and `@FILE` words if the entry takes attachments."""
     model = entry_model(project, entry)
     files = list(attach)
-    if isinstance(said, str) and model is not None and "attachments" in model.model_fields:
-        files += [word[1:] for word in said.split() if word.startswith("@") and os.path.isfile(user_path(word[1:]))]
-    return _with_attachments(said, model, _read_attachments(files, project.root, lambda _: None)) if files else said
+    if isinstance(message, str) and model is not None and "attachments" in model.model_fields:
+        files += [word[1:] for word in message.split() if word.startswith("@") and os.path.isfile(user_path(word[1:]))]
+    if not files:
+        return message
+    return _with_attachments(message, model, _read_attachments(files, project.root, lambda _: None))
 
 
 def _refuse(project: Project, what: str) -> None:
     if not project.allow_cli_input:
         raise UsageError(
-            f"the project takes no input from the command line, and {what} was given",
+            f"the project takes no input from the command line, and there is {what}",
             hint="Run it without, or set `allow_cli_input` in project.json.",
         )
 
 
 def _from_arguments(options: InputOptions, prompt: str | None, model: type[BaseModel] | None) -> object:
-    """The input that the arguments hold, None when they hold none."""
+    """The input in the arguments, None if there is none."""
     if prompt is not None and options.input_json is not None:
-        raise UsageError("both a prompt and --input-json were given", hint="Keep one of them.")
+        raise UsageError("a prompt and --input-json exclude each other", hint="Keep one of them.")
     value: object = prompt
     if options.input_json is not None:
         value = _from_json(options.input_json)
@@ -131,8 +133,8 @@ def _from_arguments(options: InputOptions, prompt: str | None, model: type[BaseM
         value = {"input": value}
     if not isinstance(value, dict | None):
         raise UsageError("--field adds to an object, and --input-json holds none", hint="Keep one of them.")
-    given = cast("dict[str, Any]", value or {})
-    return {**given, **dict(_field(text, model) for text in options.fields)}
+    fields = cast("dict[str, Any]", value or {})
+    return {**fields, **dict(_field(text, model) for text in options.fields)}
 
 
 def _from_json(text: str) -> object:
@@ -142,7 +144,7 @@ def _from_json(text: str) -> object:
         raise InputError("--input-json is nested too deeply") from error
     except ValueError as error:
         raise InputError(
-            f"--input-json is no JSON: {error}", hint="""Quote it, as in '{"input": "text"}'."""
+            f"--input-json is not JSON: {error}", hint="""Quote it, as in '{"input": "text"}'."""
         ) from error
     if not isinstance(value, str | dict):
         raise InputError(f"--input-json must hold an object or a string, not {json.dumps(value)[:40]}")
@@ -150,7 +152,7 @@ def _from_json(text: str) -> object:
 
 
 def _no_constant(name: str) -> object:
-    raise ValueError(f"{name} is no JSON value")
+    raise ValueError(f"{name} is not a JSON value")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -159,7 +161,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise ValueError(f"the key {key!r} is there twice")
+                raise ValueError(f"the key {key!r} appears twice")
             seen.add(key)
     return found
 
@@ -186,7 +188,7 @@ def _field(text: str, model: type[BaseModel] | None) -> tuple[str, Any]:
 
 
 def _fits(info: FieldInfo, value: object) -> bool:
-    """Whether a field takes a value, as far as its type says."""
+    """Whether a value has a field's type."""
     kind: Any = cast("Any", Annotated)[info.annotation, info]
     try:
         TypeAdapter(kind).validate_python(value)
@@ -204,14 +206,14 @@ def _read_attachments(files: Sequence[str], root: Path, notice: Callable[[str], 
     for file in files:
         if file == "-":
             if file in found.data:
-                raise UsageError("stdin can be attached once", hint="Keep one --attach -.")
+                raise UsageError("stdin can be attached only once", hint="Keep one --attach -.")
             found.names.append(file)
             found.data[file] = stdin.read_bytes(notice, limit=READ_LIMIT)
             continue
         path = user_path(file)
-        whole = Path(os.path.realpath(path))
-        if whole.is_relative_to(root) and os.path.isfile(whole):
-            found.names.append(whole.relative_to(root).as_posix())
+        resolved = Path(os.path.realpath(path))
+        if resolved.is_relative_to(root) and os.path.isfile(resolved):
+            found.names.append(resolved.relative_to(root).as_posix())
             continue
         name = str(path.absolute())
         try:
@@ -231,13 +233,13 @@ def _with_attachments(value: object, model: type[BaseModel] | None, attached: _A
     if value is None:
         raise InputError("attachments need an input to go with", hint=f"It takes {describe_input(model)}.")
     data: dict[str, Any] = {"input": value} if isinstance(value, str) else dict(cast("Mapping[str, Any]", value))
-    given = data.get("attachments", [])
-    if not isinstance(given, list | tuple):
+    attachments = data.get("attachments", [])
+    if not isinstance(attachments, list | tuple):
         raise InputError(
-            f"the input's attachments are {json.dumps(given, default=str)[:40]}, and --attach adds to a list",
+            f"the input's attachments are {json.dumps(attachments, default=str)[:40]}, and --attach adds to a list",
             hint="Write them as a list, or name every file with --attach.",
         )
-    made = to_input(model, {**data, "attachments": [*cast("Sequence[Any]", given), *attached.names]})
+    made = to_input(model, {**data, "attachments": [*cast("Sequence[Any]", attachments), *attached.names]})
     if not attached.data:
         return made
     if type(made) is not PromptInput:

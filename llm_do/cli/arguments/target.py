@@ -1,4 +1,4 @@
-"""Which project a command line means, and whether its first argument is a project at all."""
+"""Which project a command line names, and whether its first argument is a project at all."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _SUFFIXES = (".agent", ".json")
 
 @frozen
 class Target:
-    """What is to run, and the prompt among the arguments.
+    """The project, and the prompt among the arguments.
 
     Args:
         path: The project, as the linker takes it.
-        prompt: The prompt, if one was given.
+        prompt: The prompt, if there is one.
     """
 
     path: Path
@@ -28,7 +28,7 @@ class Target:
 
 
 def project_at(project: str | None, option: str | None = None) -> Path:
-    """The project a command is about: the one named, else the one of the current folder."""
+    """The project that a command names, by default that of the current folder."""
     if project is not None and option is not None:
         raise _twice()
     project = option if option is not None else project
@@ -64,13 +64,12 @@ def resolve(project: str | None, prompt: str | None, option: str | None = None) 
         return Target(_path_of(_current()), project)
     except UsageError as error:
         raise UsageError(
-            f"{project!r} is no project, and can't be the prompt: {error.message}", hint=error.hint
+            f"{project!r} is not a project, and can't be the prompt: {error.message}", hint=error.hint
         ) from error
 
 
 def _twice() -> UsageError:
-    said = "the project is named twice, with --project and as an argument"
-    return UsageError(said, hint="Keep one of them.")
+    return UsageError("the project is named twice, with --project and as an argument", hint="Keep one of them.")
 
 
 def _named(project: str, prompt: str | None) -> Path:
@@ -88,11 +87,11 @@ def _is_path(text: str) -> bool:
 
 
 def user_path(text: str) -> Path:
-    """A path as a person writes it: `~` is a home, unless nobody has that name.
+    """A path as a person writes it: `~NAME` is a home folder, if there is such a user.
 
     Example:
-        >>> user_path("~nobody-of-that-name/notes").as_posix()
-        '~nobody-of-that-name/notes'
+        >>> user_path("~no-such-user/notes").as_posix()
+        '~no-such-user/notes'
     """
     try:
         return Path(text).expanduser()

@@ -1,4 +1,4 @@
-"""A thread's settings as a person writes them: `KEY=VALUE`, with dotted keys. Whether they fit, the thread says."""
+"""A thread's settings as a person writes them: `KEY=VALUE`, with dotted keys. The thread validates them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["parse_changes"]
 
 
 def parse_changes(values: Sequence[str], now: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that are to be changed.
+    """The settings to change.
 
     Example:
         >>> parse_changes(["history_limit=20", "model_settings.top_p=0.5"], {"model_settings": {"seed": 1}})
@@ -24,7 +24,7 @@ def parse_changes(values: Sequence[str], now: Mapping[str, Any]) -> dict[str, An
     for text in values:
         key, equals, value = text.partition("=")
         if not equals or not key:
-            raise UsageError(f"{text!r} is no setting", hint="Write KEY=VALUE, such as history_limit=20.")
+            raise UsageError(f"{text!r} is not a setting", hint="Write KEY=VALUE, such as history_limit=20.")
         name, *path = config_key(key).split(".")
         data = json_or_text(value) if value else None
         found[name] = _changed(found.get(name, now.get(name)), path, data, key) if path else data
@@ -32,9 +32,9 @@ def parse_changes(values: Sequence[str], now: Mapping[str, Any]) -> dict[str, An
 
 
 def _changed(old: object, path: Sequence[str], value: Any, key: str) -> dict[str, Any]:
-    """A copy of an object with another value at a path; None takes it away."""
+    """A copy of an object with another value at a path; None removes it."""
     if not isinstance(old, Mapping | None):
-        raise UsageError(f"{key} can't be set: {path[0]!r} would be below {json.dumps(old)[:40]}, which is no object")
+        raise UsageError(f"{key} can't be set: {path[0]!r} would be in {json.dumps(old)[:40]}, which is not an object")
     name, *rest = path
     new = dict(cast("Mapping[str, Any]", old or {}))
     if rest:

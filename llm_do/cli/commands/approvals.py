@@ -1,4 +1,4 @@
-"""`llm-do approvals`: what was allowed for good, taking it back, and why a call is allowed or not."""
+"""`llm-do approvals`: permanent approvals, revoking them, and why a call is allowed or not."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
     no_args_is_help=True,
-    help="List, take back and explain what is allowed.",
+    help="List, revoke and explain approvals.",
 )
 
-Form = Annotated[Literal["text", "json"], typer.Option("--format", help="For people, or for programs.")]
+Form = Annotated[Literal["text", "json"], typer.Option("--format", help="Text for people, or JSON for programs.")]
 
 
 @app.command("list", cls=LeanCommand)
 def list_answers(project: p.OfProject = None, form: Form = "text", _debug: p.Debug = False) -> int:
-    """List what was allowed for good.
+    """List permanent approvals.
 
-    It stands in `.llm-do/approvals.json`, which may also be edited. The rules of the project itself stand in its
-    manifest; `llm-do graph --permissions` shows what they come to.
+    They are kept in `.llm-do/approvals.json`, which you may edit. The project's own rules are in its manifest;
+    `llm-do graph --permissions` shows their effect.
     """
     import json
 
@@ -48,7 +48,7 @@ def list_answers(project: p.OfProject = None, form: Form = "text", _debug: p.Deb
             f"{number} {sanitize(item.text)}  ({sanitize(item.place)})" for number, item in enumerate(answers.stored, 1)
         )
         if not answers.stored:
-            warn("nothing was allowed for good")
+            warn("there are no permanent approvals")
     for fault in answers.faults:
         warn(sanitize(f"warning: {fault}; it allows nothing"))
     return 0
@@ -57,13 +57,13 @@ def list_answers(project: p.OfProject = None, form: Form = "text", _debug: p.Deb
 @app.command(cls=LeanCommand)
 def revoke(
     numbers: Annotated[
-        list[int] | None, typer.Argument(metavar="NUMBER...", help="As `list` shows them.", show_default=False)
+        list[int] | None, typer.Argument(metavar="NUMBER...", help="Numbers shown by `list`.", show_default=False)
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Everything that was allowed for good.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Revoke all of them.")] = False,
     project: p.OfProject = None,
     _debug: p.Debug = False,
 ) -> int:
-    """Take back what was allowed for good.
+    """Revoke a permanent approval.
 
     \b
     Examples:
@@ -80,13 +80,13 @@ def revoke(
 
     if everything:
         saved_approvals.clear(root)
-        warn("nothing is allowed for good any more")
+        warn("all permanent approvals revoked")
         return 0
     stored = saved_approvals.load_saved_approvals(root).stored
     wrong = [number for number in numbers or () if not 0 < number <= len(stored)]
     if wrong or not numbers:
-        said = f"there is no number {wrong[0]}" if wrong else "nothing was named to take back"
-        raise UsageError(said, hint="`llm-do approvals list` shows the numbers; --all takes back everything.")
+        fault = f"there is no approval {wrong[0]}" if wrong else "no approval was named"
+        raise UsageError(fault, hint="`llm-do approvals list` shows the numbers; --all revokes all.")
     gone = [stored[number - 1] for number in sorted(set(numbers))]
     saved_approvals.revoke(root, gone)
     for item in gone:
@@ -95,7 +95,7 @@ def revoke(
 
 
 class _OfCall(LeanCommand):
-    """A command whose words are a call's: behind the first, only long options that it has are its own."""
+    """A command whose words are a call's: after the first, only its own long options belong to the command."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments."""
@@ -124,26 +124,26 @@ def explain(
         list[str],
         typer.Argument(
             metavar="[AGENT] TOOL [ARGS]...",
-            help="The agent or its call path, the tool, and its arguments: JSON, NAME=VALUE, or the main one's text.",
+            help="The agent or its call path, the tool, and its arguments: JSON, NAME=VALUE, or text for the main one.",
             show_default=False,
             autocompletion=p.agents_here,
         ),
     ],
     project: p.OfProject = None,
     allow: Annotated[
-        list[str] | None, typer.Option("--allow", metavar="PATTERN", help="As if `run` was given it; repeatable.")
+        list[str] | None, typer.Option("--allow", metavar="PATTERN", help="As for `run`; repeatable.")
     ] = None,
     deny: Annotated[
-        list[str] | None, typer.Option("--deny", metavar="PATTERN", help="As if `run` was given it; repeatable.")
+        list[str] | None, typer.Option("--deny", metavar="PATTERN", help="As for `run`; repeatable.")
     ] = None,
     form: Form = "text",
     seconds: p.ImportSeconds = p.IMPORT_SECONDS,
     _debug: p.Debug = False,
 ) -> int:
-    """Say whether a call would be allowed.
+    """Show whether a call would be allowed, and why.
 
-    Also by which rule, and where that rule stands. Nothing is called. Behind the tool, what is none of the long options
-    here belongs to the call, and so does all that follows `--`.
+    It names the rule that decides, and where that rule is. Nothing is called. After the tool's name, anything that
+    isn't a long option listed here belongs to the call, and so does everything after `--`.
 
     \b
     Examples:
@@ -164,13 +164,13 @@ def explain(
         path = project_at(project)
     except UsageError as error:
         if "-p" in words:
-            error.hint = "Behind the tool, -p belongs to the call. Write --project, or -p in front of the tool."
+            error.hint = "After the tool, -p belongs to the call. Write --project, or -p before the tool."
         raise
     from llm_do.linker.subprocess_check import check_in_subprocess
     from llm_do.ui.reports.explanation import explanation_lines
 
-    given = {"words": list(words), "allow": list(allow or ()), "deny": list(deny or ())}
-    found = check_in_subprocess(path, "llm_do.ui.reports.explanation:explain_data", given, seconds=seconds)
+    call = {"words": list(words), "allow": list(allow or ()), "deny": list(deny or ())}
+    found = check_in_subprocess(path, "llm_do.ui.reports.explanation:explain_data", call, seconds=seconds)
     if found.data is None:
         show(found)
         return 3

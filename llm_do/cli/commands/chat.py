@@ -1,7 +1,4 @@
-"""`llm-do chat`: its help. The conversation itself is elsewhere.
-
-It is in `llm_do.cli.actions.chat_session`, imported when the options are complete.
-"""
+"""`llm-do chat`: its help. What it does is in `llm_do.cli.actions.chat_session`, imported when it runs."""
 
 from __future__ import annotations
 
@@ -18,15 +15,15 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
 @app.command(cls=LeanCommand)
-@with_run_options(prompt="The first thing you say.", alone="the first thing you say")
+@with_run_options(prompt="Your first message.", alone="your first message")
 def chat(
     options: CommandOptions,
-    last: Annotated[bool, typer.Option("--continue", help="Go on with the conversation that was used last.")] = False,
+    last: Annotated[bool, typer.Option("--continue", help="Continue the most recent conversation.")] = False,
 ) -> int:
-    """Talk with a project over several turns; it remembers. Lines from a pipe are one turn each.
+    """Chat with a project over several turns. From a pipe, each line is a turn.
 
-    On a terminal, Alt-Enter or a backslash at the end of a line begins another line, /help lists the commands,
-    @FILE attaches a file. Ctrl-C stops a turn, twice leaves; Ctrl-D leaves.
+    On a terminal, Alt-Enter or a backslash at the end of a line starts a new line, /help lists the commands, and
+    @FILE attaches a file. Ctrl-C stops a turn; Ctrl-C twice or Ctrl-D ends the conversation.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`llm-do check`: links a project and shows everything that was found. It calls no model and imports no provider."""
+"""`llm-do check`: links a project and reports every problem. It calls no model and imports no provider."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def check(
     named: p.OfProject = None,
     form: Annotated[
         Literal["text", "json", "github"],
-        typer.Option("--format", help="For people, for programs, or as annotations of a GitHub workflow."),
+        typer.Option("--format", help="Text for people, JSON for programs, or GitHub workflow annotations."),
     ] = "text",
-    strict: Annotated[bool, typer.Option("--strict", help="Warnings make the exit code 3 too.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with code 3 on warnings too.")] = False,
     seconds: p.ImportSeconds = p.IMPORT_SECONDS,
     _debug: p.Debug = False,
     no_color: p.NoColor = False,
 ) -> int:
-    """Link a project and show all that is wrong with it; exit code 0 when nothing is, 3 on errors.
+    """Check a project and report every problem. The exit code is 0, or 3 if there are errors.
 
     \b
     Examples:
@@ -56,7 +56,7 @@ def check(
     from llm_do.ui.terminal.screen import wants_color
 
     report = check_in_subprocess(path, seconds=seconds)
-    answers, faults = _answers(report.root)
+    approvals, faults = _permanent_approvals(report.root)
     report = replace(report, diagnostics=(*report.diagnostics, *faults))
     if form == "json":
         results.write(render_json(report.diagnostics))
@@ -71,13 +71,13 @@ def check(
         if shown_title is not None:
             warn(escape_controls(shown_title))
         warn(summary(report.diagnostics))
-        for line in answers:
+        for line in approvals:
             warn(line)
     return 3 if report.failed or (strict and report.diagnostics) else 0
 
 
-def _answers(root: Path) -> tuple[list[str], list[Diagnostic]]:
-    """What a person has allowed for good in this project, as lines, and what of it can't be read."""
+def _permanent_approvals(root: Path) -> tuple[list[str], list[Diagnostic]]:
+    """The project's permanent approvals as lines, and diagnostics of those that can't be read."""
     if not os.path.lexists(root / ".llm-do" / "approvals.json"):
         return [], []
     from llm_do.diagnostics.codes.rules import invalid_saved_approval
@@ -86,7 +86,7 @@ def _answers(root: Path) -> tuple[list[str], list[Diagnostic]]:
     from llm_do.text.sanitizer import sanitize
 
     found = saved_approvals.load_saved_approvals(root)
-    lines = [sanitize(f"allowed for good: {item.text} ({item.place})") for item in found.stored]
+    lines = [sanitize(f"permanently approved: {item.text} ({item.place})") for item in found.stored]
     faults: list[Diagnostic] = []
     for fault in found.faults:
         where = Location(saved_approvals.FILE, fault.line or 1)

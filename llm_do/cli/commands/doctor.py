@@ -1,4 +1,4 @@
-"""`llm-do doctor`: what this machine, this terminal and this project have and lack, and what to do about it."""
+"""`llm-do doctor`: what is missing on this machine, this terminal or this project, and what to do about it."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def doctor(
         ),
     ] = None,
     named: p.OfProject = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     _debug: p.Debug = False,
 ) -> int:
-    """Look at what this machine has and lacks: Python, extras, keys, models, sandbox, terminal, the project's store.
+    """Check this machine's setup: Python, extras, keys, models, sandbox, terminal, and the project's store.
 
-    Whether a key is set is shown, never the key. The exit code is 1 when something keeps llm-do from working.
+    Keys are never shown, only whether they are set. The exit code is 1 if something keeps llm-do from working.
     """
     import json
 

@@ -1,4 +1,4 @@
-"""`llm-do graph`: who calls whom, with which tools and rights. It calls no model and runs nothing but Python files."""
+"""`llm-do graph`: who calls whom, with which tools and permissions. It calls no model; it only imports Python files."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ def graph(
     named: p.OfProject = None,
     form: Annotated[
         Literal["tree", "mermaid", "dot", "json"],
-        typer.Option("--format", help="For a terminal, for Markdown, for Graphviz, or for programs."),
+        typer.Option("--format", help="A tree for a terminal, Mermaid for Markdown, DOT for Graphviz, or JSON."),
     ] = "tree",
-    rights: Annotated[
-        bool, typer.Option("--permissions", help="The effective rights of each agent, along every call path.")
+    permissions: Annotated[
+        bool, typer.Option("--permissions", help="Show the effective permissions of each agent along every call path.")
     ] = False,
     states: Annotated[
         str | None,
         typer.Option(
             "--states",
             metavar="AGENT",
-            help="The state machines of an agent: its toolkits' and its own.",
+            help="Show an agent's state machines: its toolkits' and its own.",
             show_default=False,
         ),
     ] = None,
@@ -62,7 +62,7 @@ def graph(
     else:
         task, options = "llm_do.ui.reports.project_graph:graph_data", {}
     found = check_in_subprocess(path, task, options, seconds=seconds)
-    if found.data is None or rights:
+    if found.data is None or permissions:
         show(found, no_color=no_color)
     if found.data is None:
         return 3
@@ -73,7 +73,7 @@ def graph(
         return 0
     if form == "tree":
         color = results.is_terminal and wants_color(os.environ, no_color=no_color)
-        text = (drawing.permissions if rights else drawing.tree)(found.data, color=color)
+        text = (drawing.permissions if permissions else drawing.tree)(found.data, color=color)
         results.write_lines(text.splitlines())
     else:
         draw = {"json": drawing.as_json, "mermaid": drawing.mermaid, "dot": drawing.dot}[form]

@@ -1,4 +1,4 @@
-"""`llm-do init`: writes a small project that runs, with its test and what an editor needs. It never overwrites."""
+"""`llm-do init`: creates a small project that runs, with a test and an editor schema. It never overwrites."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 @app.command(cls=LeanCommand)
 def init(
-    folder: Annotated[str, typer.Argument(metavar="DIR", help="Where to write it; made if it isn't there.")] = ".",
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="The folder, created if it doesn't exist.")] = ".",
     template: Annotated[
         Literal["agent", "function", "toolkit", "flow"] | None,
         typer.Option(
@@ -27,7 +27,7 @@ def init(
     ] = None,
     _debug: p.Debug = False,
 ) -> int:
-    """Write a small project that runs: an agent, a tool, a test, and the schema for editors. It never overwrites.
+    """Create a small project that runs: an agent, a tool, a test and an editor schema. It never overwrites.
 
     \b
     Examples:
@@ -46,7 +46,7 @@ def init(
 
     root = user_path(folder)
     name = json.dumps(root.resolve().name or "project", ensure_ascii=False)
-    files = dict(TEMPLATES[template or _asked()].files)
+    files = dict(TEMPLATES[template or _ask_template()].files)
     files["project.json"] = files["project.json"].replace("NAME", name)
     files[".schema/project.schema.json"] = json.dumps(project_schema(), indent=2) + "\n"
     write(root, files, results.write)
@@ -54,8 +54,8 @@ def init(
     return 0
 
 
-def _asked() -> str:
-    """The kind of project that a person chooses at a terminal; elsewhere the first one."""
+def _ask_template() -> str:
+    """The template that a person chooses at a terminal; elsewhere the first one."""
     import os
     import sys
 
@@ -71,17 +71,17 @@ def _asked() -> str:
     while True:
         write_stderr(f"which one? [{names[0]}] ")
         line = sys.stdin.readline()
-        said = line.strip().lower()
-        if not said:
+        choice = line.strip().lower()
+        if not choice:
             return names[0]
-        if said.isdecimal() and 0 < int(said) <= len(names):
-            return names[int(said) - 1]
-        if said in names:
-            return said
+        if choice.isdecimal() and 0 < int(choice) <= len(names):
+            return names[int(choice) - 1]
+        if choice in names:
+            return choice
 
 
-def write(root: Path, files: dict[str, str], said: Callable[[str], object]) -> None:
-    """Write files where none is yet; when one is there, nothing is written."""
+def write(root: Path, files: dict[str, str], report: Callable[[str], object]) -> None:
+    """Write new files; if one exists already, write none."""
     import os
 
     from llm_do.errors import UsageError
@@ -98,7 +98,7 @@ def write(root: Path, files: dict[str, str], said: Callable[[str], object]) -> N
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("x", encoding="utf-8", newline="\n") as stream:
                 stream.write(text)
-            said(f"{path}\n")
+            report(f"{path}\n")
     except OSError as error:
         raise UsageError(f"{error.filename or root} can't be written: {error.strerror or error}") from error
 
@@ -114,12 +114,12 @@ def _next_steps(folder: str) -> str:
     if usable["local"].usable:
         model = "with the local model, offline, or with the provider whose key is set:"
     else:
-        model = "with a model (`llm-do models` lists them; `llm-do models pull` gets a local one):"
+        model = "with a model (`llm-do models` lists them; `llm-do models pull` downloads a local one):"
     return (
         f"\nIt runs {model}\n"
         f"  llm-do run{where}\n"
-        "with answers that are written down, as its test does:\n"
+        "with scripted answers, as its test does:\n"
         f"  llm-do run{where} --model {script}\n"
-        "and in turns:\n"
+        "and as a chat:\n"
         f"  llm-do chat{where}\n"
     )

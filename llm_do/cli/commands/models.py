@@ -1,4 +1,4 @@
-"""`llm-do models`: which models could be used here and now, and getting the weights of the local one."""
+"""`llm-do models`: which models can be used, and downloading the local one."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 def models(
     action: Annotated[
         Literal["list", "pull"],
-        typer.Argument(metavar="list|pull", help="Show the models at hand, or get the weights of the local one."),
+        typer.Argument(metavar="list|pull", help="List available models, or download the local one."),
     ] = "list",
-    everything: Annotated[bool, typer.Option("--all", help="List also what can't be used, and why.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Also list models that can't be used, and why.")] = False,
     _debug: p.Debug = False,
 ) -> int:
-    """List the models at hand, or get the local one.
+    """List available models, or download the local one.
 
     \b
     Examples:
@@ -44,9 +44,9 @@ def models(
     found = available_models()
     shown = [info for info in found if everything or info.usable or info.name == "local"]
     widest = max((len(info.name) for info in shown), default=0)
-    notes = [info.note if info.usable else f"not at hand: {info.note}" for info in shown]
-    results.write_lines(f"{info.name:<{widest}}  {said}".rstrip() for info, said in zip(shown, notes, strict=True))
+    notes = [info.note if info.usable else f"not available: {info.note}" for info in shown]
+    results.write_lines(f"{info.name:<{widest}}  {note}".rstrip() for info, note in zip(shown, notes, strict=True))
     hidden = len(found) - len(shown)
     if hidden:
-        warn(f"{hidden} more can't be used here; --all says why")
+        warn(f"{hidden} more can't be used; --all shows why")
     return 0

@@ -1,7 +1,4 @@
-"""`llm-do run`: its help. What it does is elsewhere.
-
-It is in `llm_do.cli.actions.run_action`, imported when the options are complete.
-"""
+"""`llm-do run`: its help. What it does is in `llm_do.cli.actions.run_action`, imported when it runs."""
 
 from __future__ import annotations
 
@@ -18,10 +15,10 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 @app.command(cls=LeanCommand)
 @with_run_options(prompt="The input, as text.", alone="the prompt")
 def run(options: CommandOptions) -> int:
-    """Run a project: its entry, with the input given here, on stdin, or in the manifest.
+    """Run a project's entry, with input from the command line, stdin, or the manifest.
 
-    The result goes to stdout, everything else to stderr. A tool call that needs approval is asked about on a terminal;
-    without one it is denied, and the exit code is 4.
+    The result goes to stdout, everything else to stderr. On a terminal you are asked to approve tool calls that need
+    it; without a terminal they are denied, and the exit code is 4.
 
     \b
     Examples:

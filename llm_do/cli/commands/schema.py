@@ -1,4 +1,4 @@
-"""`llm-do schema`: the JSON Schemas with which an editor completes and checks project files."""
+"""`llm-do schema`: the JSON Schemas that let an editor complete and check project files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 def schema(
     kind: Annotated[
         Literal["agent", "project"],
-        typer.Argument(metavar="agent|project", help="The frontmatter of .agent files, or project.json."),
+        typer.Argument(metavar="agent|project", help="Schema of the frontmatter of .agent files, or of project.json."),
     ],
     _debug: p.Debug = False,
 ) -> int:

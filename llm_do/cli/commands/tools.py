@@ -17,12 +17,13 @@ def tools(
     agent: Annotated[
         str | None,
         typer.Argument(
-            metavar="AGENT", help="One agent; by default all of them.", show_default=False, autocompletion=p.agents_here
+            metavar="AGENT", help="One agent; by default all.", show_default=False, autocompletion=p.agents_here
         ),
     ] = None,
     project: p.OfProject = None,
     form: Annotated[
-        Literal["text", "json"], typer.Option("--format", help="For people, or for programs with whole schemas.")
+        Literal["text", "json"],
+        typer.Option("--format", help="Text, or JSON with the full schemas."),
     ] = "text",
     seconds: p.ImportSeconds = p.IMPORT_SECONDS,
     _debug: p.Debug = False,

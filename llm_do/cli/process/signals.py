@@ -1,6 +1,6 @@
-"""SIGINT and SIGTERM: the first ends a run in good order within two seconds, a second one at once.
+"""SIGINT and SIGTERM: the first ends a run cleanly within two seconds, a second one at once.
 
-A command that runs nothing just ends, and takes what it has started with it.
+A command without a run just ends, together with the processes it has started.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
-__all__ = ["Interrupts", "end_in_order", "kill_children"]
+__all__ = ["Interrupts", "exit_on_sigterm", "kill_children"]
 
 PATIENCE = 1.6
-"""Seconds that tools have to clean up; with the time a process needs to end, that stays below two."""
+"""Seconds that tools have to clean up; with the time a process needs to end, it stays below two."""
 
 
 class Interrupts:
-    """What the signals of this process are told to do.
+    """What signals do in this process.
 
     Args:
-        stop: Ends what is running, in good order. None while nothing is: then a signal is a `KeyboardInterrupt`.
-        last_words: Writes what has to be written when there is no time for good order.
-        restore: Gives the terminal back as it was.
-        signum: The signal that came; None is none yet.
+        stop: Ends what is running, cleanly. While it is None, a signal raises `KeyboardInterrupt`.
+        last_words: Writes the rest of the output when there is no time to end cleanly.
+        restore: Restores the terminal.
+        signum: The signal received; None is none yet.
     """
 
     def __init__(self) -> None:
@@ -40,17 +40,17 @@ class Interrupts:
 
     @property
     def exit_code(self) -> int:
-        """The exit code for the signal that came."""
+        """The exit code for the signal received."""
         return 128 + (self.signum or signal.SIGINT)
 
     def install(self) -> None:
-        """Listen from now on. A signal that the process was started to ignore stays ignored."""
+        """Handle signals from now on. One that the process was started to ignore stays ignored."""
         for number in (signal.SIGINT, signal.SIGTERM):
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._arrived)
 
     def forget(self) -> None:
-        """What was to end has ended, and the process goes on: the next signal is a first one again."""
+        """The interrupted work has ended and the process continues: the next signal counts as the first again."""
         self.signum = None
         self._count = 0
         self._over.set()
@@ -80,10 +80,10 @@ class Interrupts:
         os._exit(self.exit_code)
 
 
-def end_in_order() -> None:
-    """Let SIGTERM end the process as an exception does, so that a process which it has started ends with it.
+def exit_on_sigterm() -> None:
+    """Let SIGTERM end the process by an exception, so that processes it has started end with it.
 
-    To be called first; `Interrupts` takes its place where a run goes on.
+    Call it first; `Interrupts` takes over during a run.
     """
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _leave)
@@ -94,7 +94,7 @@ def _leave(number: int, _: FrameType | None) -> None:
 
 
 def kill_children() -> None:
-    """Kill every process that descends from this one, where the system tells who that is."""
+    """Kill all descendants of this process, on systems that list them."""
     for process in _descendants(os.getpid()):
         with suppress(OSError):
             os.kill(process, signal.SIGKILL)

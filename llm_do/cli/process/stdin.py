@@ -1,4 +1,4 @@
-"""Standard input as data: read only when it is a pipe or a file, with a notice when nothing comes."""
+"""Standard input as data: read only from a pipe or a file, with a notice while nothing arrives."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def is_data(number: int = 0) -> bool:
 
 
 def read_bytes(notice: Callable[[str], None], *, limit: int | None = None, number: int = 0) -> bytes:
-    """Read stdin to its end."""
+    """Read stdin to its end, with a notice on a long wait."""
     parts: list[bytes] = []
-    size, told, since = 0, False, time.monotonic()
+    size, notified, since = 0, False, time.monotonic()
     try:
         while limit is None or size < limit:
-            patience = None if told else max(0.0, since + NOTICE_SECONDS - time.monotonic())
+            patience = None if notified else max(0.0, since + NOTICE_SECONDS - time.monotonic())
             ready, _, _ = select.select([number], [], [], patience)
             if not ready:
                 notice("waiting for input on stdin; give a prompt, or < /dev/null for none")
-                told = True
+                notified = True
                 continue
             part = os.read(number, _CHUNK)
             if not part:
@@ -48,7 +48,7 @@ def read_bytes(notice: Callable[[str], None], *, limit: int | None = None, numbe
 
 
 def read_text(notice: Callable[[str], None]) -> str | None:
-    """Read stdin as text; nothing but white space is no input."""
+    """Read stdin as text, None if there is only white space."""
     data = read_bytes(notice)
     try:
         text = data.decode("utf-8").removeprefix("\ufeff")

@@ -1,7 +1,4 @@
-"""The process's own streams: UTF-8 everywhere, results alone on stdout, an end that loses nothing and is quick.
-
-What is written to them is worded elsewhere.
-"""
+"""The process's own streams: UTF-8 everywhere, only results on stdout, and a quick exit that loses nothing."""
 
 from __future__ import annotations
 
@@ -27,19 +24,18 @@ __all__ = [
     "exit_process",
     "warn",
     "without_plugins",
+    "write_all",
     "write_stderr",
-    "write_whole",
 ]
 
 PIPE_CLOSED = 141
-"""The exit code of a run that nobody listens to any more: 128 and the number of SIGPIPE."""
+"""The exit code of a run whose reader has gone away: 128 plus the number of SIGPIPE."""
 
 
 def ensure_open() -> None:
-    """Give every standard stream that is closed the null device, and Python a stream for each that it can't use.
+    """Open the null device for every closed standard stream, and replace Python streams that can't be used.
 
-    Otherwise the next file that anything opens would become stdin, stdout or stderr. To be called again once a
-    project's code was imported.
+    Otherwise the next file opened would become stdin, stdout or stderr. Call it again after importing a project's code.
     """
     for number in (0, 1, 2):
         try:
@@ -53,26 +49,26 @@ def ensure_open() -> None:
 
 
 def _is_usable(stream: object) -> bool:
-    """Whether something that stands for a standard stream takes text; a project's code may have put anything there."""
+    """Whether a standard stream takes text; a project's code may have put anything in its place."""
     try:
         cast("TextIO", stream).write("")
         cast("TextIO", stream).flush()
     except OSError:
-        return True  # one that nobody reads
+        return True  # its reader has gone away
     except Exception:  # noqa: BLE001 (closed, detached, or no stream at all)
         return False
     return True
 
 
 _own: list[TextIO] = []
-"""The stderr that the process began with: a project's code may put another in its place."""
+"""The stderr that the process started with: a project's code may replace it."""
 
 
 def ensure_utf8() -> None:
-    """Make UTF-8 the encoding of files' names, arguments and streams, whatever the locale says.
+    """Make UTF-8 the encoding of file names, arguments and streams, whatever the locale.
 
-    A locale of ASCII has mangled the arguments already when Python code gets to run, so that the interpreter is started
-    once more, in its UTF-8 mode.
+    With an ASCII locale the arguments are mangled before any Python code runs, so the interpreter is started again, in
+    its UTF-8 mode.
     """
     if sys.getfilesystemencoding().lower().replace("-", "") != "utf8" and not sys.flags.utf8_mode:
         with suppress(OSError):
@@ -85,11 +81,11 @@ def ensure_utf8() -> None:
 
 
 class Results:
-    """Where results go: the stdout that the process was given.
+    """The stdout that the process was started with, for results.
 
     Args:
         number: Its file descriptor.
-        closed: Whether writing came to an end, because the reader went away.
+        closed: Whether the reader has gone away or the output can't be written.
     """
 
     def __init__(self, number: int) -> None:
@@ -99,16 +95,16 @@ class Results:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether a person sees them as they come."""
+        """Whether it is a terminal."""
         return os.isatty(self._number)
 
     @property
     def columns(self) -> int | None:
-        """How wide that person's terminal is; None where there is none."""
+        """The terminal's width, None if it isn't a terminal."""
         return terminal_columns(self._number)
 
     def write(self, text: str) -> None:
-        """Write all of a text at once; a reader who went away ends it quietly, and `closed` says so."""
+        """Write all of a text; if the reader has gone away, set `closed` and return."""
         data = memoryview(text.encode("utf-8", "backslashreplace"))
         try:
             while data and not self.closed:
@@ -122,13 +118,13 @@ class Results:
             ) from error
 
     def write_last(self, text: str) -> None:
-        """Write what ends the output, unless something has: a process that is killed meanwhile says nothing more."""
+        """Write the end of the output once: a process that is killed meanwhile doesn't write it again."""
         if not self._ended:
             self._ended = True
             self.write(text)
 
     def write_lines(self, lines: Iterable[str]) -> None:
-        """Write lines for a person; a terminal gets none that it would have to break inside a word."""
+        """Write lines for a person, folded between words on a terminal."""
         text = "".join(f"{line}\n" for line in lines)
         columns = self.columns
         if columns is not None and any(len(line) > columns for line in text.split("\n")):
@@ -139,7 +135,7 @@ class Results:
 
 
 def claim_stdout() -> Results:
-    """Keep stdout for results: whatever else prints there, C code and child processes included, goes to stderr."""
+    """Keep stdout for results: anything else printed there, by C code and child processes too, goes to stderr."""
     kept = os.dup(1)
     with suppress(OSError, ValueError, AttributeError):
         sys.stdout.flush()
@@ -151,10 +147,10 @@ def claim_stdout() -> Results:
 
 
 class Capture:
-    """Takes what is printed to stdout and stderr while somebody else draws on the terminal, line by line.
+    """Captures what is printed to stdout and stderr, line by line, while the live tree is on the terminal.
 
     Args:
-        sink: Called with whole lines, in a thread of its own.
+        sink: Called with complete lines, in a thread of its own.
     """
 
     def __init__(self, sink: Callable[[str], None]) -> None:
@@ -171,7 +167,7 @@ class Capture:
         self._thread.start()
 
     def close(self) -> None:
-        """Give both back, once what is there has been handed on."""
+        """Pass on what is left, and restore both."""
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError, AttributeError):
                 stream.flush()
@@ -186,31 +182,31 @@ class Capture:
             ready, _, _ = select.select([self._reads, self._stop], [], [])
             if self._reads in ready:
                 part = os.read(self._reads, 1 << 16)
-                self._hand_on(part)
+                self._pass_on(part)
                 if part:
                     continue
             break
         if self._left:
-            self._hand_on(b"\n")
+            self._pass_on(b"\n")
         os.close(self._reads)
         os.close(self._stop)
 
-    def _hand_on(self, part: bytes) -> None:
-        whole, newline, rest = part.rpartition(b"\n")
+    def _pass_on(self, part: bytes) -> None:
+        lines, newline, rest = part.rpartition(b"\n")
         if newline:
-            self._sink(b"".join([*self._left, whole, newline]).decode("utf-8", "backslashreplace"))
+            self._sink(b"".join([*self._left, lines, newline]).decode("utf-8", "backslashreplace"))
             self._left.clear()
         if rest:
             self._left.append(rest)
 
 
 def without_plugins() -> None:
-    """Let pydantic not look through every installed package for plugins, in a command that only reads files."""
+    """Stop pydantic from searching every installed package for plugins, in a command that only reads files."""
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
 
 
 def warn(text: str) -> None:
-    """Write lines to stderr; a terminal gets no line that it would have to break inside a word."""
+    """Write lines to stderr, folded between words on a terminal."""
     columns = terminal_columns()
     if columns is not None and any(len(line) > columns for line in text.splitlines()):
         from llm_do.ui.terminal.folding import fold_lines
@@ -219,8 +215,8 @@ def warn(text: str) -> None:
     write_stderr(text if text.endswith("\n") else text + "\n")
 
 
-def write_whole(number: int, text: str) -> None:
-    """Write all of a text to a terminal; if it has gone away, that is no reason to end."""
+def write_all(number: int, text: str) -> None:
+    """Write all of a text to a terminal, if it is still there."""
     data = memoryview(text.encode("utf-8", "backslashreplace"))
     with suppress(OSError):
         while data:
@@ -228,22 +224,21 @@ def write_whole(number: int, text: str) -> None:
 
 
 def write_stderr(text: str) -> None:
-    """Write text to stderr as it is; if nobody can read it, that is no reason to end."""
+    """Write text to stderr as it is, if it can be written."""
     stream = _own[0] if _own else sys.stderr
     try:
         stream.write(text)
         stream.flush()
     except OSError:
         return
-    except ValueError:  # somebody has closed it
-        write_whole(2, text)
+    except ValueError:  # it has been closed
+        write_all(2, text)
 
 
 def exit_process(code: int) -> NoReturn:
-    """End the process without taking the interpreter apart, which would take a quarter of a short run.
+    """End the process without shutting down the interpreter, which would take a quarter of a short run.
 
-    What libraries and the project's code registered with `atexit` still runs, and streams are flushed. Threads that
-    hang are left behind.
+    Functions registered with `atexit` still run, and streams are flushed. Hanging threads are abandoned.
     """
     with suppress(BaseException):
         atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage] - there is no public way to run them early

@@ -33,12 +33,12 @@ _KEPT = 4000
 
 @dataclass(slots=True, eq=False)
 class OpenTool:
-    """A tool call that goes on.
+    """A tool call in progress.
 
     Args:
         text: The call, shortened.
         started: When, in seconds since the epoch.
-        asked: Whether it waits for a person.
+        asked: Whether it waits for approval.
     """
 
     text: str
@@ -48,7 +48,7 @@ class OpenTool:
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A call of an agent, a flow or a function that goes on.
+    """A call of an agent, a flow or a function in progress.
 
     Args:
         call_id: Its id.
@@ -56,8 +56,8 @@ class Node:
         path: Its call path.
         started: When, in seconds since the epoch.
         tools: Its open tool calls by their ids.
-        text: What its model has written of a response that isn't complete.
-        retry: What it waits for before it tries again.
+        text: The text so far of its model's unfinished response.
+        retry: The retry that it waits for.
         tokens: Tokens so far, its own.
         cost: US dollars so far, None where a price is unknown.
     """
@@ -72,15 +72,15 @@ class Node:
     tokens: int = 0
     cost: float | None = None
 
-    def asks(self, tool_call_id: str, *, waits: bool) -> None:
-        """Note that a tool call waits for a person, or does no longer."""
+    def set_waiting(self, tool_call_id: str, *, waits: bool) -> None:
+        """Mark a tool call as waiting for a person, or not any more."""
         tool = self.tools.get(tool_call_id)
         if tool is not None:
             tool.asked = waits
 
 
 class CallTree:
-    """The calls that go on now.
+    """The calls in progress.
 
     Args:
         color: Use ANSI colours.
@@ -98,11 +98,11 @@ class CallTree:
         return call_id in self._nodes
 
     def node(self, call_id: str) -> Node | None:
-        """A call that goes on; None when it doesn't."""
+        """A call in progress, None if it isn't."""
         return self._nodes.get(call_id)
 
-    def note(self, event: Event) -> None:
-        """Take an event in."""
+    def update(self, event: Event) -> None:
+        """Update the tree with an event."""
         if isinstance(event, CallStartedEvent):
             if not self._nodes:
                 self._over.clear()
@@ -120,7 +120,7 @@ class CallTree:
             case ToolResultEvent():
                 node.tools.pop(event.tool_call_id, None)
             case ApprovalRequestedEvent() | ApprovalResolvedEvent():
-                node.asks(event.tool_call_id, waits=isinstance(event, ApprovalRequestedEvent))
+                node.set_waiting(event.tool_call_id, waits=isinstance(event, ApprovalRequestedEvent))
             case TextEvent():
                 node.text, node.retry = (node.text + event.text)[-_KEPT:], ""
             case TextDoneEvent():
@@ -133,7 +133,7 @@ class CallTree:
                 pass
 
     def draw(self, now: float, columns: int, rows: int) -> list[str]:
-        """The tree as it stands."""
+        """The tree as lines."""
         known = self._nodes
         roots = [node for node in known.values() if node.parent not in known]
         for tail in (TAIL, 1, 0):
@@ -158,7 +158,7 @@ class CallTree:
         left = len(tools) + len(children)
         for tool in tools:
             left -= 1
-            waits = "waits for an answer" if tool.asked else seconds_text(now - tool.started)
+            waits = "waits for approval" if tool.asked else seconds_text(now - tool.started)
             mark = self._marks[0 if left else 1]
             yield self._line(rest + mark, tool.text, waits, "warn" if tool.asked else "tool", columns)
         for child in children:

@@ -1,4 +1,4 @@
-"""What a person sees of a run on stderr: lines, streamed text, or a live tree below a transcript; no results."""
+"""What a run shows on stderr: lines, streamed text, or a live tree below a transcript; never its result."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Display:
 
     Args:
         write: Writes text to stderr.
-        verbosity: -1 nothing, 0 warnings, 1 lines, 2 text and thoughts too.
+        verbosity: -1 for nothing, 0 for warnings, 1 for lines, 2 for text and thinking too.
         animate: Keep a live tree at the bottom of the terminal, and a transcript above it.
         color: Use ANSI colours.
         lines: Draw with box characters.
@@ -54,7 +54,7 @@ class Display:
         self._streamed: set[str] = set()
 
     def on_event(self, event: Event) -> None:
-        """Take one event in, and show what is to be shown of it."""
+        """Show an event, if the verbosity asks for it."""
         if self._live is not None:
             text = self._live.take(event)
             if text:
@@ -75,9 +75,9 @@ class Display:
                 self.line(line)
 
     def line(self, text: str) -> None:
-        """Show one line, made harmless already; a terminal that is too narrow for it gets it folded."""
+        """Show one line, sanitized already; it is folded if the terminal is too narrow."""
         self._close()
-        # Below a live tree stderr is a pipe, whose other end draws.
+        # With a live tree, stderr is a pipe that the display itself reads.
         columns = terminal_columns() if self._live is None else self._live.columns
         if columns is not None and len(text) * 2 > columns:
             from llm_do.ui.terminal.folding import fold_lines
@@ -86,32 +86,32 @@ class Display:
         self._put(f"{text}\n")
 
     def foreign(self, text: str) -> None:
-        """Show what others have printed to stderr, without what would move the cursor."""
+        """Show what was printed to stderr by other code, without cursor movements."""
         shown = _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text.replace("\r\n", "\n"))
         self._close()
         self._put(shown)
 
     def hold(self) -> None:
-        """Show nothing until `release`: the terminal is somebody else's."""
+        """Show nothing until `release`: the terminal is in use."""
         self._close()
         if self._live is not None:
             self._live.clear()
         self._held = []
 
     def release(self) -> None:
-        """Show what was held back, and go on."""
+        """Show what was held back, and continue."""
         held, self._held = self._held or [], None
         for text in held:
             self._put(text)
         self.tick()
 
     def tick(self) -> None:
-        """Bring the tree up to date."""
+        """Update the tree."""
         if self._live is not None and self._held is None:
             self._live.tick()
 
     def end(self, *, output: str | None = None) -> None:
-        """Take the tree away: a run is over."""
+        """Remove the tree: the run has ended."""
         self._close()
         if self._live is not None:
             left = self._live.rest(output)
@@ -131,7 +131,7 @@ class Display:
         begun = "" if self._open == mark else mark
         if begun:
             self._close()
-        # Every line behind the mark: a model's text can't pass for a line of ours.
+        # Every line starts with the mark, so a model's text can't pass for a line of ours.
         self._put(begun + sanitize(event.text, lines=True).replace("\n", f"\n{mark}"))
         self._open = mark
         if not isinstance(event, TextEvent):

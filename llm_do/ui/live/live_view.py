@@ -1,4 +1,4 @@
-"""The live view of runs on a terminal: the tree of what goes on at the bottom, the transcript above."""
+"""The live view of runs on a terminal: the tree of calls in progress at the bottom, the transcript above."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from llm_do.ui.terminal.folding import fold_lines
 __all__ = ["Live"]
 
 _FRAME = 0.05
-"""Seconds between two drawings of streamed text at least."""
+"""Least seconds between two updates of streamed text."""
 
 _ROWS = 20
 
@@ -41,7 +41,7 @@ class Live:
 
     @property
     def columns(self) -> int:
-        """How wide the terminal is now."""
+        """The terminal's width now."""
         return self._size()[0]
 
     def take(self, event: Event) -> str:
@@ -49,11 +49,11 @@ class Live:
         if isinstance(event, WarningEvent):
             return f"{fold_lines(warning_line(event), self.columns)}\n"
         text = self._transcript.take(event, self._size()[0])
-        self._tree.note(event)
+        self._tree.update(event)
         return text
 
     def tick(self, *, soon: bool = False) -> None:
-        """Draw the tree as it is now."""
+        """Draw the tree."""
         moment = time.monotonic()
         if soon and moment - self._drawn < _FRAME:
             return
@@ -62,13 +62,13 @@ class Live:
         self._block.show(self._tree.draw(time.time(), columns, max(min(rows - 3, _ROWS), 2)))
 
     def above(self, text: str) -> None:
-        """Add whole lines to the transcript."""
+        """Add lines to the transcript."""
         self._block.above(text)
 
     def clear(self) -> None:
-        """Take the tree away until the next tick."""
+        """Hide the tree until the next tick."""
         self._block.clear()
 
     def rest(self, output: str | None) -> str:
-        """What the transcript has held back, at the end of a run whose result is shown elsewhere."""
+        """The texts that the transcript has held back, at the end of a run whose output is shown elsewhere."""
         return self._transcript.rest(output, self._size()[0])

@@ -1,4 +1,4 @@
-"""What `llm-do doctor` looks at: facts about this machine, this terminal and a project, and what to do about them."""
+"""What `llm-do doctor` checks on this machine, this terminal and in a project, with hints on what to do."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _SKEW = 5.0
 
 @frozen
 class Check:
-    """One thing that was looked at.
+    """One check and its outcome.
 
     Args:
         name: What it is.
-        status: `ok`, `note` where something is missing that may not be needed, `bad` where llm-do can't work.
+        status: `ok`; `note` if something is missing that may not be needed; `bad` if llm-do can't work.
         found: What was found.
         hint: What to do.
     """
@@ -49,7 +49,7 @@ class Check:
 
 
 def checkup(root: Path | None) -> list[Check]:
-    """Look at everything. Nothing is changed, and no network is used."""
+    """Run every check. Nothing is changed, and no network is used."""
     return [
         _python(),
         *_packages(),
@@ -90,14 +90,14 @@ def _models() -> Iterator[Check]:
     from llm_do.models.catalog import available_models
     from llm_do.models.providers.model_names import PROVIDERS, find_name_fault
 
-    wanted = os.environ.get("LLM_DO_MODEL")
-    fault = find_name_fault(wanted) if wanted else None
-    if wanted and fault is not None:
+    model = os.environ.get("LLM_DO_MODEL")
+    fault = find_name_fault(model) if model else None
+    if model and fault is not None:
         unless = ", unless a Python file of the project registers it" if fault.may_come else ""
         hint = f"{fault.hint[:1].upper()}{fault.hint[1:]}"
-        yield Check("LLM_DO_MODEL", "note", f"{wanted} {fault.problem}{unless}", hint)
+        yield Check("LLM_DO_MODEL", "note", f"{model} {fault.problem}{unless}", hint)
     else:
-        yield Check("LLM_DO_MODEL", "ok" if wanted else "note", wanted or "not set")
+        yield Check("LLM_DO_MODEL", "ok" if model else "note", model or "not set")
     known = sorted({key for info in PROVIDERS.values() for key in info.keys})
     there = [key for key in known if os.environ.get(key)]
     yield Check(
@@ -110,13 +110,13 @@ def _models() -> Iterator[Check]:
     local = next((info for info in found if info.name == "local"), None)
     if local is not None:
         yield Check(
-            "local model", "ok" if local.usable else "note", local.note or "at hand",
+            "local model", "ok" if local.usable else "note", local.note or "available",
             "" if local.usable else "llm-do models pull",
         )  # fmt: skip
 
 
 def _sandbox() -> Check:
-    # By its path, as all toolsets are known.
+    # By its path: toolsets are never imported directly.
     status = import_module("llm_do.toolsets.shell.sandbox").status()
     return Check(
         "sandbox",
@@ -132,18 +132,14 @@ def _terminal() -> Check:
     streams = [name for number, name in enumerate(("stdin", "stdout", "stderr")) if os.isatty(number)]
     where = f"TERM={os.environ.get('TERM', '')}" + (", CI is set" if in_ci(os.environ) else "")
     if "stderr" not in streams or is_plain(os.environ):
-        return Check(
-            "terminal", "note", f"plain output, nobody is asked ({where})", "Calls that need a person are denied."
-        )
+        return Check("terminal", "note", f"plain output, no prompts ({where})", "Calls that need approval are denied.")
     return Check("terminal", "ok", f"{', '.join(streams)} ({where})")
 
 
 def _encoding() -> Check:
     name = locale.getpreferredencoding(do_setlocale=False)
     utf8 = name.lower().replace("-", "") == "utf8"
-    return Check(
-        "locale", "ok" if utf8 else "note", name, "" if utf8 else "Text is UTF-8 all the same; set LANG=C.UTF-8."
-    )
+    return Check("locale", "ok" if utf8 else "note", name, "" if utf8 else "Text is UTF-8 anyway; set LANG=C.UTF-8.")
 
 
 def _project(root: Path) -> Iterator[Check]:
@@ -152,7 +148,7 @@ def _project(root: Path) -> Iterator[Check]:
 
     folder = root / FOLDER
     if is_linked(root):
-        yield Check("store", "note", f"{folder} is a link", f"Runs go on and aren't recorded. {NOT_LINKED}")
+        yield Check("store", "note", f"{folder} is a link", f"Runs work but aren't recorded. {NOT_LINKED}")
         yield _clock(root)
         return
     writable = os.access(folder if folder.exists() else root, os.W_OK)
@@ -160,7 +156,7 @@ def _project(root: Path) -> Iterator[Check]:
         "store",
         "ok" if writable else "note",
         f"{folder}" + ("" if writable else " can't be written to"),
-        "" if writable else "Runs go on and aren't recorded.",
+        "" if writable else "Runs work but aren't recorded.",
     )
     store = folder / "state.db"
     if store.exists():
@@ -170,8 +166,8 @@ def _project(root: Path) -> Iterator[Check]:
     found = saved_approvals.load_saved_approvals(root)
     if found.stored or found.faults:
         status = "note" if found.faults else "ok"
-        said = f"{len(found.stored)} answers allow calls for good" + "".join(f"; {fault}" for fault in found.faults)
-        yield Check("approvals", status, said, "`llm-do approvals list` shows them.")
+        text = f"{len(found.stored)} permanent" + "".join(f"; {fault}" for fault in found.faults)
+        yield Check("approvals", status, text, "`llm-do approvals list` shows them.")
     yield _clock(root)
 
 
@@ -180,12 +176,12 @@ def _store(path: Path) -> Check:
 
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=2)) as opened:
-            said = str(opened.execute("pragma quick_check").fetchone()[0])
+            verdict = str(opened.execute("pragma quick_check").fetchone()[0])
     except sqlite3.Error as error:
-        said = str(error)
-    if said == "ok":
+        verdict = str(error)
+    if verdict == "ok":
         return Check("state.db", "ok", f"{path.stat().st_size:,} bytes, sound")
-    return Check("state.db", "bad", said, f"Move {path} away; `llm-do threads export` may still read it.")
+    return Check("state.db", "bad", verdict, f"Move {path} away; `llm-do threads export` may still read it.")
 
 
 def _clock(root: Path) -> Check:
@@ -203,7 +199,7 @@ def _files(root: Path) -> Iterable[Path]:
 
 
 def checkup_lines(checks: Sequence[Check], columns: int | None = None) -> Iterator[str]:
-    """Show the checks to a person."""
+    """The checks as lines."""
     widest = max(len(check.name) for check in checks)
     for check in checks:
         text = f"{check.status:<4}  {check.name:<{widest}}  {sanitize(check.found)}"
@@ -213,6 +209,6 @@ def checkup_lines(checks: Sequence[Check], columns: int | None = None) -> Iterat
 
 
 def _wrapped(text: str, columns: int) -> list[str]:
-    """A check's lines. A path that is longer than a line stays whole: it may be copied from there."""
+    """A check's lines. A path longer than a line isn't broken, so that it can be copied."""
     room = max(columns - 1, 30)
     return textwrap.wrap(text, room, subsequent_indent=" " * 8, break_on_hyphens=False, break_long_words=False)

@@ -1,4 +1,4 @@
-"""How a failure is told to a person: one paragraph of what failed, where, why, and what to do."""
+"""Errors for people: one paragraph of what failed, where, why, and what to do."""
 
 from __future__ import annotations
 
@@ -11,13 +11,7 @@ _ENDS = (".", "!", "?", "…")
 
 
 def error_text(error: BaseException) -> str:
-    """Tell of an error in one paragraph.
-
-    Args:
-        error: Any exception; one of ours says where it happened and what to do.
-
-    Returns:
-        `error: what and why (where). What to do.`
+    """An exception as one paragraph: `error: what and why (where). What to do.`
 
     Example:
         >>> error_text(LlmDoError("the file is no YAML", hint="quote the value", file="main.agent", line=3))
@@ -25,10 +19,10 @@ def error_text(error: BaseException) -> str:
     """
     if isinstance(error, LlmDoError):
         return paragraph(error.message, agent_path=error.agent_path, file=error.file, line=error.line, hint=error.hint)
-    said = str(error)
+    text = str(error)
     notes = getattr(error, "__notes__", [])
     hint = f"{sentence('; '.join(notes), capital=True)} --debug shows the traceback." if notes else None
-    return paragraph(f"{type(error).__name__}: {said}" if said else type(error).__name__, hint=hint)
+    return paragraph(f"{type(error).__name__}: {text}" if text else type(error).__name__, hint=hint)
 
 
 def paragraph(
@@ -40,19 +34,19 @@ def paragraph(
     hint: str | None = None,
     label: str = "error",
 ) -> str:
-    """Put the parts of an error together; whoever wrote them, they do nothing to a terminal."""
+    """The parts of an error as one paragraph, safe for a terminal."""
     places = [agent_path] if agent_path else []
     if file:
         places.append(f"{file}:{line}" if line else file)
-    said = " ".join(message.split())
-    where = ", ".join(place for place in places if place not in said)
-    text = f"{said.rstrip('.')} ({where})" if where else said
+    message = " ".join(message.split())
+    where = ", ".join(place for place in places if place not in message)
+    text = f"{message.rstrip('.')} ({where})" if where else message
     parts = [sentence(text)] + ([sentence(hint, capital=True)] if hint else [])
     return sanitize(f"{label}: {' '.join(parts)}")
 
 
 def sentence(text: str, *, capital: bool = False) -> str:
-    """A text with what a sentence has at its ends.
+    """A text with a full stop and, if asked for, a capital letter.
 
     Example:
         >>> sentence("quote the value", capital=True)

@@ -1,6 +1,6 @@
-"""A project as a picture: who calls whom, with which tools, and what policy says of it; as a tree, Mermaid or DOT.
+"""A project as a graph: who calls whom, with which tools, and what policy decides; as a tree, Mermaid or DOT.
 
-`graph_data` makes JSON data of a linked project; the rest draws such data, wherever it was made.
+`graph_data` makes JSON data from a linked project; the rest draws such data.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _STYLE_OF = {"allow": "good", "ask": "warn", "deny": "bad"}
 
 
 def graph_data(project: Project) -> dict[str, Any]:
-    """Make data of a project: its agents and their tools, each with its effective right, along every call path."""
+    """A project's agents and their tools, each with its effective permission, along every call path."""
     inventory = Inventory(project.registry)
     callers = callers_by_name(project.registry)
     specs = {name: item for name, item in callers.items() if isinstance(item, AgentSpec)}
@@ -149,7 +149,7 @@ def tree(data: Mapping[str, Any], *, color: bool = False) -> str:
     nodes: Mapping[str, Any] = {node["name"]: node for node in (*data["agents"], *data["flows"])}
     lines = _heading(data, color)
     if data["entry"]["kind"] == "function":
-        note = paint("  what it calls shows at run time; it can reach:", "quiet", color=color)
+        note = paint("  its calls are only known at run time; it can reach:", "quiet", color=color)
         lines.append(paint(f"{sanitize(data['entry']['name'])}()", "name", color=color) + note)
     drawn: set[str] = set()
     for root in data["roots"]:
@@ -161,16 +161,16 @@ def tree(data: Mapping[str, Any], *, color: bool = False) -> str:
     if any(tool["rules"] for name in drawn for tool in nodes[name].get("tools", ())):
         notes.append("* rules decide by the arguments")
     if data["policy_function"]:
-        notes.append(f"{sanitize(data['policy_function'])} has a say in every call")
+        notes.append(f"{sanitize(data['policy_function'])} may decide any call")
     if notes:
         lines += ["", *(paint(note, "quiet", color=color) for note in notes)]
     return "".join(f"{line}\n" for line in lines)
 
 
 def _heading(data: Mapping[str, Any], color: bool) -> list[str]:
-    """What the project is called and does, as a line, if it says so."""
-    said = title(data["name"], data["description"])
-    return [paint(sanitize(said), "quiet", color=color)] if said is not None else []
+    """The project's title as a line, if it has one."""
+    text = title(data["name"], data["description"])
+    return [paint(sanitize(text), "quiet", color=color)] if text is not None else []
 
 
 def _branch(
@@ -193,15 +193,15 @@ def _branch(
 
 
 def _title(node: Mapping[str, Any], color: bool) -> str:
-    """An agent's name and its models, or a flow's and how it works."""
-    said = (
+    """An agent's name and its models, or a flow's name and its mode."""
+    note = (
         ", ".join(node["models"]) if "models" in node else node["mode"] + (f": {node['flow']}" if node["flow"] else "")
     )
-    return paint(node["name"], "name", color=color) + paint(f"  {sanitize(said)}" if said else "", "quiet", color=color)
+    return paint(node["name"], "name", color=color) + paint(f"  {sanitize(note)}" if note else "", "quiet", color=color)
 
 
 def _rows(nodes: Mapping[str, Any], node: Mapping[str, Any], color: bool) -> list[tuple[str, str | None]]:
-    """What stands below an agent or a flow: a line, and the agent or flow that follows it."""
+    """The rows below an agent or a flow: a line, and the agent or flow to draw below it."""
 
     def quiet(text: str) -> str:
         return paint(f"  {text}", "quiet", color=color)
@@ -218,7 +218,7 @@ def _rows(nodes: Mapping[str, Any], node: Mapping[str, Any], color: bool) -> lis
         source = quiet(sanitize(tool["toolset"])) if tool["toolset"] else ""
         callee = tool["agent"] or tool["flow"]
         rows.append((f"{sanitize(tool['name'])}  {_effect(tool, color)}{source}", callee if callee in nodes else None))
-    rows += [(sanitize(open_) + quiet("tools known at run time"), None) for open_ in node["open"]]
+    rows += [(sanitize(open_) + quiet("tools are only known at run time"), None) for open_ in node["open"]]
     rows += [(tool + quiet("run by the provider"), None) for tool in node["server_side"]]
     return rows + [
         (f"{target}{quiet('handed over to')}", target if target in nodes else None) for target in node["handoffs"]
@@ -229,32 +229,33 @@ _STEPS = {"tool": "function", "flow": "flow"}
 
 
 def _effect(tool: Mapping[str, Any], color: bool) -> str:
-    """What holds for a tool, with a star where its arguments may change it."""
+    """The effect for a tool, with a star if its arguments may change it."""
     return paint(tool["effect"] + ("*" if tool["rules"] else ""), _STYLE_OF[tool["effect"]], color=color)
 
 
 def permissions(data: Mapping[str, Any], *, color: bool = False) -> str:
-    """List the effective rights along every call path: the effect of an ordinary call, by what, and exceptions."""
+    """The effective permissions along every call path: the effect of an ordinary call, its reason, and exceptions."""
     lines = _heading(data, color)
     shown: dict[str, list[tuple[str, Any]]] = {}
     for path in data["paths"]:
-        rights = [{**tool, "reason": ""} for tool in path["tools"]]
-        same = next((first for first, known in shown.get(path["agent"], []) if known == rights), None)
+        tools = [{**tool, "reason": ""} for tool in path["tools"]]
+        same = next((first for first, known in shown.get(path["agent"], []) if known == tools), None)
         title = paint(sanitize(path["path"]), "name", color=color)
         if same is not None:
             lines.append(title + paint(f"  as {sanitize(same)}", "quiet", color=color))
             continue
-        shown.setdefault(path["agent"], []).append((path["path"], rights))
+        shown.setdefault(path["agent"], []).append((path["path"], tools))
         lines.append(title if path["tools"] else title + paint("  no tools", "quiet", color=color))
         longest = max((len(sanitize(tool["name"])) for tool in path["tools"]), default=0)
         for tool in path["tools"]:
             lines += _permission(tool, longest, color)
     agents = [agent for agent in data["agents"] if agent["open"]]
     lines += [
-        f"{agent['name']}: tools of {', '.join(map(sanitize, agent['open']))} show at run time" for agent in agents
+        f"{agent['name']}: tools of {', '.join(map(sanitize, agent['open']))} are only known at run time"
+        for agent in agents
     ]
     if data["policy_function"]:
-        lines.append(f"{sanitize(data['policy_function'])} has a say in every call")
+        lines.append(f"{sanitize(data['policy_function'])} may decide any call")
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -273,16 +274,16 @@ def _permission(tool: Mapping[str, Any], longest: int, color: bool) -> Iterator[
 _WHY: Mapping[str, str] = {
     "toolset": "by its toolset, for ordinary arguments",
     "blocked": "its toolset blocks it",
-    "metadata": "as it says of itself",
+    "metadata": "by its own metadata",
     "default": "by default",
 }
 
 
 def mermaid(data: Mapping[str, Any]) -> str:
-    """Draw the agents and tools as a Mermaid flowchart: a line is allowed, a dashed one asked about."""
+    """Draw the agents and tools as a Mermaid flowchart: a solid line is allowed, a dashed one needs approval."""
     ids, edges = _numbered(data)
-    said = title(data["name"], data["description"])
-    lines = [*(["---", f"title: {json.dumps(said)}", "---"] if said is not None else []), "flowchart LR"]
+    text = title(data["name"], data["description"])
+    lines = [*(["---", f"title: {json.dumps(text)}", "---"] if text is not None else []), "flowchart LR"]
     for (kind, name), number in ids.items():
         text = _mermaid_text(name)
         shape = {
@@ -298,11 +299,11 @@ def mermaid(data: Mapping[str, Any]) -> str:
 
 
 def dot(data: Mapping[str, Any]) -> str:
-    """Draw the agents and tools in the language of Graphviz."""
+    """Draw the agents and tools as DOT, for Graphviz."""
     ids, edges = _numbered(data)
     shapes = {"agent": "box", "entry": "box, peripheries=2", "flow": "hexagon", "tool": "ellipse", "open": "component"}
-    said = title(data["name"], data["description"])
-    lines = ["digraph project {", "  rankdir=LR;", *([f"  label={_quoted(said)};"] if said is not None else [])]
+    text = title(data["name"], data["description"])
+    lines = ["digraph project {", "  rankdir=LR;", *([f"  label={_quoted(text)};"] if text is not None else [])]
     lines += [f"  {number} [label={_quoted(name)}, shape={shapes[kind]}];" for (kind, name), number in ids.items()]
     lines += [
         f'  {start} -> {end} [label="{effect}{star}", style={_STYLES[effect]}];' for start, end, effect, star in edges

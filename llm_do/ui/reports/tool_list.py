@@ -17,7 +17,7 @@ __all__ = ["tool_lines", "tools_data"]
 
 
 def tools_data(project: Project, agent: str | None = None) -> dict[str, Any]:
-    """List what agents' models see, from the agents as they are built to run."""
+    """The tools that agents' models see, as the agents are built to run."""
     from llm_do.errors import UsageError
     from llm_do.project.agent_spec import AgentSpec
     from llm_do.project.flow_spec import callers_by_name
@@ -32,7 +32,7 @@ def tools_data(project: Project, agent: str | None = None) -> dict[str, Any]:
                 f"the project has no agent {agent!r}",
                 hint=f"Did you mean {near!r}?"
                 if near
-                else "`llm-do graph` shows its agents; another project is named with --project.",
+                else "`llm-do graph` shows its agents; name another project with --project.",
             )
         specs = named
     return {"agents": [_agent(project, spec) for spec in specs]}
@@ -75,7 +75,7 @@ def _tool(definition: ToolDefinition, *, conditional: bool) -> dict[str, Any]:
 
 
 def tool_lines(data: Mapping[str, Any], *, width: int | None = None) -> Iterator[str]:
-    """Show the list to a person."""
+    """The tools as lines."""
     for index, agent in enumerate(data["agents"]):
         if index:
             yield ""
@@ -84,7 +84,7 @@ def tool_lines(data: Mapping[str, Any], *, width: int | None = None) -> Iterator
             yield "  no tools"
         for tool in agent["tools"]:
             yield from _lines_of(tool, width or 100)
-        yield from (f"  {sanitize(name)}: its tools show at run time" for name in agent["open"])
+        yield from (f"  {sanitize(name)}: its tools are only known at run time" for name in agent["open"])
         yield from (f"  {name}: run by the provider" for name in agent["server_side"])
 
 
@@ -96,7 +96,7 @@ def _lines_of(tool: Mapping[str, Any], width: int) -> Iterator[str]:
         f"{name}: {type_text(part, schema)}" + ("" if name in required else _default(part))
         for name, part in properties.items()
     )
-    source = f"  [{tool['toolset'] or tool['kind']}{', shown where a run allows it' if tool['conditional'] else ''}]"
+    source = f"  [{tool['toolset'] or tool['kind']}{', shown if the run allows it' if tool['conditional'] else ''}]"
     yield sanitize(f"  {tool['name']}({shown}){source}")
     first = (tool["description"] or "").strip().partition("\n\n")[0]
     for line in textwrap.wrap(" ".join(first.split()), max(width - 6, 20)):

@@ -59,12 +59,12 @@ async def edit_line(reads: int, writes: int, mark: str, text: str, size: Callabl
         buffer.cursor_position = len(buffer.text)
 
     with os.fdopen(os.dup(reads), encoding="utf-8") as source, os.fdopen(os.dup(writes), "w", encoding="utf-8") as sink:
-        given = Vt100Input(source)
+        typed = Vt100Input(source)
         # What was typed behind the end of another line, kept by the number of its file, answers nothing here.
-        clear_typeahead(given)
+        clear_typeahead(typed)
         session: PromptSession[str] = PromptSession(
             mark,
-            input=given,
+            input=typed,
             output=Vt100_Output(sink, now, term=os.environ.get("TERM"), enable_cpr=False),
             key_bindings=keys,
             enable_open_in_editor=False,

@@ -1,4 +1,4 @@
-"""Reading what a person says in a chat: with history, completion and several lines on a terminal, else line by line."""
+"""Reading a person's messages in a chat: on a terminal with history and completion, elsewhere line by line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Leave", "LinePrompt", "Prompt", "TerminalPrompt", "candidates"]
 
 
 class Leave(Exception):  # noqa: N818 (not an error: what a person wants)
-    """The person wants to leave; `interrupted` tells Ctrl-C from the end of input."""
+    """The person wants to leave; `interrupted` distinguishes Ctrl-C from the end of input."""
 
     def __init__(self, *, interrupted: bool = False) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class Prompt(Protocol):
     """Where turns come from."""
 
     async def read(self) -> str:
-        """The next thing a person says."""
+        """The next message."""
         ...
 
 
@@ -49,7 +49,7 @@ class LinePrompt:
 
 
 class TerminalPrompt:
-    """A line editor: history between sessions, completion, and lines that go on.
+    """A line editor: history between sessions, completion, and messages of several lines.
 
     Enter sends; Alt-Enter, or a backslash in front of Enter, begins another line. Ctrl-C empties the line, on an empty
     one twice leaves.
@@ -57,8 +57,8 @@ class TerminalPrompt:
     Args:
         mark: What stands in front of the line.
         words: What a word that was begun could become.
-        history: The file of what was said before; None keeps none.
-        tell: Shows a line.
+        history: The file of earlier messages; None keeps none.
+        show: Shows a line.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class TerminalPrompt:
         mark: str,
         words: Callable[[str], Iterable[str]],
         history: Path | None,
-        tell: Callable[[str], None],
+        show: Callable[[str], None],
     ) -> None:
         from prompt_toolkit import PromptSession
         from prompt_toolkit.history import FileHistory, InMemoryHistory
@@ -87,7 +87,7 @@ class TerminalPrompt:
             else:
                 buffer.validate_and_handle()
 
-        self._tell = tell
+        self._show = show
         self._session: PromptSession[str] = PromptSession(
             mark,
             multiline=True,
@@ -101,7 +101,7 @@ class TerminalPrompt:
         )
 
     async def read(self) -> str:
-        """What the person says next."""
+        """The next message."""
         asked = False
         while True:
             try:
@@ -110,7 +110,7 @@ class TerminalPrompt:
                 if asked:
                     raise Leave(interrupted=True) from None
                 asked = True
-                self._tell("Ctrl-C again or Ctrl-D leaves; /help lists the commands")
+                self._show("Ctrl-C again or Ctrl-D leaves; /help lists the commands")
                 continue
             except EOFError:
                 raise Leave from None

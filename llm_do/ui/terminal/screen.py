@@ -1,4 +1,4 @@
-"""What may be written to the terminal, by what it can do and what the environment says."""
+"""What may be written to the terminal, by its abilities and the environment."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STYLES: Mapping[str, str] = {
 
 
 def in_ci(environ: Mapping[str, str]) -> bool:
-    """Whether the environment says that nobody watches: `CI` is `true`, `1` or a service's name, not `false` or `0`.
+    """Whether this runs without a person, in CI: `CI` is `true`, `1` or a service's name, not `false` or `0`.
 
     Example:
         >>> in_ci({"CI": "true"}), in_ci({"CI": "False"}), in_ci({"CI": "0"}), in_ci({})
@@ -30,7 +30,7 @@ def in_ci(environ: Mapping[str, str]) -> bool:
 
 
 def is_plain(environ: Mapping[str, str]) -> bool:
-    """Whether the environment says that nobody watches, or that the terminal can't do anything (`TERM`)."""
+    """Whether this runs in CI, or in a terminal without abilities (`TERM`)."""
     return environ.get("TERM", "dumb") in ("dumb", "") or in_ci(environ)
 
 
@@ -50,7 +50,7 @@ def paint(text: str, style: str, *, color: bool = True) -> str:
 
 
 def terminal_columns(number: int = 2) -> int | None:
-    """How wide the terminal behind a file descriptor is; None where there is none, or it doesn't say."""
+    """How wide the terminal behind a file descriptor is; None if there is none, or its width is unknown."""
     try:
         return os.get_terminal_size(number).columns or None
     except OSError:
@@ -58,6 +58,6 @@ def terminal_columns(number: int = 2) -> int | None:
 
 
 def draws_lines(environ: Mapping[str, str]) -> bool:
-    """Whether the locale says that the terminal shows more than ASCII, so that trees may have lines."""
-    said = environ.get("LC_ALL") or environ.get("LC_CTYPE") or environ.get("LANG") or ""
-    return "utf8" in said.lower().replace("-", "")
+    """Whether the terminal shows more than ASCII, by the locale, so that trees may have lines."""
+    name = environ.get("LC_ALL") or environ.get("LC_CTYPE") or environ.get("LANG") or ""
+    return "utf8" in name.lower().replace("-", "")

@@ -24,7 +24,7 @@ def find_terminal(environ: Mapping[str, str], writes: int = 2) -> Terminal | Non
     """The terminal on which a person can be asked.
 
     That is stdin's where stderr is one too; where stdin is a pipe or a file that holds the input, the process's
-    controlling terminal. Closed stdin, the null device, `CI` and `TERM=dumb` say that there is nobody.
+    controlling terminal. Closed stdin, the null device, `CI` and `TERM=dumb` mean that no person is there.
     """
     if not can_animate(environ):
         return None
@@ -135,7 +135,7 @@ class Terminal:
             return None
 
     async def read_line(self) -> str | None:
-        """Wait for a line; the event loop goes on meanwhile, and cancelling ends the wait."""
+        """Wait for a line; the event loop keeps running, and cancelling ends the wait."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[bytes] = loop.create_future()
         watched, wake = os.pipe()

@@ -50,7 +50,7 @@ def test_lines_of_a_pipe_are_turns_of_one_conversation(project: Callable[..., Pa
     first = said["first"]
     assert first.code == 0
     assert first.out == "first: one\nsecond, **bold**: two\nsecond, **bold**: again\n"
-    assert "taken back: two\n" in first.err
+    assert "undone: two\n" in first.err
     assert '"messages": 4' in first.err
     assert "error: there is no command /nonsense. See /help.\n" in first.err
     assert len(json.loads((root / "out.json").read_text())) == 4
@@ -69,8 +69,8 @@ def test_a_model_that_cannot_be_leaves_the_one_there_was(project: Callable[..., 
     assert said.err.splitlines() == [
         "error: the model 'gpt-5' names no provider. Did you mean `openai:gpt-5`?",
         "error: the model 'opnai:gpt-5' names an unknown provider. Did you mean `openai:gpt-5`?",
-        "model: what each agent names",
-        "model: what each agent names",
+        "model: as each agent declares",
+        "model: as each agent declares",
         "model of main: test",
     ]
 
@@ -161,7 +161,7 @@ def test_a_chat_with_an_entry_that_takes_fields_says_so_before_anything_is_said(
 
     assert ended.code == 2
     assert ended.err == (
-        "error: a chat says text, and the entry takes bike: int. "
+        "error: a chat sends text, and the entry takes bike: int. "
         "Name an agent with --entry, or give fields to `llm-do run` with --field.\n"
     )
 
@@ -175,7 +175,7 @@ def test_on_a_narrow_terminal_the_help_stands_below_its_commands(terminal: Calla
     shown = screen.lines
 
     at = shown.index("/model [[AGENT=]MODEL]")
-    assert shown[at + 1 : at + 3] == ["    the model of every agent, or another", "    one from now on"]
+    assert shown[at + 1 : at + 3] == ["    show the models, or change them from", "    now on"]
     screen.type("\x04")
     assert screen.end() == 0
 
@@ -187,8 +187,8 @@ def test_on_a_wide_terminal_the_help_has_two_columns(terminal: Callable[..., Scr
     screen.wait("/quit")
     screen.wait(PROMPT)
 
-    assert "/undo                   take the last turn back; what its tools did stays done" in screen.lines
-    assert f"{'':24}one of these back" in screen.lines
+    assert "/undo                   undo the last turn; what its tools did stays done" in screen.lines
+    assert f"{'':24}ones, or revoke one" in screen.lines
     screen.type("\x04")
     assert screen.end() == 0
 
