@@ -41,21 +41,21 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(NAMES)}; all of them by default")
     parser.add_argument("--save", action="store_true", help=f"write the report into benchmarks/{REPORT.name} too")
-    given = parser.parse_args(arguments)
-    if unknown := [name for name in given.names if name not in NAMES]:
+    options = parser.parse_args(arguments)
+    if unknown := [name for name in options.names if name not in NAMES]:
         parser.error(f"there is no {', '.join(unknown)}; there are {', '.join(NAMES)}")
     before = {figure.name: figure for figure in read_report(REPORT.read_text("utf-8"))} if REPORT.exists() else {}
     measured = dict(before)
     good = True
     print(describe())
-    for name in given.names or NAMES:
+    for name in options.names or NAMES:
         for figure in importlib.import_module(f"benchmarks.{name}").main():
             known = before.get(figure.name)
             worse = figure.worse_than(known)
             good = good and figure.met and not worse
             measured[figure.name] = figure
             print(str(figure).rstrip() + (f"  WORSE, was {known.value:.3f}" if worse and known else ""), flush=True)
-    if given.save:
+    if options.save:
         lines = [describe(), "", *(str(figure).rstrip() for figure in measured.values())]
         REPORT.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return 0 if good else 1

@@ -67,14 +67,14 @@ def members_of_a_group() -> Figure:
 
 
 def chain() -> Figure:
-    """Fifty steps, each given what the one before said."""
+    """Fifty steps, each with the output of the one before as its input."""
     ours = runtime(Swarm([agent(f"s{number}", "text") for number in range(50)], name="chain"))
     steps = [bare("text") for _ in range(50)]
 
     async def called() -> None:
-        said = "x"
+        output = "x"
         for step in steps:
-            said = (await step.run(said)).output
+            output = (await step.run(output)).output
 
     one, other = interleaved(lambda: ours.run("x"), called, rounds=5)
     detail = f"{one / 50 * 1000:.2f} ms against {other / 50 * 1000:.2f} ms a step"

@@ -27,7 +27,7 @@ toolsets:
 ---
 You handle part {number}.
 
-Read what you are given, think about it, and answer in one paragraph.
+Read the input, think about it, and answer in one paragraph.
 """
 
 MANIFEST = '{"version": 1, "entry": {"agent": "agent_0"}, "agent_files": ["*.agent"]}'

@@ -86,7 +86,7 @@ def environment() -> dict[str, str]:
 
 
 def cpu_of(command: Sequence[str], extra: dict[str, str] | None = None, *, code: int = 0) -> float:
-    """Processor seconds, user and system, of a whole process.
+    """Processor seconds, user and system, of a process.
 
     Raises:
         RuntimeError: It ended with another code than `code`.

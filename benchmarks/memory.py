@@ -1,6 +1,6 @@
 """Memory: runs in flight, a run of ten thousand steps, and the events that a subscriber keeps.
 
-Each measured in a process of its own, by its peak: whole peaks where both sides import their own, the
+Each measured in a process of its own, by its peak: full peaks where both sides import their own, the
 difference of two sizes where one more of something is meant, so that what the imports take drops out.
 """
 
@@ -81,7 +81,7 @@ def per_item(few: Pair, many: Pair, counts: tuple[int, int]) -> Pair:
 
 
 def peak() -> int:
-    """The most memory that this process has had, in KB; without what its parent had, where that can be told apart."""
+    """The peak memory of this process in KB, without its parent's where the two can be separated."""
     try:
         status = Path("/proc/self/status").read_text(encoding="ascii")
     except OSError:

@@ -42,11 +42,11 @@ def answer(request: dict[str, Any]) -> tuple[float, dict[str, Any]]:
     return (int(numbers[0]) / 1000 if name == "slow" else 0), {"role": "assistant", "content": "Done, thank you."}
 
 
-def calls(wanted: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
+def calls(requested: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
     """A message that asks for tools."""
     listed = [
         {"id": f"call_{number}", "type": "function", "function": {"name": name, "arguments": json.dumps(args)}}
-        for number, (name, args) in enumerate(wanted)
+        for number, (name, args) in enumerate(requested)
     ]
     return {"role": "assistant", "content": None, "tool_calls": listed}
 

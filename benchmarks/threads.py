@@ -82,7 +82,7 @@ def lengths(folder: Path) -> list[Figure]:
 
 
 def recording(folder: Path) -> list[Figure]:
-    """Tool-call round trips with the journal on, against bare PydanticAI; and with a thread besides."""
+    """Tool-call round trips with the journal on, against bare PydanticAI; and with a thread as well."""
     store = SqliteStore(folder / "recording.db")
     reference, ours = bare("tools-10"), recorded("tools-10", store)
     number = iter(range(1_000_000))

@@ -1,4 +1,4 @@
-"""A whole run from the shell, one agent without tools, against a minimal script on bare PydanticAI."""
+"""A complete run from the shell, one agent without tools, against a minimal script on bare PydanticAI."""
 
 from __future__ import annotations
 

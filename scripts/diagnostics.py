@@ -47,7 +47,7 @@ BLOCKS = {
 
 
 def page() -> str:
-    """The whole page."""
+    """The page as Markdown."""
     first: dict[str, Case] = {}
     for case in cases():
         first.setdefault(case.code, case)

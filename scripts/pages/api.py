@@ -146,7 +146,7 @@ def python() -> str:
 
 
 def _link(each: Name, text: str) -> str:
-    """A link to a name's entry, whose anchor is known when the page is whole."""
+    """A link to a name's entry, whose anchor is known once the page is complete."""
     return f"[{code(text)}](entry:{each.heading})"
 
 
@@ -352,10 +352,10 @@ def _default(value: object) -> str:
     return "..."
 
 
-def _annotation(given: object) -> str:
-    if given is inspect.Signature.empty:
+def _annotation(annotation: object) -> str:
+    if annotation is inspect.Signature.empty:
         return "None"
-    text = given if isinstance(given, str) else inspect.formatannotation(given)
+    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
     return re.sub(
         r"\b(?:typing|typing_extensions|collections\.abc|llm_do(?:\.\w+)*|pydantic_ai(?:\.\w+)*)\.(?=\w)", "", text
     )

@@ -44,7 +44,7 @@ converted (`"3"` is no number, `no` is not text), and no key may be null. `llm-d
 
 Only `name` is required. What is left out and has no default here is the project's
 ([`runtime`](project-json.md#runtime), [`model`](project-json.md#keys)), or isn't sent at all. `[]` in a heading
-stands for each item of a list, `NAME` for a name of yours. The examples are from [a project that uses every
+means each item of a list, `NAME` a name of your choice. The examples are from [a project that uses every
 key](#the-example).
 
 ## Keys
@@ -59,7 +59,7 @@ so. `llm-do check` says what is wrong and where; `llm-do schema project` prints 
 an [editor](../editors.md) completes the file. `version` and `entry` are required, and one of `agent_files` and
 `python_files` has to name a file.
 
-`[]` in a heading stands for each item of a list, `NAME` for a name of yours. The examples are from [a project that
+`[]` in a heading means each item of a list, `NAME` a name of your choice. The examples are from [a project that
 uses every key](#the-example) and from [project.json.example](../../project.json.example).
 
 ## Keys

@@ -110,10 +110,10 @@ def events() -> str:
     """The page `events.md`."""
     shown = samples.events()
     common = _fields(EventBase, tuple(field.name for field in dataclasses.fields(EventBase)))
-    whole = json_text(shown["tool_call"])  # before any streamed text, whose number of pieces varies
+    example = json_text(shown["tool_call"])  # before any streamed text, whose number of pieces varies
     parts = [EVENTS_HEAD, _summary(), "## Fields of every event\n"]
     parts += [table(["field", "value", "meaning"], [["`type`", "text", "The event's type."], *common])]
-    parts += ["A complete event:\n", fenced(whole, "json")]
+    parts += ["A complete event:\n", fenced(example, "json")]
     for kind in EVENT_CLASSES:
         parts += _event(kind, shown[kind.type])
     return "\n".join([*parts, EVENTS_END])

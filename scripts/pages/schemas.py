@@ -307,7 +307,7 @@ def _rules(schema: Schema) -> Iterator[str]:
     """Which keys exclude or need each other."""
     one_of = [code(key) for choice in schema.get("oneOf", ()) for key in choice.get("required", ())]
     if one_of:
-        yield f"Exactly one of {joined(one_of, 'and')} is given."
+        yield f"Exactly one of {joined(one_of, 'and')} is required."
     for pair in schema.get("not", {}).get("anyOf", ()):
         yield f"{joined([code(key) for key in pair['required']], 'and')} exclude each other."
     if schema.get("additionalProperties") is True:

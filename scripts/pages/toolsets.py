@@ -28,14 +28,14 @@ __all__ = ["CALLS", "options_book", "toolset_options"]
 HEAD = """\
 # Options of toolsets
 
-The toolsets that come with llm-do: how each is configured, its tools with what a model may give them, and what
-happens to a call where no rule of the project speaks of it. [Toolsets](../toolsets.md) is the guide,
-[Approvals](../approvals.md) says what rules do. Those in the first table are listed by name as they are and have no
-options; others are configured under `toolsets` in the [manifest](project-json.md#keys), by a `type`, and listed by
-the name they get there. `prefix`, `include` and `exclude` are [said where an agent lists a
-toolset](agent-files.md#toolsetsname); the options of a type may be said there too, and go before the manifest's.
+The toolsets that come with llm-do: how each is configured, its tools and their arguments, and what happens to a call
+that no rule of the project matches. [Toolsets](../toolsets.md) is the guide, [Approvals](../approvals.md) explains
+rules. Those in the first table are listed by name and have no options; others are configured under `toolsets` in the
+[manifest](project-json.md#keys), by a `type`, and listed by the name they get there. `prefix`, `include` and `exclude`
+are [set where an agent lists a toolset](agent-files.md#toolsetsname); the options of a type may be set there too, and
+take precedence over the manifest's.
 
-"Unasked" is a call that runs, "asked" one that waits for an answer, "a person is asked" one that only a person may
+"Allowed" is a call that runs, "asked" one that waits for an answer, "a person is asked" one that only a person may
 allow, "denied" one that never runs.
 """
 
@@ -175,10 +175,10 @@ def _configured(project: Project, agents: Mapping[str, Any], book: Book, kind: s
     yield f"{section.schema['description']}\n"
     yield book.rows(section.name)
     if kind == "mcp":
-        said = decide(ToolCallInfo("notes_search", {}, kind="mcp"), Policy())
+        decided = decide(ToolCallInfo("notes_search", {}, kind="mcp"), Policy())
         yield (
-            "Exactly one of `command` and `url` is given. Which tools there are, the server says when it has started;\n"
-            f"a call of one is {_word(said.effect, person=False)}. `${{NAME}}` in `env` and `headers` is filled in\n"
+            "Exactly one of `command` and `url` is required. The server lists its tools once it has started;\n"
+            f"a call of one is {_word(decided.effect, person=False)}. `${{NAME}}` in `env` and `headers` is filled in\n"
             "from the environment, and a variable that isn't set is an error.\n"
         )
         return
@@ -212,15 +212,15 @@ def _default(schema: Mapping[str, Any], name: str) -> str:
 def _decisions(project: Project, name: str) -> str:
     rows = []
     for tool, args in CALLS[name]:
-        said = explain_data(project, [f"with_{name}", tool, json.dumps(args)])
+        explained = explain_data(project, [f"with_{name}", tool, json.dumps(args)])
         shown = ", ".join(f"{key}={json.dumps(value)}" for key, value in args.items())
-        reason = said["reason"].removeprefix(f"{tool} is ").partition(": ")[2] or said["reason"]
-        rows.append([code(f"{tool}({shown})"), _word(said["effect"], person=said["person_only"]), reason])
+        reason = explained["reason"].removeprefix(f"{tool} is ").partition(": ")[2] or explained["reason"]
+        rows.append([code(f"{tool}({shown})"), _word(explained["effect"], person=explained["person_only"]), reason])
     return table(["call", "without a rule", "why"], rows)
 
 
 def _word(effect: str, *, person: bool) -> str:
-    return {"allow": "unasked", "ask": "a person is asked" if person else "asked", "deny": "denied"}[effect]
+    return {"allow": "allowed", "ask": "a person is asked" if person else "asked", "deny": "denied"}[effect]
 
 
 def _first_sentence(text: str | None) -> str:

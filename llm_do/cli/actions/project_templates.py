@@ -1,4 +1,4 @@
-"""The projects that `llm-do init` writes: files by name, each template a small thing that runs and has a test."""
+"""The projects that `llm-do init` writes: each template is a small project that runs and has a test."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Template:
 
     Args:
         about: What it shows, in a line.
-        files: Path to text; in project.json, NAME stands for the project's name as JSON.
+        files: Path to text; in project.json, NAME is replaced by the project's name as JSON.
     """
 
     about: str
@@ -28,10 +28,10 @@ _PROJECT = """\
   "version": 1,
   "name": NAME,
 """
-"""How every template's project.json begins."""
+"""The beginning of every template's project.json."""
 
 _TEST = '''\
-"""Runs the project with answers that are written down: without a network, and always the same."""
+"""Runs the project with scripted answers: no network, and always the same result."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ HERE = Path(__file__).parent
 
 
 '''
-"""How every template's test begins."""
+"""The beginning of every template's test."""
 
 _AGENT = Template(
     "an agent that calls a function as its tool",
@@ -92,7 +92,7 @@ def test_the_agent_multiplies_with_its_tool() -> None:
     assert played.output == "17 times 23 is 391."
 """,
         "tests/answers.yaml": """\
-# What the model answers, turn by turn, when it is named as script:PATH. {tool} is the last result of a tool.
+# The answers of the model script:PATH, turn by turn. {tool} is the last result of a tool.
 - tools:
     - name: multiply
       args: { a: 17, b: 23 }
@@ -127,7 +127,7 @@ import asyncio
 
 
 async def main(input, ctx):
-    """Count the moods of comments, one a line."""
+    """Count the moods of comments, one per line."""
     comments = [line for line in input.input.splitlines() if line.strip()]
     moods = await asyncio.gather(*(ctx.call("judge", comment) for comment in comments))
     counted = [str(mood).strip(" .").lower() for mood in moods]
@@ -142,7 +142,7 @@ def test_moods_are_counted() -> None:
     assert len(played.result.calls) == 2
 """,
         "tests/answers.yaml": """\
-# What the model answers each time it is called, when it is named as script:PATH.
+# The answer of the model script:PATH each time it is called.
 - text: good
 """,
     },
@@ -203,7 +203,7 @@ def test_a_room_is_reserved_after_connecting() -> None:
     assert played.output == "The blue room is yours."
 """,
         "tests/answers.yaml": """\
-# What the model answers, turn by turn, when it is named as script:PATH. It forgets to connect at first.
+# The answers of the model script:PATH, turn by turn. It forgets to connect at first.
 - tools: [{ name: reserve, args: { room: blue } }]
 - tools: [{ name: connect, args: { key: open sesame } }]
 - tools: [{ name: reserve, args: { room: blue } }]
@@ -227,14 +227,14 @@ _FLOW = Template(
 name: facts
 description: Checks facts.
 ---
-Say in one sentence what in this text should be checked.
+Say in one sentence what should be checked in this text.
 """,
         "style.agent": """\
 ---
 name: style
 description: Advises on style.
 ---
-Say in one sentence how a news item of this text should sound.
+Say in one sentence how a news item about this should sound.
 """,
         "writer.agent": """\
 ---
@@ -252,7 +252,7 @@ def test_the_writer_gets_both_notes() -> None:
     assert {call.path.rpartition("/")[2] for call in played.result.calls} == {"facts", "style", "writer"}
 """,
         "tests/answers.yaml": """\
-# What the models answer, when they are named as script:PATH.
+# The answers of the model script:PATH, agent by agent.
 agents:
   facts: [{ text: It was a duck. }]
   style: [{ text: Keep it short. }]
