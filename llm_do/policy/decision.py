@@ -117,11 +117,11 @@ def deny_without_approver(decision: Decision, call: ToolCallInfo) -> Decision:
         if decision.source not in ("ask", "policy"):
             ways.append(f"with {'that' if wider is None else 'such a'} rule under approvals.allow")
         reason += f"; allow it with {(', or ' if wider is not None else ' or ').join(ways)}"
-    return _answered(decision, "deny", "person", reason)
+    return _answered(decision, "deny", "unattended", reason)
 
 
 def _answered(
-    decision: Decision, effect: Effect, source: Literal["remembered", "option", "mode", "person"], reason: str
+    decision: Decision, effect: Effect, source: Literal["remembered", "option", "mode", "unattended"], reason: str
 ) -> Decision:
     return Decision(
         effect, reason, source=source, rule=decision.rule, place=decision.place, person_only=decision.person_only

@@ -66,6 +66,7 @@ Source = Literal[
     "option",
     "mode",
     "person",
+    "unattended",
 ]
 """What decided: the line of the table in docs/approvals.md that applied."""
 

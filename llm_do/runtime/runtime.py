@@ -21,8 +21,7 @@ from llm_do.models.pool import ModelPool
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.registry import NAME_PATTERN, Registered
 from llm_do.runtime.agents.agent_builder import AgentBuilder, builder_of
-from llm_do.runtime.approval.saved_approvals import SavedApprovals
-from llm_do.runtime.approval.saved_approvals import load_saved_approvals as load_answers
+from llm_do.runtime.approval.approver import Approver
 from llm_do.runtime.call.invocation import call_by_name
 from llm_do.runtime.context.budget import BudgetMeter
 from llm_do.runtime.context.resources import Resources
@@ -39,7 +38,6 @@ from llm_do.runtime.session.runtime_config import RuntimeConfig, patterns_of, po
 from llm_do.runtime.session.shared import Shared
 
 if TYPE_CHECKING:
-    from llm_do.policy.rules import Rule
     from llm_do.project.project import Project
     from llm_do.runtime.record.event_bus import EventBus
 
@@ -76,12 +74,15 @@ class Runtime:
         self.config = session_config(project, config, options)
         self.registry = project.registry
         self.builder = builder_of(project)
-        self.policy, self.policy_function = policy_of(project, self.config)
-        self.allow_options = patterns_of(self.config.allow, "--allow")
-        self.remembered: set[str] = set()
-        self.remembered_rules: list[Rule] = []
-        self.answers: SavedApprovals = load_answers(project.root)
-        for fault in self.answers.faults:
+        self.approver = Approver(
+            policy_of(project, self.config),
+            self.config.approvals,
+            function=project.policy_function,
+            options=patterns_of(self.config.allow, "--allow"),
+            settings=self.config.settings,
+            root=project.root,
+        )
+        for fault in self.approver.saved.faults:
             self.config.notice(f"{fault}; it allows nothing")
         self.pool = ModelPool(self.config.notice)
         self.shared = Shared(project, self.config)

@@ -168,7 +168,7 @@ def test_an_answer_leaves_what_is_no_question_alone() -> None:
 
 def test_without_a_person_the_denial_names_the_rule_that_would_allow_the_call() -> None:
     denied = deny_without_approver(decide(CALL, Policy()), CALL)
-    assert (denied.effect, denied.source) == ("deny", "person")
+    assert (denied.effect, denied.source) == ("deny", "unattended")
     assert denied.reason == (
         "write_file is denied: no terminal to ask on; allow it with --allow 'write_file(a.md)' "
         "or with that rule under approvals.allow"

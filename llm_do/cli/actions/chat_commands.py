@@ -113,24 +113,22 @@ async def _state(chat: Chat, _: str) -> None:
 async def _approvals(chat: Chat, rest: str) -> None:
     from llm_do.runtime.approval import saved_approvals
 
-    runtime = chat.session.runtime
+    approver = chat.session.runtime.approver
     stored = saved_approvals.load_saved_approvals(chat.project.root).stored
     if rest:
         word, _, number = rest.partition(" ")
         if word != "revoke" or not number.isdecimal() or not 0 < int(number) <= len(stored):
             raise UsageError("there is no such approval", hint="/approvals lists their numbers.")
         saved_approvals.revoke(chat.project.root, [stored[int(number) - 1]])
-        runtime.answers = saved_approvals.load_saved_approvals(chat.project.root)
-        runtime.remembered.clear()
-        runtime.remembered_rules.clear()
+        approver.forget()
         _print(["revoked, together with the approvals of this session"])
         return
     _print(f"{number} {answer.text}  ({answer.place})" for number, answer in enumerate(stored, 1))
-    _print(f"this session: {rule.text}" for rule in runtime.remembered_rules)
-    if runtime.remembered:
-        count = len(runtime.remembered)
+    _print(f"this session: {rule.text}" for rule in approver.session_rules)
+    if approver.session_digests:
+        count = len(approver.session_digests)
         _print([f"this session: {count} single call{'s' if count > 1 else ''}, exactly as answered"])
-    if not (stored or runtime.remembered or runtime.remembered_rules):
+    if not (stored or approver.session_digests or approver.session_rules):
         _print(["no approvals"])
 
 

@@ -84,7 +84,7 @@ class Pipeline(AbstractCapability[Any]):
         """Note that the call was asked for, and give it its place among those of its toolkit."""
         mine = current_call()
         open_tool(mine, call.tool_call_id, call.tool_name, parsed_arguments(args))
-        mine.frame.wanted.pop(call.tool_call_id, None)
+        mine.frame.required.pop(call.tool_call_id, None)
         traits = traits_of(tool_def.metadata)
         gates = mine.frame.gating.gates(call.tool_name, traits.gate if traits is not None else None)
         if gates:

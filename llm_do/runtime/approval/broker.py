@@ -1,6 +1,6 @@
-"""Who answers what policy asks: modes, remembered answers, and the broker that puts questions to a person.
+"""Questions to a person about tool calls: request, answer, and the broker that asks one at a time.
 
-Whether a call has to be asked about is decided in `llm_do.policy.decision`; this module only carries questions.
+Whether a call needs approval is decided in `llm_do.policy.decision`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
 ApprovalMode = Literal["prompt", "approve_all", "reject_all"]
 
 Answer = Literal["once", "session", "always", "deny", "abort"]
-"""What a person may say: allow this call, allow it for the session, or for good, deny it, end the run."""
+"""A person's answer: allow this call, allow it for the session or for good, deny it, or end the run."""
 
 
 @frozen
@@ -79,8 +79,8 @@ class ApprovalDecision:
 
     Args:
         answer: `once`, `session`, `always`, `deny` or `abort`.
-        note: For a denial, what the model is told besides.
-        pattern: With `session` or `always`, the rule that is allowed; None is this very call.
+        note: A note to the model with a denial.
+        pattern: With `session` or `always`, the rule to allow; None allows exactly this call.
 
     Example:
         >>> ApprovalDecision("deny", note="use the staging server")
@@ -98,12 +98,12 @@ ApprovalCallback: TypeAlias = Callable[[ApprovalRequest], Awaitable[ApprovalDeci
 
 @frozen
 class RunApprovalPolicy:
-    """Who answers, as one value.
+    """Who answers questions about tool calls.
 
     Args:
         mode: `prompt` asks the callback; `approve_all` and `reject_all` answer by themselves.
         approval_callback: Asks a person; without one a question is a denial.
-        return_permission_errors: Tell the model of a denial; False ends the run; None takes the project's.
+        return_permission_errors: Whether the model reads denials; False ends the run, None takes the project's setting.
     """
 
     mode: ApprovalMode = "prompt"
@@ -132,9 +132,9 @@ class Question:
 
     Args:
         key: Run, agent path and digest of the call: questions with the same key are one.
-        known: What answers it without a person by now, None when nothing does; looked at when its turn has come.
-        request: Makes what the person is shown, when its turn has come.
-        keep: Keeps the answer, if it lasts, before the next question's turn comes.
+        known: What answers it without a person, None when nothing does; called when its turn comes.
+        request: Makes what the person is shown; called when its turn comes.
+        keep: Keeps an answer that lasts, before the next question's turn comes.
     """
 
     key: tuple[str, str, str]
@@ -153,7 +153,7 @@ class _Open:
 class Broker:
     """Puts questions to a person: first come, first served, one at a time, identical ones once.
 
-    A question that nobody waits for any more is taken down. Every caller gets the one answer.
+    Everyone who asks the same question gets the one answer. A question whose callers have all gone is taken down.
 
     Args:
         callback: Asks.
@@ -187,19 +187,19 @@ class Broker:
 
     async def _put(self, question: Question) -> ApprovalDecision | Decision:
         async with self._turn:
-            if (settled := question.known()) is not None:
-                return settled
+            if (known := question.known()) is not None:
+                return known
             request = await question.request()
             try:
-                answer = await _called(self.callback, request)
-            except BaseException as error:  # noqa: BLE001 (whatever a callback raises, nobody has allowed the call)
+                answer = await _call(self.callback, request)
+            except BaseException as error:  # noqa: BLE001 (a callback that fails allows nothing)
                 reraise_if_cancelled(error)
                 return ApprovalDecision("deny", note=f"asking failed: {error_text(error)}")
             if _is_answer(answer):
                 question.keep(answer)
                 return answer
-        said = repr(answer) if isinstance(answer, ApprovalDecision) else f"a {type(answer).__name__}"
-        return ApprovalDecision("deny", note=f"{said} is no answer; answers are {', '.join(get_args(Answer))}")
+        shown = repr(answer) if isinstance(answer, ApprovalDecision) else f"a {type(answer).__name__}"
+        return ApprovalDecision("deny", note=f"{shown} is not an answer; answers are {', '.join(get_args(Answer))}")
 
 
 def _is_answer(answer: object) -> TypeGuard[ApprovalDecision]:
@@ -216,7 +216,7 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
-async def _called(callback: Callable[..., object], request: ApprovalRequest) -> object:
-    """What a callback says, whatever it is: it is a project's code."""
-    said = callback(request)
-    return await said if inspect.isawaitable(said) else said
+async def _call(callback: Callable[..., object], request: ApprovalRequest) -> object:
+    """What a callback returns; it is a project's code, so it may be anything."""
+    answer = callback(request)
+    return await answer if inspect.isawaitable(answer) else answer

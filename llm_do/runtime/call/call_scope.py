@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from llm_do.machines.machine import ToolkitState
     from llm_do.project.agent_spec import AgentSpec
     from llm_do.runtime.request.history_compaction import Compaction
-    from llm_do.runtime.tools.approval_requirement import NotedRequirement
+    from llm_do.runtime.tools.approval_requirement import ValidatorRequirement
     from llm_do.runtime.tools.handoffs import Handoff
 
 __all__ = ["CallConfig", "CallFrame", "CallScope", "CallSite", "Turn", "input_data", "open_call", "status_of"]
@@ -133,8 +133,8 @@ class CallFrame:
         messages: The history so far.
         live: The history while the agent runs, where its steps are recorded.
         compaction: Shortens what its model is sent.
-        wanted: Tool calls whose validator asked for approval, by id.
-        approved: Running tool calls that a person approved, as `ctx.tool_call_approved` shows their tools.
+        required: Approvals that validators required, by tool call id.
+        approved: Running tool calls that were approved, as `ctx.tool_call_approved` shows their tools.
     """
 
     config: CallConfig
@@ -156,7 +156,7 @@ class CallFrame:
     handoff: Handoff | None = None
     live: list[ModelMessage] | None = None
     compaction: Compaction | None = None
-    wanted: dict[str, NotedRequirement] = field(default_factory=dict[str, "NotedRequirement"])
+    required: dict[str, ValidatorRequirement] = field(default_factory=dict[str, "ValidatorRequirement"])
     approved: set[str] = field(default_factory=set[str])
 
     def begin_turn(self, history: Sequence[ModelMessage], active: str | None) -> Turn:

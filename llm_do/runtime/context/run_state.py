@@ -65,7 +65,7 @@ class RunState:
     denials: list[ApprovalRecord] = field(default_factory=list[ApprovalRecord])
     approvals: list[ApprovalRecord] = field(default_factory=list[ApprovalRecord])
     warnings: list[WarningRecord] = field(default_factory=list[WarningRecord])
-    nobody_to_ask: bool = False
+    unattended: bool = False
     call_ids: set[str] = field(default_factory=set[str])
     seq: int = 0
     noted: dict[int, BaseException] = field(default_factory=dict[int, BaseException])

@@ -228,7 +228,7 @@ class Execution:
         """The result of a run, and its last event, which isn't emitted yet."""
         run, config, error = ctx.run, ctx.frame.config, outcome.error
         status = status_of(error)
-        if run.nobody_to_ask and status in ("completed", "limited"):
+        if run.unattended and status in ("completed", "limited"):
             status = "denied"
         if error is not None:
             run.note_error(error, ctx.path)

@@ -144,7 +144,7 @@ def patterns_of(texts: Sequence[str], option: str) -> tuple[Pattern, ...]:
         raise UsageError(f"{option}: {error}", hint="A pattern is TOOL, TOOL(GLOB) or TOOL(name=GLOB).") from error
 
 
-def policy_of(project: Project, config: RuntimeConfig) -> tuple[Policy, Callable[..., Any] | None]:
-    """A project's policy with the session's `deny` patterns in it, and its policy function."""
+def policy_of(project: Project, config: RuntimeConfig) -> Policy:
+    """A project's policy with the session's `deny` patterns in it."""
     patterns_of(config.deny, "--deny")
-    return project.policy.plus(option_rules("deny", config.deny)), project.policy_function
+    return project.policy.plus(option_rules("deny", config.deny))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import threading
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from llm_do.concurrency.event_loops import PerLoop
-from llm_do.runtime.approval.broker import Broker
 from llm_do.runtime.record.events import Subscription
 from llm_do.runtime.record.recording import Recorder, recorder_of
 from llm_do.runtime.record.results import Usage
@@ -42,8 +40,6 @@ class Shared:
         self._lock = threading.Lock()
         self._opening = threading.Lock()
         self._memories: dict[tuple[str | None, str], dict[Any, Any]] = {}
-        callback = config.approvals.approval_callback
-        self._brokers = None if callback is None else PerLoop(partial(Broker, callback, itertools.count(1)))
         self._questions = PerLoop(asyncio.Lock)
         self._slots = PerLoop(partial(asyncio.Semaphore, config.settings.max_concurrency))
 
@@ -69,10 +65,6 @@ class Shared:
         """Add what a run used to the session's."""
         with self._lock:
             self.used += usage
-
-    def broker(self) -> Broker | None:
-        """What asks a person in this event loop; None without a person to ask."""
-        return self._brokers.get() if self._brokers is not None else None
 
     def question_turn(self) -> asyncio.Lock:
         """Held while a person is asked an agent's question."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pydantic_ai import RunContext, ToolDefinition, ToolDenied
@@ -28,18 +29,19 @@ from llm_do.errors import (
     error_text,
 )
 from llm_do.policy.values import Decision
-from llm_do.runtime.approval.approver import approve
+from llm_do.runtime.approval.approver import ANSWERED, denial_text
+from llm_do.runtime.approval.pending_call import PendingCall, makers_of
 from llm_do.runtime.context.call_context import CURRENT_TOOL, CallContext
 from llm_do.runtime.context.hooks import HookAbort, HookPoint
-from llm_do.runtime.record.emission import record_tool
+from llm_do.runtime.record.emission import emit, record_tool
 from llm_do.runtime.record.outcomes import ToolOutcome, ToolOutput, ToolStatus
-from llm_do.runtime.record.results import ErrorRecord, Usage
+from llm_do.runtime.record.results import ApprovalRecord, ErrorRecord, Usage, arguments_data
 from llm_do.runtime.toolcall.gatekeeper import run_in_transaction, wait_for_gates
 from llm_do.runtime.tools.approval_requirement import (
     DEFERRED_REASON,
     ApprovalRequirement,
-    requirement_before_run,
-    requirement_raised,
+    required_by_error,
+    required_by_wrappers,
 )
 from llm_do.runtime.tools.tool_output import truncate_text
 from llm_do.runtime.tools.traits import ToolTraits, traits_of
@@ -122,12 +124,15 @@ class _ToolCall:
             return self.ended("refused", reason)
         if hooks:
             await hooks.call(HookPoint.PRE_TOOL_CALL, agent=agent, tool_name=name, arguments=self.args)
-        noted = ctx.frame.wanted.pop(self.part.tool_call_id, None)
-        denied = await self._approve(requirement_before_run(run, tool_def, self.traits, noted))
+        validator = ctx.frame.required.pop(self.part.tool_call_id, None)
+        if validator is not None:
+            requirement = required_by_error(validator.error)
+            self.handler = validator.before(self.handler)
+        else:
+            requirement = required_by_wrappers(self.traits, run, tool_def, self.args)
+        denied = await self._approve(requirement)
         if denied is not None:
             return denied
-        if noted is not None:
-            self.handler = noted.first(self.handler)
         ctx.run.budget.tool_call()
         ctx.frame.usage += Usage(tool_calls=1)
         outcome, value = await self._run_approved()
@@ -146,19 +151,55 @@ class _ToolCall:
 
     async def _approve(self, requirement: ApprovalRequirement | None) -> ToolOutcome | None:
         """Have the call decided about; returns the outcome of one that is denied."""
-        self.decision = await approve(self.ctx, self.part, self.traits, self.args, requirement)
-        if self.decision.effect == "deny":
-            return self.ended("denied", self.decision.reason)
-        if self.decision.approves:
-            self.ctx.frame.approved.add(self.part.tool_call_id)
+        ctx, call = self.ctx, self.part
+        decision, info = await ctx.runtime.approver.approve(self._pending(requirement))
+        self.decision = decision
+        record = ApprovalRecord(
+            call.tool_call_id, info.path, call.tool_name, dict(info.args), decision.reason, decision.rule
+        )
+        if decision.effect == "deny":
+            ctx.run.denials.append(record)
+            ctx.run.unattended |= decision.source == "unattended"
+            if not ctx.runtime.config.tell_denials:
+                raise self._denial_error(decision)
+            return self.ended("denied", denial_text(decision))
+        if decision.source in ANSWERED:
+            ctx.run.approvals.append(record)
+        if decision.approves:
+            ctx.frame.approved.add(call.tool_call_id)
         return None
+
+    def _pending(self, requirement: ApprovalRequirement | None) -> PendingCall:
+        ctx, config = self.ctx, self.ctx.frame.config
+        return PendingCall(
+            tool_name=self.part.tool_name,
+            traits=self.traits,
+            read=partial(_arguments, self.args),
+            agent=config.name,
+            path=config.path,
+            depth=config.depth,
+            makers=makers_of(ctx.project, ctx.runtime.registry, config.path),
+            requirement=requirement,
+            run_id=ctx.run_id,
+            call_id=ctx.call_id,
+            tool_call_id=self.part.tool_call_id,
+            emit=partial(emit, ctx),
+            warn=ctx.warn,
+        )
+
+    def _denial_error(self, decision: Decision) -> PermissionDeniedError:
+        """What ends a run under `return_permission_errors: false`."""
+        hint = "Allow it with a rule, or set `return_permission_errors`."
+        error = PermissionDeniedError(decision.reason, hint=hint, agent_path=self.ctx.path)
+        error.status = "denied" if self.ctx.run.unattended else "failed"
+        return error
 
     async def _run_approved(self) -> tuple[ToolOutcome, Any]:
         """Run the tool; once more if it requires an approval that the call doesn't have, and gets it."""
         try:
             return await self._run()
         except ApprovalRequired as error:
-            denied = await self._approve(requirement_raised(error))
+            denied = await self._approve(required_by_error(error))
             return (denied, None) if denied is not None else await self._run()
 
     async def _run(self) -> tuple[ToolOutcome, Any]:
@@ -226,3 +267,9 @@ def _failure_text(error: BaseException) -> str:
     if isinstance(error, ApprovalRequired):
         return "the tool raised ApprovalRequired though the call was approved, as `ctx.tool_call_approved` says"
     return error_text(error)
+
+
+def _arguments(args: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A copy of validated arguments as JSON data; most are JSON data already."""
+    plain = all(value is None or type(value) in (str, int, float, bool) for value in args.values())
+    return dict(args) if plain else arguments_data(args)

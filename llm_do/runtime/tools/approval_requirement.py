@@ -1,7 +1,7 @@
-"""Approvals that tools ask for in PydanticAI's way: `approval_required(...)`, and `ApprovalRequired` that is raised.
+"""Approvals that tools require in PydanticAI's way: `approval_required(...)`, and `ApprovalRequired` that is raised.
 
-What a wrapper or a validator wants is known before anything runs, and goes into the decision; what a tool's body raises
-comes late, and makes the question then. Who answers is `llm_do.runtime.approval.approver`'s business.
+What a wrapper or a validator requires is known before anything runs, and goes into the decision; what a tool's body
+raises comes late, and makes the question then. Decisions are made in `llm_do.runtime.approval.approver`.
 """
 
 from __future__ import annotations
@@ -30,34 +30,33 @@ if TYPE_CHECKING:
 __all__ = [
     "DEFERRED_REASON",
     "ApprovalRequirement",
-    "NotedRequirement",
+    "ValidatorRequirement",
+    "defer_requirement",
     "mark_approved",
-    "note_requirement",
-    "requirement_before_run",
-    "requirement_of_wrappers",
-    "requirement_raised",
+    "required_by_error",
+    "required_by_wrappers",
     "wrapper_requirement",
 ]
 
-ApprovalRequirement = Callable[[Mapping[str, Any]], Decision | None]
-"""From validated arguments to the approval that their toolset requires, None where it requires none."""
+ApprovalRequirement = Callable[[], Decision | None]
+"""The approval that a tool requires for one call's arguments; None from it requires none."""
 
 DEFERRED_REASON = (
-    "the tool raised PydanticAI's CallDeferred, which nobody answers here; "
-    "what is asked about is for the project's `approvals` to say"
+    "the tool raised PydanticAI's CallDeferred, which is not supported here; "
+    "the project's `approvals` say which calls need a person's approval"
 )
 
 LONGEST = 1000
 """Characters of the reason that a tool gives."""
 
 _PASSING = (WrapperToolset, PrefixedToolset, RenamedToolset, ApprovalRequiredToolset)
-"""Whose `call_tool` asks for no approval but what is known here."""
+"""Toolsets whose `call_tool` requires no approval beyond what is known here."""
 
 
 def wrapper_requirement(
     levels: Sequence[Level],
 ) -> Callable[[RunContext[Any], ToolDefinition, Mapping[str, Any]], bool] | None:
-    """What the `approval_required(...)` wrappers around a tool want, None where there are none."""
+    """Whether the `approval_required(...)` wrappers around a tool require approval, None where there are none."""
     found: list[tuple[Callable[..., object], str]] = []
     for toolset, name in levels:
         caller = next(kind for kind in type(toolset).__mro__ if "call_tool" in vars(kind))
@@ -70,94 +69,82 @@ def wrapper_requirement(
 
     def required(run: RunContext[Any], tool_def: ToolDefinition, args: Mapping[str, Any]) -> bool:
         return any(
-            _says(function, replace(run, tool_name=name), replace(tool_def, name=name), dict(args))
+            _requires(function, replace(run, tool_name=name), replace(tool_def, name=name), dict(args))
             for function, name in found
         )
 
     return required
 
 
-def _says(function: Callable[..., object], run: RunContext[Any], tool_def: ToolDefinition, args: object) -> bool:
-    """What a wrapper's function says. PydanticAI doesn't await it: one that is asynchronous always says yes."""
+def _requires(function: Callable[..., object], run: RunContext[Any], tool_def: ToolDefinition, args: object) -> bool:
+    """What a wrapper's function returns. PydanticAI doesn't await it: an asynchronous one always requires approval."""
     if inspect.iscoroutinefunction(function):
         return True
-    said = function(run, tool_def, args)
-    if inspect.iscoroutine(said):
-        said.close()
-    return bool(said)
+    result = function(run, tool_def, args)
+    if inspect.iscoroutine(result):
+        result.close()
+    return bool(result)
 
 
-def requirement_before_run(
-    run: RunContext[Any], tool_def: ToolDefinition, traits: ToolTraits, noted: NotedRequirement | None = None
+def required_by_wrappers(
+    traits: ToolTraits, run: RunContext[Any], tool_def: ToolDefinition, args: Mapping[str, Any]
 ) -> ApprovalRequirement | None:
-    """What is wanted of one call before it runs, None where nobody can want anything."""
-    if noted is None:
-        return requirement_of_wrappers(traits, run, tool_def)
-    decision = _required_decision(noted.metadata)
-    return lambda _: decision
-
-
-def requirement_of_wrappers(
-    traits: ToolTraits, run: RunContext[Any], tool_def: ToolDefinition
-) -> ApprovalRequirement | None:
-    """What the wrappers around a tool want, None where there are none."""
+    """What the wrappers around a tool require, None where there are none."""
     requires = traits.requires
     if requires is None or run.tool_call_approved:
         return None
 
-    def wanted(args: Mapping[str, Any]) -> Decision | None:
+    def required() -> Decision | None:
         try:
             return _required_decision(None) if requires(run, tool_def, args) else None
         except BaseException as error:  # noqa: BLE001 (what fails must fail closed)
             reraise_if_cancelled(error)
             return Decision("deny", f"its toolset failed to judge the call, {error_text(error)}")
 
-    return wanted
+    return required
 
 
-def requirement_raised(error: ApprovalRequired) -> ApprovalRequirement:
-    """What a tool's body wanted when it raised."""
+def required_by_error(error: ApprovalRequired) -> ApprovalRequirement:
+    """What a tool's validator or body required when it raised."""
     decision = _required_decision(error.metadata)
-    return lambda _: decision
+    return lambda: decision
 
 
 def _required_decision(metadata: object) -> Decision:
     """An ask with the reason that a tool's author gave as data: a text under `reason`, or whatever it is."""
-    text = "the tool wants it for these arguments"
+    text = "the tool requires it for these arguments"
     if metadata:
         try:
             data = arguments_data(metadata)
-            said = data.get("reason")
-            text = said if isinstance(said, str) and said else canonical_json(data)
-        except Exception as error:  # noqa: BLE001 (a reason that can't be said must not answer the question)
+            reason = data.get("reason")
+            text = reason if isinstance(reason, str) and reason else canonical_json(data)
+        except Exception as error:  # noqa: BLE001 (a reason that can't be shown must not answer the question)
             text = f"{text}, and its reason can't be shown: {error_text(error)}"
     return Decision("ask", text if len(text) <= LONGEST else f"{text[:LONGEST]}...", required=True)
 
 
 def mark_approved(run: RunContext[Any]) -> RunContext[Any]:
-    """A call as its tool sees it: with `tool_call_approved` set where somebody said yes to it."""
+    """A call as its tool sees it: with `tool_call_approved` set where it was approved."""
     call = CURRENT_CALL.get(None)
     if call is None or run.tool_call_approved or run.tool_call_id not in call.frame.approved:
         return run
     return replace(run, tool_call_approved=True)
 
 
-def note_requirement(validator: Callable[..., Any] | None) -> Callable[..., Any] | None:
-    """A tool's own validator, whose wish for an approval is noted instead of ending the run."""
+def defer_requirement(validator: Callable[..., Any] | None) -> Callable[..., Any] | None:
+    """A tool's own validator; an approval that it requires is kept for the decision instead of ending the run."""
     if validator is None:
         return None
     check = validator
 
     async def checked(run: RunContext[Any], /, **args: Any) -> None:
         try:
-            said = check(run, **args)
-            if inspect.isawaitable(said):
-                await said
-        except ApprovalRequired as wanted:
+            await _await(check(run, **args))
+        except ApprovalRequired as error:
             call = CURRENT_CALL.get(None)
             if call is None:  # not in a run of ours: PydanticAI has its own way
                 raise
-            call.frame.wanted[run.tool_call_id or ""] = NotedRequirement(wanted.metadata, check, run)
+            call.frame.required[run.tool_call_id or ""] = ValidatorRequirement(error, check, run)
         except CallDeferred as error:
             raise ModelRetry(DEFERRED_REASON) from error
 
@@ -165,26 +152,29 @@ def note_requirement(validator: Callable[..., Any] | None) -> Callable[..., Any]
 
 
 @frozen
-class NotedRequirement:
-    """What a validator wanted when it raised.
+class ValidatorRequirement:
+    """What a validator required when it raised.
 
     Args:
-        metadata: What it gave as the reason.
+        error: What it raised.
         check: The validator.
         run: The call as it saw it.
     """
 
-    metadata: object
+    error: ApprovalRequired
     check: Callable[..., Any] = field(repr=False)
     run: RunContext[Any] = field(repr=False)
 
-    def first(self, handler: Callable[[dict[str, Any]], Awaitable[Any]]) -> Callable[[dict[str, Any]], Awaitable[Any]]:
-        """The call once it is approved: the validator has its say on the rest first, as PydanticAI does it."""
+    def before(self, handler: Callable[[dict[str, Any]], Awaitable[Any]]) -> Callable[[dict[str, Any]], Awaitable[Any]]:
+        """The call once it is approved: the validator checks the rest first, as in PydanticAI."""
 
         async def handled(args: dict[str, Any]) -> Any:
-            said = self.check(replace(self.run, tool_call_approved=True), **args)
-            if inspect.isawaitable(said):
-                await said
+            await _await(self.check(replace(self.run, tool_call_approved=True), **args))
             return await handler(args)
 
         return handled
+
+
+async def _await(result: object) -> None:
+    if inspect.isawaitable(result):
+        await result

@@ -32,7 +32,7 @@ from llm_do.project.tool_schemas import (
     static_approval,
 )
 from llm_do.project.toolset_wrappers import Level, ShownTool, find_shown_tools, wrapper_levels
-from llm_do.runtime.tools.approval_requirement import mark_approved, note_requirement, wrapper_requirement
+from llm_do.runtime.tools.approval_requirement import defer_requirement, mark_approved, wrapper_requirement
 from llm_do.runtime.tools.traits import TRAITS_KEY, ToolTraits, traits_of
 from llm_do.tools import Tool, approval_fault
 
@@ -112,7 +112,7 @@ class StampedToolset(WrapperToolset[Any]):
             return replace(known[1], toolset=tool.toolset)
         through = wrapper_levels(self.wrapped, name, tool.toolset)
         definition = stamped_definition(self.name, through, tool.tool_def, tool.args_validator)
-        validator = note_requirement(tool.args_validator_func)
+        validator = defer_requirement(tool.args_validator_func)
         stamped = replace(tool, tool_def=definition, args_validator_func=validator)
         self._stamped[name] = (tool.tool_def, stamped)
         return stamped

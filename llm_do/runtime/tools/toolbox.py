@@ -20,7 +20,7 @@ from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.toolsets.abstract import ToolsetTool
 
 from llm_do.errors import RunError
-from llm_do.runtime.tools.approval_requirement import mark_approved, note_requirement
+from llm_do.runtime.tools.approval_requirement import defer_requirement, mark_approved
 
 __all__ = ["FixedTool", "Toolbox", "check_tool_name", "function_tool", "name_clash"]
 
@@ -153,7 +153,7 @@ def function_tool(tool: PydanticTool[Any], owner: AbstractToolset[Any], name: st
         tool_def=definition,
         max_retries=tool.max_retries or 0,
         args_validator=tool.function_schema.validator,
-        args_validator_func=note_requirement(tool.args_validator),
+        args_validator_func=defer_requirement(tool.args_validator),
         call=tool.function_schema.call,
     )
 

@@ -17,7 +17,9 @@ from llm_do.ui.terminal.typed_values import json_or_text
 if TYPE_CHECKING:
     from pydantic_ai import ToolDefinition
 
+    from llm_do.policy.values import Decision
     from llm_do.project.project import Project
+    from llm_do.runtime.tools.approval_requirement import ApprovalRequirement
 
 __all__ = ["explain_data", "explanation_lines"]
 
@@ -30,40 +32,53 @@ def explain_data(
     from pydantic_ai.usage import RunUsage
 
     from llm_do.policy.digest import call_digest
-    from llm_do.policy.values import Decision
-    from llm_do.runtime.approval.approver import call_info, decide_call, known_answer
+    from llm_do.runtime.approval.pending_call import PendingCall, makers_of
     from llm_do.runtime.context.null_model import NULL_MODEL
     from llm_do.runtime.runtime import Runtime
-    from llm_do.runtime.tools.approval_requirement import requirement_of_wrappers
+    from llm_do.runtime.tools.approval_requirement import required_by_wrappers
     from llm_do.runtime.tools.traits import ToolTraits, traits_of
 
     path, tool, rest = _found(project, words)
     traits = traits_of(tool.metadata) or ToolTraits()
     args = _args(rest, tool.parameters_json_schema, traits.facts.primary)
+    run = RunContext(deps=None, model=NULL_MODEL, usage=RunUsage(), tool_name=tool.name)
     warnings: list[str] = []
-    runtime = Runtime(project, allow=allow, deny=deny)
-    agent = path.rpartition("/")[2]
-    info = call_info(tool.name, traits, args, agent=agent, path=path, depth=path.count("/") + 1)
-    wants = requirement_of_wrappers(
-        traits, RunContext(deps=None, model=NULL_MODEL, usage=RunUsage(), tool_name=tool.name), tool
+    call = PendingCall(
+        tool_name=tool.name,
+        traits=traits,
+        read=lambda: args,
+        agent=path.rpartition("/")[2],
+        path=path,
+        depth=path.count("/") + 1,
+        makers=makers_of(project, project.registry, path),
+        requirement=_before_a_run(required_by_wrappers(traits, run, tool, args)),
+        warn=warnings.append,
     )
-    wanted = wants(args) if wants is not None else None
-    if wanted is not None and wanted.effect == "deny":
-        # Its function knows more of a call in a run than there is here.
-        wanted = Decision("ask", f"what its toolset wants shows at run time ({wanted.reason})", required=True)
-    decision = asyncio.run(decide_call(runtime, info, traits, warnings.append, wanted))
-    known = known_answer(runtime, info, decision, call_digest(info)) if decision.effect == "ask" else None
+    approver = Runtime(project, allow=allow, deny=deny).approver
+    info = call.info()
+    decision = asyncio.run(approver.decide(call, info))
+    known = approver.automatic_answer(info, decision, call_digest(info)) if decision.effect == "ask" else None
     return {
         "path": path,
         "tool": info.tool_name,
         "args": args,
         **_decision(decision),
         "answer": _decision(known) if known is not None else None,
-        "warnings": [*map(str, runtime.answers.faults), *warnings],
+        "warnings": [*map(str, approver.saved.faults), *warnings],
     }
 
 
-def _decision(decision: Any) -> dict[str, Any]:
+def _before_a_run(requirement: ApprovalRequirement | None) -> ApprovalRequirement | None:
+    """What can be said before a run: a wrapper's function that fails here may know more of a call in a run."""
+    from llm_do.policy.values import Decision
+
+    found = requirement() if requirement is not None else None
+    if found is not None and found.effect == "deny":
+        found = Decision("ask", f"what its toolset requires shows at run time ({found.reason})", required=True)
+    return None if found is None else lambda: found
+
+
+def _decision(decision: Decision) -> dict[str, Any]:
     return {name: getattr(decision, name) for name in ("effect", "source", "reason", "rule", "place", "person_only")}
 
 

@@ -35,7 +35,7 @@ def test_the_reason_that_a_tool_gives_is_shown_and_no_rule_is_named() -> None:
 @pytest.mark.parametrize(
     ("metadata", "shown"),
     [
-        (None, "the tool wants it for these arguments"),
+        (None, "the tool requires it for these arguments"),
         ({"cost": 3}, '{"cost":3}'),
         ({"reason": 7}, '{"reason":7}'),
         ({"reason": "x" * 5000}, "x..."),

@@ -195,4 +195,4 @@ def test_a_rule_that_can_not_be_read_is_an_answer_for_once(tmp_path: Path) -> No
 
     assert len(warned) == 2
     assert "is not kept" in warned[0]
-    assert not runtime.remembered
+    assert not runtime.approver.session_digests

@@ -305,7 +305,7 @@ def test_a_toolset_that_breaks_down_telling_is_asked_about_all_the_same(error: B
 
 
 def test_a_toolset_that_tells_nothing_for_ever_is_asked_about_without(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("llm_do.runtime.approval.toolset_opinion.DESCRIBE_SECONDS", 0.02)
+    monkeypatch.setattr("llm_do.runtime.approval.pending_call.DESCRIBE_SECONDS", 0.02)
     over = threading.Event()
 
     class Silent(FunctionToolset[Any]):
