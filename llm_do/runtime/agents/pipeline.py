@@ -1,4 +1,4 @@
-"""The capability every agent of ours has: it leads each tool call through its steps (`runtime.toolcall.tool_call`).
+"""The capability of every agent: it takes each tool call through its steps (`runtime.toolcall.tool_call`).
 
 Stateless: what lasts as long as a run lives in the call's `CallFrame`. PydanticAI validates all calls of a
 response, in the model's order, before it runs the first; then each call runs in a task of its own.
@@ -36,11 +36,11 @@ _NOWHERE: FunctionToolset[Any] = FunctionToolset()
 
 @dataclass
 class Pipeline(AbstractCapability[Any]):
-    """Leads model responses and tool calls through the runtime.
+    """Takes model responses and tool calls through the runtime.
 
     Args:
-        toolbox: The agent's tools, where we have built it: they take the place of PydanticAI's own combination, which
-            would be put together anew at every step. None leaves an agent's toolsets as they are.
+        toolbox: The agent's tools, where the runtime built it: it replaces PydanticAI's own combination, which
+            would be built anew at every step. None leaves an agent's toolsets as they are.
     """
 
     toolbox: AbstractToolset[Any] | None = None
@@ -81,14 +81,14 @@ class Pipeline(AbstractCapability[Any]):
     async def before_tool_validate(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: str | dict[str, Any]
     ) -> str | dict[str, Any]:
-        """Note that the call was asked for, and give it its place among those of its toolkit."""
-        mine = current_call()
-        open_tool(mine, call.tool_call_id, call.tool_name, parsed_arguments(args))
-        mine.frame.required.pop(call.tool_call_id, None)
+        """Record that the call was asked for, and give it its place among those of its toolkit."""
+        current = current_call()
+        open_tool(current, call.tool_call_id, call.tool_name, parsed_arguments(args))
+        current.frame.required.pop(call.tool_call_id, None)
         traits = traits_of(tool_def.metadata)
-        gates = mine.frame.gating.gates(call.tool_name, traits.gate if traits is not None else None)
+        gates = current.frame.gating.gates(call.tool_name, traits.gate if traits is not None else None)
         if gates:
-            mine.frame.gating.order.take(call.tool_call_id, [gate.key for gate in gates])
+            current.frame.gating.order.take(call.tool_call_id, [gate.key for gate in gates])
         return args
 
     async def on_tool_validate_error(
@@ -109,7 +109,7 @@ class Pipeline(AbstractCapability[Any]):
     async def after_tool_validate(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any
     ) -> dict[str, Any]:
-        """Refuse unknown names, and check by JSON Schema what nothing has checked yet."""
+        """Refuse unknown names, and check arguments by JSON Schema where nothing has checked them yet."""
         if _is_unknown(tool_def):
             known = sorted(name for name, tool in _tools(ctx).items() if not _is_unknown(tool.tool_def))
             raise refuse(
@@ -138,7 +138,7 @@ class Pipeline(AbstractCapability[Any]):
 
 @dataclass
 class AdoptingPipeline(Pipeline):
-    """The same for an agent that somebody else has built: its tools get their traits when its run begins."""
+    """The same for an agent that was built elsewhere: its tools get their traits when its run begins."""
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any] | None:
         """The agent's tools, with traits."""
@@ -161,10 +161,10 @@ def _distinct_ids(response: ModelResponse) -> ModelResponse:
     parts: list[Any] = []
     for part in response.parts:
         if isinstance(part, ToolCallPart):
-            wanted, number = part.tool_call_id, 1
+            original, number = part.tool_call_id, 1
             while part.tool_call_id in taken or (number > 1 and part.tool_call_id in ids):
                 number += 1
-                part = replace(part, tool_call_id=f"{wanted}-{number}")
+                part = replace(part, tool_call_id=f"{original}-{number}")
             taken.add(part.tool_call_id)
         parts.append(part)
     return replace(response, parts=parts)

@@ -1,7 +1,7 @@
-"""Answers that last: what a person has allowed for good, in `.llm-do/approvals.json` of the project.
+"""Saved approvals: what a person has allowed permanently, in `.llm-do/approvals.json` of the project.
 
-An entry is a rule, or one very call, bound to a digest of its arguments. They answer questions; they don't take
-anything away from what rules deny, and no answer stands for a person where only a person may answer.
+An entry is a rule, or a single call that is bound to a digest of its arguments. Saved approvals answer questions; they
+change nothing that a rule denies, and don't answer a question that only a person may answer.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ __all__ = [
 ]
 
 FILE = f"{FOLDER}/approvals.json"
-"""Where they are kept, below the project's root."""
+"""The file, below the project's root."""
 
 LIMIT = 4 * 1024 * 1024
-"""Bytes of that file that are read."""
+"""The largest size that is read, in bytes."""
 
 
 @frozen
 class SavedApproval:
-    """One thing that a person has allowed for good.
+    """One saved approval.
 
     Args:
         place: `file:line` where it stands.
         added: The day, as ISO text; empty where it isn't known.
-        rule: The rule; None for one very call.
-        digest: What the answer to one very call is bound to.
-        call: That call, for people: `agent`, `tool`, `toolset`, `args`, `resolved`.
-        entry: The entry as it stands in the file.
+        rule: The rule; None for a single call.
+        digest: The digest that a single call is bound to.
+        call: That call, for display: `agent`, `tool`, `toolset`, `args`, `resolved`.
+        entry: The entry as it is in the file.
     """
 
     place: str
@@ -76,15 +76,15 @@ class SavedApproval:
 
 @frozen
 class SavedApprovalFault:
-    """Something in the file that allows nothing.
+    """Something in the file that can't be read, and allows nothing.
 
     Args:
         message: What is wrong with it.
-        line: Where it stands; None for the whole file.
+        line: The line; None for the file as a whole.
 
     Example:
-        >>> print(SavedApprovalFault("an answer is a rule or an object", 3))
-        .llm-do/approvals.json:3: an answer is a rule or an object
+        >>> print(SavedApprovalFault("an entry is a rule or an object", 3))
+        .llm-do/approvals.json:3: an entry is a rule or an object
     """
 
     message: str
@@ -96,11 +96,11 @@ class SavedApprovalFault:
 
 @frozen
 class SavedApprovals:
-    """All that stands in the file.
+    """Everything in the file.
 
     Args:
-        stored: The answers, in the file's order.
-        faults: What is wrong with the others; they allow nothing.
+        stored: The approvals, in the file's order.
+        faults: What is wrong with the entries that can't be read.
     """
 
     stored: tuple[SavedApproval, ...] = ()
@@ -109,20 +109,20 @@ class SavedApprovals:
     @property
     def rules(self) -> tuple[Rule, ...]:
         """The rules."""
-        return tuple(answer.rule for answer in self.stored if answer.rule is not None)
+        return tuple(saved.rule for saved in self.stored if saved.rule is not None)
 
     @property
     def digests(self) -> dict[str, str]:
-        """The single calls' digests, each with the place where it stands."""
-        return {answer.digest: answer.place for answer in self.stored if answer.digest is not None}
+        """The digests of single calls, each with its place."""
+        return {saved.digest: saved.place for saved in self.stored if saved.digest is not None}
 
 
 def load_saved_approvals(root: Path) -> SavedApprovals:
-    """Read a project's answers. What can't be read allows nothing."""
+    """Read a project's saved approvals. What can't be read allows nothing."""
     text, fault = _read(root)
     if fault is not None:
         return SavedApprovals(faults=(SavedApprovalFault(fault),))
-    return _parsed(text) if text is not None else SavedApprovals()
+    return _parse(text) if text is not None else SavedApprovals()
 
 
 def _read(root: Path) -> tuple[str | None, str | None]:
@@ -139,7 +139,7 @@ def _read(root: Path) -> tuple[str | None, str | None]:
         return None, str(error)
 
 
-def _parsed(text: str) -> SavedApprovals:
+def _parse(text: str) -> SavedApprovals:
     result = parse_json(text, FILE)
     if result.node is None or result.diagnostics:
         return SavedApprovals(faults=tuple(SavedApprovalFault(item.message, item.line) for item in result.diagnostics))
@@ -151,18 +151,18 @@ def _parsed(text: str) -> SavedApprovals:
     for index, entry in enumerate(cast("list[object]", data["allow"])):
         line = result.node.place_of(("allow", index)).line
         try:
-            stored.append(_answer(entry, f"{FILE}:{line}"))
+            stored.append(_parse_entry(entry, f"{FILE}:{line}"))
         except ValueError as error:
             faults.append(SavedApprovalFault(str(error), line))
     return SavedApprovals(tuple(stored), tuple(faults))
 
 
-def _answer(entry: object, place: str) -> SavedApproval:
+def _parse_entry(entry: object, place: str) -> SavedApproval:
     """One entry of the file."""
     if isinstance(entry, str):
         entry = {"rule": entry}
     if not isinstance(entry, dict):
-        raise ValueError("an answer is a rule or an object")
+        raise ValueError("an entry is a rule or an object")
     data = cast("dict[str, Any]", entry)
     unknown = sorted(set(data) - {"rule", "call", "digest", "added"})
     if unknown:
@@ -178,9 +178,9 @@ def _answer(entry: object, place: str) -> SavedApproval:
     if isinstance(call, dict) and isinstance(data.get("digest"), str):
         shown = cast("dict[str, Any]", call)
         if _digest_of(shown) != data["digest"]:
-            raise ValueError("the call was changed and isn't the one that was allowed; write a rule instead")
+            raise ValueError("the call was edited and isn't the one that was allowed; write a rule instead")
         return SavedApproval(place, added, digest=data["digest"], call=shown, entry=data)
-    raise ValueError("an answer has a `rule`, or a `call` and its `digest`")
+    raise ValueError("an entry has a `rule`, or a `call` and its `digest`")
 
 
 def _digest_of(call: Mapping[str, Any]) -> str:
@@ -188,13 +188,13 @@ def _digest_of(call: Mapping[str, Any]) -> str:
 
 
 def add_rule(root: Path, text: str) -> None:
-    """Allow for good what a rule matches."""
+    """Save a rule."""
     parse_pattern(text)
     _add(root, {"rule": text, "added": _today()})
 
 
 def add_call(root: Path, call: ToolCallInfo) -> None:
-    """Allow one very call for good."""
+    """Save a single call."""
     shown = {
         "agent": call.path,
         "toolset": call.toolset,
@@ -206,36 +206,38 @@ def add_call(root: Path, call: ToolCallInfo) -> None:
         text = json.dumps(shown, allow_nan=False)
         again = _digest_of(json.loads(text))
         if again != _digest_of(shown):
-            raise ValueError("it would read as another call")
+            raise ValueError("it wouldn't be read back as the same call")
     except (TypeError, ValueError) as error:
-        raise StoreError(f"the call of {call.tool_name} can't be kept: {error}", hint="Allow it by a rule.") from error
+        raise StoreError(f"the call of {call.tool_name} can't be saved: {error}", hint="Allow it by a rule.") from error
     _add(root, {"call": json.loads(text), "digest": again, "added": _today()})
 
 
 def revoke(root: Path, stored: Sequence[SavedApproval]) -> None:
-    """Take answers back."""
-    gone = [answer.entry for answer in stored]
-    with _changing(root) as entries:
-        entries[:] = [entry for entry in entries if (entry if isinstance(entry, dict) else {"rule": entry}) not in gone]
+    """Revoke saved approvals."""
+    revoked = [saved.entry for saved in stored]
+    with _edit(root) as entries:
+        entries[:] = [
+            entry for entry in entries if (entry if isinstance(entry, dict) else {"rule": entry}) not in revoked
+        ]
 
 
 def clear(root: Path) -> None:
-    """Take all answers back, also where the file can't be read."""
-    with _locked(root):
+    """Revoke every saved approval, even where the file can't be read."""
+    with _lock(root):
         _write(root, [])
 
 
 def _add(root: Path, entry: dict[str, Any]) -> None:
     same = {key: value for key, value in entry.items() if key != "added"}
-    with _changing(root) as entries:
+    with _edit(root) as entries:
         if not any(isinstance(item, dict) and same.items() <= item.items() for item in entries):
             entries.append(entry)
 
 
 @contextlib.contextmanager
-def _changing(root: Path) -> Generator[list[Any]]:
+def _edit(root: Path) -> Generator[list[Any]]:
     """The file's entries, written back at the end; one process at a time."""
-    with _locked(root):
+    with _lock(root):
         text, fault = _read(root)
         if text is not None and fault is None:
             result = parse_json(text, FILE)
@@ -250,20 +252,20 @@ def _changing(root: Path) -> Generator[list[Any]]:
             fault = "it can't be read"
         if fault is not None:
             raise StoreError(f"{FILE}: {fault}", hint=f"Correct {FILE}, or delete it.")
-        made: list[Any] = []
-        yield made
-        _write(root, made)
+        new: list[Any] = []
+        yield new
+        _write(root, new)
 
 
 @contextlib.contextmanager
-def _locked(root: Path) -> Generator[None]:
+def _lock(root: Path) -> Generator[None]:
     folder = root / FOLDER
     try:
         make_folder(root)
         lock = os.open(folder / "approvals.lock", os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
     except OSError as error:
         hint = NOT_LINKED if is_linked(root) else None
-        raise StoreError(f"the answer can't be kept in {folder}: {error.strerror or error}", hint=hint) from error
+        raise StoreError(f"the approval can't be saved in {folder}: {error.strerror or error}", hint=hint) from error
     try:
         with contextlib.suppress(ImportError):
             import fcntl
@@ -281,7 +283,7 @@ def _write(root: Path, entries: Sequence[Any]) -> None:
     try:
         Root(root).write(FILE, text.encode())
     except (FileRefusedError, OSError) as error:
-        raise StoreError(f"the answer can't be kept in {root / FILE}: {error}") from error
+        raise StoreError(f"the approval can't be saved in {root / FILE}: {error}") from error
 
 
 def _today() -> str:

@@ -1,7 +1,7 @@
 """One tool call, in this order everywhere: validate, gate, hooks, approve, run, transition, hooks, record.
 
-Validation is the library's, refused calls end in `refuse`; the rest is `run_tool_call`. Whatever happens, the call
-gets one result, and one event tells how it ended.
+PydanticAI validates, refused calls end in `refuse`, the rest is `run_tool_call`. Whatever happens, the call has one
+`ToolOutcome`: its result and its event are views of it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 __all__ = ["ENDS_RUN", "refuse", "run_tool_call"]
 
 ENDS_RUN = (RunEndSignal, AbortedError, PermissionDeniedError, ToolFailedError, RunTimeoutError)
-"""What passes through a tool call and ends the whole run, however deep it was raised."""
+"""What passes through a tool call and ends the run, however deep it was raised."""
 
 _PLAIN = ToolTraits()
 
@@ -205,7 +205,7 @@ class _ToolCall:
     async def _run(self) -> tuple[ToolOutcome, Any]:
         """Run the tool itself with its timeout, and its transition; returns the outcome and what hooks are shown.
 
-        What passes besides the end of the run is the `ApprovalRequired` of a call that hasn't been approved.
+        It raises what ends the run, and the `ApprovalRequired` of a call that hasn't been approved.
         """
         ctx, traits = self.ctx, self.traits
         limit = traits.timeout if traits.timeout is not None else ctx.frame.config.tool_timeout

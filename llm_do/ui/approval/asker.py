@@ -25,8 +25,8 @@ __all__ = ["Asker"]
 class Asker:
     """Puts each question on the terminal and waits for its answer.
 
-    The end of input denies. When the run ends first, the question is taken down and says so. Questions about calls and
-    those of agents come one after the other: what is typed answers the one that stands there.
+    The end of input denies. When the run ends first, the question is withdrawn with a line that says so. Questions
+    about calls and questions of agents are asked one at a time, so that what is typed answers the one on the screen.
 
     Args:
         terminal: Where to ask.
@@ -80,9 +80,9 @@ class Asker:
             lines += [f"  {number} {sanitize(choice)}" for number, choice in enumerate(question.choices, 1)]
             pieces = [piece for line in lines for piece in wrap(line, max(terminal.columns - 1, 20))]
             terminal.write("".join(f"{piece}\n" for piece in pieces) + "answer: ")
-            said = await terminal.read_line()
+            line = await terminal.read_line()
             answered = True
-            if said is None:
+            if line is None:
                 terminal.write("\n")
         finally:
             if not answered:
@@ -90,9 +90,9 @@ class Asker:
             if muted:
                 terminal.mute()
             self._display.release()
-        if said is None:
+        if line is None:
             raise ToolError("the person gave no answer")
-        line = said.strip()
+        line = line.strip()
         if line.isdecimal() and 0 < int(line) <= len(question.choices):
             return question.choices[int(line) - 1]
         return line
@@ -115,17 +115,17 @@ class Asker:
                 if lasting is not None:
                     return lasting
             elif key == "session" and request.person_only:
-                terminal.write("an answer to this can't be remembered\n")
+                terminal.write("this answer can't be remembered\n")
             elif key is not None:
                 return ApprovalDecision(key)
             elif line.strip() and not request.person_only:
                 terminal.write(help_text(terminal.columns))
 
     async def _lasting(self, request: ApprovalRequest, answer: Answer) -> ApprovalDecision | None:
-        """An answer by a rule, or for good; None where the person went back."""
+        """An answer by a rule, or a permanent one; None where the person went back."""
         terminal = self._terminal
         if request.person_only:
-            terminal.write("an answer to this can't be remembered\n")
+            terminal.write("this answer can't be remembered\n")
             return None
         rules = proposed_rules(request.call) if request.call is not None else []
         # Only what is shown as it is can stand on a line to be edited.
@@ -158,11 +158,11 @@ class Asker:
 
 
 def _problem(rule: str, request: ApprovalRequest) -> str | None:
-    """Why a rule is no answer to a question."""
+    """Why a rule can't answer a question."""
     try:
         parse_pattern(rule)
     except PatternError as error:
-        return f"that is no rule: {error.message} ({error.hint})"
+        return f"not a valid rule: {error.message} ({error.hint})"
     if request.call is not None and not allows_call(rule, request.call):
         return f"{rule} does not allow this call"
     return None

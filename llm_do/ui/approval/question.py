@@ -1,7 +1,7 @@
-"""The question that a person answers before a call is made, as text, and what their answer means.
+"""The question that a person answers before a call is made, as text, and how their answer is read.
 
-Everything is shown, nothing is cut, and no text of a model can look like a line of ours: each of its lines stands
-behind a bar of its own.
+Everything is shown and nothing is cut. No text of a model can look like a line of ours: each of its lines begins with a
+bar.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from llm_do.ui.terminal.text_width import wrap, wrap_words
 __all__ = ["NOTE", "choices_text", "help_text", "parse_answer", "question_text", "rules_text"]
 
 NOTE = "note for the model: "
-"""What is asked after `d`."""
+"""The prompt after `d`."""
 
 Key = Literal["once", "session", "pattern", "always", "deny", "note", "abort"]
 
@@ -47,20 +47,20 @@ _KEYS: dict[str, Key] = {
     "abort": "abort",
 }
 _HELP = (
-    "  s exactly this call, as often as it comes in this session",
-    "  p calls that a rule allows, in this session",
-    "  w this call or a rule, for good (.llm-do/approvals.json)",
+    "  s this exact call, any number of times in this session",
+    "  p any call that a rule allows, in this session",
+    "  w this call or a rule, permanently (.llm-do/approvals.json)",
 )
 _TYPED = "a number, another rule, or nothing to go back:"
 _Wrap: TypeAlias = "Callable[[str, int], Iterator[str]]"
-"""Breaks a line: `wrap` keeps what a model wrote as it is, `wrap_words` is for prose of ours."""
+"""Breaks a line: `wrap` keeps a model's text as it is, `wrap_words` is for our own prose."""
 
 _LINE = "    | "
 _MORE = "    \\ "
 
 
 def choices_text(columns: int = 80, *, person_only: bool = False) -> str:
-    """What is asked at the end of a question, and again after a key that means nothing.
+    """The choices at the end of a question, shown again after an unknown key.
 
     Example:
         >>> choices_text(200, person_only=True)
@@ -78,13 +78,13 @@ def choices_text(columns: int = 80, *, person_only: bool = False) -> str:
 
 
 def help_text(columns: int = 80) -> str:
-    """How the answers that last differ, for whoever answers with something that means nothing, such as `?`."""
+    """How the lasting answers differ, shown after an unknown answer such as `?`."""
     lines = [line for text in _HELP for line in _continued(text, max(columns - 1, 20), wrap_words)]
     return "".join(f"{line}\n" for line in lines)
 
 
 def rules_text(rules: Sequence[str], columns: int = 80, *, exact: bool = False, edited: bool = False) -> str:
-    """The rules that are proposed for an answer that lasts, and what is asked then."""
+    """The rules proposed for a lasting answer, and the prompt for one."""
     shown = {"0": "exactly this call"} if exact else {}
     shown |= {str(number): sanitize(rule) for number, rule in enumerate(rules, 1)}
     lines = [line for key, text in shown.items() for line in _continued(f"  {key} {text}", max(columns - 1, 20))]
@@ -147,7 +147,7 @@ def _changes(diff: str, room: int, *, color: bool) -> Iterator[str]:
 
 
 def parse_answer(text: str) -> Key | None:
-    """What a person's line means; None for one that means nothing.
+    """The key that a person's line stands for; None for an unknown one.
 
     Example:
         >>> parse_answer(" Y "), parse_answer("what?")

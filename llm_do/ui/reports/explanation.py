@@ -1,4 +1,4 @@
-"""Why a call is allowed, asked about or denied: by the functions that decide at run time."""
+"""Why a call is allowed, asked about or denied, out of the `Approver` that decides at run time."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def explain_data(
     from llm_do.runtime.tools.approval_requirement import required_by_wrappers
     from llm_do.runtime.tools.traits import ToolTraits, traits_of
 
-    path, tool, rest = _found(project, words)
+    path, tool, rest = _find_call(project, words)
     traits = traits_of(tool.metadata) or ToolTraits()
     args = _args(rest, tool.parameters_json_schema, traits.facts.primary)
     run = RunContext(deps=None, model=NULL_MODEL, usage=RunUsage(), tool_name=tool.name)
@@ -82,7 +82,7 @@ def _decision(decision: Decision) -> dict[str, Any]:
     return {name: getattr(decision, name) for name in ("effect", "source", "reason", "rule", "place", "person_only")}
 
 
-def _found(project: Project, words: Sequence[str]) -> tuple[str, ToolDefinition, Sequence[str]]:
+def _find_call(project: Project, words: Sequence[str]) -> tuple[str, ToolDefinition, Sequence[str]]:
     """The call path, the tool, and the words behind it."""
     entry = project.entry.name
     agent = words[0].rpartition("/")[2]
@@ -100,7 +100,7 @@ def _found(project: Project, words: Sequence[str]) -> tuple[str, ToolDefinition,
 
 
 def _path(project: Project, agent: str) -> str:
-    """The shortest way to an agent, its name where nobody calls it."""
+    """The shortest path to an agent; its name where nothing calls it."""
     from llm_do.ui.reports.project_graph import graph_data
 
     return next((way["path"] for way in graph_data(project)["paths"] if way["agent"] == agent), agent)
@@ -133,13 +133,13 @@ def _args(words: Sequence[str], schema: Mapping[str, Any], primary: str | tuple[
             data: object = json.loads(words[0])
         except (ValueError, RecursionError) as error:
             raise UsageError(
-                f"the arguments are no JSON: {error}", hint="""Quote them, as in '{"path": "a.txt"}'."""
+                f"the arguments are not valid JSON: {error}", hint="""Quote them, as in '{"path": "a.txt"}'."""
             ) from error
         return cast("dict[str, Any]", data)
     pairs = [word.partition("=") for word in words]
     if words and all(equals and name in properties for name, equals, _ in pairs):
         return {name: _value(value, properties[name]) for name, _, value in pairs}
-    _see_that_it_is_text(words, pairs, properties)
+    _check_text(words, pairs, properties)
     required = [name for name in schema.get("required", ()) if name in properties]
     main = primary if isinstance(primary, str) else (required or [*properties])[0] if properties else None
     if not words:
@@ -149,10 +149,8 @@ def _args(words: Sequence[str], schema: Mapping[str, Any], primary: str | tuple[
     return {main: _value(" ".join(words), properties.get(main, {}))}
 
 
-def _see_that_it_is_text(
-    words: Sequence[str], pairs: Sequence[tuple[str, str, str]], properties: Mapping[str, object]
-) -> None:
-    """See that words which aren't all `NAME=VALUE` of the tool's are not meant to be, but the main argument's text."""
+def _check_text(words: Sequence[str], pairs: Sequence[tuple[str, str, str]], properties: Mapping[str, object]) -> None:
+    """Refuse words that look like `NAME=VALUE` pairs but aren't all; other words are the main argument's text."""
     named = [bool(equals) and name.isidentifier() for name, equals, _ in pairs]
     if not words or not named[0]:
         return
@@ -174,19 +172,19 @@ def _value(text: str, part: Mapping[str, Any]) -> Any:
 
 
 def explanation_lines(data: Mapping[str, Any]) -> Iterator[str]:
-    """Tell a person."""
+    """The explanation as text."""
     yield sanitize(f"{data['path']} calls {data['tool']}")
     yield from (f"  {name}: {value}" for name, value in format_arguments(data["args"], lines=False))
-    yield from _said(data)
+    yield from _decision_lines(data)
     answer = data["answer"]
     if answer is not None:
-        yield from _said(answer)
+        yield from _decision_lines(answer)
     elif data["effect"] == "ask":
         yield "a person is asked; where there is none it is denied"
     yield from (sanitize(f"warning: {text}") for text in data["warnings"])
 
 
-def _said(decision: Mapping[str, Any]) -> Iterator[str]:
+def _decision_lines(decision: Mapping[str, Any]) -> Iterator[str]:
     yield sanitize(f"{decision['effect']}: {decision['reason']}")
     if decision["rule"]:
         yield sanitize(f"  rule: {decision['rule']}")

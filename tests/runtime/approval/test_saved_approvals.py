@@ -71,11 +71,11 @@ def test_answers_are_added_once_and_taken_back(tmp_path: Path) -> None:
     [
         ("{", "1: "),
         ('{"version": 2, "allow": []}', '1: it is not {"version": 1'),
-        ('{"version": 1, "allow": [3]}', "1: an answer is a rule or an object"),
+        ('{"version": 1, "allow": [3]}', "1: an entry is a rule or an object"),
         ('{"version": 1,\n "allow": ["send("]}', "2: the rule send( can't be read"),
         ('{"version": 1, "allow": [{"rule": "send", "why": "x"}]}', "1: unknown key 'why'"),
         ('{"version": 1, "allow": [{"call": {}, "digest": "00"}]}', "1: the call was changed"),
-        ('{"version": 1, "allow": [{}]}', "1: an answer has a `rule`"),
+        ('{"version": 1, "allow": [{}]}', "1: an entry has a `rule`"),
     ],
 )
 def test_what_can_not_be_read_allows_nothing_and_is_told_with_its_line(tmp_path: Path, text: str, fault: str) -> None:
