@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from llm_do.toolkits.machine.toolkit_state import ToolkitState
 from pydantic_ai import BinaryContent, ImageUrl, ToolReturn
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserPromptPart
 
+from llm_do.machines.machine import ToolkitState
 from llm_do.policy.values import Decision
 from llm_do.runtime.record.outcomes import CallOutcome, StateChange, ToolOutcome, ToolOutput
 from llm_do.runtime.record.results import ErrorRecord, Usage
