@@ -30,7 +30,7 @@ DOCS = ROOT / "docs"
 EXAMPLE = DOCS / "reference" / "example"
 PAGES = sorted(
     [
-        *(ROOT / name for name in ("README.md", "CHANGELOG.md", "benchmarks/README.md")),
+        *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "benchmarks/README.md")),
         *DOCS.glob("**/*.md"),
         *ROOT.glob("examples/*/README.md"),
     ]

@@ -1,0 +1,25 @@
+"""CONTRIBUTING.md: the files and make targets it names exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+PATH = re.compile(r"(?:llm_do|tests|scripts|docs|benchmarks)(?:/[\w*.]+)+")
+PATHS = sorted({found[0].rstrip(".") for found in PATH.finditer(TEXT)})
+PLACEHOLDERS = re.compile(r"NAME|GROUP|SUBJECT")
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_path_on_the_page_exists(path: str) -> None:
+    assert list(ROOT.glob(PLACEHOLDERS.sub("*", path)))
+
+
+def test_every_make_target_on_the_page_exists() -> None:
+    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+
+    assert set(re.findall(r"^make (\w+)", TEXT, re.MULTILINE)) <= targets
