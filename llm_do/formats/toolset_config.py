@@ -121,18 +121,18 @@ def option_faults(options: Mapping[str, object]) -> dict[str, str]:
 
     Example:
         >>> option_faults({"type": "filesystem", "read_only": 1, "roots": "x"})
-        {'read_only': 'should be a valid boolean', 'roots': 'is no option'}
+        {'roots': 'is not an option', 'read_only': 'should be a valid boolean'}
     """
     model = CONFIG_MODELS[str(options["type"])]
-    found = {name: "is no option" for name in options if name not in model.model_fields}
-    given = {name: value for name, value in options.items() if value is not None and name not in found}
+    found = {name: "is not an option" for name in options if name not in model.model_fields}
+    present = {name: value for name, value in options.items() if value is not None and name not in found}
     try:
-        model.model_validate(given)
+        model.model_validate(present)
     except ValidationError as error:
         for fault in error.errors(include_url=False, include_input=False):
             found.setdefault(str(fault["loc"][0]), fault["msg"].removeprefix("Input ").removeprefix("input "))
     if not found and model is McpConfig:
-        return server_faults(given)
+        return server_faults(present)
     return found
 
 
@@ -144,8 +144,8 @@ def parse_options(name: str, options: Mapping[str, object]) -> FilesystemConfig 
     """
     for option, why in option_faults(options).items():
         raise UsageError(f"the toolset {name}: `{option}` {why}")
-    given = {option: value for option, value in options.items() if value is not None}
-    return CONFIG_MODELS[str(options["type"])].model_validate(given)
+    present = {option: value for option, value in options.items() if value is not None}
+    return CONFIG_MODELS[str(options["type"])].model_validate(present)
 
 
 ToolsetConfig: TypeAlias = Annotated[FilesystemConfig | ShellConfig | McpConfig, Discriminator("type")]

@@ -168,7 +168,7 @@ def test_a_configured_directory_is_where_commands_run(project: Path) -> None:
         ({"cwd": 3}, "`cwd` should be a valid string"),
         ({"cwd": "../elsewhere"}, "outside the project's folder"),
         ({"cwd": "leakdir"}, "outside the project's folder"),
-        ({"shell": True}, "`shell` is no option"),
+        ({"shell": True}, "`shell` is not an option"),
     ],
 )
 def test_a_wrong_option_is_an_error(project: Path, options: dict[str, object], says: str) -> None:
