@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from llm_do import _extensions
 from llm_do._lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 __version__ = "0.4.0"
 
@@ -66,7 +70,7 @@ _EXPORTS = {
     "ModelError": "llm_do.errors",
     "ModelUnavailableError": "llm_do.errors",
     "NullModel": "llm_do.runtime.context.null_model",
-    "Observation": "llm_do.threads.store.records",
+    "Observation": "llm_do.runtime.record.stored_records",
     "ObservationManager": "llm_do.threads.managers.observation_manager",
     "ParallelGroup": "llm_do.flows.swarm",
     "PermissionDeniedError": "llm_do.errors",
@@ -91,7 +95,7 @@ _EXPORTS = {
     "SystemMessage": "llm_do.messages",
     "ThreadConfig": "llm_do.project.thread_config",
     "ThreadConflict": "llm_do.errors",
-    "ThreadContext": "llm_do.threads.store.records",
+    "ThreadContext": "llm_do.runtime.record.stored_records",
     "Tool": "llm_do.tools",
     "ToolCall": "llm_do.messages",
     "ToolCallInfo": "llm_do.policy.values",
@@ -121,6 +125,15 @@ _EXPORTS = {
     "to_messages": "llm_do.messages",
     "tool": "llm_do.tools",
 }
+
+
+def _fillers() -> Mapping[str, Callable[[], None]]:
+    from llm_do.assembly import FILLERS
+
+    return FILLERS
+
+
+_extensions.find_fillers = _fillers
 
 __getattr__, __dir__ = lazy_exports(__name__, _EXPORTS)
 
@@ -270,6 +283,8 @@ if TYPE_CHECKING:
     from llm_do.runtime.record.results import RunResult as RunResult
     from llm_do.runtime.record.results import Usage as Usage
     from llm_do.runtime.record.run_stream import RunStream as RunStream
+    from llm_do.runtime.record.stored_records import Observation as Observation
+    from llm_do.runtime.record.stored_records import ThreadContext as ThreadContext
     from llm_do.runtime.runner import run as run
     from llm_do.runtime.runtime import Runtime as Runtime
     from llm_do.runtime.session.entries import AgentEntry as AgentEntry
@@ -279,8 +294,6 @@ if TYPE_CHECKING:
     from llm_do.threads.managers.observation_manager import ObservationManager as ObservationManager
     from llm_do.threads.managers.state_manager import StateManager as StateManager
     from llm_do.threads.opened_stores import open_store as open_store
-    from llm_do.threads.store.records import Observation as Observation
-    from llm_do.threads.store.records import ThreadContext as ThreadContext
     from llm_do.toolkits.current_state import current_state as current_state
     from llm_do.toolkits.decorators import cache_result as cache_result
     from llm_do.toolkits.decorators import rate_limit as rate_limit

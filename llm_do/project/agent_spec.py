@@ -5,11 +5,11 @@ Resolving names is the linker's business, building runnable agents the runtime's
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from llm_do._extensions import ExtensionPoint
 from llm_do._frozen import frozen
 from llm_do.diagnostics.diagnostic import Location
 from llm_do.project.gates import Gate
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
     from pydantic_ai.toolsets import AbstractToolset
 
-    from llm_do.runtime.context.call_context import CallContext
-
 __all__ = ["AgentSpec", "Instructions", "ModelChoice", "ServerSideTool", "ToolsetDef", "ToolsetFunc", "ToolsetRef"]
+
+TOOL_SCHEMAS: ExtensionPoint[Callable[[AgentSpec], list[dict[str, Any]]]] = ExtensionPoint("tool_schemas")
+"""The tools that an agent's model sees when a run begins: only the runtime can build an agent."""
 
 ModelChoice: TypeAlias = "str | Sequence[str] | Model"
 """A model: its name, names that are tried in order, or a PydanticAI model object."""
@@ -33,7 +34,7 @@ Instructions: TypeAlias = "str | Callable[..., str | Awaitable[str]]"
 """Text, or a callable that takes nothing, the agent's name, or the `CallContext`."""
 
 ToolsetFunc: TypeAlias = (
-    "Callable[[RunContext[CallContext]], AbstractToolset[Any] | Awaitable[AbstractToolset[Any] | None] | None]"
+    "Callable[[RunContext[Any]], AbstractToolset[Any] | Awaitable[AbstractToolset[Any] | None] | None]"
 )
 """A factory: called once per agent call, so that state lives as long as the call."""
 
@@ -183,8 +184,7 @@ class AgentSpec:
         Raises:
             RunError: It lists a name that only a project knows.
         """
-        # The runtime builds agents; it is known here by import path only.
-        return importlib.import_module("llm_do.runtime.agents.schema_export").tool_schemas(self)
+        return TOOL_SCHEMAS.get()(self)
 
 
 def tool_label(item: object) -> str:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from llm_do._extensions import ExtensionPoint
 from llm_do._frozen import frozen
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.policy.rules import Policy
@@ -19,10 +20,21 @@ from llm_do.project.thread_config import ThreadsSpec
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from llm_do.linker.python.python_files import Modules
     from llm_do.project.agent_spec import AgentSpec, ModelChoice
 
 __all__ = ["Budget", "EntrySpec", "Overrides", "Project", "RuntimeSettings", "title"]
+
+LINK: ExtensionPoint[Callable[[Path], Project]] = ExtensionPoint("link")
+"""From a path to the linked project."""
+
+
+class Modules(Protocol):
+    """A project's Python modules, importable for as long as this is kept."""
+
+    @property
+    def public(self) -> Callable[[str], str]:
+        """Writes the internal names of modules in a text as their author knows them."""
+        ...
 
 
 @frozen
@@ -198,9 +210,7 @@ class Project:
             UsageError: There is no project at `path`.
             LinkError: It doesn't link; the error carries every diagnostic.
         """
-        from llm_do.linker.linker import link
-
-        return link(Path(path))
+        return LINK.get()(Path(path))
 
     def is_made(self, agent: AgentSpec) -> bool:
         """Whether an agent's file is one that `agent_create` writes."""

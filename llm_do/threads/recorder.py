@@ -15,12 +15,20 @@ from typing import TYPE_CHECKING, Any
 
 from llm_do.errors import LlmDoError, StoreError, ToolError
 from llm_do.runtime.record.histories import close_history
-from llm_do.runtime.record.recording import ThreadConfig, ThreadView, UserView
+from llm_do.runtime.record.recording import RecordedRun, ThreadConfig, ThreadView, UserView
+from llm_do.runtime.record.stored_records import RunRecord
+from llm_do.runtime.record.thread_store import (
+    Batch,
+    EventRow,
+    MessageRow,
+    OpenedRun,
+    PendingWrites,
+    RunEnd,
+    ThreadStore,
+)
 from llm_do.threads.opened_stores import memory_store, open_store, reason_unrecorded
 from llm_do.threads.sqlite.rows import new_token
 from llm_do.threads.store.codec import Redactor, event_text, message_text, redactor, state_text
-from llm_do.threads.store.protocol import Batch, EventRow, MessageRow, OpenedRun, PendingWrites, RunEnd, ThreadStore
-from llm_do.threads.store.records import RunRecord
 from llm_do.threads.store.usable_history import usable_part
 
 if TYPE_CHECKING:
@@ -30,7 +38,6 @@ if TYPE_CHECKING:
 
     from llm_do.machines.machine import ToolkitState
     from llm_do.project.project import Project
-    from llm_do.runtime.context.run_state import RunState
     from llm_do.runtime.record.events import Event
 
 __all__ = ["PASSING", "StoreRecorder", "StoreRecording"]
@@ -71,7 +78,7 @@ class StoreRecorder:
         self._own = store is None
         self._notice = notice
 
-    async def begin(self, run: RunState, entry: str) -> StoreRecording | None:
+    async def begin(self, run: RecordedRun, entry: str) -> StoreRecording | None:
         """Open the run's thread and begin its record; a run that has no thread goes on where it can't be recorded."""
         record = RunRecord(run.run_id, "running", entry, run.thread_id, run.user_id, time.time())
         keeps = run.thread_id is not None or run.user_id is not None
@@ -114,7 +121,7 @@ class StoreRecording:
         notice: Told when the journal can't be written.
     """
 
-    def __init__(self, store: ThreadStore, run: RunState, begun: OpenedRun, notice: Callable[[str], None]) -> None:
+    def __init__(self, store: ThreadStore, run: RecordedRun, begun: OpenedRun, notice: Callable[[str], None]) -> None:
         self._store = store
         self._run = run
         self._begun = begun

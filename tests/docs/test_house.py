@@ -1,14 +1,24 @@
-"""The house is as docs/design/architecture.md draws it: drawing, table of imports, contract and code agree."""
+"""The house is as docs/design/architecture.md draws it: drawing, tables, contract and code agree.
+
+Imports that only type checkers see count, and so do those inside functions.
+"""
 
 from __future__ import annotations
 
 import configparser
 import re
+import subprocess
+import sys
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import cast
 
 import grimp
+
+from llm_do._extensions import ExtensionPoint
+from llm_do.assembly import FILLERS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "design" / "architecture.md").read_text(encoding="utf-8")
@@ -28,22 +38,46 @@ def listed() -> dict[str, list[str]]:
 
 
 @cache
+def exceptions() -> list[tuple[str, str]]:
+    """The imports that lead up, as the page lists them."""
+    rows = re.findall(r"^\| `([\w.]+)` \| `([\w.]+)` \| .+\. \|$", HOUSE, re.MULTILINE)
+    return [(f"llm_do.{module}".removesuffix(".llm_do"), f"llm_do.{other}") for module, other in rows]
+
+
+def points() -> dict[str, tuple[str, str]]:
+    """Each extension point of the page: where it is declared, and what fills it."""
+    rows = re.findall(r"^\| `(\w+)` \| `([\w.]+)` \| `([\w.]+)` \|$", HOUSE, re.MULTILINE)
+    return {name: (declared, filled) for name, declared, filled in rows}
+
+
+@cache
 def graph() -> grimp.ImportGraph:
-    """What the code imports when it runs, without what only type checkers see."""
-    return grimp.build_graph("llm_do", exclude_type_checking_imports=True, cache_dir=None)
+    return grimp.build_graph("llm_do", exclude_type_checking_imports=False, cache_dir=None)
+
+
+@cache
+def contract() -> configparser.ConfigParser:
+    parser = configparser.ConfigParser()
+    parser.read(ROOT / ".importlinter", encoding="utf-8")
+    return parser
+
+
+def lines(section: str, option: str) -> list[str]:
+    return [line for line in contract().get(section, option, fallback="").split("\n") if line]
 
 
 def room_of(module: str) -> str:
     return module.split(".")[1] if "." in module else ""
 
 
+@cache
 def imported() -> dict[str, set[str]]:
-    """Each room, and the rooms that its modules import."""
+    """Each room, and the rooms that its modules import, apart from the exceptions."""
     found: dict[str, set[str]] = {}
     for module in graph().modules:
-        others = {room_of(other) for other in graph().find_modules_directly_imported_by(module)}
+        others = graph().find_modules_directly_imported_by(module)
+        others = {room_of(other) for other in others if (module, other) not in exceptions()}
         found.setdefault(room_of(module), set()).update(others - {room_of(module)})
-    found["project"].discard("linker")  # `Project.load` links: the one import that leads up
     return found
 
 
@@ -55,16 +89,37 @@ def test_every_room_has_its_place_in_the_drawing() -> None:
     assert sorted(room for row in drawn() for room in row) == sorted(room for room in imported() if not private(room))
 
 
-def test_every_import_leads_downwards_in_the_drawing() -> None:
+def test_only_the_exceptions_that_the_page_lists_lead_upwards_in_the_drawing() -> None:
     row_of = {room: number for number, row in enumerate(drawn()) for room in row}
-    wrong = [
-        (room, other)
-        for room, others in imported().items()
-        for other in others
-        if not private(room) and not private(other) and row_of[other] <= row_of[room]
-    ]
+    upwards = {
+        (module, other)
+        for module in graph().modules
+        for other in graph().find_modules_directly_imported_by(module)
+        if room_of(module) != room_of(other) and not private(room_of(module)) and not private(room_of(other))
+        if row_of[room_of(other)] <= row_of[room_of(module)]
+    }
 
-    assert wrong == []
+    assert upwards <= set(exceptions())
+
+
+def test_the_contract_counts_every_import_and_excepts_what_the_page_lists() -> None:
+    layered = [section for section in contract().sections() if contract().get(section, "type", fallback="") == "layers"]
+    excepted = [tuple(line.split(" -> ")) for section in layered for line in lines(section, "ignore_imports")]
+
+    assert contract()["importlinter"]["exclude_type_checking_imports"] == "False"
+    assert sorted(excepted) == sorted(exceptions())
+
+
+def test_every_extension_point_is_filled_by_what_the_page_says() -> None:
+    filled: dict[str, tuple[str, str]] = {}
+    for name, place in points().items():
+        found = vars(import_module(f"llm_do.{place[0]}")).values()
+        (point,) = (each for each in found if isinstance(each, ExtensionPoint) and each.name == name)
+        value = cast("Callable[..., object]", point.get())
+        filled[name] = (place[0], f"{value.__module__}.{value.__qualname__}".removeprefix("llm_do."))
+
+    assert filled == points()
+    assert filled.keys() == FILLERS.keys()
 
 
 def test_the_table_lists_the_imports_there_are() -> None:
@@ -77,10 +132,8 @@ def test_the_table_lists_the_imports_there_are() -> None:
 
 
 def test_the_contract_has_the_rows_of_the_drawing() -> None:
-    contract = configparser.ConfigParser()
-    contract.read(ROOT / ".importlinter", encoding="utf-8")
-    layers = contract["importlinter:contract:house"]["layers"].split("\n")
-    rows = [[room for room in re.split(r"[ |]+", layer) if not private(room)] for layer in layers if layer]
+    layers = lines("importlinter:contract:house", "layers")
+    rows = [[room for room in re.split(r"[ |]+", layer) if not private(room)] for layer in layers]
 
     assert [row for row in rows if row] == drawn()
 
@@ -92,7 +145,10 @@ def test_every_room_is_described() -> None:
 
 
 def test_importing_the_package_imports_no_room() -> None:
-    assert imported()[""] == {"_lazy"}
+    script = "import llm_do, sys; print(*sorted(name for name in sys.modules if name.startswith('llm_do')))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    assert done.stdout.split() == ["llm_do", "llm_do._extensions", "llm_do._lazy"]
 
 
 def test_every_place_that_the_page_names_is_in_the_code() -> None:

@@ -16,10 +16,10 @@ import pytest
 from pydantic_ai.messages import ModelRequest, ModelResponse, ToolReturnPart, UserPromptPart
 
 from llm_do import tool
+from llm_do.runtime.record.stored_records import Filter, RunRecord
+from llm_do.runtime.record.thread_store import Batch, EventRow, MessageRow, PendingWrites
 from llm_do.threads import SqliteStore, ThreadConfig
 from llm_do.threads.store.codec import message_text
-from llm_do.threads.store.protocol import Batch, EventRow, MessageRow, PendingWrites
-from llm_do.threads.store.records import Filter, RunRecord
 from tests.support.history import results_of, strict
 from tests.support.runs import agent, runtime_of
 from tests.support.scripted import call, script

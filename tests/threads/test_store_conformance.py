@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from llm_do import ThreadConflict
+from llm_do.runtime.record.stored_records import Filter, RunRecord
+from llm_do.runtime.record.thread_store import Batch, EventRow, MessageRow, RunEnd
 from llm_do.threads import ConversationManager, ThreadConfig, ThreadRecord, ThreadStore, memory_store
-from llm_do.threads.store.protocol import Batch, EventRow, MessageRow, RunEnd
-from llm_do.threads.store.records import Filter, RunRecord
 from tests.threads.thread_support import done, said, talk
 
 

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from llm_do import Runtime, StoreError, ThreadConfig
+from llm_do.runtime.record.stored_records import RunRecord
+from llm_do.runtime.record.thread_store import Batch, RunEnd
 from llm_do.threads import SqliteStore
 from llm_do.threads.opened_stores import open_store
 from llm_do.threads.sqlite import migrations, sqlite_store
-from llm_do.threads.store.protocol import Batch, RunEnd
-from llm_do.threads.store.records import RunRecord
 from tests.support.runs import agent, carry_out, runtime_of
 from tests.support.scripted import script
 from tests.threads.thread_support import child, on_thread, prompts, record_of, state_file, whole

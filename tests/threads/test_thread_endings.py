@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from llm_do import HookPoint, StoreError, tool
-from llm_do.threads.store.records import Filter
+from llm_do.runtime.record.stored_records import Filter
 from tests.support.history import results_of, strict
 from tests.support.runs import agent, heard, runtime_of
 from tests.support.scripted import call, script

@@ -10,9 +10,9 @@ import pytest
 from pydantic_ai.messages import ModelRequest
 
 from llm_do import ConversationManager, StateManager, UsageError
+from llm_do.runtime.record.stored_records import ThreadRecord
 from llm_do.threads import Conversations, SqliteStore
 from llm_do.threads.managers.transfer import export_thread, import_lines
-from llm_do.threads.store.records import ThreadRecord
 from tests.support.runs import agent, runtime_of
 from tests.support.scripted import script
 from tests.threads.thread_support import done, runtime_on

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from llm_do.project.project import Project
     from llm_do.runtime.record.results import ExecutionContext, RunResult
+    from llm_do.runtime.record.thread_store import ThreadStore
     from llm_do.runtime.session.run_options import EntryOptions
-    from llm_do.threads.store.protocol import ThreadStore
 
 __all__ = ["Memory"]
 

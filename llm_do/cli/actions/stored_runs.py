@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from llm_do.cli.actions.project_store import align_columns, local_time, print_from_store
 from llm_do.errors import UsageError
 from llm_do.runtime.record.events import event_from_dict
+from llm_do.runtime.record.stored_records import Filter, Observation
 from llm_do.text.sanitizer import sanitize
 from llm_do.threads.sqlite.sqlite_store import SqliteStore
-from llm_do.threads.store.records import Filter, Observation
 from llm_do.ui.live.event_lines import describe
 from llm_do.ui.terminal.text_width import shorten_middle
 

@@ -12,12 +12,13 @@ from llm_do.cli.arguments.thread_settings import parse_changes
 from llm_do.cli.process import stdin
 from llm_do.cli.process.streams import warn
 from llm_do.errors import UsageError
+from llm_do.runtime.record.stored_records import ThreadRecord
 from llm_do.text.sanitizer import sanitize
 from llm_do.threads.managers.pydantic_conversations import Conversations
 from llm_do.threads.managers.state_manager import StateManager
 from llm_do.threads.managers.transfer import export_thread, import_lines
 from llm_do.threads.sqlite.sqlite_store import SqliteStore
-from llm_do.threads.store.records import ThreadRecord, config_data
+from llm_do.threads.store.thread_settings import config_data
 
 __all__ = [
     "branch",

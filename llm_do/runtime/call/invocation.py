@@ -6,9 +6,10 @@
 
 from __future__ import annotations
 
-import importlib
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
+from llm_do._extensions import ExtensionPoint
 from llm_do.concurrency.run_end import reraise_if_cancelled
 from llm_do.errors import LlmDoError, RunError
 from llm_do.project.agent_spec import AgentSpec
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
 
     from llm_do.project.flow_spec import FlowSpec
 
-__all__ = ["call_by_name", "invoke", "run_flow"]
+__all__ = ["RUN_FLOW", "call_by_name", "invoke", "run_flow"]
+
+RUN_FLOW: ExtensionPoint[Callable[[FlowSpec, BaseModel, CallContext], Awaitable[Any]]] = ExtensionPoint("run_flow")
+"""How a flow of any kind is run."""
 
 
 async def call_by_name(ctx: CallContext, name: str, value: object) -> Any:
@@ -91,7 +95,7 @@ async def _call_flow(found: Registered, value: object, ctx: CallContext, site: C
 
 async def run_flow(flow: FlowSpec, input: BaseModel, ctx: CallContext) -> Any:
     """Run a flow in its call's context; how flows run is `llm_do.flows`, imported when the first one does."""
-    return await importlib.import_module("llm_do.flows.modes").run(flow, input, ctx)
+    return await RUN_FLOW.get()(flow, input, ctx)
 
 
 def _child(ctx: CallContext, name: str, site: CallSite, input: BaseModel, turn: Turn) -> CallContext:

@@ -1,16 +1,16 @@
 """The seam between a run and what remembers it: threads, their configuration and state, and the journal of events.
 
-The runtime knows these protocols and values only. What keeps them on disk lives in `llm_do.threads` and is found by
-its import path when a run first needs it.
+The runtime knows these protocols and values only. What keeps them on disk lives in `llm_do.threads`, which is
+imported when a run is first recorded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
+from llm_do._extensions import ExtensionPoint
 from llm_do.errors import UsageError
 from llm_do.project.thread_config import ThreadConfig
 
@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 
     from llm_do.machines.machine import ToolkitState
     from llm_do.project.project import Project
-    from llm_do.runtime.context.run_state import RunState
     from llm_do.runtime.record.events import Event
+    from llm_do.runtime.record.thread_store import ThreadStore
 
 __all__ = [
+    "RECORDER",
     "AgentState",
+    "RecordedRun",
     "Recorder",
     "Recording",
     "ThreadConfig",
@@ -132,16 +134,44 @@ class Recording(Protocol):
         ...
 
 
+class RecordedRun(Protocol):
+    """What a record takes from its run, and puts there."""
+
+    thread: ThreadView
+    user: UserView
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        ...
+
+    @property
+    def thread_id(self) -> str | None:
+        """The thread it belongs to."""
+        ...
+
+    @property
+    def user_id(self) -> str | None:
+        """Whose run it is."""
+        ...
+
+
 class Recorder(Protocol):
     """Begins the records of runs."""
 
-    async def begin(self, run: RunState, entry: str) -> Recording | None:
+    async def begin(self, run: RecordedRun, entry: str) -> Recording | None:
         """Open the run's thread and begin its record; fills `run.thread` and `run.user`."""
         ...
 
     async def aclose(self) -> None:
         """Close what the recorder holds open."""
         ...
+
+
+RECORDER: ExtensionPoint[Callable[[Project, ThreadStore | None, Callable[[str], None]], Recorder]] = ExtensionPoint(
+    "recorder"
+)
+"""Makes the recorder of a project's runs; without a store it uses the project's own."""
 
 
 def toolkit_states(data: Mapping[str, Any]) -> dict[str, ToolkitState]:
@@ -153,6 +183,6 @@ def toolkit_states(data: Mapping[str, Any]) -> dict[str, ToolkitState]:
     return {name: ToolkitState.from_dict(state) for name, state in data.items()}
 
 
-def recorder_of(project: Project, store: object, notice: Callable[[str], None]) -> Recorder:
-    """The recorder of a project, found by its import path."""
-    return import_module("llm_do.threads.recorder").StoreRecorder(project, store, notice)
+def recorder_of(project: Project, store: ThreadStore | None, notice: Callable[[str], None]) -> Recorder:
+    """The recorder of a project."""
+    return RECORDER.get()(project, store, notice)

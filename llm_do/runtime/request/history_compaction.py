@@ -1,12 +1,12 @@
-"""When a call's history is shortened before it is sent; how is `llm_do.threads.compaction`, found at its first use."""
+"""When a call's history is shortened before it is sent; how is `llm_do.threads.compaction`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
+from llm_do._extensions import ExtensionPoint
 from llm_do.models.token_estimates import estimate_tool_tokens
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from llm_do.runtime.context.call_context import CallContext
 
-__all__ = ["Compaction", "Compactor", "compaction_of"]
+__all__ = ["COMPACTOR", "Compaction", "Compactor", "compaction_of"]
 
 
 class Compactor(Protocol):
@@ -26,6 +26,10 @@ class Compactor(Protocol):
     ) -> list[ModelMessage]:
         """The history as it is sent; the same list where it is short enough."""
         ...
+
+
+COMPACTOR: ExtensionPoint[Callable[[Mapping[str, Any]], Compactor]] = ExtensionPoint("compactor")
+"""What shortens histories by an agent's settings."""
 
 
 @dataclass(slots=True, eq=False)
@@ -44,9 +48,8 @@ class Compaction:
     ) -> list[ModelMessage]:
         """The history as it is sent."""
         if self._compactor is None:
-            self._compactor = import_module("llm_do.threads.compaction").HistoryCompactor(self.settings)
-        compactor: Compactor = self._compactor  # pyright: ignore[reportAssignmentType]
-        return await compactor(ctx, model, messages, estimate_tool_tokens(parameters))
+            self._compactor = COMPACTOR.get()(self.settings)
+        return await self._compactor(ctx, model, messages, estimate_tool_tokens(parameters))
 
 
 def compaction_of(settings: Mapping[str, Any] | None) -> Compaction | None:

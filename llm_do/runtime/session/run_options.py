@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from llm_do.runtime.approval.broker import ApprovalCallback, ApprovalMode, RunApprovalPolicy
     from llm_do.runtime.context.user_questions import AskUser
     from llm_do.runtime.record.results import ExecutionContext
+    from llm_do.runtime.record.thread_store import ThreadStore
     from llm_do.runtime.session.entries import Entry
-    from llm_do.threads.store.protocol import ThreadStore
 
 __all__ = ["EntryOptions", "Option", "RunOptions", "RuntimeOptions", "check_options"]
 

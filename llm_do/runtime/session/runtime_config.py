@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
     from llm_do.project.project import Project
+    from llm_do.runtime.record.thread_store import ThreadStore
     from llm_do.runtime.session.run_options import RuntimeOptions
-    from llm_do.threads.store.protocol import ThreadStore
 
 __all__ = ["RuntimeConfig", "ignore_notice", "patterns_of", "policy_of", "session_config"]
 

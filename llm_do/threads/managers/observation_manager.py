@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from llm_do.concurrency.isolation import SubscriberGuard
 from llm_do.errors import UsageError
 from llm_do.runtime.record.events import Subscription
+from llm_do.runtime.record.stored_records import Filter, Observation
+from llm_do.runtime.record.thread_store import ThreadStore
 from llm_do.threads.recorder import PASSING
 from llm_do.threads.sqlite.rows import new_token
 from llm_do.threads.store.codec import Redactor, event_text, redactor
-from llm_do.threads.store.protocol import ThreadStore
-from llm_do.threads.store.records import Filter, Observation
 
 if TYPE_CHECKING:
     from llm_do.runtime.record.events import Event

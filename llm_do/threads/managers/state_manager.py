@@ -11,16 +11,10 @@ from typing import Any, TypeVar
 
 from llm_do.errors import ThreadConflict, UsageError
 from llm_do.runtime.record.recording import AgentState, ThreadConfig
+from llm_do.runtime.record.stored_records import ThreadContext, ThreadRecord, new_thread
+from llm_do.runtime.record.thread_store import ThreadStore
 from llm_do.threads.store.codec import same_json, state_text
-from llm_do.threads.store.protocol import ThreadStore
-from llm_do.threads.store.records import (
-    ThreadContext,
-    ThreadRecord,
-    check_new_config,
-    config_data,
-    config_from_data,
-    new_thread,
-)
+from llm_do.threads.store.thread_settings import check_new_config, config_data, config_from_data
 
 __all__ = ["StateManager", "config_key"]
 

@@ -14,17 +14,10 @@ from typing import Any, cast
 
 from llm_do.errors import StoreError, UsageError
 from llm_do.runtime.record.recording import ThreadConfig
+from llm_do.runtime.record.stored_records import Filter, Observation, RunRecord, StoredMessage, ThreadRecord
+from llm_do.runtime.record.thread_store import Batch, EventRow, MessageRow
 from llm_do.threads.store.codec import message_of
-from llm_do.threads.store.protocol import Batch, EventRow, MessageRow
-from llm_do.threads.store.records import (
-    Filter,
-    Observation,
-    RunRecord,
-    StoredMessage,
-    ThreadRecord,
-    config_data,
-    config_from_data,
-)
+from llm_do.threads.store.thread_settings import config_data, config_from_data
 
 __all__ = [
     "add_thread",

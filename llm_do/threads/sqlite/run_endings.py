@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any, cast
 
 from llm_do.errors import ThreadConflict
+from llm_do.runtime.record.stored_records import RunRecord, ThreadRecord
+from llm_do.runtime.record.thread_store import Batch, RunEnd
 from llm_do.threads.sqlite import recovery, rows
 from llm_do.threads.store.codec import same_json
-from llm_do.threads.store.protocol import Batch, RunEnd
-from llm_do.threads.store.records import RunRecord, ThreadRecord
 
 __all__ = ["conflict", "finish", "with_closed_tail"]
 

@@ -19,14 +19,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 from llm_do.errors import StoreError, ThreadConflict
 from llm_do.runtime.record.recording import AgentState
+from llm_do.runtime.record.stored_records import Filter, Observation, RunRecord, StoredMessage, ThreadRecord
+from llm_do.runtime.record.thread_store import Batch, EventRow, MessageRow, OpenedRun, RunEnd
 from llm_do.threads.sqlite import recovery, rows
 from llm_do.threads.sqlite.connection import connect, transaction, translate_sqlite_errors
 from llm_do.threads.sqlite.owners import Owners
 from llm_do.threads.sqlite.run_endings import conflict, finish, with_closed_tail
 from llm_do.threads.sqlite.worker import Worker
 from llm_do.threads.store.codec import same_json, state_text
-from llm_do.threads.store.protocol import Batch, EventRow, MessageRow, OpenedRun, RunEnd
-from llm_do.threads.store.records import Filter, Observation, RunRecord, StoredMessage, ThreadRecord, config_data
+from llm_do.threads.store.thread_settings import config_data
 
 if TYPE_CHECKING:
     from llm_do.runtime.record.recording import ThreadConfig

@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
@@ -116,8 +115,9 @@ def _models() -> Iterator[Check]:
 
 
 def _sandbox() -> Check:
-    # By its path: toolsets are never imported directly.
-    status = import_module("llm_do.toolsets.shell.sandbox").status()
+    from llm_do.toolsets.shell.sandbox import status as sandbox_status
+
+    status = sandbox_status()
     return Check(
         "sandbox",
         "ok" if status.active else "note",

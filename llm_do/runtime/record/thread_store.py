@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from llm_do._frozen import frozen
 from llm_do.runtime.record.recording import AgentState
-from llm_do.threads.store.records import Filter, Observation, RunRecord, StoredMessage, ThreadRecord
+from llm_do.runtime.record.stored_records import Filter, Observation, RunRecord, StoredMessage, ThreadRecord
 
 if TYPE_CHECKING:
     from llm_do.runtime.record.recording import ThreadConfig

@@ -1,0 +1,56 @@
+"""The composition root: which room fills which extension point of the rooms below it.
+
+It is the one module that may know every room, and no room imports it: `llm_do` itself finds it when a point is first
+used. Each filler imports what it needs, so a point costs nothing until then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+__all__ = ["FILLERS"]
+
+
+def _link() -> None:
+    from llm_do.linker.linker import link
+    from llm_do.project.project import LINK
+
+    LINK.provide(link)
+
+
+def _tool_schemas() -> None:
+    from llm_do.project.agent_spec import TOOL_SCHEMAS
+    from llm_do.runtime.agents.schema_export import tool_schemas
+
+    TOOL_SCHEMAS.provide(tool_schemas)
+
+
+def _run_flow() -> None:
+    from llm_do.flows.modes import run
+    from llm_do.runtime.call.invocation import RUN_FLOW
+
+    RUN_FLOW.provide(run)
+
+
+def _recorder() -> None:
+    from llm_do.runtime.record.recording import RECORDER
+    from llm_do.threads.recorder import StoreRecorder
+
+    RECORDER.provide(StoreRecorder)
+
+
+def _compactor() -> None:
+    from llm_do.runtime.request.history_compaction import COMPACTOR
+    from llm_do.threads.compaction import HistoryCompactor
+
+    COMPACTOR.provide(HistoryCompactor)
+
+
+FILLERS: Mapping[str, Callable[[], None]] = {
+    "compactor": _compactor,
+    "link": _link,
+    "recorder": _recorder,
+    "run_flow": _run_flow,
+    "tool_schemas": _tool_schemas,
+}
+"""Each extension point by its name, and what fills it."""

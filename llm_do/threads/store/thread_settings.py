@@ -1,0 +1,117 @@
+"""The configuration of threads as JSON data, and what may be in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from llm_do.errors import UsageError
+from llm_do.project.thread_config import ThreadConfig
+
+__all__ = ["check_config", "check_new_config", "config_data", "config_from_data"]
+
+_FIELDS = tuple(ThreadConfig.__dataclass_fields__)
+_NO_SECRETS = ("api_key", "apikey", "authorization", "password", "secret", "token")
+
+
+def config_from_data(data: Mapping[str, Any]) -> ThreadConfig:
+    """A thread's configuration out of JSON data.
+
+    Example:
+        >>> config_from_data({"enabled_tools": ["search_*"], "history_limit": 20}).history_limit
+        20
+    """
+    given = {key: value for key, value in data.items() if value is not None}
+    check_config(given)
+    for key in ("enabled_tools", "model"):
+        if isinstance(given.get(key), list):
+            given[key] = tuple(given[key])
+    return ThreadConfig(**given)
+
+
+def config_data(config: ThreadConfig) -> dict[str, Any]:
+    """A thread's configuration as JSON data, without what isn't set."""
+    data: dict[str, Any] = {}
+    for name in _FIELDS:
+        value = getattr(config, name)
+        if value is None or (name == "model_settings" and not value):
+            continue
+        data[name] = list(value) if isinstance(value, tuple) else value  # pyright: ignore[reportUnknownArgumentType]
+    return data
+
+
+def check_config(data: Mapping[str, Any]) -> None:
+    """Refuse a configuration that makes no sense, or that has secrets in it."""
+    for name, value in data.items():
+        if name not in _FIELDS:
+            raise UsageError(f"a thread has no setting {name!r}", hint="Its settings: " + ", ".join(_FIELDS) + ".")
+        _check_field(name, value)
+
+
+def check_new_config(data: Mapping[str, Any]) -> None:
+    """Reject values that a project file couldn't have either; values already stored are still read."""
+    given = {key: value for key, value in data.items() if value is not None}
+    check_config(given)
+    if "model_settings" in given:
+        from pydantic import TypeAdapter
+        from pydantic_core import to_json
+
+        from llm_do.formats.validation.fields import ModelSettings
+
+        try:
+            TypeAdapter(ModelSettings).validate_python(dict(given["model_settings"]))
+            to_json(given["model_settings"])
+        except ValueError as error:
+            raise UsageError(f"the thread setting model_settings doesn't fit: {_first(error)}") from error
+    compaction: Mapping[str, Any] = given.get("compaction") or {}
+    if compaction.get("max_tokens") is not None and compaction.get("fraction") is not None:
+        raise UsageError("the thread setting compaction has both max_tokens and fraction", hint="Keep one of the two.")
+
+
+def _check_field(name: str, value: object) -> None:
+    fits = {
+        "model": lambda: isinstance(value, str) or _texts(value),
+        "model_settings": lambda: isinstance(value, Mapping),
+        "enabled_tools": lambda: _texts(value),
+        "history_limit": lambda: isinstance(value, int) and not isinstance(value, bool) and value >= 1,
+        "system_prompt": lambda: isinstance(value, str),
+        "compaction": lambda: isinstance(value, Mapping),
+    }
+    meant = {
+        "model": "a model's name or a list of them",
+        "model_settings": "an object",
+        "enabled_tools": "a list of names or globs",
+        "history_limit": "a whole number from 1",
+        "system_prompt": "text",
+        "compaction": "an object",
+    }
+    if not fits[name]():
+        raise UsageError(f"the thread setting {name} is {meant[name]}", hint=f"This isn't: {value!r}.")
+    if name == "compaction":
+        from llm_do.formats.shared_parts import CompactionFile
+
+        try:
+            CompactionFile.model_validate(value)
+        except ValueError as error:
+            raise UsageError(f"the thread setting compaction doesn't fit: {_first(error)}") from error
+    if name == "model_settings":
+        _refuse_secrets(value)
+
+
+def _first(error: ValueError) -> str:
+    return " ".join(str(error).split("\n")[1:3]).strip() or str(error)
+
+
+def _refuse_secrets(value: object) -> None:
+    if isinstance(value, Mapping):
+        for key, item in value.items():  # pyright: ignore[reportUnknownVariableType]
+            plain = str(key).lower().replace("-", "_")  # pyright: ignore[reportUnknownArgumentType]
+            if any(plain == word or plain.endswith(f"_{word}") for word in _NO_SECRETS):
+                raise UsageError(
+                    f"a thread's settings don't keep secrets: {key}", hint="Keys belong in the environment."
+                )
+            _refuse_secrets(item)  # pyright: ignore[reportUnknownArgumentType]
+
+
+def _texts(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(each, str) for each in value)  # pyright: ignore[reportUnknownVariableType]
