@@ -46,7 +46,7 @@ def test_a_call_that_was_edited_is_allowed_no_more(tmp_path: Path) -> None:
 
     assert found.stored == ()
     assert [*map(str, found.faults)] == [
-        ".llm-do/approvals.json:4: the call was changed and isn't the one that was allowed; write a rule instead"
+        ".llm-do/approvals.json:4: the call was edited and isn't the one that was allowed; write a rule instead"
     ]
 
 
@@ -74,7 +74,7 @@ def test_answers_are_added_once_and_taken_back(tmp_path: Path) -> None:
         ('{"version": 1, "allow": [3]}', "1: an entry is a rule or an object"),
         ('{"version": 1,\n "allow": ["send("]}', "2: the rule send( can't be read"),
         ('{"version": 1, "allow": [{"rule": "send", "why": "x"}]}', "1: unknown key 'why'"),
-        ('{"version": 1, "allow": [{"call": {}, "digest": "00"}]}', "1: the call was changed"),
+        ('{"version": 1, "allow": [{"call": {}, "digest": "00"}]}', "1: the call was edited"),
         ('{"version": 1, "allow": [{}]}', "1: an entry has a `rule`"),
     ],
 )
