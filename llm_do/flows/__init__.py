@@ -1,4 +1,4 @@
 """Several agents under one name: workflows, handoffs, teams.
 
-Declaring them in code is `swarm`, running them `modes`.
+`swarm` declares them in code; `modes` runs them.
 """

@@ -1,4 +1,4 @@
-"""Agents as they are inside a flow: names in their `handoffs` stand for the agents that code has given the flow."""
+"""Agents inside a flow: names in their `handoffs` mean the flow's own members."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _lock = threading.Lock()
 
 
 def bind_members(flow: FlowSpec, spec: AgentSpec) -> AgentSpec:
-    """An agent as it is inside a flow: the same declaration for all runs, so that it is built once."""
+    """Resolve an agent's handoffs to members of the flow; cached, so that the agent is built once for all runs."""
     targets: list[object] = [flow.members.get(item) if isinstance(item, str) else item for item in spec.handoffs]
     if not any(isinstance(target, AgentSpec) and target is not item for target, item in _pairs(targets, spec)):
         return spec

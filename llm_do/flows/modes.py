@@ -1,4 +1,4 @@
-"""How each kind of flow runs. Everything it calls is called through the runtime, as any other call is."""
+"""How each mode of flow runs. A flow calls its members through the runtime, like any other call."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["run"]
 
 
 async def run(flow: FlowSpec, input: BaseModel, ctx: CallContext) -> Any:
-    """Run a flow in its call's context; `ctx.frame.turn` is the turn of its conversation."""
+    """Run a flow in the context of its call; `ctx.frame.turn` is the current turn of its conversation."""
     return await _MODES[flow.mode](flow, input, ctx)
 
 
@@ -31,7 +31,7 @@ async def _workflow(flow: FlowSpec, input: BaseModel, ctx: CallContext) -> Any:
 
 
 async def _handoff(flow: FlowSpec, input: BaseModel, ctx: CallContext) -> Any:
-    """The first agent, or the one in control since the last turn, and whoever it hands over to."""
+    """Run the first agent, or the one in control since the last turn, and the agents it hands off to."""
     turn = ctx.frame.turn
     starts = turn.active if turn.active in flow.agents else flow.agents[0]
 
@@ -48,7 +48,7 @@ async def _handoff(flow: FlowSpec, input: BaseModel, ctx: CallContext) -> Any:
 
 
 async def _team(flow: FlowSpec, input: BaseModel, ctx: CallContext) -> Any:
-    """The lead, which has a tool for each worker."""
+    """Run the lead, which has a tool for each worker."""
     lead = build_lead(flow, agent_named(flow, flow.agents[0], ctx), ctx.runtime.registry)
 
     def resolve(name: str, source: AgentSpec) -> AgentSpec | None:
@@ -58,7 +58,7 @@ async def _team(flow: FlowSpec, input: BaseModel, ctx: CallContext) -> Any:
 
 
 def agent_named(flow: FlowSpec, name: str, ctx: CallContext) -> AgentSpec:
-    """A member that has to be an agent."""
+    """Return a member that has to be an agent."""
     found = as_member(flow, name, ctx.runtime.registry)
     if found is None or found.kind != "agent":
         raise RunError(

@@ -1,6 +1,6 @@
 """Plans: a planner writes a list of tasks, an executor works through it, a synthesiser answers.
 
-Each task's state is kept in the thread's state, so that the same request on the same thread goes on where it stopped.
+The thread's state records each task's progress, so that the same request on the same thread resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ __all__ = ["Plan", "Task", "run_plan", "tasks_of"]
 Status: TypeAlias = Literal["open", "running", "done", "failed"]
 
 KEY = "plans"
-"""Where plans stand in a thread's state, by the flow's name."""
+"""The key of the thread's state that holds plans, by flow name."""
 
 MAX_TASKS = 50
-"""Tasks of one plan."""
+"""The most tasks that one plan may have."""
 
 _LINE = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?:\[[ xX]?\]\s*)?(?P<task>\S.*)$", re.MULTILINE)
 
 
 class Task(TypedDict):
-    """One task of a plan, as the thread's state has it."""
+    """One task of a plan, as stored in the thread's state."""
 
     task: str
     status: Status
@@ -45,46 +45,46 @@ class Task(TypedDict):
 
 
 class Plan(TypedDict):
-    """A plan, as the thread's state has it."""
+    """A plan, as stored in the thread's state."""
 
     request: str
     tasks: list[Task]
 
 
-async def run_plan(flow: FlowSpec, given: BaseModel, ctx: CallContext) -> Any:
+async def run_plan(flow: FlowSpec, input: BaseModel, ctx: CallContext) -> Any:
     """Plan, execute, synthesise."""
     planner, executor, synthesiser = (_member(flow, name, ctx) for name in flow.agents)
-    request = str(getattr(given, "input", None) or given.model_dump_json())
-    plan = _unfinished(flow, request, ctx)
+    request = str(getattr(input, "input", None) or input.model_dump_json())
+    plan = _find_unfinished(flow, request, ctx)
     if plan is None:
-        said = await _step(ctx, planner, given, "1/")
+        answer = await _step(ctx, planner, input, "1/")
         plan = Plan(
-            request=request, tasks=[Task(task=each, status="open", result=None) for each in tasks_of(said, ctx)]
+            request=request, tasks=[Task(task=each, status="open", result=None) for each in tasks_of(answer, ctx)]
         )
-        _keep(flow, plan, ctx)
+        _save(flow, plan, ctx)
     for number, task in enumerate(plan["tasks"], 1):
         if task["status"] == "done":
             continue
-        _change(flow, plan, ctx, number, "running", None)
+        _update(flow, plan, ctx, number, "running", None)
         try:
-            result = await _step(ctx, executor, PromptInput(input=_order(plan, number)), f"2/{number}/")
+            result = await _step(ctx, executor, PromptInput(input=_task_prompt(plan, number)), f"2/{number}/")
         except LlmDoError as error:
-            _change(flow, plan, ctx, number, "failed", error.message)
+            _update(flow, plan, ctx, number, "failed", error.message)
             raise
-        _change(flow, plan, ctx, number, "done", output_text(result))
+        _update(flow, plan, ctx, number, "done", output_text(result))
     answer = await _step(ctx, synthesiser, PromptInput(input=_report(plan)), "3/")
     _plans(ctx).pop(flow.name, None)
     return answer
 
 
-def tasks_of(said: object, ctx: CallContext | None = None) -> list[str]:
-    """The tasks that a planner's answer names.
+def tasks_of(answer: object, ctx: CallContext | None = None) -> list[str]:
+    """Extract the tasks from a planner's answer.
 
     Example:
         >>> tasks_of("First:\\n- [ ] read\\n- [ ] write")
         ['read', 'write']
     """
-    data = to_json_data(said)
+    data = to_json_data(answer)
     if isinstance(data, Mapping):
         fields = cast("Mapping[str, Any]", data)
         data = next((fields[key] for key in ("items", "tasks", "steps", "todos") if key in fields), None)
@@ -95,7 +95,7 @@ def tasks_of(said: object, ctx: CallContext | None = None) -> list[str]:
     if not 0 < len(tasks) <= MAX_TASKS:
         raise RunError(
             f"the planner's answer has {len(tasks)} tasks",
-            hint=f"A plan has 1 to {MAX_TASKS}: an object with `items`, a list of texts, or a list in Markdown.",
+            hint=f"A plan needs 1 to {MAX_TASKS}, as an object with `items`, a list of strings, or a Markdown list.",
             agent_path=ctx.path if ctx is not None else None,
         )
     return tasks
@@ -128,22 +128,22 @@ def _plans(ctx: CallContext) -> dict[str, Any]:
     state: object = ctx.thread.state
     if not isinstance(state, dict):
         raise RunError(
-            "a plan is kept in the thread's state, which isn't an object here",
-            hint="Keep the thread's state in an object.",
+            "a plan is stored in the thread's state, which isn't an object here",
+            hint="Make the thread's state an object.",
             agent_path=ctx.path,
         )
     plans: object = cast("dict[str, Any]", state).setdefault(KEY, {})
     if not isinstance(plans, dict):
         raise RunError(
-            f"a plan is kept under `{KEY}` in the thread's state, where something else is",
-            hint="Keep that under another name.",
+            f"a plan is stored under `{KEY}` in the thread's state, which holds something else",
+            hint="Store that under another key.",
             agent_path=ctx.path,
         )
     return cast("dict[str, Any]", plans)
 
 
-def _unfinished(flow: FlowSpec, request: str, ctx: CallContext) -> Plan | None:
-    """The plan for the same request that an earlier run has left."""
+def _find_unfinished(flow: FlowSpec, request: str, ctx: CallContext) -> Plan | None:
+    """Return the plan that an earlier run of the same request left unfinished."""
     try:
         plan = TypeAdapter(Plan).validate_python(_plans(ctx).get(flow.name))
     except ValidationError:
@@ -151,16 +151,16 @@ def _unfinished(flow: FlowSpec, request: str, ctx: CallContext) -> Plan | None:
     return plan if plan["request"] == request else None
 
 
-def _keep(flow: FlowSpec, plan: Plan, ctx: CallContext) -> None:
+def _save(flow: FlowSpec, plan: Plan, ctx: CallContext) -> None:
     _plans(ctx)[flow.name] = plan
     tasks = [task["task"] for task in plan["tasks"]]
     emit(ctx, StateChangedEvent, toolkit=flow.name, updates={"plan": tasks}, states=_states(plan))
 
 
-def _change(flow: FlowSpec, plan: Plan, ctx: CallContext, number: int, status: Status, result: str | None) -> None:
+def _update(flow: FlowSpec, plan: Plan, ctx: CallContext, number: int, status: Status, result: str | None) -> None:
     task = plan["tasks"][number - 1]
     task["status"], task["result"] = status, result
-    # A tool may have put another state in the place of the thread's.
+    # A tool may have replaced the thread's state.
     _plans(ctx)[flow.name] = plan
     updates = {"task": number, "status": status}
     emit(ctx, StateChangedEvent, toolkit=flow.name, updates=updates, states=_states(plan))
@@ -170,7 +170,7 @@ def _states(plan: Plan) -> list[Status]:
     return [task["status"] for task in plan["tasks"]]
 
 
-def _order(plan: Plan, number: int) -> str:
+def _task_prompt(plan: Plan, number: int) -> str:
     listed = "\n".join(f"{at}. {task['task']}" for at, task in enumerate(plan["tasks"], 1))
     done = "\n\n".join(
         f"{at}. {task['result']}" for at, task in enumerate(plan["tasks"], 1) if task["status"] == "done"

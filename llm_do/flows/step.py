@@ -1,4 +1,4 @@
-"""One step of a flow: a member called with what the step before it returned."""
+"""One step of a flow: calls a member with the output of the previous step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one step's output is as the next step's input: text for what takes text, data for what takes data."""
+"""Converts one step's output to the next step's input: text or data, whichever the next member takes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["private_copy", "step_input"]
 
 
 def step_input(found: Registered, value: Any, ctx: CallContext) -> Any:
-    """The input of a step."""
+    """Convert a value to the input of a step."""
     if found.kind == "tool" and not takes_context(found.value):
         return _arguments(found, _plain(value), ctx)
     model = _model(found, ctx)
@@ -36,13 +36,13 @@ def step_input(found: Registered, value: Any, ctx: CallContext) -> Any:
 
 
 def _has_fields_of(model: type[BaseModel], value: Any) -> bool:
-    """Whether a value is data for the fields that a model has besides those of text."""
-    named = _named(value) if model is not PromptInput else None
-    return named is not None and set(named) <= set(model.model_fields)
+    """Check whether a value has only fields of a model that extends `PromptInput`."""
+    fields = _fields(value) if model is not PromptInput else None
+    return fields is not None and set(fields) <= set(model.model_fields)
 
 
 def _model(found: Registered, ctx: CallContext) -> type[BaseModel] | None:
-    """The input model of what is called; None for a function that says another type."""
+    """Return a member's input model; None for a function whose input is annotated with another type."""
     if found.kind == "flow":
         return found.value.input_model(ctx.runtime.registry)
     if found.kind == "agent":
@@ -52,11 +52,11 @@ def _model(found: Registered, ctx: CallContext) -> type[BaseModel] | None:
 
 
 def private_copy(value: Any) -> Any:
-    """A copy for one of several members that get the same input, so that none can change another's.
+    """Copy the input for one of several parallel members, so that none can change another's.
 
     Example:
-        >>> given = {"notes": []}
-        >>> private_copy(given)["notes"] is given["notes"]
+        >>> data = {"notes": []}
+        >>> private_copy(data)["notes"] is data["notes"]
         False
     """
     if isinstance(value, BaseModel | dict | list) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
@@ -68,7 +68,7 @@ def private_copy(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A flow's input as code takes it: text where that is all it is, else its fields."""
+    """Convert a flow's input for code: a string if it is only text, else its fields."""
     if isinstance(value, PromptInput) and not value.attachments and type(value) is PromptInput:
         return value.input
     if isinstance(value, AnyInput):
@@ -78,23 +78,23 @@ def _plain(value: Any) -> Any:
 
 
 def _arguments(found: Registered, value: Any, ctx: CallContext) -> Any:
-    """A step's input as the arguments of a function: by name where they fit, else as its only one."""
+    """Convert a step's input to arguments of a function: by name if the fields match, else as its only argument."""
     schema = ctx.runtime.builder.tool(found.value, found.name).function_schema.json_schema
     properties: dict[str, Any] = schema.get("properties", {})
     required: list[str] = schema.get("required", [])
-    named = _named(value)
-    if named is not None and set(named) <= set(properties) and set(required) <= set(named):
-        return named
+    fields = _fields(value)
+    if fields is not None and set(fields) <= set(properties) and set(required) <= set(fields):
+        return fields
     if len(required) != 1 and len(properties) != 1:
-        return named if named is not None else {"input": value}
+        return fields if fields is not None else {"input": value}
     name = required[0] if len(required) == 1 else next(iter(properties))
     if properties[name].get("type") == "string" and not isinstance(value, str):
         value = output_text(value)
     return {name: value}
 
 
-def _named(value: Any) -> dict[str, Any] | None:
-    """A value's fields by name, where it has any."""
+def _fields(value: Any) -> dict[str, Any] | None:
+    """Return a value's fields by name; None if it has none."""
     if isinstance(value, BaseModel):
         return {name: getattr(value, name) for name in type(value).model_fields}
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Flows in code: `Swarm`, and groups that stand in one. All are declarations over the same small tree."""
+"""Flows in code: `Swarm` and the groups it may contain. All of them declare a `FlowSpec`."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from llm_do.project.registry import NAME_PATTERN, Registered
 __all__ = ["Member", "ParallelGroup", "SerialGroup", "Swarm", "SwarmNode"]
 
 Member: TypeAlias = "AgentSpec | FlowSpec | Callable[..., Any] | str"
-"""An agent, a flow or a group, a function, or the registered name of one."""
+"""An agent, a flow or group, a function, or the registered name of one."""
 
 OnError = Literal["cancel", "collect"]
 
 
 class CodedFlow(FlowSpec):
-    """A flow made in code: an entry or a tool may call the object itself."""
+    """A flow declared in code, which entries and tools can call directly."""
 
     async def __call__(self, input: object) -> Any:
-        """Call the flow from code that runs in a call, as `ctx.call` does by name."""
+        """Call the flow from code inside a run, as `ctx.call` does by name."""
         from llm_do.runtime.call.invocation import invoke
         from llm_do.runtime.context.call_context import CURRENT_CALL
 
         ctx = CURRENT_CALL.get(None)
         if ctx is None:
-            raise UsageError(f"the flow {self.name!r} is called outside of a run", hint="Use `await run(flow, input)`.")
+            raise UsageError(f"the flow {self.name!r} was called outside a run", hint="Use `await run(flow, input)`.")
         return await invoke(Registered(self.name, "flow", self), input, ctx)
 
 
@@ -44,20 +44,19 @@ class Swarm(CodedFlow):
     """Several agents under one name.
 
     Args:
-        agents: The members. In modes `handoff` and `team` the first one starts, or leads.
-        flow: The steps of a workflow, such as `"a >> (b | c)"`; None takes the members one after the other.
+        agents: The members. The first one starts in mode `handoff`, and leads in mode `team`.
+        flow: The steps of a workflow, such as `"a >> (b | c)"`; None runs the members in order.
         mode: `workflow`, `handoff` or `team`.
-        max_handoffs: Most handoffs in one run.
-        name: The name it is called by.
-        description: Shown to models when it is a tool.
-        separator: Put between the outputs of parallel members.
-        aggregate: Makes one output of them instead.
-        on_error: `cancel` ends parallel members when one fails; `collect` lets them go on.
-        max_concurrency: Parallel members that run at once.
+        max_handoffs: The most handoffs in one run.
+        name: The flow's name.
+        description: Shown to models when the flow is a tool.
+        separator: Joins the outputs of parallel members.
+        aggregate: Combines the outputs of parallel members instead of `separator`.
+        on_error: `cancel` cancels the other parallel members when one fails; `collect` lets them finish.
+        max_concurrency: The most parallel members running at once.
 
     Raises:
-        LinkError: The expression can't be read, names a member that isn't there, or something stands in it twice; or an
-            argument is none that a flow takes.
+        LinkError: The expression is malformed, names an unknown member or names one twice; or an argument is invalid.
 
     Example:
         >>> swarm = Swarm([AgentSpec("a"), AgentSpec("b")], flow="a >> b")
@@ -79,13 +78,13 @@ class Swarm(CodedFlow):
         on_error: OnError = "cancel",
         max_concurrency: int | None = None,
     ) -> None:
-        listed = _listed(name, agents)
+        members = _named_members(name, agents)
         super().__init__(
             name=name,
             mode=mode,
-            agents=tuple(known for known, _ in listed),
+            agents=tuple(known for known, _ in members),
             tree=_tree(name, flow, mode),
-            members=_bound(name, listed),
+            members=_objects_by_name(name, members),
             separator=separator,
             aggregate=aggregate,
             on_error=on_error,
@@ -97,19 +96,19 @@ class Swarm(CodedFlow):
 
 
 class ParallelGroup(CodedFlow):
-    """Members side by side: each gets the same input, their outputs are joined in declared order.
+    """Members that run in parallel: each gets the same input, and their outputs are joined in declared order.
 
     Args:
-        name: The name it is called by.
+        name: The group's name.
         agents: The members.
-        separator: Put between their outputs.
-        aggregate: Makes one output of them instead.
-        on_error: `cancel` ends the others when one fails; `collect` lets them go on.
-        max_concurrency: Members that run at once.
-        description: What it is there for.
+        separator: Joins their outputs.
+        aggregate: Combines their outputs instead of `separator`.
+        on_error: `cancel` cancels the others when one fails; `collect` lets them finish.
+        max_concurrency: The most members running at once.
+        description: What the group is for.
 
     Raises:
-        LinkError: It has no members, or one twice.
+        LinkError: There are no members, or one is listed twice.
 
     Example:
         >>> ParallelGroup("reviews", [AgentSpec("facts"), AgentSpec("style")]).names()
@@ -127,12 +126,12 @@ class ParallelGroup(CodedFlow):
         max_concurrency: int | None = None,
         description: str | None = None,
     ) -> None:
-        listed = _listed(name, agents)
+        members = _named_members(name, agents)
         super().__init__(
             name=name,
-            agents=tuple(known for known, _ in listed),
-            tree=Parallel(tuple(Reference(known) for known, _ in listed)) if listed else None,
-            members=_bound(name, listed),
+            agents=tuple(known for known, _ in members),
+            tree=Parallel(tuple(Reference(known) for known, _ in members)) if members else None,
+            members=_objects_by_name(name, members),
             separator=separator,
             aggregate=aggregate,
             on_error=on_error,
@@ -143,57 +142,56 @@ class ParallelGroup(CodedFlow):
 
 
 class SerialGroup(CodedFlow):
-    """Members one after the other: the output of each is the input of the next.
+    """Members that run in sequence: the output of each is the input of the next.
 
     Args:
-        name: The name it is called by.
+        name: The group's name.
         agents: The members.
-        description: What it is there for.
+        description: What the group is for.
 
     Raises:
-        LinkError: It has no members, or one twice.
+        LinkError: There are no members, or one is listed twice.
     """
 
     def __init__(self, name: str, agents: Sequence[Member], *, description: str | None = None) -> None:
-        listed = _listed(name, agents)
+        members = _named_members(name, agents)
         super().__init__(
             name=name,
-            agents=tuple(known for known, _ in listed),
-            members=_bound(name, listed),
+            agents=tuple(known for known, _ in members),
+            members=_objects_by_name(name, members),
             description=description,
         )
         _check(self, "")
 
 
 class SwarmNode(CodedFlow):
-    """A swarm under another name, to stand in a flow; it shares nothing with the flow around it.
+    """A swarm under another name, as a member of a flow; it shares nothing with that flow.
 
     Args:
         swarm: The swarm.
-        name: The name it has there.
+        name: Its name in the flow.
 
     Raises:
-        LinkError: It is no swarm, or the name can't be one.
+        LinkError: `swarm` is not a flow, or the name is invalid.
     """
 
     def __init__(self, swarm: FlowSpec, name: str) -> None:
         if not isinstance(swarm, FlowSpec):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise LinkError(f"{name!r} can't stand for {swarm!r}, which is no flow", hint="Give a `Swarm` or a group.")
-        same: dict[str, Any] = {item.name: getattr(swarm, item.name) for item in fields(FlowSpec)}
-        same["name"] = name
-        super().__init__(**same)
+            raise LinkError(f"the node {name!r} needs a flow, not {swarm!r}", hint="Pass a `Swarm` or a group.")
+        values: dict[str, Any] = {item.name: getattr(swarm, item.name) for item in fields(FlowSpec)}
+        values["name"] = name
+        super().__init__(**values)
         _check_arguments(self)
 
 
-def _listed(flow: str, agents: Sequence[Member]) -> list[tuple[str, Any]]:
-    """The members with their names."""
+def _named_members(flow: str, agents: Sequence[Member]) -> list[tuple[str, Any]]:
     if isinstance(agents, str) or not isinstance(agents, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise LinkError(f"the members of the flow {flow!r} are no list", hint="Write `agents=[...]`.")
-    return [_named(member) for member in agents]
+        raise LinkError(f"the members of the flow {flow!r} are not a list", hint="Write `agents=[...]`.")
+    return [_named_member(member) for member in agents]
 
 
-def _named(member: Member) -> tuple[str, Any]:
-    """A member's name, and the object it stands for; None for a registered name."""
+def _named_member(member: Member) -> tuple[str, Any]:
+    """Return a member's name and its object, which is None for a registered name."""
     if isinstance(member, str):
         return member, None
     if isinstance(member, AgentSpec | FlowSpec):
@@ -204,47 +202,49 @@ def _named(member: Member) -> tuple[str, Any]:
     return name, member
 
 
-def _bound(flow: str, listed: Sequence[tuple[str, Any]]) -> Mapping[str, Any]:
-    bound: dict[str, Any] = {}
-    for name, member in listed:
+def _objects_by_name(flow: str, members: Sequence[tuple[str, Any]]) -> Mapping[str, Any]:
+    objects: dict[str, Any] = {}
+    for name, member in members:
         if member is None:
             continue
-        if bound.get(name, member) is not member:
+        if objects.get(name, member) is not member:
             problem = ambiguous_member(name, flow)
             raise LinkError(problem.message, [problem.at(Location(flow))], hint="Rename one of them.")
-        bound[name] = member
-    return bound
+        objects[name] = member
+    return objects
 
 
 def _tree(name: str, flow: str | None, mode: FlowMode) -> FlowTree | None:
     if mode not in ("workflow", "handoff", "team"):
-        raise LinkError(f"the flow {name!r} has the mode {mode!r}", hint="Take workflow, handoff or team.")
+        raise LinkError(f"the flow {name!r} has the mode {mode!r}", hint="Use workflow, handoff or team.")
     if flow is None:
         return None
     if mode != "workflow":
-        raise LinkError(f"the flow {name!r} has an expression, but its mode is {mode}", hint="Leave `flow` out.")
+        raise LinkError(f"the flow {name!r} has an expression, but its mode is {mode}", hint="Omit `flow`.")
     try:
         return parse_flow(flow)
     except FlowSyntaxError as error:
         fault = FlowFault(error.problem, FlowPosition("flow", start=error.start, end=error.end))
-        raise _refused(name, flow, [fault]) from error
+        raise _link_error(name, flow, [fault]) from error
 
 
 def _check_arguments(flow: FlowSpec) -> None:
-    """See that a flow made in code is one that a manifest could declare."""
+    """Check that the arguments of a flow in code are ones that a manifest would accept."""
     name, most, handoffs = flow.name, flow.max_concurrency, flow.max_handoffs
-    named = _is_text(name) and re.fullmatch(NAME_PATTERN, name) is not None
-    demands: list[tuple[bool, str, object]] = [
-        (named, "`name` is at most 64 letters, digits, _ and -, a letter or _ first", name),
-        (_is_text(flow.separator), "`separator` is text", flow.separator),
-        (flow.aggregate is None or callable(flow.aggregate), "`aggregate` is a function", flow.aggregate),
-        (flow.on_error in ("cancel", "collect"), "`on_error` is 'cancel' or 'collect'", flow.on_error),
-        (most is None or (type(most) is int and most >= 1), "`max_concurrency` is a whole number above 0", most),
-        (type(handoffs) is int and handoffs >= 0, "`max_handoffs` is a whole number, 0 or more", handoffs),
+    valid_name = _is_text(name) and re.fullmatch(NAME_PATTERN, name) is not None
+    checks: list[tuple[bool, str, object]] = [
+        (valid_name, "`name` must be at most 64 letters, digits, _ and -, starting with a letter or _", name),
+        (_is_text(flow.separator), "`separator` must be a string", flow.separator),
+        (flow.aggregate is None or callable(flow.aggregate), "`aggregate` must be a function", flow.aggregate),
+        (flow.on_error in ("cancel", "collect"), "`on_error` must be 'cancel' or 'collect'", flow.on_error),
+        (most is None or (type(most) is int and most >= 1), "`max_concurrency` must be a whole number above 0", most),
+        (type(handoffs) is int and handoffs >= 0, "`max_handoffs` must be a whole number, 0 or more", handoffs),
     ]
-    for fits, what, given in demands:
-        if not fits:
-            raise LinkError(f"the flow {name!r}: {what}, not {given!r}", hint="Change it where the flow is made.")
+    for valid, requirement, value in checks:
+        if not valid:
+            raise LinkError(
+                f"the flow {name!r}: {requirement}, not {value!r}", hint="Change it where you create the flow."
+            )
 
 
 def _is_text(value: object) -> bool:
@@ -253,7 +253,7 @@ def _is_text(value: object) -> bool:
 
 def _check(flow: FlowSpec, text: str) -> None:
     _check_arguments(flow)
-    faults = [*find_own_faults(flow), *_no_agents(flow)]
+    faults = [*find_own_faults(flow), *_find_non_agents(flow)]
     for name, position in flow_positions(flow):
         if name not in flow.agents:
             faults.append(FlowFault(unknown_member(name, flow.agents), position))
@@ -266,29 +266,31 @@ def _check(flow: FlowSpec, text: str) -> None:
             ]
     lead = flow.members.get(flow.agents[0]) if flow.mode == "team" and flow.agents else None
     if isinstance(lead, AgentSpec):
-        faults += _clashes(lead, flow.agents[1:])
+        faults += _find_clashes(lead, flow.agents[1:])
     if faults:
-        raise _refused(flow.name, text, faults)
+        raise _link_error(flow.name, text, faults)
 
 
-def _no_agents(flow: FlowSpec) -> list[FlowFault]:
-    """Members that have to be agents, and that code has given something else."""
+def _find_non_agents(flow: FlowSpec) -> list[FlowFault]:
+    """Find members that have to be agents but are something else."""
     needed = flow.agents if flow.mode == "handoff" else flow.agents[:1] if flow.mode == "team" else ()
-    given = [name for name in needed if not isinstance(flow.members.get(name, AgentSpec(name)), AgentSpec)]
-    return [FlowFault(not_an_agent(name, flow.mode), FlowPosition()) for name in given]
+    others = [name for name in needed if not isinstance(flow.members.get(name, AgentSpec(name)), AgentSpec)]
+    return [FlowFault(not_an_agent(name, flow.mode), FlowPosition()) for name in others]
 
 
-def _clashes(lead: AgentSpec, workers: Sequence[str]) -> list[FlowFault]:
-    """Functions of a lead whose names its team gives to tools."""
-    given = {delegate_name(worker) for worker in workers}
+def _find_clashes(lead: AgentSpec, workers: Sequence[str]) -> list[FlowFault]:
+    """Find tools of a lead that have the name of a delegate tool."""
+    delegates = {delegate_name(worker) for worker in workers}
     names = [item if isinstance(item, str) else tool_name(item) for item in lead.tools]
     return [
-        FlowFault(clashing_tool(lead.name, name, None, "the team"), FlowPosition()) for name in names if name in given
+        FlowFault(clashing_tool(lead.name, name, None, "the team"), FlowPosition())
+        for name in names
+        if name in delegates
     ]
 
 
-def _refused(name: str, text: str, faults: Sequence[FlowFault]) -> LinkError:
-    """The error of a flow made in code: its diagnostics stand in its expression, which takes the place of a file."""
+def _link_error(name: str, text: str, faults: Sequence[FlowFault]) -> LinkError:
+    """Create the error for a flow in code; its diagnostics are located in the expression instead of a file."""
     found = [fault.problem.at(_place(name, text, fault.position)) for fault in faults]
     first = faults[0]
     where = f" at column {first.position.start + 1} of {text!r}" if first.position.start >= 0 else ""

@@ -1,4 +1,4 @@
-"""Teams: the lead is an agent with one tool more for each worker, `delegate_to_NAME(task)`."""
+"""Teams: the lead is an agent with an additional tool for each worker, `delegate_to_NAME(task)`."""
 
 from __future__ import annotations
 
@@ -33,19 +33,7 @@ _lock = threading.Lock()
 
 
 def build_lead(flow: FlowSpec, lead: AgentSpec, registry: Registry) -> AgentSpec:
-    """A team's lead with its tools: the same declaration for all runs, so that its agent is built once.
-
-    Args:
-        flow: The team.
-        lead: Its lead, as declared.
-        registry: Every name of the project.
-
-    Returns:
-        The declaration with which it runs in this team.
-
-    Raises:
-        RunError: A worker doesn't exist.
-    """
+    """Add the delegate tools to a team's lead; cached, so that its agent is built once for all runs."""
     workers = [_worker(flow, name, registry) for name in flow.agents[1:]]
     key = (lead, tuple(worker.value for worker in workers))
     with _lock:
@@ -69,17 +57,17 @@ def _worker(flow: FlowSpec, name: str, registry: Registry) -> Registered:
 
 def _delegate(worker: Registered, registry: Registry) -> Tool[Any]:
     async def delegate(ctx: RunContext[CallContext], task: Any) -> str:
-        """Call the worker as a child of the lead's call; the call's id comes from the tool call's."""
+        """Call the worker as a child of the lead's call, with an id derived from the tool call's."""
         call = ctx.deps
         site = CallSite(ctx.tool_call_id or worker.name)
         return output_text(await invoke(worker, step_input(worker, task, call), call, site))
 
     description = getattr(worker.value, "description", None)
-    said = f"Give a task to {worker.name} and get its result."
+    summary = f"Give a task to {worker.name} and get its result."
     tool: Tool[Any] = Tool.from_schema(
         delegate,
         delegate_name(worker.name),
-        f"{said} {description}" if description else said,
+        f"{summary} {description}" if description else summary,
         _schema(worker, registry),
         takes_ctx=True,
     )
@@ -89,7 +77,7 @@ def _delegate(worker: Registered, registry: Registry) -> Tool[Any]:
 
 
 def _schema(worker: Registered, registry: Registry) -> dict[str, Any]:
-    """One argument, `task`: text for a worker that takes text, else what its input model says."""
+    """Build the schema of the only argument, `task`: a string, or the worker's input model."""
     model = None
     if worker.kind == "agent":
         model = worker.value.input_model

@@ -1,4 +1,4 @@
-"""Workflows: steps one after the other, members side by side, the output of each step the input of the next."""
+"""Workflows: steps run in sequence, members of a group in parallel; each step's output is the next one's input."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ __all__ = ["MemberFailure", "Workflow"]
 
 @frozen
 class MemberFailure:
-    """Stands for the output of a parallel member that failed, where `on_error` is `collect`.
+    """Takes the place of a failed parallel member's output if `on_error` is `collect`.
 
     Args:
-        name: The member, or the expression that it is.
-        error: Why.
+        name: The member's name, or its expression.
+        error: Why it failed.
     """
 
     name: str
     error: Exception
 
     def __str__(self) -> str:
-        said = self.error.message if isinstance(self.error, LlmDoError) else str(self.error)
-        return f"{self.name} failed: {said}"
+        reason = self.error.message if isinstance(self.error, LlmDoError) else str(self.error)
+        return f"{self.name} failed: {reason}"
 
 
 class Workflow:
@@ -57,16 +57,16 @@ class Workflow:
     def __init__(self, flow: FlowSpec, ctx: CallContext) -> None:
         self.flow = flow
         self.ctx = ctx
-        # One for the whole flow: groups inside groups run no more steps at once than the flow allows.
+        # One semaphore for the flow, so that nested groups together don't exceed its limit.
         self._slots = asyncio.Semaphore(flow.max_concurrency) if flow.max_concurrency is not None else nullcontext()
 
-    async def run(self, given: BaseModel) -> Any:
+    async def run(self, input: BaseModel) -> Any:
         """Run all steps."""
         steps = self.flow.steps
-        whole = steps if isinstance(steps, Serial) else Serial((steps,))
+        series = steps if isinstance(steps, Serial) else Serial((steps,))
         turn = self.ctx.frame.turn
         try:
-            return await self._serial(whole, given, "", turn.history, turn.messages)
+            return await self._serial(series, input, "", turn.history, turn.messages)
         finally:
             if not turn.messages:
                 turn.messages.extend(turn.history)
@@ -98,14 +98,14 @@ class Workflow:
         first: bool = True,
     ) -> Any:
         for number, step in enumerate(tree.steps, 1):
-            told: list[ModelMessage] = []
-            begins = first and number == 1
+            added: list[ModelMessage] = []
+            is_first = first and number == 1
             try:
-                value = await self._run(step, value, f"{position}{number}/", history, told, first=begins)
+                value = await self._run(step, value, f"{position}{number}/", history, added, first=is_first)
             finally:
-                # A step that has said nothing, such as a function, leaves the conversation to the next one.
-                if told and told != [*history]:
-                    messages.extend(told)
+                # A step that adds no messages, such as a function, leaves the conversation to the next one.
+                if added and added != [*history]:
+                    messages.extend(added)
                     history = ()
         return value
 
@@ -119,11 +119,11 @@ class Workflow:
         *,
         first: bool,
     ) -> Any:
-        """Members side by side, each with a copy of the input; joined in declared order."""
-        told: list[list[ModelMessage]] = [[] for _ in tree.members]
+        """Run members in parallel, each with a copy of the input, and join their outputs in declared order."""
+        added: list[list[ModelMessage]] = [[] for _ in tree.members]
 
         def work(index: int, member: FlowTree) -> Any:
-            return lambda: self._run(member, private_copy(value), position, history, told[index], first=first)
+            return lambda: self._run(member, private_copy(value), position, history, added[index], first=first)
 
         try:
             outcomes = await gather_in_order(
@@ -131,20 +131,20 @@ class Workflow:
                 ends=self._ends,
             )
         finally:
-            # All of them had the conversation before; it is told once.
-            for each in told:
+            # Each of them received the conversation so far; it is added only once.
+            for each in added:
                 messages.extend(each[len(history) :] if messages else each)
         failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
         if len(failures) == len(outcomes):
             raise failures[0]
-        return await self._joined(tree, outcomes)
+        return await self._join(tree, outcomes)
 
     def _ends(self, error: BaseException) -> bool:
-        """Whether a member's failure ends the others: always where it ends the run, else as `on_error` says."""
+        """Check whether a member's failure cancels the others: always if it ends the run, else as `on_error` says."""
         ends = isinstance(error, (*ENDS_RUN, BudgetError)) or not isinstance(error, Exception)
         return ends or self.flow.on_error == "cancel"
 
-    async def _joined(self, tree: Parallel, outcomes: list[Any]) -> Any:
+    async def _join(self, tree: Parallel, outcomes: list[Any]) -> Any:
         outputs = [
             MemberFailure(format_flow(member), outcome) if isinstance(outcome, Exception) else outcome
             for member, outcome in zip(tree.members, outcomes, strict=True)
@@ -176,7 +176,7 @@ class Workflow:
         found = as_member(self.flow, name, ctx.runtime.registry)
         if found is None:
             raise RunError(
-                f"flow {self.flow.name!r} has a step {name!r}, which is no agent, function or flow",
+                f"flow {self.flow.name!r} has a step {name!r}, which is not an agent, function or flow",
                 hint="Register it, or list the object among the flow's `agents`.",
                 agent_path=ctx.path,
             )
@@ -187,7 +187,7 @@ class Workflow:
             if first:
                 raise
             raise RunError(
-                f"{name} can't take what the step before it returned: {error.message}",
+                f"{name} can't take the output of the previous step: {error.message}",
                 hint=error.hint,
                 agent_path=f"{ctx.path}/{position}{name}",
             ) from error

@@ -1,7 +1,7 @@
-"""Conversations that outlive a process: threads, their state, the journal of runs, and the stores that keep them.
+"""Conversations that outlive a process: threads, their state, the journal of runs, and the stores behind them.
 
-A run reaches this room through `llm_do.runtime.record.recording` only; applications and the command line use it
-directly.
+The runtime reaches this package only through `llm_do.runtime.record.recording`; applications and the command line use
+it directly.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Shortening a history before it is sent, never what is stored: strategies in order until it fits.
+"""Shortens a history before it is sent to the model, by applying strategies in order until it fits.
 
-The first thing the user said and the latest messages stay; a tool call and its result are kept or go together.
+The stored history never changes. The user's first message and the latest messages stay; a tool call and its result
+are kept or removed together.
 """
 
 from __future__ import annotations
@@ -34,39 +35,39 @@ if TYPE_CHECKING:
 __all__ = ["CLEARED", "HistoryCompactor", "clear_results", "slide"]
 
 CLEARED = "[this result was cleared to save space; call the tool again if you need it]"
-"""What stands where a tool's result was."""
+"""Replaces a tool result that was cleared."""
 
 SUMMARY = "Summary of the conversation so far:"
-"""What a summary begins with."""
+"""The first line of a summary."""
 
 MAX_TOKENS = 100_000
-"""Where nothing says how much is too much, and the model's context isn't known."""
+"""The default limit where the model's context window isn't known."""
 
 FRACTION = 0.8
-"""The part of a known context that a history may take where nothing else is said."""
+"""The default share of a known context window that a history may take up."""
 
 DEFAULT_STRATEGIES = ("tool_result_clearing", "sliding_window")
 
 _PROMPT = (
-    "Summarise the conversation below for the assistant that goes on with it: what the user wants, what was found and "
-    "decided, names, numbers and identifiers exactly as they were, and what is still open. Write the summary only.\n\n"
+    "Summarise the conversation below for the assistant that continues it: what the user wants, what was found and "
+    "decided, names, numbers and identifiers exactly as they were, and what is still open. Write only the summary.\n\n"
 )
 
 
 @frozen
 class _Split:
-    """A history in three: what stays at the beginning, what may go, what stays at the end."""
+    """A history in three parts: the start that stays, the middle that may be removed, and the end that stays."""
 
     first: list[ModelMessage]
     middle: list[ModelMessage]
     recent: list[ModelMessage]
 
-    def whole(self, middle: Sequence[ModelMessage]) -> list[ModelMessage]:
+    def join(self, middle: Sequence[ModelMessage]) -> list[ModelMessage]:
         return [*self.first, *middle, *self.recent]
 
 
 def _split(messages: Sequence[ModelMessage], preserve_recent: int) -> _Split:
-    """Cut where no call is parted from its results; the request that is just being made always stays."""
+    """Split a history without separating a call from its results; the current request always stays."""
     start = next((at for at, message in enumerate(messages) if _is_prompt(message)), 0) + 1
     end = max(len(messages) - max(preserve_recent, 1), start)
     while end > start and _answers(messages[end]):
@@ -85,12 +86,12 @@ def _answers(message: ModelMessage) -> bool:
 
 
 def clear_results(messages: Sequence[ModelMessage], preserve_recent: int = 10) -> list[ModelMessage]:
-    """The history with the results of older tool calls taken out; each call still has its result."""
+    """Clear the content of older tool results; each call still has a result."""
     split = _split(messages, preserve_recent)
-    return split.whole([_cleared(message) for message in split.middle])
+    return split.join([_clear(message) for message in split.middle])
 
 
-def _cleared(message: ModelMessage) -> ModelMessage:
+def _clear(message: ModelMessage) -> ModelMessage:
     if not isinstance(message, ModelRequest):
         return message
     parts = [
@@ -107,18 +108,18 @@ def _cleared(message: ModelMessage) -> ModelMessage:
 
 
 def slide(messages: Sequence[ModelMessage], limit: int, preserve_recent: int = 10) -> list[ModelMessage]:
-    """The history without as many of its older messages as have to go, the oldest first."""
+    """Drop older messages, oldest first, until the history fits."""
     split = _split(messages, preserve_recent)
     middle, left = split.middle, estimate_tokens(messages)
     at = 0
     while at < len(middle) and (left > limit or _answers(middle[at])):
         left -= estimate_tokens(middle[at : at + 1])
         at += 1
-    return split.whole(middle[at:])
+    return split.join(middle[at:])
 
 
 class HistoryCompactor:
-    """Shortens the histories of one agent's call; a summary is made once and used for the following requests.
+    """Shortens the history for one agent call; a summary is made once and reused by the requests that follow.
 
     Args:
         settings: `max_tokens` or `fraction`, `strategies`, `preserve_recent`, `summary_model`.
@@ -136,7 +137,7 @@ class HistoryCompactor:
     async def __call__(
         self, ctx: CallContext, model: Model, messages: list[ModelMessage], tools: int
     ) -> list[ModelMessage]:
-        """The history as it is sent."""
+        """Return the history to send."""
         limit = self._limit(model) - tools
         history = self._with_summary(messages)
         for strategy in self._strategies:
@@ -147,7 +148,7 @@ class HistoryCompactor:
             elif strategy == "sliding_window":
                 history = slide(history, limit, self._recent)
             else:
-                history = await self._summarised(ctx, model, messages, history)
+                history = await self._summarise(ctx, model, messages, history)
         return history
 
     def _limit(self, model: Model) -> int:
@@ -159,7 +160,7 @@ class HistoryCompactor:
         return int(window * (self._fraction or FRACTION))
 
     def _with_summary(self, messages: list[ModelMessage]) -> list[ModelMessage]:
-        """The history with the summary made before in the place of what it sums up."""
+        """Replace the messages that an earlier summary covers with that summary."""
         if self._summary is None:
             return messages
         covered, text = self._summary
@@ -167,53 +168,53 @@ class HistoryCompactor:
         if messages[start : start + len(covered)] != covered:
             self._summary = None
             return messages
-        return [*messages[:start], _said(text), *messages[start + len(covered) :]]
+        return [*messages[:start], _summary_message(text), *messages[start + len(covered) :]]
 
-    async def _summarised(
+    async def _summarise(
         self, ctx: CallContext, model: Model, messages: list[ModelMessage], shown: list[ModelMessage]
     ) -> list[ModelMessage]:
-        """The history with its older part summed up; with its results cleared where that fails."""
+        """Replace the older part with a summary, or clear its tool results if that fails."""
         split = _split(shown, self._recent)
-        whole = _split(messages, self._recent)
-        if not split.middle or not whole.middle:
+        unshortened = _split(messages, self._recent)
+        if not split.middle or not unshortened.middle:
             return shown
         try:
             text = await self._ask(ctx, model, split)
-        except Exception as error:  # noqa: BLE001 (a summary is a help only, the run goes on without it)
-            said = error.message if isinstance(error, LlmDoError) else f"{type(error).__name__}: {error}"
-            ctx.warn(f"the conversation could not be summarised, old tool results are left out instead: {said}")
+        except Exception as error:  # noqa: BLE001 (a summary is optional: the run continues without it)
+            reason = error.message if isinstance(error, LlmDoError) else f"{type(error).__name__}: {error}"
+            ctx.warn(f"the conversation could not be summarised; old tool results are left out instead: {reason}")
             return clear_results(shown, self._recent)
-        self._summary = whole.middle, text
-        return split.whole([_said(text)])
+        self._summary = unshortened.middle, text
+        return split.join([_summary_message(text)])
 
     async def _ask(self, ctx: CallContext, model: Model, split: _Split) -> str:
-        asked = model
+        summary_model = model
         if self._summary_model is not None:
             name = anchor_path(self._summary_model, ctx.project.root)
-            asked = ctx.runtime.pool.get(name, agent=ctx.frame.config.name)
+            summary_model = ctx.runtime.pool.get(name, agent=ctx.frame.config.name)
         prompt = _PROMPT + "\n".join(filter(None, map(_plain, [*split.first, *split.middle])))
         budget = ctx.run.budget
-        check_price(budget.budget.cost_usd, asked)
+        check_price(budget.budget.cost_usd, summary_model)
         request = OutgoingRequest(
-            asked,
+            summary_model,
             [ModelRequest.user_text_prompt(prompt)],
-            disable_client_retries(asked, None),
+            disable_client_retries(summary_model, None),
             ModelRequestParameters(),
         )
         outcome = await send(ctx, request, budget.reserve(estimate_text_tokens(prompt), 0))
         response = outcome.result()
         text = "".join(part.content for part in response.parts if isinstance(part, TextPart)).strip()
         if not text:
-            raise LlmDoError("the model gave no text")
+            raise LlmDoError("the model returned no text")
         return text
 
 
-def _said(summary: str) -> ModelMessage:
+def _summary_message(summary: str) -> ModelMessage:
     return ModelRequest([UserPromptPart(f"{SUMMARY}\n{summary}")])
 
 
 def _plain(message: ModelMessage) -> str:
-    """A message as a line of text for the one that sums up."""
+    """Render a message as text for the model that writes the summary."""
     lines: list[str] = []
     for part in message.parts:
         if isinstance(part, ToolCallPart):

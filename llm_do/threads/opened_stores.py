@@ -1,4 +1,4 @@
-"""Finding a project's store: what the manifest names, in `.llm-do/state.db` below the project's root by default."""
+"""Opens the store that a project's manifest names: `.llm-do/state.db` under the project root by default."""
 
 from __future__ import annotations
 
@@ -22,55 +22,55 @@ _lock = threading.Lock()
 
 
 def open_store(project: Project | Path | str) -> SqliteStore:
-    """The store of a project; all that ask for it in one process get the same.
+    """Open a project's store. Every caller in a process gets the same one.
 
     Args:
         project: A project, or its folder.
 
     Returns:
-        The store; its file is made when it is first used.
+        The store; its file is created on first use.
 
     Raises:
-        StoreError: The folder for it can't be made.
-        UsageError: The project names a kind of store that doesn't exist.
+        StoreError: The store's folder can't be created.
+        UsageError: The project names an unknown kind of store.
     """
     root, kind = (Path(project), "sqlite") if isinstance(project, str | Path) else (project.root, project.threads.store)
     if kind == "memory":
         return _shared((os.getpid(), f"memory {root.resolve()}"), None)
     if kind != "sqlite":
         raise UsageError(f"threads can't be kept in {kind!r}", hint="`threads.store` is `sqlite` or `memory`.")
-    fault = _linked(root.resolve())
+    fault = _link_error(root.resolve())
     if fault is not None:
         raise fault
     try:
         folder = make_folder(root.resolve())
     except OSError as error:
         folder = root.resolve() / FOLDER
-        raise StoreError(f"{folder} can't be made: {error.strerror or error}", hint=_HINT) from error
+        raise StoreError(f"{folder} can't be created: {error.strerror or error}", hint=_HINT) from error
     return _shared((os.getpid(), str(folder / "state.db")), folder / "state.db")
 
 
 def memory_store() -> SqliteStore:
-    """A store that keeps everything in memory, as long as the object lives."""
+    """Create a store that keeps everything in memory and lives as long as the object."""
     return SqliteStore(None)
 
 
 def reason_unrecorded(project: Project) -> StoreError | None:
-    """Why a project's runs aren't recorded (its folder can't be written, or is a link); None if they are."""
+    """Explain why a project's runs can't be recorded (its folder is read-only or a link); None if they can."""
     if project.threads.store != "sqlite":
         return None
     root = project.root.resolve()
-    return _linked(root) or (StoreError(f"{project.root} is read-only") if _is_read_only(root) else None)
+    return _link_error(root) or (StoreError(f"{project.root} is read-only") if _is_read_only(root) else None)
 
 
-def _linked(root: Path) -> StoreError | None:
-    """What is wrong with a store that lies behind a link, the folder's or the file's own."""
+def _link_error(root: Path) -> StoreError | None:
+    """Return an error if the store's folder or file is a symbolic link."""
     file = root / FOLDER / "state.db"
     link = file.parent if is_linked(root) else file
     if not os.path.islink(link):
         return None
-    hint = NOT_LINKED if link is not file else "Put the file itself in its place."
-    return StoreError(f"{link} is a link, and what a project keeps stays below its root", hint=hint)
+    hint = NOT_LINKED if link is not file else "Replace the link with the file itself."
+    return StoreError(f"{link} is a link, and a project's data must stay under its root", hint=hint)
 
 
 def _is_read_only(root: Path) -> bool:
@@ -81,7 +81,7 @@ def _is_read_only(root: Path) -> bool:
             return True
         return not os.access(folder if folder.is_dir() else root, os.W_OK | os.X_OK)
     except PermissionError:
-        # Not even its entries may be looked at.
+        # The folder can't even be listed.
         return True
 
 

@@ -1,7 +1,8 @@
-"""`StoreRecorder`: what the runtime calls while a run goes on, so that a store has all of it at any moment.
+"""`StoreRecorder`: writes a run to a store as it happens.
 
-Events and messages are queued and written in batches, one transaction each, while the run goes on; a tool's call and
-its result start a batch, and a model's response isn't worked on before everything that led to it is on disk.
+Events and messages are queued and written in batches, one transaction each, without holding up the run. A tool call
+and its result each start a batch, and the runtime doesn't act on a model's response until everything that led to it
+is on disk.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from llm_do.project.project import Project
     from llm_do.runtime.record.events import Event
 
-__all__ = ["PASSING", "StoreRecorder", "StoreRecording"]
+__all__ = ["TRANSIENT", "StoreRecorder", "StoreRecording"]
 
 URGENT = frozenset(
     {
@@ -54,22 +55,22 @@ URGENT = frozenset(
         "retry",
     }
 )
-"""Events that are written at once; others go with the next of these, with a request, or with the run's end.
+"""Events that are written immediately; others wait for the next of these, a model request, or the end of the run.
 
-A retry is one because a run that begins again after a conflict has another recording from then on.
+`retry` is one of them because a run that restarts after a conflict gets a new recording.
 """
 
-PASSING = frozenset({"text"})
-"""Events that aren't kept: what they tell in pieces, a later one tells whole."""
+TRANSIENT = frozenset({"text"})
+"""Events that aren't stored: a later event repeats their content in full."""
 
 
 class StoreRecorder:
-    """Begins the records of a project's runs.
+    """Starts the recording of each of a project's runs.
 
     Args:
         project: The project.
-        store: Where they are kept; None is the project's own store.
-        notice: Told when nothing can be recorded.
+        store: Where to record; None for the project's own store.
+        notice: Called with a message when nothing can be recorded.
     """
 
     def __init__(self, project: Project, store: ThreadStore | None, notice: Callable[[str], None]) -> None:
@@ -79,30 +80,30 @@ class StoreRecorder:
         self._notice = notice
 
     async def begin(self, run: RecordedRun, entry: str) -> StoreRecording | None:
-        """Open the run's thread and begin its record; a run that has no thread goes on where it can't be recorded."""
+        """Open the run's thread and start its record; a run without a thread continues even if it can't be recorded."""
         record = RunRecord(run.run_id, "running", entry, run.thread_id, run.user_id, time.time())
-        keeps = run.thread_id is not None or run.user_id is not None
+        has_state = run.thread_id is not None or run.user_id is not None
         try:
-            store = self._opened()
-            begun = await store.begin_run(record, self._project.threads.config)
+            store = self._open()
+            opened = await store.begin_run(record, self._project.threads.config)
         except StoreError as error:
-            if keeps and reason_unrecorded(self._project) is None:
+            if has_state and reason_unrecorded(self._project) is None:
                 raise
             self._notice(f"this run is not recorded: {error.message}{f'. {error.hint}' if error.hint else ''}")
-            if not keeps:
+            if not has_state:
                 return None
             store = self._store = memory_store()
-            begun = await store.begin_run(record, self._project.threads.config)
-        if begun.recovered:
-            self._notice(f"thread {run.thread_id!r}: the end of its last run was not saved; what it had done is kept")
-        return StoreRecording(store, run, begun, self._notice)
+            opened = await store.begin_run(record, self._project.threads.config)
+        if opened.recovered:
+            self._notice(f"thread {run.thread_id!r}: its last run was interrupted; the work it had saved is kept")
+        return StoreRecording(store, run, opened, self._notice)
 
     async def aclose(self) -> None:
         """Close the project's own store."""
         if self._own and self._store is not None:
             await self._store.aclose()
 
-    def _opened(self) -> ThreadStore:
+    def _open(self) -> ThreadStore:
         if self._store is None:
             reason = reason_unrecorded(self._project)
             if reason is not None:
@@ -115,69 +116,69 @@ class StoreRecording:
     """The record of one run.
 
     Args:
-        store: Where it is kept.
+        store: Where to write it.
         run: The run.
-        begun: What the store has read for it.
-        notice: Told when the journal can't be written.
+        opened: What the store read for the run.
+        notice: Called with a message when the journal can't be written.
     """
 
-    def __init__(self, store: ThreadStore, run: RecordedRun, begun: OpenedRun, notice: Callable[[str], None]) -> None:
+    def __init__(self, store: ThreadStore, run: RecordedRun, opened: OpenedRun, notice: Callable[[str], None]) -> None:
         self._store = store
         self._run = run
-        self._begun = begun
+        self._opened = opened
         self._notice = notice
-        self._hide: Redactor = redactor()
-        thread = begun.thread
-        whole = bool(begun.history) and begun.history[0].parent is None
+        self._redact: Redactor = redactor()
+        thread = opened.thread
+        complete = bool(opened.history) and opened.history[0].parent is None
         self.history: list[ModelMessage] = close_history(
-            usable_part([each.message for each in begun.history], whole=whole)
+            usable_part([each.message for each in opened.history], complete=complete)
         )
         self.toolkits: Mapping[str, Any] = thread.toolkits if thread is not None else {}
-        run.thread = ThreadView(run.thread_id, thread.state if thread is not None else {}, _config(begun))
-        run.user = UserView(run.user_id, begun.user_state)
+        run.thread = ThreadView(run.thread_id, thread.state if thread is not None else {}, _config(opened))
+        run.user = UserView(run.user_id, opened.user_state)
         self._state = _text(run.thread.state, "")
         self._user_state = _text(run.user.state, "")
         self._sent_state, self._sent_user = self._state, self._user_state
-        self._gates: Callable[[], Mapping[str, ToolkitState]] = dict
-        self._sent_gates: Mapping[str, ToolkitState] = {}
+        self._toolkit_states: Callable[[], Mapping[str, ToolkitState]] = dict
+        self._sent_toolkits: Mapping[str, ToolkitState] = {}
         self._past: int | None = None
         self._messages: list[tuple[ModelMessage, MessageRow]] = []
         self._events: list[EventRow] = []
         self._new: list[MessageRow] = []
         self._dropped: list[str] = []
         self._writing: asyncio.Task[None] | None = None
-        self._wanted = False
+        self._write_again = False
         self._failure: StoreError | None = None
         self._fault: ToolError | None = None
 
     @property
     def active(self) -> str | None:
         """The agent that was in control at the end of the thread's last run."""
-        thread = self._begun.thread
+        thread = self._opened.thread
         return thread.carried.get("active") if thread is not None else None
 
-    # -- while the run goes on
+    # -- during the run
 
     def attach(self, toolkits: Callable[[], Mapping[str, ToolkitState]]) -> None:
-        """Say how the states of the entry agent's toolkits are found while it runs."""
-        self._gates = toolkits
+        """Set the function that reads the current states of the entry agent's toolkits."""
+        self._toolkit_states = toolkits
 
-    def heard(self, event: Event) -> None:
-        """Write an event to the journal; returns at once."""
-        if event.type in PASSING:
+    def add_event(self, event: Event) -> None:
+        """Queue an event for the journal without waiting for it to be written."""
+        if event.type in TRANSIENT:
             return
         self._events.append(self._row(event))
         if event.type in URGENT:
-            self._begin_writing()
+            self._start_writing()
 
-    def step(self, messages: Sequence[ModelMessage]) -> None:
-        """Write what the entry agent's history has become; returns at once."""
-        if self._begun.thread is not None:
-            self._take(messages, exact=False)
-        self._begin_writing()
+    def save_messages(self, messages: Sequence[ModelMessage]) -> None:
+        """Queue the entry agent's history as it is now, without waiting for it to be written."""
+        if self._opened.thread is not None:
+            self._track(messages, exact=False)
+        self._start_writing()
 
-    async def written(self) -> None:
-        """Wait until everything before is on disk, or can't be."""
+    async def flush(self) -> None:
+        """Wait until everything queued so far is on disk, or writing has failed."""
         while self._writing is not None and not self._writing.done():
             await asyncio.shield(self._writing)
 
@@ -191,7 +192,7 @@ class StoreRecording:
         effects: bool,
     ) -> None:
         """Save the end of the run in one transaction."""
-        await _patiently(self._finish(event, messages, toolkits, active, effects))
+        await _complete(self._finish(event, messages, toolkits, active, effects))
 
     async def _finish(
         self,
@@ -201,15 +202,15 @@ class StoreRecording:
         active: str | None,
         effects: bool,
     ) -> None:
-        await self.written()
-        thread = self._begun.thread
+        await self.flush()
+        thread = self._opened.thread
         status = getattr(event, "status", "failed")
         if thread is not None and messages:
-            self._take(messages, exact=True)
+            self._track(messages, exact=True)
         if self._fault is None:
-            self._fault = self._spoilt()
+            self._fault = self._state_error()
             if self._fault is not None and event.type == "run_finished":
-                # Nothing is saved yet: the run ends with this fault, and its other last event is still to come.
+                # Nothing is saved yet: the run fails with this error, and a `run_failed` event follows.
                 raise self._fault
         state = user = None
         if self._fault is None:
@@ -225,7 +226,7 @@ class StoreRecording:
             state=state if thread is not None else None,
             toolkits=_toolkits(toolkits) if toolkits and thread is not None else None,
             carried=self._carried(active) if thread is not None else None,
-            user_text=self._begun.user_text,
+            user_text=self._opened.user_text,
             user_state=user if self._run.user_id is not None else None,
             keep=effects,
         )
@@ -236,16 +237,16 @@ class StoreRecording:
                 raise
             self._notice(f"the end of this run is not recorded: {error.message}")
         except LlmDoError:
-            # What stood against it is how the run ends: its own last event is still to come. Its thread and its
-            # user's state are the others' by then.
-            self._begun = OpenedRun(None)
+            # The conflict is how the run ends, and the event that reports it is still to come. The thread and the
+            # user's state now belong to the other run.
+            self._opened = OpenedRun(None)
             self._user_state = _text(self._run.user.state, "")
             raise
         if self._fault is not None:
             raise self._fault
 
-    def _spoilt(self) -> ToolError | None:
-        """Why a state can't be saved; None where both can."""
+    def _state_error(self) -> ToolError | None:
+        """Explain why the thread's or the user's state can't be saved; None if both can."""
         try:
             state_text(self._run.thread.state, f"thread {self._run.thread_id!r}")
             state_text(self._run.user.state, f"user {self._run.user_id!r}")
@@ -253,18 +254,18 @@ class StoreRecording:
             return error
         return None
 
-    # -- what is to be written
+    # -- what to write next
 
-    def _take(self, messages: Sequence[ModelMessage], *, exact: bool) -> None:
-        """Note the messages that this run has added, and what of them has changed since they were noted."""
+    def _track(self, messages: Sequence[ModelMessage], *, exact: bool) -> None:
+        """Queue the messages this run has added, and drop those that have changed since they were queued."""
         if self._past is None:
-            self._past = _shared(self.history, messages)
-        thread = self._begun.thread
+            self._past = _common_length(self.history, messages)
+        thread = self._opened.thread
         assert thread is not None
         fresh = messages[self._past :]
         same = 0
         for (known, row), message in zip(self._messages, fresh, strict=False):
-            if (exact or known is not message) and row.body != message_text(message, self._hide):
+            if (exact or known is not message) and row.body != message_text(message, self._redact):
                 break
             same += 1
         for _, row in self._messages[same:]:
@@ -276,17 +277,17 @@ class StoreRecording:
         for message in fresh[same:]:
             parent = self._messages[-1][1].id if self._messages else thread.head
             depth = thread.length + len(self._messages)
-            row = MessageRow(new_token(), parent, depth, time.time(), message_text(message, self._hide))
+            row = MessageRow(new_token(), parent, depth, time.time(), message_text(message, self._redact))
             self._messages.append((message, row))
             self._new.append(row)
 
     def _carried(self, active: str | None) -> str | None:
-        assert self._begun.thread is not None
-        carried = {**self._begun.thread.carried, "active": active}
-        return None if carried == {"active": None, **self._begun.thread.carried} else json.dumps(carried)
+        assert self._opened.thread is not None
+        carried = {**self._opened.thread.carried, "active": active}
+        return None if carried == {"active": None, **self._opened.thread.carried} else json.dumps(carried)
 
     def _row(self, event: Event) -> EventRow:
-        return EventRow(event.seq, event.time, event.type, event_text(event.to_dict(), self._hide))
+        return EventRow(event.seq, event.time, event.type, event_text(event.to_dict(), self._redact))
 
     def _changed(self, now: str, before: str) -> str | None:
         return None if now == before else now
@@ -294,15 +295,15 @@ class StoreRecording:
     def _draft(self) -> PendingWrites | None:
         state, user = _text(self._run.thread.state, self._sent_state), _text(self._run.user.state, self._sent_user)
         tip = self._messages[-1][1].id if self._messages else None
-        thread = self._begun.thread is not None
-        gates: Mapping[str, ToolkitState] = self._gates() if thread else {}
-        moved = any(self._sent_gates.get(name) is not state for name, state in gates.items())
-        self._sent_gates = gates
+        thread = self._opened.thread is not None
+        toolkits: Mapping[str, ToolkitState] = self._toolkit_states() if thread else {}
+        moved = any(self._sent_toolkits.get(name) is not state for name, state in toolkits.items())
+        self._sent_toolkits = toolkits
         draft = PendingWrites(
             tip,
             state if state != self._sent_state and thread else None,
             user if user != self._sent_user and self._run.user_id is not None else None,
-            _toolkits(gates) if moved else None,
+            _toolkits(toolkits) if moved else None,
         )
         if not (self._new or self._dropped or draft.state or draft.user_state or draft.toolkits):
             return None
@@ -315,50 +316,50 @@ class StoreRecording:
         self._events, self._new, self._dropped = [], [], []
         return batch
 
-    def _begin_writing(self) -> None:
-        """Start a writer unless one is at it; that one then goes on with what has come since."""
-        self._wanted = True
+    def _start_writing(self) -> None:
+        """Start a writer task, or have the running one write what has been queued since."""
+        self._write_again = True
         if self._writing is None or self._writing.done():
             try:
                 self._writing = asyncio.get_running_loop().create_task(self._write())
-            except RuntimeError:  # a worker thread tells of something: it goes with the next batch
+            except RuntimeError:  # called from a worker thread: the next batch includes it
                 return
 
     async def _write(self) -> None:
-        while self._wanted:
-            self._wanted = False
+        while self._write_again:
+            self._write_again = False
             batch = self._batch()
             try:
                 await self._store.write(batch)
             except StoreError as error:
-                # It is tried again with the next batch, and the run's end says so if it never works.
+                # The next batch retries it; if that never works, the end of the run reports the error.
                 self._events[:0], self._new[:0], self._dropped[:0] = batch.events, batch.messages, batch.dropped
                 self._sent_state = self._sent_user = ""
-                self._sent_gates = {}
+                self._sent_toolkits = {}
                 if self._failure is None:
                     self._notice(f"the journal can't be written: {error.message}")
                 self._failure = error
                 return
 
 
-def _config(begun: OpenedRun) -> ThreadConfig:
-    return begun.thread.config if begun.thread is not None else ThreadConfig()
+def _config(opened: OpenedRun) -> ThreadConfig:
+    return opened.thread.config if opened.thread is not None else ThreadConfig()
 
 
 def _toolkits(states: Mapping[str, ToolkitState]) -> str:
     return state_text({name: state.to_dict() for name, state in states.items()}, "the toolkits")
 
 
-def _text(value: Any, otherwise: str) -> str:
-    """A state as text while a run goes on; one that isn't JSON just now stays as it was."""
+def _text(value: Any, previous: str) -> str:
+    """Serialize a state during a run; return the previous text while it isn't valid JSON data."""
     try:
         return state_text(value, "")
     except ToolError:
-        return otherwise
+        return previous
 
 
-def _shared(history: Sequence[ModelMessage], messages: Sequence[ModelMessage]) -> int:
-    """How many messages at the beginning are the thread's own."""
+def _common_length(history: Sequence[ModelMessage], messages: Sequence[ModelMessage]) -> int:
+    """Count the leading messages that come from the thread."""
     count = 0
     for ours, theirs in zip(history, messages, strict=False):
         if ours is not theirs and ours != theirs:
@@ -367,8 +368,8 @@ def _shared(history: Sequence[ModelMessage], messages: Sequence[ModelMessage]) -
     return count
 
 
-async def _patiently(work: Any) -> None:
-    """Carry something to its end however often the waiting for it is cancelled."""
+async def _complete(work: Any) -> None:
+    """Run work to completion even if the caller is cancelled while waiting."""
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
@@ -378,14 +379,14 @@ async def _patiently(work: Any) -> None:
             if task.done() and task.cancelled():
                 raise
             cancelled = error
-        except BaseException:  # noqa: BLE001 (its own outcome is told below)
+        except BaseException:  # noqa: BLE001 (`task.result()` below raises it)
             break
     if cancelled is not None:
         if task.exception() is None:
             raise cancelled
-        # What went wrong is told first; the cancellation comes out of the next thing that is waited for.
-        waiting = asyncio.current_task()
-        if waiting is not None:
-            waiting.uncancel()
-            waiting.cancel()
+        # Raise the error first; the cancellation comes out of the next await.
+        current = asyncio.current_task()
+        if current is not None:
+            current.uncancel()
+            current.cancel()
     task.result()

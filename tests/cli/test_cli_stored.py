@@ -38,8 +38,8 @@ def test_a_setting_inside_another_leaves_its_neighbours_alone_at_any_depth(proje
         (["model=test", "model.x=1"], "model.x can't be set: 'x' would be in \"test\", which is not an object."),
         (["model_settings=5", "model_settings.a=1"], "model_settings.a can't be set: 'a' would be in 5"),
         (["xreasoning.model=test"], "a thread has no setting 'xreasoning'"),
-        (["model_settings=NaN"], "the thread setting model_settings is an object. This isn't: 'NaN'."),
-        (["history_limit=" + "[" * 100_000], "the thread setting history_limit is a whole number from 1."),
+        (["model_settings=NaN"], "the thread setting model_settings must be an object. Got 'NaN'."),
+        (["history_limit=" + "[" * 100_000], "the thread setting history_limit must be a positive whole number."),
     ],
 )
 def test_a_setting_that_makes_no_sense_is_refused(project: Callable[..., Path], values: list[str], wrong: str) -> None:

@@ -275,7 +275,7 @@ def test_hooks_of_the_manifest_come_before_an_agents_own_and_are_called_for_all(
 
     assert report.project is not None, report.diagnostics
     steps = Runtime(report.project)
-    with pytest.raises(Exception, match="can't take what the step before it returned"):
+    with pytest.raises(Exception, match="can't take the output of the previous step"):
         steps.run_sync("go")  # `seen` takes no argument
     from_python = Runtime(report.project).registry["seen"].value
     assert from_python() == "everybody a, everybody b, mine b"

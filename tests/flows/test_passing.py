@@ -109,7 +109,7 @@ def test_an_output_that_does_not_fit_the_next_step_ends_the_run_and_names_both()
     assert result.status == "failed"
     assert isinstance(result.error, RunError)
     assert result.error.agent_path == "pair/2/b"
-    assert "b can't take what the step before it returned" in result.error.message
+    assert "b can't take the output of the previous step" in result.error.message
     assert "title: Field required" in result.error.message
 
 
@@ -171,7 +171,7 @@ def test_a_function_with_the_context_gets_the_input_its_annotation_says() -> Non
     assert text_of(run_flow(Swarm([text, fields, model, default, listed]))) == "end"
     assert seen == ["go", facts, Report(**facts), '{"title": "Tea", "points": ["hot"]}', ["a", "b"]]
     wrong = run_flow(Swarm([default, numbers]))
-    assert "numbers can't take what the step before it returned" in str(wrong.error)
+    assert "numbers can't take the output of the previous step" in str(wrong.error)
 
 
 def test_a_function_step_that_raises_is_named_with_its_line() -> None:

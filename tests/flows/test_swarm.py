@@ -61,18 +61,18 @@ def test_a_flow_that_cannot_run_is_refused_where_it_is_made(make: Any, message: 
         (lambda: Swarm([spec("a")], mode="ring"), "the mode 'ring'"),  # type: ignore[arg-type]
         (lambda: Swarm([spec("a")], flow="a", mode="team"), "has an expression, but its mode is team"),
         (lambda: Swarm([lambda text: text]), "a function without a name"),
-        (lambda: Swarm([spec("a")], on_error="colect"), "`on_error` is 'cancel' or 'collect', not 'colect'"),  # type: ignore[arg-type]
-        (lambda: Swarm([spec("a")], max_concurrency=0), "`max_concurrency` is a whole number above 0, not 0"),
-        (lambda: Swarm([spec("a")], max_handoffs=-1), "`max_handoffs` is a whole number, 0 or more, not -1"),
-        (lambda: Swarm([spec("a")], separator=None), "`separator` is text, not None"),  # type: ignore[arg-type]
-        (lambda: Swarm([spec("a")], aggregate="x"), "`aggregate` is a function, not 'x'"),  # type: ignore[arg-type]
-        (lambda: Swarm([spec("a")], name="a b"), "the flow 'a b': `name` is at most 64 letters"),
-        (lambda: Swarm("abc"), "the members of the flow 'swarm' are no list"),
-        (lambda: Swarm(spec("a")), "the members of the flow 'swarm' are no list"),  # type: ignore[arg-type]
+        (lambda: Swarm([spec("a")], on_error="colect"), "`on_error` must be 'cancel' or 'collect', not 'colect'"),  # type: ignore[arg-type]
+        (lambda: Swarm([spec("a")], max_concurrency=0), "`max_concurrency` must be a whole number above 0, not 0"),
+        (lambda: Swarm([spec("a")], max_handoffs=-1), "`max_handoffs` must be a whole number, 0 or more, not -1"),
+        (lambda: Swarm([spec("a")], separator=None), "`separator` must be a string, not None"),  # type: ignore[arg-type]
+        (lambda: Swarm([spec("a")], aggregate="x"), "`aggregate` must be a function, not 'x'"),  # type: ignore[arg-type]
+        (lambda: Swarm([spec("a")], name="a b"), "the flow 'a b': `name` must be at most 64 letters"),
+        (lambda: Swarm("abc"), "the members of the flow 'swarm' are not a list"),
+        (lambda: Swarm(spec("a")), "the members of the flow 'swarm' are not a list"),  # type: ignore[arg-type]
         (lambda: ParallelGroup("g", [spec("a")], on_error="x"), "the flow 'g': `on_error`"),  # type: ignore[arg-type]
         (lambda: SerialGroup("", [spec("a")]), "the flow '': `name`"),
         (lambda: SwarmNode(Swarm([spec("a")]), "a b"), "the flow 'a b': `name`"),
-        (lambda: SwarmNode(spec("a"), "node"), "'node' can't stand for"),  # type: ignore[arg-type]
+        (lambda: SwarmNode(spec("a"), "node"), "the node 'node' needs a flow, not"),  # type: ignore[arg-type]
     ],
 )
 def test_what_makes_no_sense_together_is_refused(make: Any, message: str) -> None:

@@ -177,7 +177,7 @@ def test_a_flow_made_in_code_is_called_itself_by_an_entry_and_only_inside_a_run(
 
     assert text_of(result) == ["b's", "b's"]
     assert [record.path for record in result.calls if record.path.endswith("/b")] == ["main/pair/2/b"] * 2
-    with pytest.raises(UsageError, match="outside of a run"):
+    with pytest.raises(UsageError, match="outside a run"):
         asyncio.run(pair("three"))
 
 

@@ -101,7 +101,7 @@ def test_a_limit_below_one_gives_no_message(store: ThreadStore, limit: int) -> N
 
 @pytest.mark.parametrize("wrong", ["text", None, {"role": "user"}])
 def test_what_is_no_message_is_refused_and_nothing_is_stored(store: ThreadStore, wrong: Any) -> None:
-    with pytest.raises(UsageError, match="is no message"):
+    with pytest.raises(UsageError, match="is not a conversation message"):
         done(ConversationManager(store).add_messages("t", [said("x"), wrong]))
     assert done(store.thread("t")) is None
 
@@ -197,7 +197,7 @@ def test_a_manager_remembers_so_many_loaded_states_and_loses_no_change_silently(
         saved = await manager.save_state_if_modified("a")
         await manager.load_thread_context("c")
         states["a"]["n"], states["b"]["n"] = 2, 2
-        with pytest.raises(UsageError, match="the state of thread 'b' isn't known any more") as raised:
+        with pytest.raises(UsageError, match="the state of thread 'b' is no longer known") as raised:
             await manager.save_state_if_modified("b")
         assert raised.value.hint is not None
         again = await manager.save_state_if_modified("a")

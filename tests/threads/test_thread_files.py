@@ -127,12 +127,12 @@ def test_settings_forks_branches_export_and_import(project: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "says"),
     [
-        (lambda lines: lines[1:], "doesn't begin with a thread"),
+        (lambda lines: lines[1:], "the import doesn't start with a thread"),
         (lambda lines: lines[:-1], "messages were exported"),
         (lambda lines: [*lines[:2], "{not json", *lines[3:]], "not JSON"),
         (lambda lines: [lines[0].replace('"version": 1', '"version": 7'), *lines[1:]], "version 7"),
         (lambda lines: [lines[0], lines[1].replace("user-prompt", "nonsense"), *lines[2:]], "can't be read"),
-        (lambda lines: lines, "there is a thread 't' already"),
+        (lambda lines: lines, "thread 't' already exists"),
     ],
 )
 def test_an_import_that_is_wrong_stores_nothing_and_says_where(project: Path, spoil: object, says: str) -> None:

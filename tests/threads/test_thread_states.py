@@ -115,5 +115,5 @@ def test_a_name_that_no_store_can_hold_is_a_typed_error(store: Any) -> None:
     runtime = runtime_on(store, agent("main", script("ok")))
 
     for names in ({"thread": "t\udcff"}, {"user": "u\udcff"}):
-        with pytest.raises(UsageError, match="half a character"):
+        with pytest.raises(UsageError, match="a lone surrogate"):
             on_thread(runtime, "x", **names)

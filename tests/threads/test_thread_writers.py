@@ -166,4 +166,4 @@ def test_deleting_a_thread_takes_the_draft_of_its_killed_run_along(store: Any) -
 
 def left(store: Any) -> int:
     """Messages that are in the store, whatever they belong to."""
-    return asyncio.run(store._do(lambda db: db.execute("SELECT count(*) FROM messages").fetchone()[0]))
+    return asyncio.run(store._read(lambda db: db.execute("SELECT count(*) FROM messages").fetchone()[0]))

@@ -69,7 +69,7 @@ class Pipeline(AbstractCapability[Any]):
             return response
         response = _distinct_ids(response)
         if call.frame.live is not None and call.run.recording is not None:
-            call.run.recording.step([*ctx.messages, response])
+            call.run.recording.save_messages([*ctx.messages, response])
         call.frame.gating.order.begin()
         tools = ctx.tool_manager.tools if ctx.tool_manager is not None else None
         if tools is not None:

@@ -104,7 +104,7 @@ class RunState:
             return
         event = self.make(kind, config, **data)
         if self.recording is not None:
-            self.recording.heard(event)
+            self.recording.add_event(event)
         self.deliver(event)
 
     def make(self, kind: Callable[..., EventBase], config: CallConfig, **data: Any) -> Any:

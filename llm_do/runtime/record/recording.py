@@ -102,20 +102,20 @@ class Recording(Protocol):
         """The agent that was in control at the end of the thread's last run."""
         ...
 
-    def heard(self, event: Event) -> None:
-        """Write an event to the journal; returns at once."""
+    def add_event(self, event: Event) -> None:
+        """Queue an event for the journal without waiting for it to be written."""
         ...
 
     def attach(self, toolkits: Callable[[], Mapping[str, ToolkitState]]) -> None:
-        """Say how the states of the entry agent's toolkits are found while it runs."""
+        """Set the function that reads the current states of the entry agent's toolkits."""
         ...
 
-    def step(self, messages: Sequence[ModelMessage]) -> None:
-        """Write what the entry agent's history has become; returns at once."""
+    def save_messages(self, messages: Sequence[ModelMessage]) -> None:
+        """Queue the entry agent's history as it is now, without waiting for it to be written."""
         ...
 
-    async def written(self) -> None:
-        """Wait until everything before is on disk."""
+    async def flush(self) -> None:
+        """Wait until everything queued so far is on disk."""
         ...
 
     async def finish(

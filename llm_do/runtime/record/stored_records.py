@@ -1,4 +1,4 @@
-"""What stores keep, as values: threads, their messages, runs and the observations of the journal."""
+"""The values that stores keep: threads, messages, runs and the journal's observations."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ __all__ = [
 
 @frozen
 class ThreadRecord:
-    """One thread as the store has it, without its messages.
+    """One stored thread, without its messages.
 
     Args:
         id: The thread's id, unique among its user's.
-        user_id: Whose it is; None is nobody's in particular.
+        user_id: The user it belongs to; None for a thread without a user.
         config: How agents work on it.
-        state: What tools keep in it.
-        toolkits: Contexts and states of the toolkits, as JSON data.
-        head: Id of the newest message; None while there is none.
-        length: Messages in its history.
-        branches: Newest messages of the histories that it has left, oldest first.
-        carried: What else belongs to its history, as JSON data: usage, where it was forked from, its summary.
+        state: Data that tools keep in it.
+        toolkits: The toolkits' contexts and states, as JSON data.
+        head: Id of the newest message; None if there are no messages.
+        length: The number of messages in its history.
+        branches: Ids of the newest messages of abandoned histories, oldest first.
+        carried: Other data of its history, as JSON data: usage, where it was forked from, its summary.
         revision: Changes with every save.
-        turn: Changes when the history, the state or the toolkits do.
+        turn: Changes when the history, the state or the toolkits change.
         created: Seconds since the epoch.
         updated: Seconds since the epoch.
     """
@@ -59,7 +59,7 @@ class ThreadRecord:
 
 
 def new_thread(thread_id: str, user_id: str | None = None) -> ThreadRecord:
-    """A thread that isn't stored yet.
+    """Create a thread that isn't stored yet.
 
     Example:
         >>> new_thread("42").length
@@ -83,12 +83,12 @@ class StoredMessage:
     """One message of a thread's history. It never changes.
 
     Args:
-        id: Its id.
+        id: The message's id.
         parent: Id of the message before it; None for the first.
-        message: The message, tool calls and results included.
+        message: The message, including tool calls and results.
         time: When it was stored, in seconds since the epoch.
         run_id: The run it came from.
-        metadata: What an application keeps with it.
+        metadata: Data that an application stored with it.
     """
 
     id: str
@@ -101,18 +101,18 @@ class StoredMessage:
 
 @frozen
 class RunRecord:
-    """One run as the journal knows it.
+    """One run in the journal.
 
     Args:
         id: The run's id.
         status: `running`, or how it ended.
-        entry: What ran.
+        entry: The name of its entry.
         thread_id: Its thread.
         user_id: Its user.
         started: Seconds since the epoch.
-        finished: Seconds since the epoch; None while it goes on.
-        owner: The process that carries it out.
-        events: How many events the journal has of it.
+        finished: Seconds since the epoch; None while it is running.
+        owner: The process that runs it.
+        events: The number of its events in the journal.
     """
 
     id: str
@@ -128,16 +128,16 @@ class RunRecord:
 
 @frozen
 class Observation:
-    """One entry of the journal: an event of a run, as it was written.
+    """One journal entry: an event of a run, as written.
 
     Args:
         run_id: The run.
-        seq: Its number in the run.
+        seq: The event's number in the run.
         time: Seconds since the epoch.
         type: The event's type.
         thread_id: The run's thread.
         user_id: The run's user.
-        data: The whole event as JSON data, secrets redacted.
+        data: The complete event as JSON data, with secrets redacted.
     """
 
     run_id: str
@@ -151,15 +151,15 @@ class Observation:
 
 @frozen
 class Filter:
-    """Which observations are meant; what is None lets everything through.
+    """Selects observations; a field that is None matches all of them.
 
     Args:
-        thread_id: Those of one thread.
-        run_id: Those of one run.
-        types: Those of these types.
-        since: Not before this time, in seconds since the epoch.
+        thread_id: Only this thread's.
+        run_id: Only this run's.
+        types: Only these types.
+        since: At or after this time, in seconds since the epoch.
         until: Before this time.
-        user_id: Those of one user.
+        user_id: Only this user's.
     """
 
     thread_id: str | None = None
@@ -170,7 +170,7 @@ class Filter:
     user_id: str | None = None
 
     def matches(self, item: Observation) -> bool:
-        """Whether an observation is meant."""
+        """Check whether the filter selects an observation."""
         return (
             (self.thread_id is None or item.thread_id == self.thread_id)
             and (self.run_id is None or item.run_id == self.run_id)

@@ -1,7 +1,7 @@
-"""`ThreadStore`: what a store has to do, whatever it keeps its data in; and the values that pass its border.
+"""`ThreadStore`: the interface of a store, and the values that cross it.
 
-Texts in these values are JSON, those of messages and events redacted already. A store never looks inside them, but
-for the keys of a user's state, of which two runs may change different ones.
+Text in these values is JSON; messages and events are already redacted. A store never looks inside, except at the keys
+of a user's state, because two runs may change different ones.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Batch", "EventRow", "MessageRow", "OpenedRun", "PendingWrites", "Run
 
 @frozen
 class EventRow:
-    """One event on its way into the journal."""
+    """One event to add to the journal."""
 
     seq: int
     time: float
@@ -32,7 +32,7 @@ class EventRow:
 
 @frozen
 class MessageRow:
-    """One message on its way into a history."""
+    """One message to add to a history."""
 
     id: str
     parent: str | None
@@ -44,13 +44,13 @@ class MessageRow:
 
 @frozen
 class PendingWrites:
-    """What a run has made of its thread so far; it counts once the run has ended.
+    """What a run has changed in its thread so far; it takes effect when the run ends.
 
     Args:
-        tip: Its newest message.
-        state: The thread's state as JSON text; None as it was.
-        user_state: The user's state as JSON text; None as it was.
-        toolkits: The toolkits' states as JSON text; None as they were.
+        tip: The run's newest message.
+        state: The thread's state as JSON text; None if unchanged.
+        user_state: The user's state as JSON text; None if unchanged.
+        toolkits: The toolkits' states as JSON text; None if unchanged.
     """
 
     tip: str | None = None
@@ -61,14 +61,14 @@ class PendingWrites:
 
 @frozen
 class Batch:
-    """What is written of a run at once.
+    """A run's writes that go into one transaction.
 
     Args:
         run_id: The run.
         events: New events.
         messages: New messages of the entry agent's history.
-        dropped: Messages of this run's draft that others have taken the place of.
-        draft: The draft as it is now; None as it was.
+        dropped: Messages written by this run that others have replaced.
+        draft: The run's pending writes; None if unchanged.
     """
 
     run_id: str
@@ -80,14 +80,14 @@ class Batch:
 
 @frozen
 class OpenedRun:
-    """What a run begins with.
+    """What a run starts from.
 
     Args:
-        thread: Its thread; None without one.
-        history: The latest messages of its history, at most as many as its configuration says.
+        thread: The run's thread; None if it has none.
+        history: The latest messages of the thread, limited by its `history_limit`.
         user_state: The user's state.
-        user_text: The same as JSON text; None while there is none.
-        recovered: Runs on the thread that had been killed, and whose work is in the history now.
+        user_text: The user's state as JSON text; None if nothing is stored.
+        recovered: Killed runs on the thread whose work was added to the history.
     """
 
     thread: ThreadRecord | None = None
@@ -105,14 +105,14 @@ class RunEnd:
         batch: What is left to write.
         status: How the run ended.
         time: When, in seconds since the epoch.
-        turn: The thread's turn that the run began with.
-        head: The thread's newest message now.
-        state: The thread's state as JSON text; None as it was.
-        toolkits: The toolkits' as JSON text; None as they were.
-        carried: What else belongs to the history, as JSON text; None as it was.
-        user_text: The user's state that the run began with, as JSON text.
-        user_state: The user's state now, as JSON text; None as it was.
-        keep: Whether what the run did is kept as a branch if the thread has changed meanwhile.
+        turn: The thread's turn when the run started.
+        head: The thread's newest message.
+        state: The thread's state as JSON text; None if unchanged.
+        toolkits: The toolkits' states as JSON text; None if unchanged.
+        carried: Other data of the history, as JSON text; None if unchanged.
+        user_text: The user's state when the run started, as JSON text.
+        user_state: The user's state as JSON text; None if unchanged.
+        keep: Whether to keep the run's messages as a branch if the thread has changed meanwhile.
     """
 
     batch: Batch
@@ -129,38 +129,38 @@ class RunEnd:
 
 
 class ThreadStore(Protocol):
-    """Keeps threads, users' states and the journal; every method is one transaction, several processes may share it."""
+    """Stores threads, users' states and the journal. Every method is one transaction; processes may share a store."""
 
     @property
     def name(self) -> str:
-        """What it is called in messages."""
+        """The store's name in messages."""
         ...
 
     async def thread(self, thread_id: str, user_id: str | None = None) -> ThreadRecord | None:
-        """One thread; None when this user has none of that name."""
+        """Return a user's thread, or None if there is none with that id."""
         ...
 
     async def threads(
         self, user_id: str | None = None, *, every_user: bool = False, limit: int | None = None
     ) -> list[ThreadRecord]:
-        """A user's threads or everybody's, the latest first."""
+        """List a user's threads, or every user's, most recent first."""
         ...
 
     async def save_thread(
         self, record: ThreadRecord, *, expected: str | None, messages: Sequence[MessageRow] = ()
     ) -> ThreadRecord:
-        """Save a thread and messages that its history gains.
+        """Save a thread, with new messages of its history.
 
         Args:
             record: The thread; its revision and times are set here.
-            expected: The revision it was read with; None makes a new one.
-            messages: New messages, each after the one it points at.
+            expected: The revision it was read at; None for a new thread.
+            messages: New messages, each after its parent.
 
         Returns:
-            The thread as it is stored.
+            The thread as stored.
 
         Raises:
-            ThreadConflict: It has another revision, or its head exists nowhere.
+            ThreadConflict: The thread has another revision, or its head doesn't exist.
         """
         ...
 
@@ -168,47 +168,47 @@ class ThreadStore(Protocol):
         """Delete a thread, its messages that no other thread shares, and its runs in the journal.
 
         Returns:
-            Whether there was one.
+            Whether the thread existed.
 
         Raises:
-            ThreadConflict: It doesn't have the expected revision.
+            ThreadConflict: The thread doesn't have the expected revision.
         """
         ...
 
     async def history(
         self, head: str | None, *, limit: int | None = None, stop: str | None = None, before: str | None = None
     ) -> list[StoredMessage]:
-        """The messages that end with `head`, in order.
+        """Read the history that ends at `head`, in order.
 
         Args:
-            head: The newest one.
-            limit: At most so many, the latest.
-            stop: Only those after this one.
-            before: Only those before this one; none where it isn't one of them.
+            head: Id of the newest message.
+            limit: Return at most this many, the latest.
+            stop: Only messages after this one.
+            before: Only messages before this one; an empty list if it isn't in the history.
         """
         ...
 
     async def message(self, message_id: str) -> StoredMessage | None:
-        """One message by its id."""
+        """Return a message by its id."""
         ...
 
     async def user_state(self, user_id: str) -> tuple[AgentState, str | None]:
-        """A user's state, and its revision; an empty object and None while there is none."""
+        """Return a user's state and its revision; an empty object and None if nothing is stored."""
         ...
 
     async def save_user_state(self, user_id: str, state: AgentState, *, expected: str | None) -> str:
         """Save a user's state.
 
         Returns:
-            Its new revision.
+            The new revision.
 
         Raises:
-            ThreadConflict: It has another revision than expected.
+            ThreadConflict: The state doesn't have the expected revision.
         """
         ...
 
     async def begin_run(self, run: RunRecord, defaults: ThreadConfig) -> OpenedRun:
-        """Begin a run: finish those on its thread that were killed, make the thread if need be, and read it.
+        """Start a run: finish killed runs on its thread, create the thread if necessary, and read it.
 
         Args:
             run: The run.
@@ -217,7 +217,7 @@ class ThreadStore(Protocol):
         ...
 
     async def write(self, batch: Batch) -> None:
-        """Write what a run has done since."""
+        """Write what a run has done since the last batch."""
         ...
 
     async def finish_run(self, ending: RunEnd) -> None:
@@ -229,25 +229,25 @@ class ThreadStore(Protocol):
         ...
 
     async def recover(self) -> list[str]:
-        """Finish every run whose process is gone; their ids."""
+        """Finish every run whose process is gone, and return their ids."""
         ...
 
     async def runs(self, *, thread_id: str | None = None, limit: int | None = None) -> list[RunRecord]:
-        """Runs, the latest first."""
+        """List runs, most recent first."""
         ...
 
     async def run(self, run_id: str) -> RunRecord | None:
-        """One run, by its id or the only beginning of one."""
+        """Return a run by its id or an unambiguous prefix of it."""
         ...
 
     async def observations(self, filter: Filter, *, limit: int | None = None) -> list[Observation]:
-        """Entries of the journal in the order they were written; with a limit, the latest ones."""
+        """Read journal entries in the order they were written; with a limit, only the latest."""
         ...
 
     async def add_observation(self, observation: Observation) -> None:
-        """Add an entry of an application's own, with an id of its own in the place of a run's."""
+        """Add an application's own entry, with an id of its own instead of a run's."""
         ...
 
     async def aclose(self) -> None:
-        """Close it; it opens again when it is used."""
+        """Close the store; it reopens when used again."""
         ...

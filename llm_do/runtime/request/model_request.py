@@ -51,7 +51,7 @@ class EngineModel(WrapperModel):
             await hooks.call(HookPoint.PRE_LLM_CALL, agent=agent, messages=messages)
         recording = run.recording
         if recording is not None and frame.live is not None:
-            recording.step(frame.live)
+            recording.save_messages(frame.live)
         tools = enabled_tools(run.thread.config, show_available_tools(frame.gating, model_request_parameters))
         if frame.compaction is not None:
             messages = await frame.compaction.shortened(ctx, self.wrapped, messages, tools)
@@ -63,7 +63,7 @@ class EngineModel(WrapperModel):
             RetryPolicy(config.settings.max_retries, config.retry_delay),
         )
         if recording is not None:
-            await recording.written()
+            await recording.flush()
         frame.steps += 1
         run.steps += 1
         response = outcome.result()

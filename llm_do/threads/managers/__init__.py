@@ -1,1 +1,1 @@
-"""Threads for code outside a run: messages, state, the journal, import and export."""
+"""Access to threads from outside a run: messages, state, the journal, import and export."""

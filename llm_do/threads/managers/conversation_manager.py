@@ -23,8 +23,8 @@ class ConversationManager:
     """Reads and appends messages.
 
     Args:
-        store: Where threads are kept.
-        user_id: Whose threads; those of others don't exist here.
+        store: The store to use.
+        user_id: The user whose threads to access; other users' threads are invisible.
     """
 
     def __init__(self, store: ThreadStore, user_id: str | None = None) -> None:
@@ -39,16 +39,16 @@ class ConversationManager:
         before: str | float | None = None,
         after: str | float | None = None,
     ) -> list[StoredMessage]:
-        """Messages of a thread, in order.
+        """Return messages of a thread, in order.
 
         Args:
             thread_id: The thread.
-            limit: At most so many: the latest ones, or with `after` the first ones behind it.
-            before: Only those before this message (its id) or this time (seconds since the epoch).
-            after: Only those after this message or time.
+            limit: Return at most this many: the latest, or with `after` the first ones following it.
+            before: Only messages before this message (its id) or this time (seconds since the epoch).
+            after: Only messages after this message or time.
 
         Returns:
-            The messages; none where the thread doesn't exist or doesn't have the message that is named.
+            The messages; an empty list if the thread doesn't exist or doesn't contain the named message.
         """
         record = await self._store.thread(thread_id, self._user)
         if record is None:
@@ -71,30 +71,30 @@ class ConversationManager:
     async def add_messages(
         self, thread_id: str, messages: Sequence[ModelMessage], *, metadata: Mapping[str, Any] | None = None
     ) -> list[str]:
-        """Append messages to a thread, which is made if there is none.
+        """Append messages to a thread, creating it if necessary.
 
         Args:
             thread_id: The thread.
             messages: The messages.
-            metadata: JSON data that is kept with each.
+            metadata: JSON data to store with each message.
 
         Returns:
-            Their ids.
+            The ids of the new messages.
 
         Raises:
-            UsageError: One is no message of PydanticAI's, or the metadata isn't JSON data.
+            UsageError: A message isn't one of PydanticAI's, or the metadata isn't JSON data.
         """
         from pydantic_ai.messages import ModelRequest, ModelResponse
 
         for message in messages:
             if not isinstance(message, ModelRequest | ModelResponse):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise UsageError(
-                    f"{type(message).__name__} is no message of a conversation",
-                    hint="Give `ModelRequest`s and `ModelResponse`s of pydantic_ai.messages.",
+                    f"{type(message).__name__} is not a conversation message",
+                    hint="Pass `ModelRequest`s and `ModelResponse`s from pydantic_ai.messages.",
                 )
-        hide = redactor()
+        redact = redactor()
         try:
-            kept = state_text(metadata, "a message") if metadata else None
+            metadata_text = state_text(metadata, "a message") if metadata else None
         except ToolError as error:
             raise UsageError("the metadata of messages isn't JSON data", hint=error.hint) from error
         while True:
@@ -103,7 +103,8 @@ class ConversationManager:
             for message in messages:
                 parent = rows[-1].id if rows else record.head
                 depth = record.length + len(rows)
-                rows.append(MessageRow(new_token(), parent, depth, time.time(), message_text(message, hide), kept))
+                body = message_text(message, redact)
+                rows.append(MessageRow(new_token(), parent, depth, time.time(), body, metadata_text))
             head = rows[-1].id if rows else record.head
             try:
                 await self._store.save_thread(

@@ -1,4 +1,4 @@
-"""`ObservationManager`: the journal of runs, read and listened to. What is in it are the runs' own events."""
+"""`ObservationManager`: reads the journal of runs and subscribes to it. Its entries are the runs' own events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from llm_do.errors import UsageError
 from llm_do.runtime.record.events import Subscription
 from llm_do.runtime.record.stored_records import Filter, Observation
 from llm_do.runtime.record.thread_store import ThreadStore
-from llm_do.threads.recorder import PASSING
+from llm_do.threads.recorder import TRANSIENT
 from llm_do.threads.sqlite.rows import new_token
 from llm_do.threads.store.codec import Redactor, event_text, redactor
 
@@ -31,11 +31,11 @@ _FAILED = "a subscriber of the journal failed on %s"
 
 
 class ObservationManager:
-    """Reads the journal, adds an application's own entries, and tells subscribers of what comes.
+    """Reads the journal, adds an application's own entries, and notifies subscribers of new ones.
 
     Args:
-        store: Where the journal is.
-        runtime: Whose runs subscribers hear of; without one they hear what is recorded here.
+        store: The store that has the journal.
+        runtime: The runtime whose runs to report to subscribers; without one they only see entries added here.
     """
 
     def __init__(self, store: ThreadStore, runtime: Runtime | None = None) -> None:
@@ -51,7 +51,7 @@ class ObservationManager:
         thread_id: str | None = None,
         user_id: str | None = None,
     ) -> Observation:
-        """Add an entry of the application's own.
+        """Add the application's own entry.
 
         Args:
             type: Its type.
@@ -60,13 +60,13 @@ class ObservationManager:
             user_id: The user it belongs to.
 
         Returns:
-            The entry as it was written.
+            The entry as written.
         """
         now, run_id = time.time(), new_token()
         text = event_text({"type": type, "seq": 0, "time": now, "run_id": run_id, **data}, redactor())
         observation = Observation(run_id, 0, now, type, thread_id, user_id, json.loads(text))
         await self._store.add_observation(observation)
-        self._tell(observation)
+        self._notify(observation)
         return observation
 
     async def get(
@@ -80,19 +80,19 @@ class ObservationManager:
         user_id: str | None = None,
         limit: int | None = None,
     ) -> list[Observation]:
-        """Entries of the journal, in the order they were written.
+        """Read journal entries in the order they were written.
 
         Args:
-            thread_id: Those of one thread.
-            run_id: Those of one run.
-            types: Those of these types, or of this one.
-            since: Not before this time, in seconds since the epoch.
+            thread_id: Only this thread's.
+            run_id: Only this run's.
+            types: Only entries of this type or these types.
+            since: At or after this time, in seconds since the epoch.
             until: Before this time.
-            user_id: Those of one user.
-            limit: At most so many, the latest.
+            user_id: Only this user's.
+            limit: Return at most this many, the latest.
         """
-        wanted = Filter(thread_id, run_id, _types(types), since, until, user_id)
-        return await self._store.observations(wanted, limit=limit)
+        filter = Filter(thread_id, run_id, _types(types), since, until, user_id)
+        return await self._store.observations(filter, limit=limit)
 
     def subscribe(
         self,
@@ -102,46 +102,47 @@ class ObservationManager:
         thread_id: str | None = None,
         run_id: str | None = None,
     ) -> Callable[[], None]:
-        """Hear of entries as they come: of exactly those that the filter lets through.
+        """Call a function with each new entry that matches the filter.
 
         Args:
-            callback: Called with each; its exception is logged and reaches nobody.
-            types: Those of these types, or of this one.
-            thread_id: Those of one thread.
-            run_id: Those of one run.
+            callback: Called with each entry; an exception in it is logged and goes no further.
+            types: Only entries of this type or these types.
+            thread_id: Only this thread's.
+            run_id: Only this run's.
 
         Returns:
             A function that ends the subscription.
 
         Raises:
-            UsageError: The callback is async: entries don't wait for anybody.
+            UsageError: The callback is async; entries don't wait for subscribers.
         """
         if iscoroutinefunction(callback):
             raise UsageError(
-                "a callback of observations can't be async: they don't wait for it",
-                hint="Let it put the observation into an asyncio.Queue.",
+                "an observation callback can't be async, because observations don't wait for it",
+                hint="Put the observation into an asyncio.Queue instead.",
             )
-        wanted = Filter(thread_id, run_id, _types(types))
-        entry = wanted, callback
+        filter = Filter(thread_id, run_id, _types(types))
+        entry = filter, callback
         self._subscribers.append(entry)
 
-        def tell(observation: Observation) -> None:
-            if wanted.matches(observation):
+        def notify(observation: Observation) -> None:
+            if filter.matches(observation):
                 callback(observation)
 
-        end = self._runtime.shared.subscribe(_Heard(lambda _: None, seen=tell)) if self._runtime is not None else None
+        runtime = self._runtime
+        cancel = runtime.shared.subscribe(_Observer(lambda _: None, notify=notify)) if runtime is not None else None
 
         def unsubscribe() -> None:
-            if end is not None:
-                end()
+            if cancel is not None:
+                cancel()
             if entry in self._subscribers:
                 self._subscribers.remove(entry)
 
         return unsubscribe
 
-    def _tell(self, observation: Observation) -> None:
-        for wanted, callback in list(self._subscribers):
-            if wanted.matches(observation):
+    def _notify(self, observation: Observation) -> None:
+        for filter, callback in list(self._subscribers):
+            if filter.matches(observation):
                 with SubscriberGuard(log, _FAILED, observation.type):
                     callback(observation)
 
@@ -153,16 +154,16 @@ def _types(types: str | Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 @dataclass(slots=True, eq=False)
-class _Heard(Subscription):
-    """Hears a runtime's events as the observations that they become."""
+class _Observer(Subscription):
+    """Delivers a runtime's events as observations."""
 
-    seen: Callable[[Observation], None] = print
-    hide: Redactor = field(default_factory=redactor)
+    notify: Callable[[Observation], None] = print
+    redact: Redactor = field(default_factory=redactor)
 
     def deliver(self, event: Event, thread_id: str | None, user_id: str | None = None) -> None:
-        """Tell of one event; what goes wrong with that is logged and stays here."""
-        if self.closed or event.type in PASSING:
+        """Deliver one event; an error in the subscriber is logged and goes no further."""
+        if self.closed or event.type in TRANSIENT:
             return
         with SubscriberGuard(log, _FAILED, event.type):
-            data = json.loads(event_text(event.to_dict(), self.hide))
-            self.seen(Observation(event.run_id, event.seq, event.time, event.type, thread_id, user_id, data))
+            data = json.loads(event_text(event.to_dict(), self.redact))
+            self.notify(Observation(event.run_id, event.seq, event.time, event.type, thread_id, user_id, data))

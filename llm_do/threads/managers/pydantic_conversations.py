@@ -1,4 +1,4 @@
-"""`Conversations`: a store's threads as PydanticAI's `ConversationStore`, with its branching and forking."""
+"""`Conversations`: a store's threads as a PydanticAI `ConversationStore`, with branching and forking."""
 
 from __future__ import annotations
 
@@ -31,11 +31,12 @@ _DEFERRED = TypeAdapter(DeferredToolRequests)
 
 
 class Conversations(ConversationStore):
-    """One user's threads, for code that speaks PydanticAI: a conversation is a thread, its id the thread's.
+    """One user's threads for code that uses PydanticAI: a conversation is a thread with the same id.
 
     Args:
-        store: Where threads are kept.
-        user_id: Whose threads; those of others don't exist here. A conversation's `scope` is the user.
+        store: The store to use.
+        user_id: The user whose threads to access; other users' threads are invisible. A conversation's `scope` is
+            the user.
 
     Example:
         >>> import asyncio
@@ -49,12 +50,12 @@ class Conversations(ConversationStore):
         self._user = user_id
 
     async def read_record(self, conversation_id: str) -> ConversationRecord | None:
-        """The record for a conversation."""
+        """Return the record of a conversation, or None if it doesn't exist."""
         record = await self._store.thread(conversation_id, self._user)
         return _record(record) if record is not None else None
 
     async def read_records(self, *, scope: str | None = None, limit: int | None = None) -> Sequence[ConversationRecord]:
-        """The records of this user, newest first."""
+        """List this user's records, newest first."""
         if scope is not None and scope != self._user:
             return []
         return [_record(record) for record in await self._store.threads(self._user, limit=limit)]
@@ -66,14 +67,14 @@ class Conversations(ConversationStore):
         new_entries: Sequence[ConversationEntry] = (),
         expected_revision: str | None,
     ) -> None:
-        """Store a record and new entries together; its settings, state and toolkits stay as they are."""
-        there = await self._store.thread(record.conversation_id, self._user)
-        if (there.revision if there is not None else None) != expected_revision:
+        """Save a record together with new entries; the thread's settings, state and toolkits don't change."""
+        stored = await self._store.thread(record.conversation_id, self._user)
+        if (stored.revision if stored is not None else None) != expected_revision:
             raise ConversationConflict(record.conversation_id)
-        base = there or new_thread(record.conversation_id, self._user)
-        if there is None and record.forked_from is not None:
+        base = stored or new_thread(record.conversation_id, self._user)
+        if stored is None and record.forked_from is not None:
             base = await self._store.thread(record.forked_from, self._user) or base
-        if there is None:
+        if stored is None:
             base = replace(base, created=0.0)
         carried: dict[str, Any] = {
             **base.carried,
@@ -100,7 +101,7 @@ class Conversations(ConversationStore):
         record.revision = saved.revision
 
     async def delete_record(self, conversation_id: str, *, expected_revision: str) -> None:
-        """Delete a conversation, and the messages that no other one shares."""
+        """Delete a conversation and the messages that no other one shares."""
         try:
             found = await self._store.delete_thread(conversation_id, self._user, expected=expected_revision)
         except ThreadConflict as error:
@@ -109,22 +110,22 @@ class Conversations(ConversationStore):
             raise ConversationConflict(conversation_id)
 
     async def read_entry(self, entry_id: str) -> ConversationEntry:
-        """One message."""
+        """Return one message."""
         found = await self._store.message(entry_id)
         if found is None:
             raise LookupError(entry_id)
         return _entry(found)
 
     async def read_history(self, head_id: str | None, *, limit: int | None = None) -> list[ConversationEntry]:
-        """The messages up to `head_id`, in one query."""
+        """Read the messages up to `head_id` in one query."""
         return [_entry(each) for each in await self._store.history(head_id, limit=limit)]
 
     async def _rows(self, entries: Sequence[ConversationEntry]) -> list[MessageRow]:
         rows: list[MessageRow] = []
-        hide = redactor()
+        redact = redactor()
         depth = await self._depth(entries[0].parent_id) if entries else 0
         for entry in entries:
-            rows.append(MessageRow(entry.id, entry.parent_id, depth, time.time(), message_text(entry.message, hide)))
+            rows.append(MessageRow(entry.id, entry.parent_id, depth, time.time(), message_text(entry.message, redact)))
             depth += 1
         return rows
 

@@ -1,6 +1,6 @@
-"""`StateManager`: the configuration and the state of threads, for code outside a run.
+"""`StateManager`: the configuration and state of threads, for code outside a run.
 
-Inside a run, `ctx.thread` is the thread and saves itself.
+Code inside a run uses `ctx.thread`, which is saved with the run.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ __all__ = ["StateManager", "config_key"]
 T = TypeVar("T")
 
 LOADED = 1000
-"""Threads whose loaded states a manager remembers, those used last: it may live as long as a service."""
+"""The number of loaded threads that a manager remembers; bounded because a manager may live as long as a service."""
 
 _RENAMED = {"reasoning.model": "model", "reasoning.params": "model_settings"}
 
 
 def config_key(key: str) -> str:
-    """The dotted name of a setting by the name it has here.
+    """Translate the dotted name of a setting from earlier versions to the current one.
 
     Example:
         >>> config_key("reasoning.params.temperature")
@@ -40,11 +40,11 @@ def config_key(key: str) -> str:
 
 
 class StateManager:
-    """Reads and writes configurations and states.
+    """Reads and writes the configurations and states of threads.
 
     Args:
-        store: Where threads are kept.
-        user_id: Whose threads; those of others don't exist here.
+        store: The store to use.
+        user_id: The user whose threads to access; other users' threads are invisible.
 
     Example:
         >>> import asyncio
@@ -64,25 +64,25 @@ class StateManager:
         self._forgot = False
 
     async def load_thread_context(self, thread_id: str) -> ThreadContext:
-        """A thread's configuration and state; those of a new thread where there is none.
+        """Load a thread's configuration and state; for an unknown thread, those of a new one.
 
         Args:
             thread_id: The thread.
 
         Returns:
-            Both. The state is a copy of the caller's own: it may be changed, and saved by `save_state_if_modified`.
+            Both. The state is a copy: change it, then save it with `save_state_if_modified`.
         """
         record = await self._record(thread_id)
         self._remember(record, record.state)
         return ThreadContext(record.config, record.state)
 
     async def get_thread_config_value(self, thread_id: str, key: str, default: T | None = None) -> Any | T | None:
-        """One value of a thread's configuration.
+        """Return one value of a thread's configuration.
 
         Args:
             thread_id: The thread.
-            key: Its dotted name, such as `model_settings.temperature`.
-            default: What is given where it isn't set.
+            key: The dotted name of the setting, such as `model_settings.temperature`.
+            default: Returned if the setting isn't set.
         """
         record = await self._record(thread_id)
         value: Any = config_data(record.config)
@@ -93,21 +93,21 @@ class StateManager:
         return value  # pyright: ignore[reportUnknownVariableType]
 
     async def is_tool_enabled(self, thread_id: str, tool: str) -> bool:
-        """Whether a tool may be seen and called on a thread, as far as the thread has a say in it."""
+        """Check whether a thread's configuration lets models see and call a tool."""
         return (await self._record(thread_id)).config.is_tool_enabled(tool)
 
     async def set_thread_config(self, thread_id: str, config: ThreadConfig | Mapping[str, Any]) -> ThreadConfig:
-        """Set values of a thread's configuration; the thread is made if there is none.
+        """Change a thread's configuration, creating the thread if necessary.
 
         Args:
             thread_id: The thread.
-            config: A whole configuration; or single values, of which null takes the thread's away.
+            config: A complete configuration, or the values to change; None removes the thread's value.
 
         Returns:
-            The configuration now.
+            The new configuration.
 
         Raises:
-            UsageError: A value doesn't fit.
+            UsageError: A value is invalid.
         """
         check_new_config(config_data(config) if isinstance(config, ThreadConfig) else config)
         while True:
@@ -124,7 +124,7 @@ class StateManager:
             return new
 
     async def save_state_if_modified(self, thread_id: str) -> bool:
-        """Save the state that `load_thread_context` gave, if it has another value now.
+        """Save the state that `load_thread_context` returned, if it has changed.
 
         Args:
             thread_id: The thread.
@@ -133,24 +133,24 @@ class StateManager:
             Whether it was saved.
 
         Raises:
-            ThreadConflict: Somebody else has continued the thread since it was loaded.
+            ThreadConflict: The thread was continued since it was loaded.
             ToolError: The state isn't JSON data.
-            UsageError: A thousand other threads were loaded since, so that nobody knows what it was.
+            UsageError: A thousand other threads were loaded since, so the original state is no longer known.
         """
         if thread_id not in self._loaded:
             if not self._forgot:
                 return False
             raise UsageError(
-                f"the state of thread {thread_id!r} isn't known any more: {LOADED} others were loaded since",
-                hint="Load it again, change the state again, and save it before going on to other threads.",
+                f"the state of thread {thread_id!r} is no longer known: {LOADED} other threads were loaded since",
+                hint="Load it again, change the state, and save it before you load other threads.",
             )
         record, state = self._loaded[thread_id]
         now = await self._record(thread_id)
         if now.turn != record.turn:
             raise ThreadConflict(
-                f"thread {thread_id!r} was continued meanwhile", hint="Load it again, and change the state again."
+                f"thread {thread_id!r} was continued meanwhile", hint="Load it again and change the state again."
             )
-        state_text(state, f"thread {thread_id!r}")  # says whose it is where it isn't JSON data
+        state_text(state, f"thread {thread_id!r}")  # its error names the thread
         if same_json(now.state, state):
             return False
         saved = await self._store.save_thread(replace(now, state=state), expected=now.revision or None)

@@ -1,4 +1,4 @@
-"""Threads as JSON lines: written whole, and checked whole before anything of them is stored."""
+"""Export and import of threads as JSON lines; an import is checked completely before anything is stored."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ VERSION = 1
 
 
 async def export_thread(store: ThreadStore, record: ThreadRecord) -> list[str]:
-    """A thread as JSON lines: what it is, then its messages."""
+    """Write a thread as JSON lines: the thread, then its messages."""
     messages = await store.history(record.head)
     head = {
         "type": "thread",
@@ -48,37 +48,35 @@ async def export_thread(store: ThreadStore, record: ThreadRecord) -> list[str]:
 async def import_lines(
     store: ThreadStore, lines: Sequence[str], user_id: str | None, *, name: str | None, source: str
 ) -> ThreadRecord:
-    """Store a thread that was exported."""
-    records = [(number, _parsed(line, number, source)) for number, line in enumerate(lines, 1) if line.strip()]
+    """Store an exported thread."""
+    records = [(number, _parse(line, number, source)) for number, line in enumerate(lines, 1) if line.strip()]
     if not records or records[0][1].get("type") != "thread":
-        raise UsageError("what is imported doesn't begin with a thread", file=source, line=1, hint=_HINT)
+        raise UsageError("the import doesn't start with a thread", file=source, line=1, hint=_HINT)
     head = records[0][1]
     if head.get("version") != VERSION:
-        raise UsageError(f"version {head.get('version')!r} of exported threads isn't known", file=source, line=1)
+        raise UsageError(f"unknown version {head.get('version')!r} of an exported thread", file=source, line=1)
     thread_id = head.get("id") if name is None else name
     if not isinstance(thread_id, str) or not thread_id.strip():
-        raise UsageError("the thread has no id", file=source, line=1, hint="Give one with --as.")
+        raise UsageError("the thread has no id", file=source, line=1, hint="Pass one with --as.")
     check_id("user", user_id)
     rows, messages = _messages(records[1:], source)
     if head.get("messages") != len(rows):
         raise UsageError(
-            f"{head.get('messages')} messages were exported, {len(rows)} are here", file=source, hint=_HINT
+            f"{head.get('messages')} messages were exported, but the file has {len(rows)}", file=source, hint=_HINT
         )
     if not is_valid(messages):
-        raise UsageError(
-            "tool calls and results don't belong together", file=source, hint="The file was changed by hand?"
-        )
+        raise UsageError("tool calls and results don't match", file=source, hint="Was the file edited by hand?")
     if await store.thread(thread_id, user_id) is not None:
-        raise UsageError(f"there is a thread {thread_id!r} already", hint="Give another id with --as.")
+        raise UsageError(f"thread {thread_id!r} already exists", hint="Pass another id with --as.")
     record = replace(_record(head, source), id=thread_id, user_id=user_id, head=rows[-1].id if rows else None)
     return await store.save_thread(record, expected=None, messages=rows)
 
 
-_HINT = "Take a whole file that `llm-do threads export` wrote."
+_HINT = "Import a complete file written by `llm-do threads export`."
 
 
 def _record(head: dict[str, Any], source: str) -> ThreadRecord:
-    """What the first line says of a thread, but for its ids."""
+    """Read the thread from the first line, without its ids."""
     config = _mapping(head.get("config"), "config", source, 1)
     state = head.get("state", {})
     try:
@@ -92,38 +90,38 @@ def _record(head: dict[str, Any], source: str) -> ThreadRecord:
         _mapping(gates.get("context"), "toolkits", source, 1)
         unlocked = cast("object", gates.get("unlocked_states") or [])
         if not isinstance(unlocked, list) or not all(isinstance(each, str) for each in cast("list[object]", unlocked)):
-            raise UsageError(f"the states of toolkit {name!r} are no list of names", file=source, line=1, hint=_HINT)
-    created = _moment(head.get("created"), "created", source, 1)
+            raise UsageError(f"the states of toolkit {name!r} are not a list of names", file=source, line=1, hint=_HINT)
+    created = _timestamp(head.get("created"), "created", source, 1)
     return ThreadRecord("", None, config_from_data(config), state, toolkits, created=created)
 
 
 def _messages(records: Sequence[tuple[int, dict[str, Any]]], source: str) -> tuple[list[MessageRow], list[Any]]:
     rows: list[MessageRow] = []
     messages: list[Any] = []
-    hide = redactor()
+    redact = redactor()
     for number, record in records:
         if record.get("type") != "message":
-            raise UsageError(f"a record of type {record.get('type')!r}", file=source, line=number, hint=_HINT)
+            raise UsageError(f"unknown record type {record.get('type')!r}", file=source, line=number, hint=_HINT)
         try:
             message = message_of(json.dumps(record.get("message")))
         except StoreError as error:
             raise UsageError(error.message, file=source, line=number, hint=_HINT) from error
-        at = _moment(record.get("time"), "time", source, number)
-        kept = _mapping(record.get("metadata"), "metadata", source, number)
-        metadata = json.dumps(kept) if kept else None
+        at = _timestamp(record.get("time"), "time", source, number)
+        metadata = _mapping(record.get("metadata"), "metadata", source, number)
+        metadata_text = json.dumps(metadata) if metadata else None
         parent = rows[-1].id if rows else None
-        rows.append(MessageRow(new_token(), parent, len(rows), at, message_text(message, hide), metadata))
+        rows.append(MessageRow(new_token(), parent, len(rows), at, message_text(message, redact), metadata_text))
         messages.append(message)
     return rows, messages
 
 
-def _parsed(line: str, number: int, source: str) -> dict[str, Any]:
+def _parse(line: str, number: int, source: str) -> dict[str, Any]:
     try:
         data = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"not JSON: {error}", file=source, line=number, hint=_HINT) from error
     if not isinstance(data, dict):
-        raise UsageError("a line is no JSON object", file=source, line=number, hint=_HINT)
+        raise UsageError("the line is not a JSON object", file=source, line=number, hint=_HINT)
     return cast("dict[str, Any]", data)
 
 
@@ -131,16 +129,16 @@ def _mapping(value: object, key: str, source: str, line: int) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise UsageError(f"what {key!r} says is no object", file=source, line=line, hint=_HINT)
+        raise UsageError(f"{key!r} is not an object", file=source, line=line, hint=_HINT)
     return cast("dict[str, Any]", value)
 
 
-def _moment(value: object, key: str, source: str, line: int) -> float:
-    """A time in seconds since the epoch; now where none is given."""
+def _timestamp(value: object, key: str, source: str, line: int) -> float:
+    """Read a time in seconds since the epoch; None means now."""
     if value is None:
         return time.time()
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= _LAST:
-        raise UsageError(f"what {key!r} says is no time: {value!r}", file=source, line=line, hint=_HINT)
+        raise UsageError(f"{key!r} is not a time: {value!r}", file=source, line=line, hint=_HINT)
     return float(value)
 
 

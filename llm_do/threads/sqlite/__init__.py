@@ -1,1 +1,1 @@
-"""The store in SQLite: connection, rows, migrations, endings and recovery of runs."""
+"""The SQLite store: connection, rows, migrations, the end of runs and their recovery."""

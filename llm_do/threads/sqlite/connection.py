@@ -1,4 +1,4 @@
-"""Connections to the store's file: opened durable, transactions whole or not at all, errors in words."""
+"""Connections to the store's file: durable commits, atomic transactions, readable errors."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["connect", "transaction", "translate_sqlite_errors"]
 T = TypeVar("T")
 
 PATIENCE = 30.0
-"""Seconds that a transaction waits for another process's."""
+"""Seconds that a transaction waits for another process to finish its own."""
 
 
 def connect(path: Path | None, name: str) -> sqlite3.Connection:
-    """Open the file, bring it to the newest schema, and make commits durable."""
+    """Open the file, migrate it to the latest schema, and make commits durable."""
     if path is not None:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         os.close(descriptor)
@@ -35,7 +35,7 @@ def connect(path: Path | None, name: str) -> sqlite3.Connection:
             try:
                 db.execute("PRAGMA journal_mode = WAL")
                 break
-            except sqlite3.OperationalError as error:  # another process is just making the file
+            except sqlite3.OperationalError as error:  # another process is creating the file
                 if "locked" not in str(error) or time.monotonic() > until:
                     raise
                 time.sleep(0.01)
@@ -63,14 +63,14 @@ def transaction(db: sqlite3.Connection, begin: str, name: str, job: Callable[[sq
 
 @contextmanager
 def translate_sqlite_errors(name: str) -> Generator[None]:
-    """Say in one sentence what SQLite's errors mean here."""
+    """Raise SQLite's errors as `StoreError`s that explain them in one sentence."""
     try:
         yield
     except LlmDoError:
         raise
     except UnicodeEncodeError as error:
         raise UsageError(
-            f"{error.object[:60]!r} can't be stored: it has half a character in it", hint="Write whole characters."
+            f"{error.object[:60]!r} can't be stored: it contains a lone surrogate", hint="Use only valid Unicode text."
         ) from error
     except PermissionError as error:
         raise StoreError(f"{name} can't be written: {error.strerror}", hint="Is the folder read-only?") from error
@@ -79,15 +79,15 @@ def translate_sqlite_errors(name: str) -> Generator[None]:
     except sqlite3.Error as error:
         text = str(error)
         if "not a database" in text or "malformed" in text:
-            hint = "Move the file away to begin a new one; `sqlite3 FILE .recover` may save what is in it."
+            hint = "Move the file away to start a new one; `sqlite3 FILE .recover` may recover its content."
             raise StoreError(f"{name} is damaged: {text}", hint=hint) from error
         if "full" in text or "disk I/O" in text:
-            hint = "Free some space; what was saved before is still there."
+            hint = "Free some space; everything saved before is still there."
             raise StoreError(f"{name} can't be written, the disk may be full: {text}", hint=hint) from error
         if "readonly" in text:
             raise StoreError(f"{name} can't be written: it is read-only") from error
         if "locked" in text:
             raise StoreError(
-                f"{name} is used by another process for more than {PATIENCE:g} s", hint="Try again."
+                f"{name} has been locked by another process for more than {PATIENCE:g} s", hint="Try again."
             ) from error
         raise StoreError(f"{name} can't be used: {text}") from error

@@ -1,4 +1,4 @@
-"""The schema of the SQLite store as a list of small steps; a store of any age is brought to the newest one."""
+"""The schema of the SQLite store as a list of small migrations, applied to a store of any age."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Migration = Callable[[sqlite3.Connection], object]
 
 
 def _threads(db: sqlite3.Connection) -> None:
-    """Threads, and messages as a tree: each points at the one before it, so that forks share their past."""
+    """Threads, and messages as a tree: each points to its parent, so that forks share their history."""
     db.execute(
         "CREATE TABLE threads (user TEXT NOT NULL, id TEXT NOT NULL, config TEXT NOT NULL, state TEXT NOT NULL,"
         " toolkits TEXT NOT NULL, head TEXT, branches TEXT NOT NULL, carried TEXT NOT NULL, revision TEXT NOT NULL,"
@@ -27,12 +27,12 @@ def _threads(db: sqlite3.Connection) -> None:
 
 
 def _users(db: sqlite3.Connection) -> None:
-    """What belongs to a user over all their threads."""
+    """The state of each user, shared by all their threads."""
     db.execute("CREATE TABLE users (id TEXT PRIMARY KEY, state TEXT NOT NULL, revision TEXT NOT NULL)")
 
 
 def _journal(db: sqlite3.Connection) -> None:
-    """Runs and their events; what a run has added to its thread is a draft until the run ends."""
+    """Runs and their events; a run's changes to its thread are pending until the run ends."""
     db.execute(
         "CREATE TABLE runs (id TEXT PRIMARY KEY, status TEXT NOT NULL, entry TEXT NOT NULL, thread TEXT, user TEXT,"
         " started REAL NOT NULL, finished REAL, owner TEXT NOT NULL, turn TEXT, tip TEXT, state TEXT, user_state TEXT,"
@@ -49,21 +49,21 @@ def _journal(db: sqlite3.Connection) -> None:
 
 
 MIGRATIONS: Sequence[Migration] = (_threads, _users, _journal)
-"""Each brings a store of the version that is its index to the next one. Only ever added to."""
+"""Each migrates a store from the version that is its index to the next. Append only."""
 
 
 def version_of(db: sqlite3.Connection) -> int:
-    """The schema version of a store; 0 for an empty file."""
+    """Return a store's schema version; 0 for an empty file."""
     return int(db.execute("PRAGMA user_version").fetchone()[0])
 
 
 def migrate(db: sqlite3.Connection, name: str, migrations: Sequence[Migration] = MIGRATIONS) -> None:
-    """Bring a store to the newest version, whole steps only; another process may do the same at the same time."""
+    """Migrate a store to the latest version, one transaction a step; another process may do the same concurrently."""
     version = version_of(db)
     if version > len(migrations):
         raise StoreError(
-            f"{name} was written by a newer llm-do (store version {version}, this one knows {len(migrations)})",
-            hint="Use that version, or another folder; nothing was changed.",
+            f"{name} was written by a newer llm-do (store version {version}; this llm-do supports {len(migrations)})",
+            hint="Use that version or another folder; nothing was changed.",
         )
     while version < len(migrations):
         db.execute("BEGIN IMMEDIATE")

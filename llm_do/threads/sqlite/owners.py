@@ -1,4 +1,4 @@
-"""Which processes are alive: each that records holds a lock on a file of its own, which dies with it."""
+"""Which recording processes are alive: each locks a file of its own, and the lock ends with the process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Owners"]
 
 
 def _lock(descriptor: int) -> bool:
-    """Take the lock of an open file if nobody has it."""
+    """Lock an open file unless another process holds the lock."""
     try:
         import fcntl
     except ImportError:
@@ -33,7 +33,7 @@ class Owners:
     """The processes of one store.
 
     Args:
-        folder: Where their files are; None for a store that only this process has.
+        folder: Where their lock files are; None for a store that belongs to this process alone.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -42,7 +42,7 @@ class Owners:
         self.own = uuid.uuid4().hex
 
     def claim(self) -> str:
-        """This process's id; it counts as alive from now on."""
+        """Return this process's id, and mark it as alive."""
         if self._folder is not None and self._descriptor is None:
             self._folder.mkdir(exist_ok=True)
             self._descriptor = os.open(self._folder / self.own, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -50,7 +50,7 @@ class Owners:
         return self.own
 
     def alive(self, owner: str) -> bool:
-        """Whether a process is alive; the file of one that isn't is removed."""
+        """Check whether a process is alive, and remove its file if it isn't."""
         if owner == self.own:
             return True
         if self._folder is None or not owner.isalnum():
@@ -70,7 +70,7 @@ class Owners:
             os.close(descriptor)
 
     def release(self) -> None:
-        """Count as alive no longer."""
+        """Stop marking this process as alive."""
         if self._descriptor is not None and self._folder is not None:
             with contextlib.suppress(OSError):
                 (self._folder / self.own).unlink()

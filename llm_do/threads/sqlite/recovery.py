@@ -1,4 +1,4 @@
-"""Finishing runs that were killed: what they had done goes into the thread's history, every call with a result."""
+"""Finishes killed runs: their work goes into the thread's history, with a result for every tool call."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from llm_do.threads.store.codec import message_text
 
 __all__ = ["add_branch", "close_tail", "finish_killed"]
 
-INTERRUPTED = "the run was interrupted before this call ended; whether it had an effect isn't known"
-"""What a model is told of a call that was in flight when its process was killed."""
+INTERRUPTED = "the run was interrupted before this call ended; it may or may not have had an effect"
+"""The result that a model sees for a call that was in flight when its process was killed."""
 
 _KILLED = "the process was killed, or could not save the end of the run"
 
@@ -30,7 +30,7 @@ _OUTCOMES: dict[str, Literal["success", "failed", "denied"]] = {"success": "succ
 def finish_killed(db: sqlite3.Connection, run: RunRecord) -> None:
     """Finish one run whose process is gone, inside the caller's transaction.
 
-    Its messages become the thread's where nobody has continued the thread since; else they are kept as a branch.
+    Its messages become the thread's history unless another run has continued the thread; then they become a branch.
     """
     turn, tip, state, user_state, toolkits = db.execute(
         "SELECT turn, tip, state, user_state, toolkits FROM runs WHERE id = ?", (run.id,)
@@ -61,7 +61,7 @@ def finish_killed(db: sqlite3.Connection, run: RunRecord) -> None:
 
 
 def add_branch(db: sqlite3.Connection, run: RunRecord, tip: str) -> None:
-    """Keep a history beside the thread's own."""
+    """Keep a history as a branch of the thread."""
     db.execute(
         "UPDATE threads SET branches = json_insert(branches, '$[#]', ?), revision = ? WHERE user = ? AND id = ?",
         (tip, rows.new_token(), run.user_id or "", run.thread_id),
@@ -69,7 +69,7 @@ def add_branch(db: sqlite3.Connection, run: RunRecord, tip: str) -> None:
 
 
 def close_tail(db: sqlite3.Connection, run: RunRecord, tip: str | None) -> str | None:
-    """Answer the calls that a history leaves open, out of a run's journal where it has their results."""
+    """Add results for the calls that a history leaves open, from the run's journal where it has them."""
     if tip is None:
         return None
     last = rows.read_history(db, tip, limit=1)
@@ -89,9 +89,9 @@ def close_tail(db: sqlite3.Connection, run: RunRecord, tip: str | None) -> str |
 
 
 def _results(db: sqlite3.Connection, run: RunRecord, since: float) -> dict[str, ToolReturnPart]:
-    """The results in the journal of the calls that the entry agent's model asked for in its last response.
+    """Read from the journal the results of the calls in the entry agent's last response.
 
-    Those of earlier responses don't count: some providers use a call's id again in every response.
+    Results of earlier responses don't count: some providers reuse call ids in every response.
     """
     found: dict[str, ToolReturnPart] = {}
     for (text,) in db.execute(
@@ -109,7 +109,7 @@ def _results(db: sqlite3.Connection, run: RunRecord, since: float) -> dict[str, 
 
 
 def _close_journal(db: sqlite3.Connection, run: RunRecord, now: float) -> None:
-    """The last entry of the run's journal says how it ended."""
+    """Add a `run_failed` event unless the journal already ends the run."""
     row = db.execute("SELECT seq, data, type FROM events WHERE run = ? ORDER BY seq DESC LIMIT 1", (run.id,)).fetchone()
     if row is not None and row[2] in ("run_finished", "run_failed"):
         return

@@ -70,29 +70,29 @@ SELECT parent FROM chain WHERE id = :id
 
 
 NO_DRAFT = "tip = NULL, state = NULL, user_state = NULL, toolkits = NULL"
-"""What a run that has ended has of its draft."""
+"""Clears a run's pending writes once it has ended."""
 
 
 def new_token() -> str:
-    """A revision, or the id of a message."""
+    """Create a revision or a message id."""
     return uuid.uuid4().hex
 
 
 def thread_record(db: sqlite3.Connection, user: str | None, thread_id: str) -> ThreadRecord | None:
-    """One thread."""
+    """Return a user's thread, or None if there is none with that id."""
     row = db.execute(f"{_THREAD} WHERE user = ? AND id = ?", (user or "", thread_id)).fetchone()
     return _thread(row) if row is not None else None
 
 
 def _most(limit: int | None) -> int:
-    """A limit that the database takes, whose numbers end somewhere; None is none."""
+    """Clamp a limit to what SQLite's integers can hold; None means no limit."""
     return 2**62 if limit is None else min(limit, 2**62)
 
 
 def thread_records(
     db: sqlite3.Connection, user: str | None, *, every_user: bool, limit: int | None
 ) -> list[ThreadRecord]:
-    """Threads, the latest first."""
+    """List threads, most recent first."""
     where, values = ("", []) if every_user else (" WHERE user = ?", [user or ""])
     rows = db.execute(f"{_THREAD}{where} ORDER BY updated DESC, rowid DESC LIMIT ?", [*values, _most(limit)])
     return [_thread(row) for row in rows]
@@ -117,19 +117,19 @@ def _thread(row: Sequence[Any]) -> ThreadRecord:
             length=0 if row[12] is None else row[12] + 1,
         )
     except (TypeError, ValueError, RecursionError, UsageError) as error:
-        hint = "It was written by another version, or damaged."
+        hint = "It was written by another version, or it is damaged."
         raise StoreError(f"thread {row[1]!r} can't be read: {error}", hint=hint) from error
 
 
 def _object(text: str) -> dict[str, Any]:
     data: object = json.loads(text)
     if not isinstance(data, dict):
-        raise ValueError(f"{text[:40]!r} is no JSON object")
+        raise ValueError(f"{text[:40]!r} is not a JSON object")
     return cast("dict[str, Any]", data)
 
 
 def add_thread(db: sqlite3.Connection, user: str | None, thread_id: str, config: ThreadConfig) -> None:
-    """Make a thread without messages, unless there is one."""
+    """Create a thread without messages, unless it exists."""
     now = time.time()
     db.execute(
         "INSERT OR IGNORE INTO threads VALUES (?, ?, ?, '{}', '{}', NULL, '[]', '{}', ?, ?, ?, ?)",
@@ -140,7 +140,7 @@ def add_thread(db: sqlite3.Connection, user: str | None, thread_id: str, config:
 def read_history(
     db: sqlite3.Connection, head: str | None, *, limit: int | None = None, stop: str | None = None
 ) -> list[StoredMessage]:
-    """The messages that end with `head`; takes as long as what it returns, however long the thread is."""
+    """Read the messages that end at `head`; the cost depends on how many are returned, not on the thread's length."""
     if head is None or (limit is not None and limit < 1):
         return []
     bound = {"head": head, "stop": stop, "limit": _most(limit)}
@@ -148,18 +148,18 @@ def read_history(
 
 
 def parent_of(db: sqlite3.Connection, message_id: str, head: str | None) -> str | None:
-    """The message before one of those that end with `head`; None where it isn't one of them, or is the first."""
+    """Return the parent of a message in the history that ends at `head`; None if it is the first or not in it."""
     row = db.execute(_PARENT, {"head": head, "id": message_id}).fetchone()
     return row[0] if row is not None else None
 
 
 def message_from_row(row: Sequence[Any]) -> StoredMessage:
-    """A message out of its row."""
+    """Read a message from its row."""
     return StoredMessage(row[0], row[1], message_of(row[2]), row[3], row[4], json.loads(row[5]) if row[5] else {})
 
 
 def insert_messages(db: sqlite3.Connection, run_id: str | None, messages: Iterable[MessageRow]) -> None:
-    """Add messages to the tree."""
+    """Insert messages into the tree."""
     db.executemany(
         "INSERT INTO messages (id, parent, depth, time, run, metadata, body) VALUES (?, ?, ?, ?, ?, ?, ?)",
         [(each.id, each.parent, each.depth, each.time, run_id, each.metadata, each.body) for each in messages],
@@ -167,7 +167,7 @@ def insert_messages(db: sqlite3.Connection, run_id: str | None, messages: Iterab
 
 
 def insert_events(db: sqlite3.Connection, run: RunRecord, events: Iterable[EventRow]) -> None:
-    """Add events to the journal; one that is there already stays as it is."""
+    """Insert events into the journal; an existing one stays as it is."""
     db.executemany(
         "INSERT OR IGNORE INTO events (run, seq, time, type, thread, user, data) VALUES (?, ?, ?, ?, ?, ?, ?)",
         [(run.id, each.seq, each.time, each.type, run.thread_id, run.user_id, each.data) for each in events],
@@ -175,7 +175,7 @@ def insert_events(db: sqlite3.Connection, run: RunRecord, events: Iterable[Event
 
 
 def write_batch(db: sqlite3.Connection, run: RunRecord, batch: Batch) -> None:
-    """Write what a run has done since the last batch; nothing of one that was deleted along with its thread."""
+    """Write what a run has done since the last batch, unless the run was deleted along with its thread."""
     if db.execute("SELECT 1 FROM runs WHERE id = ?", (run.id,)).fetchone() is None:
         return
     insert_events(db, run, batch.events)
@@ -193,7 +193,7 @@ def write_batch(db: sqlite3.Connection, run: RunRecord, batch: Batch) -> None:
 
 
 def delete_thread(db: sqlite3.Connection, record: ThreadRecord) -> None:
-    """Delete a thread, those of its messages that nothing else stands on, and its runs."""
+    """Delete a thread, its runs, and its messages that no other history contains."""
     key = (record.user_id or "", record.id)
     runs = "FROM runs WHERE coalesce(user, '') = ? AND thread = ?"
     drafts = [tip for (tip,) in db.execute(f"SELECT tip {runs}", key)]
@@ -225,7 +225,7 @@ def _delete_upwards(db: sqlite3.Connection, tip: str | None, needed: Collection[
 def run_records(
     db: sqlite3.Connection, *, thread_id: str | None = None, prefix: str | None = None, limit: int | None = None
 ) -> list[RunRecord]:
-    """Runs, the latest first."""
+    """List runs, most recent first."""
     wheres: list[str] = []
     values: list[Any] = []
     if thread_id is not None:
@@ -240,38 +240,38 @@ def run_records(
 
 
 def _run(row: Sequence[Any]) -> RunRecord:
-    for moment in (row[5], row[6]):
-        if not isinstance(moment, int | float | None):
-            raise StoreError(f"run {row[0]!r} can't be read: {moment!r} is no time")
+    for timestamp in (row[5], row[6]):
+        if not isinstance(timestamp, int | float | None):
+            raise StoreError(f"run {row[0]!r} can't be read: {timestamp!r} is not a time")
     return RunRecord(*row)
 
 
 def open_runs(db: sqlite3.Connection, user: str | None = None, thread_id: str | None = None) -> list[RunRecord]:
-    """Runs that haven't ended, of one thread or of all, the oldest first."""
+    """List runs that haven't ended, of one thread or of all, oldest first."""
     where = "" if thread_id is None else " AND thread = ? AND coalesce(user, '') = ?"
     values = [] if thread_id is None else [thread_id, user or ""]
     rows = db.execute(f"{_RUN} WHERE status = 'running'{where} ORDER BY started, rowid", values)
     return [_run(row) for row in rows]
 
 
-def observations(db: sqlite3.Connection, wanted: Filter, limit: int | None) -> list[Observation]:
-    """Entries of the journal, in the order they were written."""
+def observations(db: sqlite3.Connection, filter: Filter, limit: int | None) -> list[Observation]:
+    """Read journal entries in the order they were written."""
     wheres: list[str] = []
     values: list[Any] = []
-    for column, value in (("thread = ?", wanted.thread_id), ("run = ?", wanted.run_id), ("user = ?", wanted.user_id)):
+    for column, value in (("thread = ?", filter.thread_id), ("run = ?", filter.run_id), ("user = ?", filter.user_id)):
         if value is not None:
             wheres.append(column)
             values.append(value)
-    for column, moment in (("time >= ?", wanted.since), ("time < ?", wanted.until)):
+    for column, moment in (("time >= ?", filter.since), ("time < ?", filter.until)):
         if moment is not None:
             wheres.append(column)
             values.append(moment)
-    if wanted.types is not None:
-        wheres.append(f"type IN ({', '.join('?' * len(wanted.types))})")
-        values += wanted.types
+    if filter.types is not None:
+        wheres.append(f"type IN ({', '.join('?' * len(filter.types))})")
+        values += filter.types
     where = f" WHERE {' AND '.join(wheres)}" if wheres else ""
-    # A run's own entries have an order that no clock can change.
-    order = "seq DESC" if wanted.run_id is not None else "time DESC, run DESC, seq DESC"
+    # The entries of one run have an order of their own, whatever the clock says.
+    order = "seq DESC" if filter.run_id is not None else "time DESC, run DESC, seq DESC"
     rows = db.execute(
         f"SELECT run, seq, time, type, thread, user, data FROM events{where} ORDER BY {order} LIMIT ?",
         [*values, _most(limit)],

@@ -1,4 +1,4 @@
-"""Ending a run in the store: its thread, its user's state and its journal in one transaction, or none of them."""
+"""Ends a run in the store: saves its thread, its user's state and its journal in one transaction."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ __all__ = ["conflict", "finish", "with_closed_tail"]
 
 
 def conflict(thread_id: str) -> ThreadConflict:
-    """What a writer gets who comes second."""
+    """Create the error for the second of two concurrent writers."""
     return ThreadConflict(
-        f"thread {thread_id!r} was continued or changed by somebody else meanwhile",
-        hint="Run again to continue from the thread as it is now; what this run did is kept as a branch of it.",
+        f"thread {thread_id!r} was continued or changed meanwhile",
+        hint="Run again to continue from the thread as it is now; this run's messages are kept as a branch of it.",
     )
 
 
 def with_closed_tail(db: sqlite3.Connection, run: RunRecord, thread: ThreadRecord | None) -> ThreadRecord | None:
-    """The thread a run continues; one that was taken back to open tool calls gets their results first."""
+    """Return the thread with results for any open tool calls, which a rewound thread may end with."""
     if thread is None:
         return None
     head = recovery.close_tail(db, run, thread.head)
@@ -40,7 +40,7 @@ def with_closed_tail(db: sqlite3.Connection, run: RunRecord, thread: ThreadRecor
 
 
 def finish(db: sqlite3.Connection, run: RunRecord, ending: RunEnd) -> ThreadConflict | None:
-    """End a run in one transaction; what stands against it, if anything does."""
+    """End a run in one transaction, and return the conflict that prevents it, if any."""
     clash: ThreadConflict | None = None
     user_state = ending.user_state
     if ending.turn is not None and run.thread_id is not None:
@@ -49,19 +49,19 @@ def finish(db: sqlite3.Connection, run: RunRecord, ending: RunEnd) -> ThreadConf
         ).fetchone()
         if row is None:
             clash = ThreadConflict(
-                f"thread {run.thread_id!r} was deleted meanwhile", hint="Run again to begin it anew."
+                f"thread {run.thread_id!r} was deleted meanwhile", hint="Run again to start it afresh."
             )
         elif row[0] != ending.turn:
             clash = conflict(run.thread_id)
     if user_state is not None:
         row = db.execute("SELECT state FROM users WHERE id = ?", (run.user_id,)).fetchone()
-        there = row[0] if row is not None else None
-        if there != ending.user_text:
-            user_state = _merged(ending.user_text, there, user_state)
+        stored = row[0] if row is not None else None
+        if stored != ending.user_text:
+            user_state = _merge(ending.user_text, stored, user_state)
             if user_state is None and clash is None:
                 clash = ThreadConflict(f"the state of user {run.user_id!r} was changed meanwhile", hint="Run again.")
     if clash is not None:
-        _put_aside(db, run, ending)
+        _keep_as_branch(db, run, ending)
         return clash
     rows.write_batch(db, run, ending.batch)
     if ending.turn is not None and run.thread_id is not None:
@@ -89,8 +89,8 @@ def finish(db: sqlite3.Connection, run: RunRecord, ending: RunEnd) -> ThreadConf
     return None
 
 
-def _put_aside(db: sqlite3.Connection, run: RunRecord, ending: RunEnd) -> None:
-    """Keep what a run did beside the thread's history, or only its journal where it will be done again."""
+def _keep_as_branch(db: sqlite3.Connection, run: RunRecord, ending: RunEnd) -> None:
+    """Keep a run's messages as a branch, or only its journal if the run will be repeated."""
     if ending.keep:
         rows.write_batch(db, run, replace(ending.batch, events=ending.batch.events[:-1]))
         own = db.execute("SELECT 1 FROM messages WHERE id = ? AND run = ?", (ending.head, run.id)).fetchone()
@@ -102,15 +102,15 @@ def _put_aside(db: sqlite3.Connection, run: RunRecord, ending: RunEnd) -> None:
     db.execute(f"UPDATE runs SET turn = NULL, {rows.NO_DRAFT} WHERE id = ?", (run.id,))
 
 
-def _merged(before: str | None, there: str | None, now: str) -> str | None:
-    """A user's state with both changes, where they are of different keys; else None."""
-    read: list[Any] = [json.loads(text) if text else {} for text in (before, there, now)]
-    if not all(isinstance(each, dict) for each in read):
+def _merge(before: str | None, stored: str | None, now: str) -> str | None:
+    """Merge two changes of a user's state if they affect different keys; else return None."""
+    states: list[Any] = [json.loads(text) if text else {} for text in (before, stored, now)]
+    if not all(isinstance(each, dict) for each in states):
         return None
-    base, theirs, ours = cast("list[dict[str, Any]]", read)
+    base, theirs, ours = cast("list[dict[str, Any]]", states)
     merged: dict[str, Any] = dict(theirs)
     for key in {*base, *ours}:
-        # As lists of one value or none, so that no value stands for "not there".
+        # Lists of one value or none, so that no value has to mean "missing".
         was, is_now, other = ([each[key]] if key in each else [] for each in (base, ours, theirs))
         if same_json(was, is_now) or same_json(is_now, other):
             continue

@@ -1,7 +1,7 @@
-"""`SqliteStore`: threads and the journal in one SQLite file, or in memory. Safe with several processes.
+"""`SqliteStore`: threads and the journal in one SQLite file, or in memory. Safe to use from several processes.
 
-Write-ahead logging, every commit on disk before anything goes on (`synchronous=FULL`); one connection on one worker
-thread. The SQL is in `rows`, what happens to killed runs in `recovery`, the schema in `migrations`.
+It uses write-ahead logging, waits for every commit to reach the disk (`synchronous=FULL`), and has one connection on
+one worker thread. The SQL is in `rows`, the recovery of killed runs in `recovery`, the schema in `migrations`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 
 class SqliteStore:
-    """Keeps threads and the journal in a SQLite file.
+    """Stores threads and the journal in a SQLite file.
 
     Args:
         path: The file; None keeps everything in memory, for this object only.
@@ -57,11 +57,11 @@ class SqliteStore:
         self._claiming = threading.Lock()
         name = self.name
 
-        def opened() -> sqlite3.Connection:
+        def open_connection() -> sqlite3.Connection:
             with translate_sqlite_errors(name):
                 return connect(path, name)
 
-        self._worker = Worker(opened)
+        self._worker = Worker(open_connection)
         self._closing = weakref.finalize(self, _close, self._worker, self._owners)
 
     @property
@@ -75,19 +75,19 @@ class SqliteStore:
     # -- threads
 
     async def thread(self, thread_id: str, user_id: str | None = None) -> ThreadRecord | None:
-        """One thread; None when this user has none of that name."""
-        return await self._do(lambda db: rows.thread_record(db, user_id, thread_id))
+        """Return a user's thread, or None if there is none with that id."""
+        return await self._read(lambda db: rows.thread_record(db, user_id, thread_id))
 
     async def threads(
         self, user_id: str | None = None, *, every_user: bool = False, limit: int | None = None
     ) -> list[ThreadRecord]:
-        """A user's threads or everybody's, the latest first."""
-        return await self._do(lambda db: rows.thread_records(db, user_id, every_user=every_user, limit=limit))
+        """List a user's threads, or every user's, most recent first."""
+        return await self._read(lambda db: rows.thread_records(db, user_id, every_user=every_user, limit=limit))
 
     async def save_thread(
         self, record: ThreadRecord, *, expected: str | None, messages: Sequence[MessageRow] = ()
     ) -> ThreadRecord:
-        """Save a thread and messages that its history gains; raises `ThreadConflict` at another revision."""
+        """Save a thread with new messages; raise `ThreadConflict` if it has another revision."""
         now = time.time()
         texts = (
             json.dumps(config_data(record.config), ensure_ascii=False),
@@ -100,8 +100,8 @@ class SqliteStore:
         )
 
         def save(db: sqlite3.Connection) -> ThreadRecord:
-            there = rows.thread_record(db, record.user_id, record.id)
-            if (there.revision if there is not None else None) != expected:
+            stored = rows.thread_record(db, record.user_id, record.id)
+            if (stored.revision if stored is not None else None) != expected:
                 raise conflict(record.id)
             rows.insert_messages(db, None, messages)
             if (
@@ -109,8 +109,8 @@ class SqliteStore:
                 and not db.execute("SELECT 1 FROM messages WHERE id = ?", (record.head,)).fetchone()
             ):
                 raise conflict(record.id)
-            turn = there.turn if there is not None and _same_turn(there, record) else rows.new_token()
-            created = there.created if there is not None else record.created or now
+            turn = stored.turn if stored is not None and _same_turn(stored, record) else rows.new_token()
+            created = stored.created if stored is not None else record.created or now
             db.execute(
                 "INSERT OR REPLACE INTO threads (user, id, config, state, toolkits, head, branches, carried, revision,"
                 " turn, created, updated) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -119,7 +119,7 @@ class SqliteStore:
             saved = rows.thread_record(db, record.user_id, record.id)
             return saved if saved is not None else record
 
-        return await self._change(save)
+        return await self._write(save)
 
     async def delete_thread(self, thread_id: str, user_id: str | None = None, *, expected: str | None = None) -> bool:
         """Delete a thread, its messages that no other thread shares, and its runs in the journal."""
@@ -132,35 +132,35 @@ class SqliteStore:
                 rows.delete_thread(db, record)
             return record is not None
 
-        return await self._change(delete)
+        return await self._write(delete)
 
     async def history(
         self, head: str | None, *, limit: int | None = None, stop: str | None = None, before: str | None = None
     ) -> list[StoredMessage]:
-        """The messages that end with `head`, in order."""
+        """Read the history that ends at `head`, in order."""
 
         def read(db: sqlite3.Connection) -> list[StoredMessage]:
             newest = head if before is None else rows.parent_of(db, before, head)
             return rows.read_history(db, newest, limit=limit, stop=stop)
 
-        return await self._do(read)
+        return await self._read(read)
 
     async def message(self, message_id: str) -> StoredMessage | None:
-        """One message by its id."""
-        found = await self._do(lambda db: rows.read_history(db, message_id, limit=1))
+        """Return a message by its id."""
+        found = await self._read(lambda db: rows.read_history(db, message_id, limit=1))
         return found[0] if found else None
 
     async def user_state(self, user_id: str) -> tuple[AgentState, str | None]:
-        """A user's state, and its revision."""
+        """Return a user's state and its revision."""
 
         def read(db: sqlite3.Connection) -> tuple[AgentState, str | None]:
             row = db.execute("SELECT state, revision FROM users WHERE id = ?", (user_id,)).fetchone()
             return ({}, None) if row is None else (json.loads(row[0]), row[1])
 
-        return await self._do(read)
+        return await self._read(read)
 
     async def save_user_state(self, user_id: str, state: AgentState, *, expected: str | None) -> str:
-        """Save a user's state; raises `ThreadConflict` at another revision."""
+        """Save a user's state; raise `ThreadConflict` if it has another revision."""
         text, revision = state_text(state, f"user {user_id!r}"), rows.new_token()
 
         def save(db: sqlite3.Connection) -> str:
@@ -170,12 +170,12 @@ class SqliteStore:
             db.execute("INSERT OR REPLACE INTO users VALUES (?, ?, ?)", (user_id, text, revision))
             return revision
 
-        return await self._change(save)
+        return await self._write(save)
 
     # -- runs
 
     async def begin_run(self, run: RunRecord, defaults: ThreadConfig) -> OpenedRun:
-        """Begin a run: finish those on its thread that were killed, make the thread if need be, and read it."""
+        """Start a run: finish killed runs on its thread, create the thread if necessary, and read it."""
         with self._claiming:
             try:
                 run = replace(run, owner=self._owners.claim(), status="running")
@@ -214,28 +214,28 @@ class SqliteStore:
             )
 
         try:
-            return await self._change(begin)
+            return await self._write(begin)
         except BaseException as error:
             self._active.pop(run.id, None)
-            if isinstance(error, asyncio.CancelledError):  # it begins all the same, and nobody will end it
+            if isinstance(error, asyncio.CancelledError):  # the job still starts the run, and nothing would end it
                 self._worker.submit(lambda db: transaction(db, "BEGIN IMMEDIATE", self.name, self._finish_all_killed))
             raise
 
     async def write(self, batch: Batch) -> None:
-        """Write what a run has done since."""
+        """Write what a run has done since the last batch."""
         run = self._active.get(batch.run_id)
         if run is not None:
-            await self._change(lambda db: rows.write_batch(db, run, batch))
+            await self._write(lambda db: rows.write_batch(db, run, batch))
 
     async def finish_run(self, ending: RunEnd) -> None:
-        """End a run; raises `ThreadConflict` when another run has continued the thread."""
+        """End a run; raise `ThreadConflict` if another run has continued the thread."""
         run = self._active.get(ending.batch.run_id)
         if run is None:
             return
         try:
-            clash = await self._change(lambda db: finish(db, run, ending))
+            clash = await self._write(lambda db: finish(db, run, ending))
         except BaseException:
-            # Its end can't be saved; the next run on its thread finishes it, as it does those that were killed.
+            # Its end can't be saved; the next run on the thread finishes it like a killed one.
             self._active.pop(run.id, None)
             raise
         if clash is None:
@@ -244,31 +244,31 @@ class SqliteStore:
             raise clash
 
     async def recover(self) -> list[str]:
-        """Finish every run whose process is gone; their ids."""
-        return await self._change(self._finish_all_killed)
+        """Finish every run whose process is gone, and return their ids."""
+        return await self._write(self._finish_all_killed)
 
     async def runs(self, *, thread_id: str | None = None, limit: int | None = None) -> list[RunRecord]:
-        """Runs, the latest first."""
-        return await self._do(lambda db: rows.run_records(db, thread_id=thread_id, limit=limit))
+        """List runs, most recent first."""
+        return await self._read(lambda db: rows.run_records(db, thread_id=thread_id, limit=limit))
 
     async def run(self, run_id: str) -> RunRecord | None:
-        """One run, by its id or the only beginning of one."""
-        found = await self._do(lambda db: rows.run_records(db, prefix=run_id, limit=2))
+        """Return a run by its id or an unambiguous prefix of it."""
+        found = await self._read(lambda db: rows.run_records(db, prefix=run_id, limit=2))
         return found[0] if len(found) == 1 else next((run for run in found if run.id == run_id), None)
 
     async def observations(self, filter: Filter, *, limit: int | None = None) -> list[Observation]:
-        """Entries of the journal in the order they were written; with a limit, the latest ones."""
-        return await self._do(lambda db: rows.observations(db, filter, limit))
+        """Read journal entries in the order they were written; with a limit, only the latest."""
+        return await self._read(lambda db: rows.observations(db, filter, limit))
 
     async def add_observation(self, observation: Observation) -> None:
-        """Add an entry of an application's own, with an id of its own in the place of a run's."""
+        """Add an application's own entry, with an id of its own instead of a run's."""
         run = RunRecord(observation.run_id, "", "", observation.thread_id, observation.user_id, observation.time)
         text = json.dumps(observation.data, ensure_ascii=False)
         row = EventRow(observation.seq, observation.time, observation.type, text)
-        await self._change(lambda db: rows.insert_events(db, run, [row]))
+        await self._write(lambda db: rows.insert_events(db, run, [row]))
 
     async def aclose(self) -> None:
-        """Close the file, unless runs go on; it opens again when it is used. A store in memory stays as it is."""
+        """Close the file unless runs are active; it reopens when used again. A store in memory stays open."""
         with self._claiming:
             idle = self.path is not None and not self._active
             if idle:
@@ -278,12 +278,12 @@ class SqliteStore:
 
     # -- transactions
 
-    async def _do(self, job: Callable[[sqlite3.Connection], T]) -> T:
-        """Read: what is read is one moment's."""
+    async def _read(self, job: Callable[[sqlite3.Connection], T]) -> T:
+        """Read in one transaction, which sees a consistent snapshot."""
         return await self._worker.run(lambda db: transaction(db, "BEGIN", self.name, job))
 
-    async def _change(self, job: Callable[[sqlite3.Connection], T]) -> T:
-        """Write, all or nothing."""
+    async def _write(self, job: Callable[[sqlite3.Connection], T]) -> T:
+        """Write in one transaction."""
         return await self._worker.run(lambda db: transaction(db, "BEGIN IMMEDIATE", self.name, job))
 
     def _finish_all_killed(self, db: sqlite3.Connection) -> list[str]:
@@ -303,10 +303,10 @@ class SqliteStore:
         return finished
 
 
-def _same_turn(there: ThreadRecord, record: ThreadRecord) -> bool:
-    """Whether history, state and toolkits are what they were."""
-    return there.head == record.head and same_json(
-        [there.state, dict(there.toolkits)], [record.state, dict(record.toolkits)]
+def _same_turn(stored: ThreadRecord, record: ThreadRecord) -> bool:
+    """Check that history, state and toolkits are unchanged."""
+    return stored.head == record.head and same_json(
+        [stored.state, dict(stored.toolkits)], [record.state, dict(record.toolkits)]
     )
 
 

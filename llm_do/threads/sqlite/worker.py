@@ -1,4 +1,4 @@
-"""One connection to SQLite on one thread: jobs are carried out in order, and the thread ends when it has been idle."""
+"""Runs jobs in order on one SQLite connection in one thread, which ends after being idle."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ T = TypeVar("T")
 
 
 class Worker:
-    """Carries out jobs on a connection that it opens for the first one.
+    """Runs jobs on a connection that it opens for the first one.
 
     Args:
         connect: Opens the connection.
-        idle_seconds: How long the thread waits for another job.
+        idle_seconds: How long the thread waits for another job before it ends.
     """
 
     def __init__(self, connect: Callable[[], sqlite3.Connection], idle_seconds: float = 10.0) -> None:
@@ -34,7 +34,7 @@ class Worker:
         self._db: sqlite3.Connection | None = None
 
     def submit(self, job: Callable[[sqlite3.Connection], T]) -> Future[T]:
-        """Queue a job; jobs are carried out in the order they come."""
+        """Queue a job; jobs run in the order they are submitted."""
         future: Future[T] = Future()
 
         def work() -> None:
@@ -42,7 +42,7 @@ class Worker:
                 if self._db is None:
                     self._db = self._connect()
                 result = job(self._db)
-            except BaseException as error:  # noqa: BLE001 (the future carries it to who waits)
+            except BaseException as error:  # noqa: BLE001 (the future raises it in the caller)
                 future.set_exception(error)
             else:
                 future.set_result(result)
@@ -51,11 +51,11 @@ class Worker:
         return future
 
     async def run(self, job: Callable[[sqlite3.Connection], T]) -> T:
-        """Carry out a job and wait for it; it is carried out even if the waiting is cancelled."""
-        return await asyncio.wrap_future(_unstoppable(self.submit(job)))
+        """Run a job and wait for it; the job runs even if the caller is cancelled."""
+        return await asyncio.wrap_future(_uncancellable(self.submit(job)))
 
     def close(self) -> None:
-        """Close the connection after the jobs that are queued, and wait for that."""
+        """Close the connection after the queued jobs, and wait until it is closed."""
         done = threading.Event()
 
         def work() -> None:
@@ -64,7 +64,7 @@ class Worker:
                 self._db = None
             done.set()
 
-        if threading.current_thread() is self._thread:  # the collector chose this thread to end a store's life in
+        if threading.current_thread() is self._thread:  # the garbage collector finalized a store on this thread
             work()
             return
         self._queue(work)
@@ -82,7 +82,7 @@ class Worker:
             )
         try:
             self._thread.start()
-        except RuntimeError:  # a process that is ending starts no threads, since Python 3.12
+        except RuntimeError:  # since Python 3.12, a process can't start threads while it exits
             self._thread = threading.current_thread()
             self._serve(0)
 
@@ -102,11 +102,11 @@ class Worker:
                 self._waiting -= 1
 
 
-def _unstoppable(future: Future[T]) -> Future[T]:
-    """A future of its own for one waiter: cancelling the waiter leaves the job alone."""
+def _uncancellable(future: Future[T]) -> Future[T]:
+    """Copy a future, so that cancelling the caller doesn't cancel the job."""
     copy: Future[Any] = Future()
 
-    def settle(done: Future[T]) -> None:
+    def copy_outcome(done: Future[T]) -> None:
         if not copy.set_running_or_notify_cancel():
             done.exception()
             return
@@ -116,5 +116,5 @@ def _unstoppable(future: Future[T]) -> Future[T]:
         else:
             copy.set_result(done.result())
 
-    future.add_done_callback(settle)
+    future.add_done_callback(copy_outcome)
     return copy

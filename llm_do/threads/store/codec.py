@@ -1,4 +1,4 @@
-"""Messages, events and states as the JSON text that stores keep; secrets are taken out here, before it is written."""
+"""Messages, events and states as the JSON text that stores keep; secrets are redacted here, before writing."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _SECRET_NAME = re.compile(
     r"(?:^|_)(?:KEY|APIKEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|CREDENTIALS|PAT)(?:$|_)|_DSN$"
 )
 _SHORTEST = 8
-"""Characters of a secret: shorter values stand in too many texts that have nothing to do with them."""
+"""The shortest value redacted as a secret: shorter ones occur by chance in too much unrelated text."""
 
 _LOGIN = re.compile(r"[a-z][a-z0-9+.-]*://([^/\s:@]*:([^/\s@]+)@)", re.IGNORECASE)
-"""The user and the password in a URL, such as that of a database."""
+"""The user and password in a URL, such as a database's."""
 
 _QUOTE = r"(?:\\*[\"'])?"
 _HEADER = re.compile(
@@ -40,23 +40,23 @@ _HEADER = re.compile(
 """A header and its value, in a header line, in JSON, or in JSON inside a JSON string."""
 
 _BETWEEN = re.compile(rf"({_QUOTE})\s*[:=]\s*({_QUOTE})")
-"""What stands between the two."""
+"""The separator between a header's name and its value."""
 
 
 class Redactor:
-    """Takes secrets out of JSON text: values of variables that look like keys by their name or themselves, passwords in
+    """Removes secrets from JSON text: environment variables whose name or value looks like a key, passwords in
     variables that hold URLs, and `Authorization` headers.
 
     Args:
         environ: The variables.
 
     Example:
-        >>> hide = Redactor({"ACME_API_KEY": "sk-123456789"})
-        >>> hide('{"args": "curl -H sk-123456789"}')
+        >>> redact = Redactor({"ACME_API_KEY": "sk-123456789"})
+        >>> redact('{"args": "curl -H sk-123456789"}')
         '{"args": "curl -H [redacted ACME_API_KEY]"}'
         >>> Redactor({"DATABASE_URL": "postgres://me:tr0ub4dor@db/main"})('"postgres://me:tr0ub4dor@db/main"')
         '"postgres://me:[redacted DATABASE_URL]@db/main"'
-        >>> hide('"Authorization: Bearer abcdef"')
+        >>> redact('"Authorization: Bearer abcdef"')
         '"Authorization: [redacted]"'
     """
 
@@ -70,7 +70,7 @@ class Redactor:
         self._values = re.compile("|".join(map(re.escape, longest))) if longest else None
 
     def __call__(self, text: str) -> str:
-        """The text without secrets; JSON stays JSON."""
+        """Redact the text; JSON stays valid JSON."""
         if self._values is not None:
             text = self._values.sub(lambda found: f"[redacted {self._names[found[0]]}]", text)
         if "uthorization" in text or "AUTHORIZATION" in text or "pi-" in text or "PI-" in text:
@@ -78,9 +78,9 @@ class Redactor:
         return text
 
 
-@lru_cache(maxsize=1024)  # each run asks for every variable, of which hardly one changes
+@lru_cache(maxsize=1024)  # every run looks at all variables, and they hardly ever change
 def _secrets(name: str, value: str) -> tuple[str, ...]:
-    """What of a variable's value must not be written down."""
+    """Return the parts of a variable's value that must not be stored."""
     logins = list(_LOGIN.finditer(value))
     if _SECRET_NAME.search(name.upper()) or (not logins and is_secret_value(value)):
         found = [value]
@@ -91,11 +91,11 @@ def _secrets(name: str, value: str) -> tuple[str, ...]:
 
 
 def _without_value(found: re.Match[str]) -> str:
-    whole, name = found[0], found[1]
-    between = _BETWEEN.match(whole[len(name) :])
+    header, name = found[0], found[1]
+    between = _BETWEEN.match(header[len(name) :])
     if between is None or (between[1] and not between[2]):
-        # The key of a JSON object whose value is a number or a word of JSON's: that is no secret, and stays JSON.
-        return whole
+        # A JSON key whose value is a number or a literal such as `true`: not a secret, and it has to stay JSON.
+        return header
     return f"{name}{between[0]}[redacted]"
 
 
@@ -105,14 +105,14 @@ def _redactor(items: tuple[tuple[str, str], ...]) -> Redactor:
 
 
 def redactor() -> Redactor:
-    """The redactor of the environment as it is now."""
-    # Looked up one by one: another thread may take a variable away in the middle.
+    """Return a redactor for the current environment."""
+    # Looked up one by one: another thread may remove a variable in the meantime.
     all_now = ((name, os.environ.get(name)) for name in os.environ)
     return _redactor(tuple((name, value) for name, value in all_now if value is not None and _secrets(name, value)))
 
 
-def event_text(data: Mapping[str, Any], hide: Redactor) -> str:
-    """An event as JSON text."""
+def event_text(data: Mapping[str, Any], redact: Redactor) -> str:
+    """Serialize an event as JSON text."""
     try:
         text = to_json(data, fallback=str, bytes_mode="base64", inf_nan_mode="null", serialize_unknown=True)
     except ValueError:
@@ -120,44 +120,44 @@ def event_text(data: Mapping[str, Any], hide: Redactor) -> str:
             data, fallback=str, bytes_mode="base64", inf_nan_mode="constants", serialize_unknown=True
         )
         text = to_json(replace_surrogates_in_data(plain), inf_nan_mode="null")
-    return hide(text.decode())
+    return redact(text.decode())
 
 
-def message_text(message: ModelMessage, hide: Redactor | None = None) -> str:
-    """A message as JSON text that `message_of` reads back."""
+def message_text(message: ModelMessage, redact: Redactor | None = None) -> str:
+    """Serialize a message as JSON text that `message_of` reads back."""
     try:
         text = ModelMessagesTypeAdapter.dump_json([message])[1:-1].decode()
     except ValueError:
-        # Half a character, which a caller's prompt may bring along.
+        # A lone surrogate, which a caller's prompt may contain.
         text = to_json(replace_surrogates_in_data(ModelMessagesTypeAdapter.dump_python([message], mode="json")))[
             1:-1
         ].decode()
-    return text if hide is None else hide(text)
+    return text if redact is None else redact(text)
 
 
 def message_of(text: str) -> ModelMessage:
-    """The message that `message_text` wrote."""
+    """Read a message that `message_text` wrote."""
     try:
         return ModelMessagesTypeAdapter.validate_json(f"[{text}]")[0]
     except ValueError as error:
         raise StoreError(
             f"a stored message can't be read: {' '.join(str(error).split())[:200]}",
-            hint="It was written by another version, or damaged.",
+            hint="It was written by another version, or it is damaged.",
         ) from error
 
 
 def state_text(value: Any, whose: str) -> str:
-    """A state as JSON text; halves of characters, which no file can hold, are replaced."""
+    """Serialize a state as JSON text; lone surrogates, which UTF-8 can't encode, are replaced."""
     try:
         return replace_surrogates(json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
     except (TypeError, ValueError, RecursionError) as error:
         raise ToolError(
-            f"the state of {whose} isn't JSON data: {error}", hint="Keep text, numbers, lists and objects in it."
+            f"the state of {whose} isn't JSON data: {error}", hint="Keep only text, numbers, lists and objects in it."
         ) from error
 
 
 def same_json(one: Any, other: Any) -> bool:
-    """Whether two values are the same JSON: numbers and booleans differ, the order of an object's keys doesn't matter.
+    """Compare two values as JSON: numbers and booleans differ, and the order of an object's keys doesn't matter.
 
     Example:
         >>> same_json({"a": 1, "b": (2,)}, {"b": [2], "a": 1}), same_json(1, True)
@@ -167,5 +167,5 @@ def same_json(one: Any, other: Any) -> bool:
 
 
 def _canonical(value: Any) -> str:
-    # Read back first: an object's keys are texts then, whatever they were.
+    # Parsed back first, so that every object key is a string.
     return json.dumps(json.loads(state_text(value, "this comparison")), sort_keys=True)

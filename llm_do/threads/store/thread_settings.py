@@ -1,4 +1,4 @@
-"""The configuration of threads as JSON data, and what may be in it."""
+"""The configuration of threads as JSON data, and its validation."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ _NO_SECRETS = ("api_key", "apikey", "authorization", "password", "secret", "toke
 
 
 def config_from_data(data: Mapping[str, Any]) -> ThreadConfig:
-    """A thread's configuration out of JSON data.
+    """Read a thread's configuration from JSON data.
 
     Example:
         >>> config_from_data({"enabled_tools": ["search_*"], "history_limit": 20}).history_limit
         20
     """
-    given = {key: value for key, value in data.items() if value is not None}
-    check_config(given)
+    values = {key: value for key, value in data.items() if value is not None}
+    check_config(values)
     for key in ("enabled_tools", "model"):
-        if isinstance(given.get(key), list):
-            given[key] = tuple(given[key])
-    return ThreadConfig(**given)
+        if isinstance(values.get(key), list):
+            values[key] = tuple(values[key])
+    return ThreadConfig(**values)
 
 
 def config_data(config: ThreadConfig) -> dict[str, Any]:
-    """A thread's configuration as JSON data, without what isn't set."""
+    """Convert a thread's configuration to JSON data, leaving out unset values."""
     data: dict[str, Any] = {}
     for name in _FIELDS:
         value = getattr(config, name)
@@ -41,7 +41,7 @@ def config_data(config: ThreadConfig) -> dict[str, Any]:
 
 
 def check_config(data: Mapping[str, Any]) -> None:
-    """Refuse a configuration that makes no sense, or that has secrets in it."""
+    """Reject a configuration with unknown settings, invalid values or secrets."""
     for name, value in data.items():
         if name not in _FIELDS:
             raise UsageError(f"a thread has no setting {name!r}", hint="Its settings: " + ", ".join(_FIELDS) + ".")
@@ -49,21 +49,21 @@ def check_config(data: Mapping[str, Any]) -> None:
 
 
 def check_new_config(data: Mapping[str, Any]) -> None:
-    """Reject values that a project file couldn't have either; values already stored are still read."""
-    given = {key: value for key, value in data.items() if value is not None}
-    check_config(given)
-    if "model_settings" in given:
+    """Reject values that a project file couldn't contain either; values already stored can still be read."""
+    values = {key: value for key, value in data.items() if value is not None}
+    check_config(values)
+    if "model_settings" in values:
         from pydantic import TypeAdapter
         from pydantic_core import to_json
 
         from llm_do.formats.validation.fields import ModelSettings
 
         try:
-            TypeAdapter(ModelSettings).validate_python(dict(given["model_settings"]))
-            to_json(given["model_settings"])
+            TypeAdapter(ModelSettings).validate_python(dict(values["model_settings"]))
+            to_json(values["model_settings"])
         except ValueError as error:
-            raise UsageError(f"the thread setting model_settings doesn't fit: {_first(error)}") from error
-    compaction: Mapping[str, Any] = given.get("compaction") or {}
+            raise UsageError(f"the thread setting model_settings is invalid: {_first(error)}") from error
+    compaction: Mapping[str, Any] = values.get("compaction") or {}
     if compaction.get("max_tokens") is not None and compaction.get("fraction") is not None:
         raise UsageError("the thread setting compaction has both max_tokens and fraction", hint="Keep one of the two.")
 
@@ -77,40 +77,40 @@ def _check_field(name: str, value: object) -> None:
         "system_prompt": lambda: isinstance(value, str),
         "compaction": lambda: isinstance(value, Mapping),
     }
-    meant = {
-        "model": "a model's name or a list of them",
+    expected = {
+        "model": "a model's name or a list of names",
         "model_settings": "an object",
         "enabled_tools": "a list of names or globs",
-        "history_limit": "a whole number from 1",
+        "history_limit": "a positive whole number",
         "system_prompt": "text",
         "compaction": "an object",
     }
     if not fits[name]():
-        raise UsageError(f"the thread setting {name} is {meant[name]}", hint=f"This isn't: {value!r}.")
+        raise UsageError(f"the thread setting {name} must be {expected[name]}", hint=f"Got {value!r}.")
     if name == "compaction":
         from llm_do.formats.shared_parts import CompactionFile
 
         try:
             CompactionFile.model_validate(value)
         except ValueError as error:
-            raise UsageError(f"the thread setting compaction doesn't fit: {_first(error)}") from error
+            raise UsageError(f"the thread setting compaction is invalid: {_first(error)}") from error
     if name == "model_settings":
-        _refuse_secrets(value)
+        _reject_secrets(value)
 
 
 def _first(error: ValueError) -> str:
     return " ".join(str(error).split("\n")[1:3]).strip() or str(error)
 
 
-def _refuse_secrets(value: object) -> None:
+def _reject_secrets(value: object) -> None:
     if isinstance(value, Mapping):
         for key, item in value.items():  # pyright: ignore[reportUnknownVariableType]
             plain = str(key).lower().replace("-", "_")  # pyright: ignore[reportUnknownArgumentType]
             if any(plain == word or plain.endswith(f"_{word}") for word in _NO_SECRETS):
                 raise UsageError(
-                    f"a thread's settings don't keep secrets: {key}", hint="Keys belong in the environment."
+                    f"a thread's settings can't contain secrets: {key}", hint="Put keys in the environment."
                 )
-            _refuse_secrets(item)  # pyright: ignore[reportUnknownArgumentType]
+            _reject_secrets(item)  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _texts(value: object) -> bool:

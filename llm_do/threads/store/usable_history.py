@@ -1,4 +1,4 @@
-"""Which part of a stored history a model may be sent: never one that begins with a result nobody asked for."""
+"""Which part of a stored history can be sent to a model: never one that starts with an orphaned tool result."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ToolCallPart, ToolR
 __all__ = ["is_valid", "usable_part"]
 
 
-def usable_part(messages: Sequence[ModelMessage], *, whole: bool = False) -> list[ModelMessage]:
-    """The part of a window on a history that begins with something a person said."""
+def usable_part(messages: Sequence[ModelMessage], *, complete: bool = False) -> list[ModelMessage]:
+    """Return the messages from the first user prompt on; a complete history may also start with something else."""
     for index, message in enumerate(messages):
         kinds = {part.part_kind for part in message.parts} if isinstance(message, ModelRequest) else set[str]()
-        if whole and index == 0 and not kinds & _ANSWERS:
+        if complete and index == 0 and not kinds & _ANSWERS:
             return list(messages)
         if "user-prompt" in kinds and not kinds & _ANSWERS:
             return list(messages[index:])
@@ -21,17 +21,17 @@ def usable_part(messages: Sequence[ModelMessage], *, whole: bool = False) -> lis
 
 
 def is_valid(messages: Sequence[ModelMessage]) -> bool:
-    """Whether each tool call has exactly one result, in order in the request right after it, and each result a call.
+    """Check that the results of each message's tool calls come in order in the next request, and no others.
 
     The calls of the last message may still be open.
     """
-    asked: list[str] = []
+    pending: list[str] = []
     for message in messages:
         results = [part.tool_call_id for part in message.parts if isinstance(part, ToolReturnPart)]
-        if results != asked:
+        if results != pending:
             return False
-        asked = [part.tool_call_id for part in message.parts if isinstance(part, ToolCallPart)]
-        if len(set(asked)) != len(asked):
+        pending = [part.tool_call_id for part in message.parts if isinstance(part, ToolCallPart)]
+        if len(set(pending)) != len(pending):
             return False
     return True
 
