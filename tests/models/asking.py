@@ -1,4 +1,4 @@
-"""Asking a pool's model one thing, as tests of models do."""
+"""Sends one prompt to a model of a pool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of models share: an environment without keys, and the local model's weights where they are."""
+"""Fixtures for the model tests: an environment without keys, and the local model's weights if installed."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ VARIABLES = {
 
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test depends on the keys of whoever runs it."""
+    """Keep the tests independent of the environment's API keys."""
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture
 def local_weights() -> Path:
-    """The local model's weights; a test that asks for them is skipped where they can't be run."""
+    """The local model's weights; skips the test if they can't be run."""
     path = weights.find_weights()
     if path is None:
         pytest.skip("the local model's weights are not here: run `llm-do models pull`")

@@ -31,7 +31,7 @@ def test_a_recursive_schema_is_unrolled_to_a_depth() -> None:
     assert text.count('"name"') == 4  # the name and its place in `required`, twice
 
 
-def test_a_schema_that_contains_itself_without_end_is_refused() -> None:
+def test_an_infinitely_recursive_schema_is_rejected() -> None:
     endless = {"$defs": {"A": {"type": "object", "properties": {"a": {"$ref": "#/$defs/A"}}, "required": ["a"]}}}
     with pytest.raises(ModelUnavailableError, match="contains itself without end"):
         bounded_schema({**endless, "$ref": "#/$defs/A"})
@@ -67,7 +67,7 @@ def test_a_recursive_list_ends_in_an_empty_one() -> None:
         ),
     ],
 )
-def test_what_has_no_bound_gets_one(schema: dict[str, Any], expected: dict[str, Any]) -> None:
+def test_an_unbounded_schema_gets_a_bound(schema: dict[str, Any], expected: dict[str, Any]) -> None:
     assert bounded_schema(schema) == expected
 
 
@@ -78,20 +78,20 @@ def test_an_object_has_the_properties_it_names_and_no_others() -> None:
         assert "patternProperties" not in bounded
 
 
-def test_parts_that_must_all_hold_are_one() -> None:
+def test_all_of_is_merged() -> None:
     base = {"type": "object", "properties": {"a": {"type": "null"}}, "required": ["a"]}
     more = {"properties": {"b": {"type": "null"}}, "required": ["b"]}
     bounded = bounded_schema({"allOf": [{"$ref": "#/$defs/Base"}, more], "$defs": {"Base": base}})
     assert list(bounded["properties"]) == bounded["required"] == ["a", "b"]
 
 
-def test_parts_that_contain_themselves_without_end_are_refused() -> None:
+def test_an_infinitely_recursive_all_of_is_rejected() -> None:
     with pytest.raises(ModelUnavailableError, match="contains itself without end"):
         bounded_schema({"$defs": {"A": {"allOf": [{"$ref": "#/$defs/A"}]}}, "$ref": "#/$defs/A"})
 
 
 @pytest.mark.parametrize("reference", ["#/$defs/Gone", "https://example.org/schema", "#/anyOf/1", "#/type"])
-def test_a_schema_that_refers_to_what_is_not_in_it_is_refused(reference: str) -> None:
+def test_an_unresolvable_reference_is_rejected(reference: str) -> None:
     with pytest.raises(ModelUnavailableError, match="which isn't in it"):
         bounded_schema({"type": "object", "properties": {"a": {"$ref": reference}}, "anyOf": [{"$ref": reference}]})
 
@@ -102,7 +102,7 @@ def test_a_dictionary_has_few_short_keys() -> None:
     assert list(bounded["patternProperties"].values()) == [{"type": "null"}]
 
 
-def test_white_space_is_fixed_for_the_decoder() -> None:
+def test_whitespace_is_fixed_for_the_decoder() -> None:
     assert decoder_schema({"type": "null"})["x-guidance"]["whitespace_flexible"] is False
 
 
@@ -141,7 +141,7 @@ schemas = st.recursive(
 
 @settings(deadline=None)
 @given(schemas)
-def test_any_schemas_bounded_form_is_a_valid_schema_that_has_a_line(schema: dict[str, Any]) -> None:
+def test_any_schemas_bounded_form_is_a_valid_schema_that_fits_on_one_line(schema: dict[str, Any]) -> None:
     bounded = bounded_schema(schema)
     Draft202012Validator.check_schema(bounded)
     assert "\n" not in schema_line(bounded)

@@ -1,4 +1,4 @@
-"""The local model's steps, with generations that are written down; and the real one where its weights are."""
+"""The local model's steps with scripted generations, and with the real weights if installed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Other(BaseModel):
 
 
 class Writer:
-    """Stands for the engine: gives the generations it was made with, and remembers the prompts."""
+    """A stand-in for the engine that returns scripted generations and records the prompts."""
 
     def __init__(self, path: Path, *texts: str) -> None:
         self.path = path
@@ -79,13 +79,13 @@ def adding(model: LocalModel, **options: Any) -> Agent[None, Any]:
 
     @agent.tool_plain
     def today() -> str:
-        """Say the date."""
+        """Return the date."""
         return "Friday"
 
     return agent
 
 
-def test_words_are_answered_with_words(local: Any) -> None:
+def test_text_is_answered_with_text(local: Any) -> None:
     model, writer = local("Hello")
     result = asyncio.run(Agent(model, instructions="Be brief.").run("Hi"))
     assert result.output == "Hello"
@@ -94,16 +94,16 @@ def test_words_are_answered_with_words(local: Any) -> None:
     assert (result.usage.input_tokens, result.usage.output_tokens, result.usage.cache_read_tokens) == (10, 3, 2)
 
 
-def test_the_built_in_model_hears_who_it_is_and_its_user_what_it_is_worth(local: Any) -> None:
+def test_the_built_in_model_gets_its_identity_and_its_user_a_quality_warning(local: Any) -> None:
     model, writer = local("Hello", name=weights.NAME)
-    said: list[str] = []
-    model._notice = said.append
+    notices: list[str] = []
+    model._notice = notices.append
     asyncio.run(Agent(model, instructions="Be brief.").run("Hi"))
     assert writer.prompts[0].messages[0][1].startswith("You are a helpful AI assistant named SmolLM")
-    assert ["demonstration quality" in sentence for sentence in said] == [True]
+    assert ["demonstration quality" in sentence for sentence in notices] == [True]
 
 
-def test_a_tool_is_chosen_then_its_arguments_written_then_the_result_told(local: Any) -> None:
+def test_a_tool_call_chooses_the_tool_then_writes_its_arguments_then_answers_from_the_result(local: Any) -> None:
     model, writer = local('"add"', '{"a": 1, "b": 2}', '"final"', "It is 3.")
     result = asyncio.run(adding(model).run("1 + 2?"))
     assert result.output == "It is 3."
@@ -122,7 +122,7 @@ def test_a_tool_without_parameters_needs_no_generation(local: Any) -> None:
     assert len(writer.prompts) == 3
 
 
-def test_the_same_call_twice_becomes_an_answer(local: Any) -> None:
+def test_a_repeated_call_becomes_an_answer(local: Any) -> None:
     model, _ = local('"add"', '{"a": 1, "b": 2}', '"add"', '{"b": 2, "a": 1}', "It is 3.")
     assert asyncio.run(adding(model).run("1 + 2?")).output == "It is 3."
 
@@ -173,7 +173,7 @@ def test_a_call_whose_json_was_cut_off_is_a_typed_error(local: Any) -> None:
         asyncio.run(Agent(model, output_type=Answer).run("Hi"))
 
 
-def test_only_the_settings_that_are_set_are_passed_on_and_the_longest_answer_obeyed(local: Any) -> None:
+def test_only_set_settings_are_passed_on_and_max_tokens_is_obeyed(local: Any) -> None:
     model, writer = local("Hello")
     settings: Any = {"temperature": 0.7, "stop_sequences": ["x"], "max_tokens": 5, "base_url": "y"}
     asyncio.run(Agent(model).run("Hi", model_settings=settings))
@@ -220,7 +220,7 @@ def test_a_failure_while_streaming_reaches_the_caller(local: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["absent.gguf", f"{'x' * 300}-absent.gguf"])
-def test_a_missing_file_is_said_before_anything_is_loaded(tmp_path: Path, name: str) -> None:
+def test_a_missing_file_is_reported_before_anything_is_loaded(tmp_path: Path, name: str) -> None:
     with pytest.raises(ModelUnavailableError, match=r"there is no file .*absent\.gguf"):
         ModelPool().get(f"local:{tmp_path / name}")
 
@@ -273,7 +273,7 @@ class TestTheRealModel:
         assert right >= 5
 
     @pytest.mark.slow
-    def test_whatever_it_writes_fits_a_hard_schema(self) -> None:
+    def test_its_output_always_matches_a_hard_schema(self) -> None:
         class Hard(BaseModel):
             numbers: dict[str, float]
             names: list[str]
@@ -333,17 +333,17 @@ class TestTheRealModel:
 
         assert asyncio.run(cancelled()) < 10
 
-    def test_a_prompt_that_is_too_long_is_told_with_both_counts(self) -> None:
+    def test_a_prompt_that_is_too_long_is_reported_with_both_counts(self) -> None:
         with pytest.raises(ModelError, match=r"the prompt is 6\d{3} tokens long, the local model reads 4096"):
             asyncio.run(Agent(ModelPool().get("local")).run("word " * 6000))
 
-    def test_its_http_port_is_not_on_the_network(self, local_weights: Path) -> None:
+    def test_its_http_port_is_not_reachable_from_the_network(self, local_weights: Path) -> None:
         from llm_do.models.builtin.engine import engine_for
 
         asyncio.run(Agent(ModelPool().get("local")).run("Hi", model_settings={"max_tokens": 1}))
         assert engine_for(local_weights)._server.listening_address.startswith("unix:")
 
-    def test_a_file_that_is_no_model_is_a_typed_error(self, tmp_path: Path) -> None:
+    def test_an_invalid_model_file_is_a_typed_error(self, tmp_path: Path) -> None:
         for name, content in (("text.gguf", b"hello"), ("cut.gguf", b"GGUF\x03\x00\x00\x00")):
             (tmp_path / name).write_bytes(content)
             with pytest.raises(ModelUnavailableError, match=name.replace(".", r"\.")):

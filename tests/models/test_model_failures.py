@@ -1,4 +1,4 @@
-"""What a failed request means: which error, naming model, agent, file and variable."""
+"""Failed requests become typed errors that name the model, agent, file and variable."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ def failure_of(turn: dict[str, Any], name: str = "openai-chat:gpt-test") -> LlmD
     return explain_failure(raised.value, name, agent="main", file="main.agent")
 
 
-def test_an_unknown_model_is_said_in_one_line() -> None:
+def test_an_unknown_model_is_reported_in_one_line() -> None:
     error = failure_of({"text": "x"}, "openai-chat:absent")
     assert isinstance(error, ModelUnavailableError)
     assert "there is no model 'openai-chat:absent' for agent 'main'" in error.message
     assert error.file == "main.agent"
 
 
-def test_a_refused_key_names_the_variable() -> None:
+def test_an_error_for_a_rejected_key_names_the_variable() -> None:
     error = failure_of({"status": 401, "times": 9, "body": {"error": {"message": "bad\nkey"}}})
     assert isinstance(error, ModelUnavailableError)
     assert error.message.endswith("refused the key: HTTP 401: bad key")
     assert error.hint == "check OPENAI_API_KEY"
 
 
-def test_a_model_is_called_by_the_name_it_was_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_error_calls_the_model_by_its_requested_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     (tmp_path / "answers.yaml").write_text("- text: x", encoding="utf-8")
     register_model_factory("named", lambda _: TestModel())
@@ -55,13 +55,13 @@ def test_a_failed_request_carries_its_status() -> None:
     assert error.status_code == 500
 
 
-def test_a_cut_connection_is_a_passing_failure() -> None:
+def test_a_broken_connection_is_a_transient_failure() -> None:
     with serve({"gpt-test": [{"cut": True, "times": 9}]}) as (url, _), pytest.raises(ModelAPIError) as raised:
         say(ModelPool(), "openai-chat:gpt-test", settings={"base_url": url})
     assert is_transient(raised.value)
 
 
-def test_a_stream_that_ends_without_saying_why_is_a_passing_failure() -> None:
+def test_a_stream_that_ends_without_a_finish_reason_is_a_transient_failure() -> None:
     async def stream(url: str) -> None:
         pool = ModelPool()
         try:
@@ -76,7 +76,7 @@ def test_a_stream_that_ends_without_saying_why_is_a_passing_failure() -> None:
 
 
 @pytest.mark.parametrize(("status", "passing"), [(429, True), (500, True), (503, True), (408, True), (400, False)])
-def test_which_failures_pass(status: int, passing: bool) -> None:
+def test_which_failures_are_transient(status: int, passing: bool) -> None:
     turn = {"status": status, "times": 9, "retry_after": 2}
     with serve({"gpt-test": [turn]}) as (url, _), pytest.raises(ModelAPIError) as raised:
         say(ModelPool(), "openai-chat:gpt-test", settings={"base_url": url})
@@ -84,12 +84,12 @@ def test_which_failures_pass(status: int, passing: bool) -> None:
     assert raised.value.retry_after == 2
 
 
-def test_a_failure_that_is_ours_already_stays_as_it_is() -> None:
+def test_an_llm_do_error_is_not_converted_again() -> None:
     error = ProviderError("it failed")
     assert explain_failure(error, "openai:a") is error
 
 
-def test_failures_of_a_whole_list_are_told_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failures_of_every_model_of_a_list_are_reported_together(monkeypatch: pytest.MonkeyPatch) -> None:
     with serve({"a": [{"status": 500, "times": 9}], "b": [{"status": 400, "times": 9}]}) as (url, _):
         monkeypatch.setenv("OPENAI_BASE_URL", url)
         with pytest.raises(ExceptionGroup) as raised:

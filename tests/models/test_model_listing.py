@@ -21,22 +21,22 @@ def test_every_kind_of_model_is_listed_once() -> None:
     assert {f"{prefix}:NAME" for prefix in PROVIDERS} <= set(names)
 
 
-def test_a_provider_is_usable_with_its_key_and_else_says_which() -> None:
+def test_a_provider_without_its_key_is_listed_with_the_missing_variable() -> None:
     assert listed({"GEMINI_API_KEY": "k"})["google:NAME"].usable
     without = listed({"GOOGLE_API_KEY": ""})["google:NAME"]
     assert (without.usable, without.note) == (False, "GOOGLE_API_KEY or GEMINI_API_KEY not set")
 
 
-def test_a_provider_that_was_moved_needs_no_key() -> None:
+def test_a_provider_at_a_custom_address_needs_no_key() -> None:
     assert listed({"OPENAI_BASE_URL": "http://localhost/v1"})["openai-chat:NAME"].usable
 
 
-def test_a_provider_whose_package_is_missing_says_so() -> None:
+def test_a_provider_without_its_package_says_so() -> None:
     info = listed({"GROQ_API_KEY": "k"})["groq:NAME"]
     assert (info.usable, info.note) == (False, "the package groq isn't installed")
 
 
-def test_what_lacks_more_than_a_key_says_all_of_it() -> None:
+def test_a_provider_that_lacks_several_things_lists_them_all() -> None:
     assert listed({})["azure:NAME"].note == "AZURE_OPENAI_API_KEY, AZURE_OPENAI_ENDPOINT not set"
 
 
@@ -53,13 +53,13 @@ def test_the_local_model_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> 
     assert not is_local_available()
 
 
-def test_the_local_model_is_at_hand_with_its_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_local_model_is_available_with_its_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LLM_DO_LOCAL_MODEL", raising=False)
     monkeypatch.setattr(weights, "find_weights", lambda: Path("here"))
     monkeypatch.setattr(catalog, "find_spec", lambda _: object())
     assert is_local_available()
 
 
-def test_a_server_of_ones_own_is_the_local_model(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_custom_server_counts_as_the_local_model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LLM_DO_LOCAL_MODEL", "http://localhost:1/v1#m")
     assert is_local_available()

@@ -30,7 +30,7 @@ def test_every_known_prefix_is_one_that_pydantic_ai_has() -> None:
             continue  # it has the provider; the provider's package isn't installed
 
 
-def test_every_provider_of_pydantic_ai_is_known_or_left_out_on_purpose() -> None:
+def test_every_pydantic_ai_provider_is_known_or_deliberately_omitted() -> None:
     import inspect
     import re
 
@@ -51,7 +51,7 @@ def test_every_provider_of_pydantic_ai_is_known_or_left_out_on_purpose() -> None
         ("test:x", "write `test`"),
     ],
 )
-def test_a_wrong_name_says_what_was_meant(name: str, hint: str) -> None:
+def test_an_invalid_name_suggests_the_closest(name: str, hint: str) -> None:
     with pytest.raises(ModelUnavailableError) as raised:
         check_model_name(name, agent="main", file=FILE)
     assert raised.value.hint == hint
@@ -63,13 +63,13 @@ def test_a_wrong_name_says_what_was_meant(name: str, hint: str) -> None:
 @pytest.mark.parametrize(
     "name", ["test", "local", "local:a.gguf", "script:a.yaml", "openai:gpt-5", "mine:x", "ollama:a:7b"]
 )
-def test_a_right_name_passes(name: str) -> None:
+def test_a_valid_name_passes(name: str) -> None:
     check_model_name(name, registered=["mine"])
 
 
 @settings(deadline=None)
 @given(st.text())
-def test_any_text_is_taken_apart_and_checked_without_surprise(name: str) -> None:
+def test_any_text_can_be_parsed_and_checked_as_a_name(name: str) -> None:
     prefix, rest = split_name(name)
     assert name in (prefix + ":" + rest, rest, prefix)
     try:
@@ -80,14 +80,14 @@ def test_any_text_is_taken_apart_and_checked_without_surprise(name: str) -> None
         assert prefix in PROVIDERS or prefix in BUILT_IN
 
 
-def test_the_callers_model_comes_before_all_others() -> None:
+def test_the_callers_model_overrides_all_others() -> None:
     override = ModelOverride("test")
     environ = {"LLM_DO_MODEL": "openai:env"}
     choice = choose_model("main", "openai:own", environ=environ, override=override, manifest="openai:all")
     assert choice == Choice(("test",), "override")
 
 
-def test_a_model_for_one_agent_comes_before_that_for_every_agent() -> None:
+def test_a_model_for_one_agent_overrides_the_model_for_all() -> None:
     override = parse_override(["test", "critic=openai:gpt-5"])
     assert choose_model("critic", environ={}, override=override).names == ("openai:gpt-5",)
     assert choose_model("main", environ={}, override=override).names == ("test",)
@@ -102,24 +102,24 @@ def test_a_model_for_one_agent_comes_before_that_for_every_agent() -> None:
         (["a:1", "b:2"], "", None, Choice(("a:1", "b:2"), "agent")),
     ],
 )
-def test_the_first_that_names_a_model_wins(declared, environment, manifest, expected) -> None:
+def test_the_first_source_that_names_a_model_wins(declared, environment, manifest, expected) -> None:
     assert choose_model("main", declared, environ={"LLM_DO_MODEL": environment}, manifest=manifest) == expected
 
 
-def test_without_a_name_and_a_key_the_local_model_is_used_where_it_is_at_hand() -> None:
+def test_without_a_name_and_a_key_an_available_local_model_is_used() -> None:
     assert choose_model("main", environ={"OPENAI_API_KEY": ""}, local_at_hand=lambda: True) == Choice(
         ("local",), "local"
     )
 
 
-def test_the_local_model_is_never_used_where_there_is_a_key() -> None:
+def test_the_local_model_is_not_used_if_there_is_a_key() -> None:
     with pytest.raises(ModelUnavailableError) as raised:
         choose_model("main", environ={"OPENAI_API_KEY": "k"}, local_at_hand=lambda: True, file=FILE)
     assert "OPENAI_API_KEY is set" in (raised.value.hint or "")
     assert "--model local" in (raised.value.hint or "")
 
 
-def test_without_any_model_the_error_lists_the_ways_to_name_one() -> None:
+def test_without_any_model_the_error_lists_the_ways_to_choose_one() -> None:
     with pytest.raises(ModelUnavailableError) as raised:
         choose_model("main", environ={}, file=FILE)
     error = raised.value
@@ -129,7 +129,7 @@ def test_without_any_model_the_error_lists_the_ways_to_name_one() -> None:
         assert way in (error.hint or "")
 
 
-def test_whether_the_local_model_is_at_hand_is_not_asked_when_a_model_is_named() -> None:
+def test_a_named_model_skips_the_search_for_the_local_model() -> None:
     def never() -> bool:
         raise AssertionError
 
@@ -137,12 +137,12 @@ def test_whether_the_local_model_is_at_hand_is_not_asked_when_a_model_is_named()
 
 
 @pytest.mark.parametrize("name", ["Anthropic:Claude-X", "local"])
-def test_a_compatible_model_is_matched_in_any_case(name: str) -> None:
+def test_compatible_models_match_case_insensitively(name: str) -> None:
     assert choose_model("main", environ={"LLM_DO_MODEL": name}, compatible=["anthropic:*", "LOCAL"]).names == (name,)
 
 
 @pytest.mark.parametrize("override", [None, ModelOverride("openai:gpt-5")])
-def test_an_incompatible_model_is_refused_wherever_it_was_named(override: ModelOverride | None) -> None:
+def test_an_incompatible_model_is_refused_from_any_source(override: ModelOverride | None) -> None:
     with pytest.raises(ModelUnavailableError) as raised:
         choose_model(
             "main", environ={"LLM_DO_MODEL": "openai:gpt-5"}, override=override, compatible=["anthropic:*"], file=FILE
@@ -156,7 +156,7 @@ def test_an_incompatible_local_model_is_refused_too() -> None:
         choose_model("main", environ={}, local_at_hand=lambda: True, compatible=["anthropic:*"])
 
 
-def test_paths_in_a_projects_files_start_at_the_project() -> None:
+def test_paths_in_project_files_are_relative_to_the_project() -> None:
     root = Path("/project")
     assert choose_model("main", "script:a.yaml", environ={}, root=root).names == ("script:/project/a.yaml",)
     assert choose_model("main", environ={}, manifest="local:m.gguf", root=root).names == ("local:/project/m.gguf",)
@@ -164,14 +164,14 @@ def test_paths_in_a_projects_files_start_at_the_project() -> None:
     assert choose_model("main", "local:http://h/v1#m", environ={}, root=root).names == ("local:http://h/v1#m",)
 
 
-def test_the_home_of_a_user_that_does_not_exist_is_a_path_like_any_other() -> None:
+def test_the_home_of_an_unknown_user_is_an_ordinary_path() -> None:
     root = Path("/project")
-    assert choose_model("main", "script:~nobody-of-this-name/a.yaml", environ={}, root=root).names == (
-        "script:/project/~nobody-of-this-name/a.yaml",
+    assert choose_model("main", "script:~no-such-user/a.yaml", environ={}, root=root).names == (
+        "script:/project/~no-such-user/a.yaml",
     )
 
 
-def test_an_equals_sign_in_a_models_name_does_not_name_an_agent() -> None:
+def test_an_equals_sign_inside_a_model_name_does_not_select_an_agent() -> None:
     assert parse_override(["local:http://h/v1?a=b#m"]).everyone == "local:http://h/v1?a=b#m"
 
 
@@ -179,11 +179,11 @@ def test_an_empty_override_counts_as_none() -> None:
     assert choose_model("main", "test", environ={}, override=parse_override([""])).origin == "agent"
 
 
-def test_keys_are_found_and_empty_ones_are_not() -> None:
+def test_keys_are_found_unless_they_are_empty() -> None:
     assert available_keys({"OPENAI_API_KEY": "k", "GROQ_API_KEY": "", "HOME": "/"}) == ["OPENAI_API_KEY"]
 
 
-def test_a_server_of_ones_own_needs_no_models_name() -> None:
+def test_a_custom_server_needs_no_model_name() -> None:
     assert local_server("http://h/v1") == ("http://h/v1", "default")
 
 
@@ -202,15 +202,13 @@ def test_a_server_of_ones_own_needs_no_models_name() -> None:
         "test",
     ],
 )
-def test_a_price_is_known_by_the_name_alone_and_what_runs_here_costs_nothing(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_price_is_known_by_name_and_local_models_are_free(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for info in PROVIDERS.values():
         for key in info.keys:
             monkeypatch.delenv(key, raising=False)
     assert price_known(name)
 
 
-@pytest.mark.parametrize("name", ["openai:no-such-model", "ollama:qwen3", "vllm:gpt-5-mini", "nobody:gpt-5-mini"])
-def test_what_the_price_list_lacks_has_no_known_price(name: str) -> None:
+@pytest.mark.parametrize("name", ["openai:no-such-model", "ollama:qwen3", "vllm:gpt-5-mini", "unknown:gpt-5-mini"])
+def test_a_model_missing_from_the_price_list_has_no_price(name: str) -> None:
     assert not price_known(name)

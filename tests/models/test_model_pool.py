@@ -38,7 +38,7 @@ def contexts(monkeypatch: pytest.MonkeyPatch) -> list[ssl.SSLContext]:
     return made
 
 
-def test_importing_the_room_imports_nothing_heavy() -> None:
+def test_importing_the_package_imports_nothing_heavy() -> None:
     code = (
         "import sys, llm_do.models, llm_do.models.pool\n"
         "import llm_do.models.providers.model_names, llm_do.models.providers.factories\n"
@@ -50,7 +50,7 @@ def test_importing_the_room_imports_nothing_heavy() -> None:
     assert done.stdout == "[]\n"
 
 
-def test_a_server_named_in_the_environment_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_from_the_environment_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     with serve(HELLO) as (url, log):
         monkeypatch.setenv("OPENAI_BASE_URL", url)
         monkeypatch.setenv("OPENAI_API_KEY", "secret")
@@ -58,28 +58,30 @@ def test_a_server_named_in_the_environment_answers(monkeypatch: pytest.MonkeyPat
         assert log[0].headers["authorization"] == "Bearer secret"
 
 
-def test_a_server_named_in_the_settings_needs_no_key() -> None:
+def test_a_server_from_the_settings_needs_no_key() -> None:
     with serve(HELLO) as (url, log):
         assert say(ModelPool(), "openai-chat:gpt-test", settings={"base_url": url}) == "Hello"
         assert log[0].headers["authorization"] == "Bearer unused"
 
 
-def test_the_settings_address_comes_before_the_environments(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_in_the_settings_overrides_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     with serve(HELLO) as (url, _):
         assert say(ModelPool(), "openai-chat:gpt-test", settings={"base_url": url}) == "Hello"
 
 
-def test_a_key_sent_to_another_address_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_sent_to_another_address_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
-    said: list[str] = []
-    pool = ModelPool(said.append)
+    messages: list[str] = []
+    pool = ModelPool(messages.append)
     for name in ("openai-chat:a", "openai-chat:b"):
         pool.get(name, file="main.agent", settings={"base_url": "https://gateway.example/v1"})
-    assert said == ["the key of the provider 'openai-chat' is sent to https://gateway.example/v1, as main.agent says"]
+    assert messages == [
+        "the key of the provider 'openai-chat' is sent to https://gateway.example/v1, as main.agent says"
+    ]
 
 
-def test_a_server_of_ones_own_gets_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_custom_server_gets_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     with serve(HELLO) as (url, log):
         assert say(ModelPool(), f"local:{url}#gpt-test") == "Hello"
@@ -94,14 +96,14 @@ def test_ollama_is_found_at_the_address_in_the_environment(monkeypatch: pytest.M
         assert say(ModelPool(), "ollama:gpt-test") == "Hello"
 
 
-def test_one_pool_serves_several_event_loops_one_after_the_other() -> None:
+def test_one_pool_serves_several_event_loops_in_turn() -> None:
     pool = ModelPool()
     with serve(HELLO) as (url, _):
         for _ in range(3):
             assert say(pool, "openai-chat:gpt-test", settings={"base_url": url}) == "Hello"
 
 
-def test_one_pool_serves_two_event_loops_at_a_time() -> None:
+def test_one_pool_serves_two_event_loops_at_once() -> None:
     pool = ModelPool()
     answers: list[str] = []
     with serve({"gpt-test": [{"text": "Hello", "delay": 0.05}]}) as (url, _):
@@ -134,13 +136,13 @@ def test_no_client_of_ours_retries(monkeypatch: pytest.MonkeyPatch) -> None:
         assert provider.client.max_retries == 0, name
 
 
-def test_an_http_address_costs_no_ssl_context(contexts: list[ssl.SSLContext]) -> None:
+def test_an_http_address_creates_no_ssl_context(contexts: list[ssl.SSLContext]) -> None:
     with serve(HELLO) as (url, _):
         assert say(ModelPool(), "openai-chat:gpt-test", settings={"base_url": url}) == "Hello"
     assert contexts == []
 
 
-def test_many_agents_cost_one_ssl_context_and_one_client(
+def test_many_agents_share_one_ssl_context_and_one_client(
     contexts: list[ssl.SSLContext], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
@@ -159,7 +161,7 @@ def test_many_agents_cost_one_ssl_context_and_one_client(
 
 
 @pytest.mark.slow
-def test_hundreds_of_requests_at_a_time_all_get_their_answer() -> None:
+def test_hundreds_of_concurrent_requests_all_get_an_answer() -> None:
     pool = ModelPool()
 
     async def many(url: str) -> set[str]:
@@ -173,12 +175,12 @@ def test_hundreds_of_requests_at_a_time_all_get_their_answer() -> None:
 
 
 class Proxy(BaseHTTPRequestHandler):
-    """Says which addresses it was asked to pass on."""
+    """Records the addresses it was asked to forward."""
 
     asked: list[str]
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing on stderr."""
+        """Don't log."""
 
     def do_POST(self) -> None:
         self.asked.append(self.path)
@@ -233,7 +235,7 @@ def test_a_missing_key_is_one_line_that_names_agent_file_and_variable(name: str,
     assert "\n" not in error.message
 
 
-def test_a_provider_whose_package_is_missing_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_provider_without_its_package_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GROQ_API_KEY", "k")
     with pytest.raises(ModelUnavailableError) as raised:
         ModelPool().get("groq:a")
@@ -244,7 +246,7 @@ NO_ADDRESSES = ("localhost:1", "http://", "http://localhost:port/v1", "http://[:
 
 
 @pytest.mark.parametrize("address", NO_ADDRESSES)
-def test_what_is_no_address_is_refused_wherever_it_stands(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_address_is_rejected_from_any_source(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ModelUnavailableError, match="base_url of agent 'main' is not an http address") as in_settings:
         ModelPool().get("openai-chat:a", agent="main", file="main.agent", settings={"base_url": address})
     assert in_settings.value.file == "main.agent"
@@ -253,13 +255,13 @@ def test_what_is_no_address_is_refused_wherever_it_stands(address: str, monkeypa
         ModelPool().get("openai-chat:a")
 
 
-def test_a_server_of_ones_own_is_at_an_http_address() -> None:
+def test_a_custom_server_must_have_an_http_address() -> None:
     with pytest.raises(ModelUnavailableError, match="at no http address"):
         ModelPool().get("local:http://#qwen")
 
 
 @pytest.mark.parametrize("key", ["sk-secret\n", "sk-secret\r", "sk-schlüssel"])
-def test_a_key_that_can_be_none_is_said_before_it_is_sent_and_never_shown(
+def test_an_invalid_key_is_reported_before_it_is_sent_and_never_shown(
     key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", key)
@@ -269,7 +271,7 @@ def test_a_key_that_can_be_none_is_said_before_it_is_sent_and_never_shown(
     assert "sk-" not in f"{raised.value.message} {raised.value.hint}"
 
 
-def test_what_a_providers_own_library_says_of_its_credentials_is_a_typed_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_credentials_error_of_a_providers_library_becomes_a_typed_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def look_for_credentials(*_: object) -> None:
         raise LookupError("no credentials\nwere found")
 
@@ -280,39 +282,39 @@ def test_what_a_providers_own_library_says_of_its_credentials_is_a_typed_error(m
     assert (raised.value.file, raised.value.agent_path) == ("main.agent", "main")
 
 
-def test_a_provider_with_one_address_takes_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_provider_with_a_fixed_address_accepts_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DEEPSEEK_API_KEY", "k")
     with pytest.raises(ModelUnavailableError, match="has one address"):
         ModelPool().get("deepseek:a", settings={"base_url": "http://localhost/v1"})
 
 
-def test_models_of_a_list_are_tried_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lists_models_are_tried_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     with serve({"bad": [{"status": 500, "times": 9}], "good": [{"text": "Good"}]}) as (url, log):
         monkeypatch.setenv("OPENAI_BASE_URL", url)
         assert say(ModelPool(), ["openai-chat:bad", "openai-chat:good"]) == "Good"
         assert [request.body["model"] for request in log] == ["bad", "good"]
 
 
-def test_the_next_model_answers_where_one_fails_in_a_way_of_our_own(tmp_path: Path) -> None:
+def test_an_llm_do_error_falls_back_to_the_next_model(tmp_path: Path) -> None:
     (tmp_path / "empty.yaml").write_text("[]")
     answer = say(ModelPool(), [f"script:{tmp_path / 'empty.yaml'}", "test"], agent="main")
     assert answer == "success (no tool calls)"
 
 
-def test_a_model_of_a_list_that_cannot_be_had_is_left_out_and_said() -> None:
-    said: list[str] = []
-    pool = ModelPool(said.append)
+def test_an_unavailable_model_of_a_list_is_skipped_with_a_notice() -> None:
+    messages: list[str] = []
+    pool = ModelPool(messages.append)
     assert isinstance(pool.get(["openai:a", "test"], agent="main"), TestModel)
-    assert [sentence.partition(":")[0] for sentence in said] == ["left out a model"]
-    assert "OPENAI_API_KEY" in said[0]
+    assert [sentence.partition(":")[0] for sentence in messages] == ["left out a model"]
+    assert "OPENAI_API_KEY" in messages[0]
 
 
-def test_a_list_of_which_no_model_can_be_had_is_an_error_that_says_why() -> None:
+def test_a_list_without_an_available_model_is_an_error_with_the_reasons() -> None:
     with pytest.raises(ModelUnavailableError, match=r"none of the models openai:a, anthropic:b.*ANTHROPIC_API_KEY"):
         ModelPool().get(["openai:a", "anthropic:b"])
 
 
-def test_a_misspelt_model_of_a_list_is_an_error() -> None:
+def test_a_misspelt_model_in_a_list_is_an_error() -> None:
     with pytest.raises(ModelUnavailableError, match="unknown provider"):
         ModelPool().get(["tset:a", "test"])
 
@@ -325,7 +327,7 @@ def test_the_same_list_is_one_model() -> None:
     assert pool.get(both) is pool.get(both)
 
 
-def test_a_projects_own_prefix_is_served_by_its_factory_until_it_is_replaced() -> None:
+def test_a_registered_prefix_uses_its_factory_until_it_is_replaced() -> None:
     register_model_factory("echo", lambda name: TestModel(custom_output_text=name))
     pool = ModelPool()
     assert say(pool, "echo:first") == "first"
@@ -347,7 +349,7 @@ def test_a_factory_that_fails_is_a_typed_error(factory: Any) -> None:
         ModelPool().get("broken:x")
 
 
-def test_resolving_gives_the_same_model_again_and_leaves_models_alone() -> None:
+def test_resolving_returns_the_same_model_again_and_passes_models_through() -> None:
     assert resolve_model("test") is resolve_model("test")
     model = TestModel()
     assert resolve_model(model) is model

@@ -54,12 +54,12 @@ def test_turns_are_answered_in_order_with_input_and_result_filled_in(tmp_path: P
     assert next(part for part in first.parts if isinstance(part, ToolCallPart)).tool_call_id == "call-1"
 
 
-def test_tokens_are_those_of_the_script(tmp_path: Path) -> None:
+def test_token_counts_come_from_the_script(tmp_path: Path) -> None:
     result = ask(agent_of(tmp_path, "- {text: Hello, usage: [7, 5]}"))
     assert (result.usage.input_tokens, result.usage.output_tokens) == (7, 5)
 
 
-def test_a_second_run_starts_again_and_runs_side_by_side_do_not_disturb_each_other(tmp_path: Path) -> None:
+def test_each_run_starts_the_script_over_and_concurrent_runs_are_independent(tmp_path: Path) -> None:
     agent = agent_of(tmp_path, ADDING)
 
     async def several() -> list[str]:
@@ -68,13 +68,13 @@ def test_a_second_run_starts_again_and_runs_side_by_side_do_not_disturb_each_oth
     assert asyncio.run(several()) == [f"run {n} makes 3" for n in range(20)]
 
 
-def test_a_continued_conversation_goes_on_in_the_script(tmp_path: Path) -> None:
+def test_a_continued_conversation_continues_the_script(tmp_path: Path) -> None:
     agent = agent_of(tmp_path, "[{text: one}, {text: two}]")
     first = ask(agent)
     assert ask(agent, message_history=first.all_messages()).output == "two"
 
 
-def test_it_streams_word_by_word(tmp_path: Path) -> None:
+def test_a_script_streams_word_by_word(tmp_path: Path) -> None:
     agent = agent_of(tmp_path, "- {text: 'one two  three', usage: [3, 4]}")
 
     async def stream() -> tuple[list[str], int]:
@@ -97,7 +97,7 @@ def test_a_streamed_call_is_the_same_call(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrap", [lambda kind: kind, NativeOutput])
-def test_structured_output_goes_the_way_of_the_output_type(tmp_path: Path, wrap: Any) -> None:
+def test_structured_output_uses_the_output_types_mode(tmp_path: Path, wrap: Any) -> None:
     assert ask(agent_of(tmp_path, "- output: {total: 3}", output_type=wrap(Sum))).output == Sum(total=3)
 
 
@@ -106,12 +106,12 @@ def test_each_agent_has_its_own_turns(tmp_path: Path) -> None:
     assert ask(agent_of(tmp_path, script, "critic")).output == "from critic"
 
 
-def test_an_agent_without_turns_is_an_error_that_shows_what_was_asked(tmp_path: Path) -> None:
+def test_an_agent_without_turns_is_an_error_that_shows_the_prompt(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"no turns for agent 'main'; it was asked: 'Hi there'"):
         ask(agent_of(tmp_path, "agents: {critic: [{text: x}]}"), "Hi   there")
 
 
-def test_an_exhausted_script_is_an_error_that_shows_what_was_asked(tmp_path: Path) -> None:
+def test_an_exhausted_script_is_an_error_that_shows_the_prompt(tmp_path: Path) -> None:
     with pytest.raises(ModelError) as raised:
         ask(agent_of(tmp_path, "- tools: [{name: add, args: {a: 4, b: 5}}]"))
     assert "has 1 turns for agent 'main', who asks for one more" in raised.value.message
@@ -119,13 +119,13 @@ def test_an_exhausted_script_is_an_error_that_shows_what_was_asked(tmp_path: Pat
     assert raised.value.file == str(tmp_path / "answers.yaml")
 
 
-def test_an_answer_that_expects_something_else_is_an_error_with_its_line(tmp_path: Path) -> None:
+def test_an_unmet_expectation_is_an_error_with_its_line(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="expects 'Bye' from agent 'main'; it was asked: 'Hi'") as raised:
         ask(agent_of(tmp_path, "\n- text: ok\n  expect: Bye\n"))
     assert raised.value.line == 2
 
 
-def test_an_error_comes_as_often_as_it_says_and_then_the_next_turn(tmp_path: Path) -> None:
+def test_an_error_is_repeated_as_configured_before_the_next_turn(tmp_path: Path) -> None:
     model = agent_of(tmp_path, "[{error: {status: 429, times: 2, retry_after: 3}}, {text: at last}]").model
     assert isinstance(model, Model)
 
@@ -144,7 +144,7 @@ def test_an_error_comes_as_often_as_it_says_and_then_the_next_turn(tmp_path: Pat
     assert third.text == "at last"
 
 
-def test_runs_that_go_on_side_by_side_each_get_the_errors_of_a_script(tmp_path: Path) -> None:
+def test_concurrent_runs_each_get_the_errors_of_a_script(tmp_path: Path) -> None:
     agent = agent_of(tmp_path, "[{error: {status: 429}}, {text: at last}]")
     for _ in range(2):
         with pytest.raises(ModelRateLimitError):
@@ -157,7 +157,7 @@ def test_an_error_without_status_is_a_lost_connection(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "line", "said"),
+    ("script", "line", "message"),
     [
         ("- text: a\n- txt: b", 2, "unknown key 'txt'; known here: text, tools"),
         ("- text: 5", 1, "`text: 5`, which must be text"),
@@ -178,10 +178,10 @@ def test_an_error_without_status_is_a_lost_connection(tmp_path: Path) -> None:
         ("- text: !!python/object:os.system {}", 1, "is not YAML"),
     ],
 )
-def test_a_faulty_script_says_where_and_what(script: str, line: int, said: str) -> None:
+def test_an_invalid_script_is_reported_with_its_line(script: str, line: int, message: str) -> None:
     with pytest.raises(ModelUnavailableError) as raised:
         parse_script(script, Path("answers.yaml"))
-    assert said in raised.value.message
+    assert message in raised.value.message
     assert raised.value.line == line
     assert raised.value.file == "answers.yaml"
 
@@ -193,13 +193,13 @@ def test_any_text_is_a_script_or_a_typed_error(text: str) -> None:
         parse_script(text, Path("answers.yaml"))
 
 
-@pytest.mark.parametrize("path", ["a\0b", "~nobody-of-this-name/a.yaml", "a" * 5000])
-def test_a_name_that_no_file_has_is_a_typed_error(path: str) -> None:
+@pytest.mark.parametrize("path", ["a\0b", "~no-such-user/a.yaml", "a" * 5000])
+def test_an_impossible_file_name_is_a_typed_error(path: str) -> None:
     with pytest.raises(ModelUnavailableError, match="can't be read"):
         ModelPool().get(f"script:{path}", agent="main")
 
 
-def test_a_script_may_lie_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_script_may_be_in_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "answers.yaml").write_text("- text: from home", encoding="utf-8")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert ask(Agent(ModelPool().get("script:~/answers.yaml", agent="main"))).output == "from home"

@@ -1,4 +1,4 @@
-"""Our lean client against the SDK's own, over real HTTP."""
+"""Compares the lean OpenAI client with the SDK's own over real HTTP."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_both_clients_send_the_same_bodies_and_headers(
     assert sent[:2] == sent[2:]
 
 
-def test_a_copy_with_other_options_is_lean_too(server: tuple[str, list[Request]]) -> None:
+def test_a_copy_with_other_options_is_also_lean(server: tuple[str, list[Request]]) -> None:
     url, log = server
     client = LeanOpenAI(base_url=url, api_key="k").with_options(max_retries=0, default_headers={"x-own": "1"})
     assert isinstance(client, LeanOpenAI)
@@ -98,7 +98,7 @@ def test_a_status_error_is_the_sdks_and_is_not_retried(server: tuple[str, list[R
     assert len(log) == 1
 
 
-def test_what_the_lean_client_does_not_do_itself_is_the_sdks(server: tuple[str, list[Request]]) -> None:
+def test_the_lean_client_leaves_everything_else_to_the_sdk(server: tuple[str, list[Request]]) -> None:
     client = LeanOpenAI(base_url=server[0], api_key="k", max_retries=0)
 
     async def ask() -> str | None:

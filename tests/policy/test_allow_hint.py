@@ -1,4 +1,4 @@
-"""The rule that would allow one call: it can be read, allows that call, and no other."""
+"""Hints: the rule that allows one call is readable, allows that call and no other."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def hint(call: ToolCallInfo) -> str:
     return text
 
 
-def test_a_hint_reads_like_a_rule_that_a_person_would_write() -> None:
+def test_a_hint_looks_like_a_handwritten_rule() -> None:
     assert hint(primary("x", "notes/todo.md", "write_file")) == "write_file(notes/todo.md)"
     assert hint(primary("x", "./my notes//a.md", "write_file")) == "write_file('my notes/a.md')"
     assert hint(primary("x", (("git", "log", "--format=%h x"), ("head",)), "shell")) == (
@@ -40,13 +40,13 @@ def test_a_hint_reads_like_a_rule_that_a_person_would_write() -> None:
     assert hint(primary("to=ann")) == "tool('to=ann')"
 
 
-def test_no_rule_is_proposed_for_what_no_rule_can_allow() -> None:
+def test_no_rule_is_proposed_for_calls_that_no_rule_can_allow() -> None:
     unparsed = ToolCallInfo("shell", {"command": "a;b"}, primary="command", resolved={"command": None})
     assert narrowest_rule(unparsed) is None
     assert narrowest_rule(ToolCallInfo("read", {"path": "../x"}, primary="path", resolved={"path": None})) is None
 
 
-def test_a_long_hint_leaves_out_its_longest_arguments() -> None:
+def test_a_long_hint_omits_the_longest_arguments() -> None:
     call = ToolCallInfo("send", {"to": "ann", "text": "x" * 1000})
     assert narrowest_rule(call) == "send(to=ann)"
     assert narrowest_rule(call, limit=8) == "send"
@@ -65,7 +65,7 @@ def test_a_hint_for_a_text_allows_that_text_and_no_other(value: str, other: str)
         st.text(max_size=4).filter(lambda part: not set(part) & set("/\0") and part not in ("", ".", "..")), max_size=4
     )
 )
-def test_a_hint_for_a_path_allows_that_path_and_none_beside_or_below(parts: list[str]) -> None:
+def test_a_hint_for_a_path_allows_only_that_path(parts: list[str]) -> None:
     path = "/".join(parts) or "."
     pattern = parse_pattern(hint(primary("", path)))
     assert matches(pattern, primary("", path))
@@ -74,7 +74,7 @@ def test_a_hint_for_a_path_allows_that_path_and_none_beside_or_below(parts: list
 
 
 @given(st.lists(st.lists(ODD, min_size=1, max_size=4), min_size=1, max_size=3), ODD)
-def test_a_hint_for_a_command_allows_that_command_and_none_longer(commands: list[list[str]], more: str) -> None:
+def test_a_hint_for_a_command_allows_no_longer_command(commands: list[list[str]], more: str) -> None:
     pipeline = tuple(map(tuple, commands))
     pattern = parse_pattern(hint(primary("", pipeline)))
     assert matches(pattern, primary("", pipeline))
@@ -84,7 +84,7 @@ def test_a_hint_for_a_command_allows_that_command_and_none_longer(commands: list
 
 
 @given(st.dictionaries(NAMES, JSON, max_size=4), NAMES)
-def test_a_hint_without_a_primary_argument_speaks_of_every_argument(args: dict[str, object], tool: str) -> None:
+def test_a_hint_without_a_primary_argument_matches_every_argument(args: dict[str, object], tool: str) -> None:
     call = ToolCallInfo(tool, args)
     if tool == "shell" and "command" in args:
         return
@@ -95,12 +95,12 @@ def test_a_hint_without_a_primary_argument_speaks_of_every_argument(args: dict[s
 
 
 @given(st.text(min_size=1, max_size=8))
-def test_a_hint_names_any_tool(tool: str) -> None:
+def test_a_hint_can_name_any_tool(tool: str) -> None:
     pattern = parse_pattern(hint(ToolCallInfo(tool, {})))
     assert matches(pattern, ToolCallInfo(tool, {}))
     assert not matches(pattern, ToolCallInfo(tool + "x", {}))
 
 
 @given(st.text())
-def test_a_quoted_text_stays_one_line_of_one_pattern(text: str) -> None:
+def test_a_quoted_text_is_one_pattern_on_one_line(text: str) -> None:
     assert parse_pattern(f"tool(it={quote_argument(text)}, other=x)").named[0][1].plain.literal == text

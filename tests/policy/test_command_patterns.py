@@ -1,4 +1,4 @@
-"""Commands against rules: every known way around `git log *`, and what a deny still sees."""
+"""Commands against rules: every known way around `git log *`, and what a deny rule still matches."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_git_log_star_does_not_allow(line: str) -> None:
         ("'git' \"log\" -3", "git log -3"),
     ],
 )
-def test_a_rule_allows_what_it_spells(rule: str, line: str) -> None:
+def test_a_rule_allows_commands_that_match_literally(rule: str, line: str) -> None:
     assert allows(rule, line)
 
 
@@ -190,7 +190,7 @@ def test_a_rule_allows_what_it_spells(rule: str, line: str) -> None:
         ("git |", "git"),
     ],
 )
-def test_a_rule_does_not_allow_what_it_does_not_spell(rule: str, line: str) -> None:
+def test_a_rule_does_not_allow_other_commands(rule: str, line: str) -> None:
     assert not allows(rule, line)
 
 
@@ -225,11 +225,11 @@ def test_a_rule_does_not_allow_what_it_does_not_spell(rule: str, line: str) -> N
         ("*", "ls"),
     ],
 )
-def test_a_rule_that_denies_sees_it(rule: str, line: str) -> None:
+def test_a_deny_rule_matches(rule: str, line: str) -> None:
     assert denies(rule, line)
 
 
-def test_a_rule_that_denies_sees_into_a_script() -> None:
+def test_a_deny_rule_looks_into_a_script() -> None:
     for argv in (("sh", "-c", "cd /; rm x"), ("bash", "-lc", "true&&rm x"), ("python3", "-c", "os.system('rm x')")):
         call = ToolCallInfo("shell", {"command": ""}, primary="command", resolved={"command": (argv,)})
         assert matches(parse_pattern("shell(rm *)"), call, restrictive=True), argv
@@ -247,11 +247,11 @@ def test_a_rule_that_denies_sees_into_a_script() -> None:
         ("curl * | sh", "sh | curl x"),
     ],
 )
-def test_a_rule_that_denies_leaves_the_rest_alone(rule: str, line: str) -> None:
+def test_a_deny_rule_does_not_match_other_commands(rule: str, line: str) -> None:
     assert not denies(rule, line)
 
 
-def test_a_script_too_long_to_look_through_counts_as_denied_and_takes_no_time() -> None:
+def test_a_script_too_long_to_search_is_denied_quickly() -> None:
     script = ToolCallInfo(
         "shell", {"command": ""}, primary="command", resolved={"command": (("sh", "-c", "a " * 10**5),)}
     )

@@ -1,4 +1,4 @@
-"""The table of precedence, line by line, and what answers a question without a person."""
+"""The precedence table, row by row, and the ways a question is answered without a person."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EVERYTHING = {"allow": ["*", "write_file(a.md)"], "default": "allow"}
         (EVERYTHING, "allow", ALLOW, "deny", "deny", "policy"),
         (EVERYTHING, "deny", ALLOW, "allow", "deny", "metadata"),
         ({"deny": ["write_file"], "ask": ["*"]}, None, PERSON, "ask", "deny", "deny"),
-        # 2. ask from a rule or the policy function, or a person's own question
+        # 2. ask from a rule or the policy function, or a question only a person can answer
         ({**EVERYTHING, "ask": ["write_file"]}, "allow", ALLOW, "allow", "ask", "ask"),
         (EVERYTHING, "allow", ALLOW, "ask", "ask", "policy"),
         (EVERYTHING, "allow", PERSON, "allow", "ask", "toolset"),
@@ -51,7 +51,7 @@ EVERYTHING = {"allow": ["*", "write_file(a.md)"], "default": "allow"}
         ({}, None, None, None, "ask", "default"),
     ],
 )
-def test_the_first_line_that_applies_gives_the_verdict(
+def test_the_first_row_that_applies_decides(
     approvals: dict[str, object],
     metadata: Effect | None,
     toolset: Decision | None,
@@ -66,7 +66,7 @@ def test_the_first_line_that_applies_gives_the_verdict(
 
 
 @pytest.mark.parametrize("kind", ["agent", "flow", "handoff", "builtin"])
-def test_what_is_decided_in_turn_is_allowed_by_default_unless_the_project_asks(kind: ToolKind) -> None:
+def test_calls_of_this_kind_are_allowed_by_default_unless_the_project_asks(kind: ToolKind) -> None:
     call = ToolCallInfo("analyst", {}, kind=kind)
     assert decide(call, Policy()).effect == "allow"
     assert decide(call, Policy(), calls_require_approval=True).effect == "ask"
@@ -76,13 +76,13 @@ def test_what_is_decided_in_turn_is_allowed_by_default_unless_the_project_asks(k
 
 
 @pytest.mark.parametrize("kind", ["function", "toolset", "toolkit", "mcp"])
-def test_what_a_project_brings_is_asked_about_by_default(kind: ToolKind) -> None:
+def test_the_projects_own_tools_need_approval_by_default(kind: ToolKind) -> None:
     assert decide(ToolCallInfo("send", {}, kind=kind), Policy()) == Decision(
         "ask", "send is asked about by default: no rule speaks of it", source="default"
     )
 
 
-def test_a_decision_names_the_rule_its_place_and_its_why() -> None:
+def test_a_decision_names_the_rule_its_location_and_its_reason() -> None:
     policy = rules(deny=["read_file", {"rule": "write_file(*.md)", "why": "notes are the people's"}])
     decision = decide(CALL, policy)
     assert decision.rule == "write_file(*.md)"
@@ -136,11 +136,11 @@ def test_a_question_is_answered_in_order(
     assert (answered.effect, answered.source) == (effect, source)
 
 
-def test_a_question_that_nothing_answers_is_a_persons() -> None:
+def test_an_unanswered_question_goes_to_a_person() -> None:
     assert answer_automatically(decide(CALL, Policy()), remembered=False, options=[], mode="prompt", call=CALL) is None
 
 
-def test_a_persons_own_question_is_answered_by_nothing_but_a_no() -> None:
+def test_a_question_for_a_person_only_can_be_answered_otherwise_only_by_a_denial() -> None:
     question = decide(CALL, Policy(), toolset=PERSON)
     everything = [parse_pattern("*")]
     for mode in ("prompt", "approve_all"):
@@ -161,7 +161,7 @@ def test_options_allow_a_pipeline_together() -> None:
     assert answer_automatically(question, remembered=False, options=options[:1], mode="prompt", call=call) is None
 
 
-def test_an_answer_leaves_what_is_no_question_alone() -> None:
+def test_final_decisions_are_not_changed_by_answers() -> None:
     allowed = decide(CALL, rules(allow=["*"]))
     assert answer_automatically(allowed, remembered=False, options=[], mode="reject_all", call=CALL) is allowed
 
@@ -175,28 +175,28 @@ def test_without_a_person_the_denial_names_the_rule_that_would_allow_the_call() 
     )
 
 
-def test_a_denial_offers_calls_like_it_where_they_are_no_more_than_expected() -> None:
-    def said(call: ToolCallInfo) -> str:
+def test_a_denial_offers_a_rule_for_similar_calls_if_it_is_narrow() -> None:
+    def reason(call: ToolCallInfo) -> str:
         return deny_without_approver(decide(call, Policy()), call).reason.partition("; ")[2]
 
     lend = ToolCallInfo("lend", {"title": "Emma", "to": "ann"})
-    assert said(lend) == (
+    assert reason(lend) == (
         "allow it with --allow 'lend(title=Emma, to=ann)', or calls like it with --allow lend, "
         "or with such a rule under approvals.allow"
     )
     path = {"path": "out/a.md"}
-    assert "--allow 'write_file(out/**)'" in said(
+    assert "--allow 'write_file(out/**)'" in reason(
         ToolCallInfo("write_file", path, kind="toolset", primary="path", resolved=path)
     )
     command = {"command": (("git", "log", "-3"),)}
-    assert "--allow 'shell(git log *)'" in said(
+    assert "--allow 'shell(git log *)'" in reason(
         ToolCallInfo("shell", {"command": "git log -3"}, kind="toolset", primary="command", resolved=command)
     )
-    assert "\n" not in said(lend)
+    assert "\n" not in reason(lend)
 
 
 def test_a_denial_offers_no_rule_for_any_file_any_program_or_any_agent() -> None:
-    def said(call: ToolCallInfo) -> str:
+    def reason(call: ToolCallInfo) -> str:
         return deny_without_approver(decide(call, Policy()), call).reason
 
     command = {"command": (("python", "x.py"),)}
@@ -206,14 +206,14 @@ def test_a_denial_offers_no_rule_for_any_file_any_program_or_any_agent() -> None
         ToolCallInfo("agent_create", {"name": "x"}, kind="toolset", primary="name"),
         ToolCallInfo("shell", {"command": "python x.py"}, kind="toolset", primary="command", resolved=command),
     ):
-        assert "calls like it" not in said(call)
+        assert "calls like it" not in reason(call)
 
 
-def test_what_a_toolset_insists_on_is_answered_by_everybody_but_the_tool_itself() -> None:
-    required = Decision("ask", "dear", required=True)
+def test_a_required_approval_is_satisfied_by_any_source_but_the_tool_itself() -> None:
+    required = Decision("ask", "expensive", required=True)
     asked = decide(CALL, rules(default="allow"), metadata="allow", toolset=required)
 
-    assert (asked.effect, asked.source, asked.reason) == ("ask", "toolset", "write_file is asked about: dear")
+    assert (asked.effect, asked.source, asked.reason) == ("ask", "toolset", "write_file is asked about: expensive")
     assert decide(CALL, rules(allow=["write_file"]), toolset=required).approves
     assert decide(CALL, Policy(), toolset=required, function="allow").approves
     assert decide(CALL, rules(deny=["write_file"]), toolset=required).effect == "deny"
@@ -236,11 +236,11 @@ def test_what_a_toolset_insists_on_is_answered_by_everybody_but_the_tool_itself(
         (Decision("deny", source="person"), False),
     ],
 )
-def test_a_yes_is_an_approval_when_somebody_said_it(decision: Decision, approves: bool) -> None:
+def test_a_permission_counts_as_an_approval_only_from_an_explicit_source(decision: Decision, approves: bool) -> None:
     assert decision.approves is approves
 
 
-def test_what_is_allowed_by_its_kind_says_why() -> None:
+def test_a_call_allowed_by_its_kind_has_a_reason() -> None:
     listed = ToolCallInfo("todo_add", {}, kind="builtin")
 
     assert decide(listed, Policy()).reason.endswith("it changes nothing outside the run")

@@ -1,4 +1,4 @@
-"""Canonical JSON and digests: equal for equal data, different for anything else."""
+"""Canonical JSON and digests: equal for equal data, different otherwise."""
 
 from __future__ import annotations
 
@@ -67,18 +67,18 @@ def test_different_data_have_different_texts(one: object, other: object) -> None
         (PurePosixPath("a"), "a"),
     ],
 )
-def test_values_that_a_tool_can_tell_apart_have_different_digests(one: object, other: object) -> None:
+def test_values_that_a_tool_can_distinguish_have_different_digests(one: object, other: object) -> None:
     assert digest(one) != digest(other)
 
 
-def test_values_that_a_tool_cannot_tell_apart_have_equal_digests() -> None:
+def test_values_that_a_tool_cannot_distinguish_have_equal_digests() -> None:
     assert digest((1, 2)) == digest([1, 2])
     assert digest(Colour.RED) == digest("red")
     assert digest({2, 1}) == digest({1, 2})
     assert digest({1: "a", 2: "b"}) == digest({2: "b", 1: "a"})
 
 
-def test_what_has_no_readable_data_is_refused() -> None:
+def test_unserializable_data_is_refused() -> None:
     loop: list[object] = []
     loop.append(loop)
     for value in (object(), {"a": object()}, loop):
@@ -86,7 +86,7 @@ def test_what_has_no_readable_data_is_refused() -> None:
             digest(value)
 
 
-def test_a_call_is_the_same_only_with_the_same_asker_tool_arguments_and_targets() -> None:
+def test_a_call_is_the_same_only_with_the_same_agent_tool_arguments_and_targets() -> None:
     call = ToolCallInfo("write", {"path": "a", "n": 1}, path="main/x", resolved={"path": "a"})
     assert call_digest(call) == call_digest(replace(call, args={"n": 1, "path": "a"}))
     for other in (

@@ -1,4 +1,4 @@
-"""Patterns: what can be written, what a fault says, and what matches."""
+"""Patterns: their syntax, their errors and what they match."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def denies(pattern: str, call: ToolCallInfo) -> bool:
         ("tool([z-a])", 7, "z-a is empty"),
     ],
 )
-def test_a_text_that_is_no_pattern_says_where_and_what_to_write(text: str, column: int, says: str) -> None:
+def test_an_invalid_pattern_reports_the_column_and_the_fix(text: str, column: int, says: str) -> None:
     with pytest.raises(PatternError) as caught:
         parse_pattern(text)
     assert caught.value.column == column
@@ -158,23 +158,23 @@ def test_a_path_pattern_does_not_allow(pattern: str, path: str | None) -> None:
         ("write_file(caf??)", "cafe\u0301"),
     ],
 )
-def test_a_rule_that_denies_reads_a_path_widely(pattern: str, path: str | None) -> None:
+def test_a_deny_rule_matches_paths_broadly(pattern: str, path: str | None) -> None:
     assert denies(pattern, on_path(path, content="the key"))
 
 
-def test_a_rule_that_denies_leaves_other_paths_alone() -> None:
+def test_a_deny_rule_does_not_match_other_paths() -> None:
     assert not denies("write_file(secrets/**)", on_path("notes/secrets"))
     assert not denies("write_file(.)", on_path("notes"))
 
 
-def test_blanks_beside_the_equals_sign_mean_nothing() -> None:
+def test_spaces_around_the_equals_sign_are_ignored() -> None:
     call = ToolCallInfo("send", {"to": "ann", "kind": "mail"}, primary="to")
     assert parse_pattern("send( to = a* , kind =mail)").named == parse_pattern("send(to=a*, kind=mail)").named
     assert allows("send(to = a*)", call)
     assert denies("send(kind = mail)", call)
 
 
-def test_a_path_through_a_link_is_allowed_by_where_it_is_and_denied_by_every_name() -> None:
+def test_a_linked_path_is_allowed_by_its_target_and_denied_by_every_name() -> None:
     call = ToolCallInfo("write_file", {}, primary="path", resolved={"path": ("now/a", "way/a", "releases/1/a")})
     assert allows("write_file(releases/**)", call)
     assert not allows("write_file(now/**)", call)
@@ -187,7 +187,7 @@ def test_a_path_through_a_link_is_allowed_by_where_it_is_and_denied_by_every_nam
     assert proposed_rules(call)[1] == "main:write_file(releases/1/**)"
 
 
-def test_every_end_of_a_move_has_to_be_allowed_and_one_is_enough_to_deny() -> None:
+def test_both_ends_of_a_move_must_be_allowed_and_either_can_be_denied() -> None:
     def move(source: str, target: str) -> ToolCallInfo:
         ends = {"source": source, "target": target}
         return ToolCallInfo("move_file", ends, primary=("source", "target"), resolved=ends)
@@ -205,7 +205,7 @@ def test_a_pattern_for_the_primary_argument_never_allows_a_tool_without_one() ->
     assert not denies("send(bob)", call)
 
 
-def test_values_that_are_no_text_are_compared_as_json() -> None:
+def test_values_other_than_strings_are_compared_as_json() -> None:
     call = ToolCallInfo("send", {"to": ["ann", "bob"], "urgent": True, "n": 3, "odd": object()})
     assert allows("send(urgent=true, n=3)", call)
     assert allows('send(to=\'["ann","bob"]\')', call)
@@ -217,7 +217,7 @@ def test_values_that_are_no_text_are_compared_as_json() -> None:
     assert denies("send(odd=x)", call)
 
 
-def test_a_wildcard_with_a_folder_does_not_climb_out_of_it_in_plain_text_either() -> None:
+def test_a_wildcard_after_a_folder_does_not_match_paths_outside_it_in_plain_text_either() -> None:
     assert allows("save(out/*)", ToolCallInfo("save", {"to": "out/a/b"}, primary="to"))
     assert not allows("save(out/*)", ToolCallInfo("save", {"to": "out/../x"}, primary="to"))
 
@@ -239,7 +239,7 @@ def test_a_pattern_may_name_the_agent_or_its_call_path(pattern: str, agent: str,
     assert allows(pattern, ToolCallInfo("send", {}, agent=agent, path=path)) is expected
 
 
-def test_a_prefixed_tool_is_denied_by_its_own_name_and_allowed_by_its_name_on_the_wire_only() -> None:
+def test_a_prefixed_tool_is_denied_by_either_name_and_allowed_only_by_its_prefixed_name() -> None:
     call = ToolCallInfo("docs_read_file", {}, tool="read_file")
     assert denies("read_file", call)
     assert denies("docs_read_file", call)
@@ -248,7 +248,7 @@ def test_a_prefixed_tool_is_denied_by_its_own_name_and_allowed_by_its_name_on_th
     assert parse_pattern("docs_*").names_tool("docs_read_file")
 
 
-def test_a_command_that_was_not_parsed_is_allowed_by_no_pattern_and_denied_by_any() -> None:
+def test_an_unparsed_command_is_allowed_by_no_pattern_and_denied_by_any() -> None:
     call = ToolCallInfo("shell", {"command": "git log"}, primary="command", resolved={"command": None})
     assert is_unresolved(call)
     assert not any(allows(pattern, call) for pattern in ("*", "shell", "shell(*)", "shell(git log)", "shell(**)"))
@@ -267,7 +267,7 @@ def test_patterns_may_allow_a_pipeline_together() -> None:
     assert not allows("shell(git log *)", call)
 
 
-def test_a_pattern_of_many_stars_takes_no_exponential_time() -> None:
+def test_a_pattern_with_many_stars_does_not_take_exponential_time() -> None:
     pattern = parse_pattern("send(text=" + "*a" * 30 + "*b)")
     assert not matches(pattern, ToolCallInfo("send", {"text": "a" * 3000}))
     deep = parse_pattern("write_file(" + "**/a/" * 12 + "b)")
@@ -275,7 +275,7 @@ def test_a_pattern_of_many_stars_takes_no_exponential_time() -> None:
 
 
 @given(st.lists(st.sampled_from(["a", "*", "?", "[ab]", "[!a]"]), max_size=6), st.text(alphabet="abc", max_size=8))
-def test_globs_match_what_a_naive_matcher_matches(parts: list[str], text: str) -> None:
+def test_globs_agree_with_a_naive_matcher(parts: list[str], text: str) -> None:
     def naive(rest: list[str], left: str) -> bool:
         if not rest:
             return not left
@@ -292,7 +292,7 @@ def test_globs_match_what_a_naive_matcher_matches(parts: list[str], text: str) -
     st.lists(st.sampled_from(["a", "*", "**", "b*"]), min_size=1, max_size=5),
     st.lists(st.sampled_from(["a", "b", "bb"]), min_size=1, max_size=6),
 )
-def test_path_globs_match_what_a_naive_matcher_matches(segments: list[str], path: list[str]) -> None:
+def test_path_globs_agree_with_a_naive_matcher(segments: list[str], path: list[str]) -> None:
     def naive(rest: list[str], left: list[str]) -> bool:
         if not rest:
             return not left

@@ -1,4 +1,4 @@
-"""What holds for any rules and any call."""
+"""Properties that hold for any rules and any call."""
 
 from __future__ import annotations
 
@@ -62,20 +62,20 @@ RANK = {"allow": 0, "ask": 1, "deny": 2}
 
 
 @given(calls(), POLICIES, PATTERNS, SOURCES)
-def test_one_more_deny_never_allows_more(call: ToolCallInfo, policy: Policy, text: str, sources: dict) -> None:
+def test_adding_a_deny_rule_never_allows_more(call: ToolCallInfo, policy: Policy, text: str, sources: dict) -> None:
     before, after = decide(call, policy, **sources), decide(call, policy.plus([a_rule("deny", text)]), **sources)
     assert after.effect in (before.effect, "deny")
 
 
 @given(calls(), POLICIES, PATTERNS, SOURCES)
-def test_one_more_ask_allows_nothing_that_was_not(call: ToolCallInfo, policy: Policy, text: str, sources: dict) -> None:
+def test_adding_an_ask_rule_allows_nothing_new(call: ToolCallInfo, policy: Policy, text: str, sources: dict) -> None:
     before, after = decide(call, policy, **sources), decide(call, policy.plus([a_rule("ask", text)]), **sources)
     assert after.effect != "allow" or before.effect == "allow"
     assert after.effect in (before.effect, "ask")
 
 
 @given(calls(), POLICIES, PATTERNS, SOURCES)
-def test_one_more_allow_overrides_no_deny_and_no_ask_of_a_rule(
+def test_adding_an_allow_rule_overrides_no_deny_or_ask_rule(
     call: ToolCallInfo, policy: Policy, text: str, sources: dict
 ) -> None:
     before, after = decide(call, policy, **sources), decide(call, policy.plus([a_rule("allow", text)]), **sources)
@@ -94,12 +94,12 @@ def test_the_order_of_rules_does_not_matter(call: ToolCallInfo, policy: Policy, 
 
 
 @given(calls(resolvable=False), POLICIES, PATTERNS)
-def test_no_rule_allows_what_could_not_be_resolved(call: ToolCallInfo, policy: Policy, text: str) -> None:
+def test_no_rule_allows_an_unresolved_argument(call: ToolCallInfo, policy: Policy, text: str) -> None:
     assert decide(call, policy.plus([a_rule("allow", text)])).source != "allow"
 
 
 @given(calls(), POLICIES, SOURCES)
-def test_a_block_a_deny_and_a_persons_question_hold_under_every_policy(
+def test_blocks_denials_and_questions_for_a_person_hold_under_every_policy(
     call: ToolCallInfo, policy: Policy, sources: dict
 ) -> None:
     assert decide(call, policy, **{**sources, "toolset": Decision("deny")}).effect == "deny"

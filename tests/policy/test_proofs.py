@@ -1,4 +1,4 @@
-"""Whether rules mean what their authors think: their examples, and the ones that grant too much."""
+"""Checks on rules: their test cases, and rules that grant too much."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TOOLS = {
 
 
 def spoken(rule: Rule) -> list[ToolFacts]:
-    """The tools that a rule speaks of, also under a prefix."""
+    """Return the tools that a rule matches, including prefixed ones."""
     names = {name: (name, f"docs_{name}", f"git_{name}") for name in TOOLS}
     return [TOOLS[name] for name, shown in names.items() if any(map(rule.pattern.names_tool, shown))]
 
@@ -33,7 +33,7 @@ def rule(text: str, effect: str = "allow", **examples: tuple[str, ...]) -> Rule:
     return Rule(effect, parse_pattern(text), text, path=("approvals", effect, 0), **examples)  # type: ignore[arg-type]
 
 
-def test_a_rule_whose_examples_hold_has_no_fault() -> None:
+def test_a_rule_whose_examples_hold_is_valid() -> None:
     for good in (
         rule(
             "shell(git log *)",
@@ -61,7 +61,7 @@ def test_a_rule_whose_examples_hold_has_no_fault() -> None:
         assert check_examples(good) == ()
 
 
-def test_a_wrong_example_is_a_fault_at_its_own_place() -> None:
+def test_a_failing_example_is_reported_at_its_own_location() -> None:
     faults = check_examples(rule("shell(git log *)", allows=("git log", "git push"), refuses=("git log -3",)))
     assert [(fault.path, fault.message) for fault in faults] == [
         (
@@ -80,13 +80,13 @@ def test_a_wrong_example_is_a_fault_at_its_own_place() -> None:
     ]
 
 
-def test_an_example_of_another_shape_than_the_rule_is_a_fault() -> None:
+def test_an_example_shaped_unlike_its_rule_is_reported() -> None:
     for example in ("ann", "to=ann", "to=(", "to=a, kind=b, more=c"):
         (fault,) = check_examples(rule("send(to=*, kind=*)", allows=(example,)))
         assert "doesn't fit" in fault.message
 
 
-def test_an_example_written_as_a_whole_call_is_never_right_by_accident() -> None:
+def test_an_example_written_as_a_call_never_passes_by_accident() -> None:
     (fault,) = check_examples(rule("write_file(out/**)", allows=("write_file(out/minutes.md)",)))
     assert fault.hint == "an example is the argument alone: write 'out/minutes.md'"
     (fault,) = check_examples(rule("shell(git *)", refuses=("shell(git push)",)))
@@ -94,14 +94,14 @@ def test_an_example_written_as_a_whole_call_is_never_right_by_accident() -> None
     assert check_examples(rule("shell(git log *)", refuses=("shell(git push)", "other(x)"))) == ()
 
 
-def test_an_example_of_a_wrong_outcome_says_what_examples_are() -> None:
+def test_an_invalid_example_explains_the_format() -> None:
     (fault,) = check_examples(rule("write_file(out/**)", allows=("in/minutes.md",)))
     assert fault.hint == "correct the rule or the example, which is the argument alone, without the tool's name"
     (fault,) = check_examples(rule("lend(member=ann)", allows=("title=Emma, member=ann",)))
     assert fault.hint == "correct the rule or the example, which is the text of member alone, without the tool's name"
 
 
-def test_an_example_of_a_directory_is_read_as_a_path() -> None:
+def test_a_directory_example_is_read_as_a_path() -> None:
     for good in (
         rule("shell(cwd=secret/**)", "deny", refuses=("secret", "./secret/x"), allows=("public",)),
         rule(
@@ -113,7 +113,7 @@ def test_an_example_of_a_directory_is_read_as_a_path() -> None:
         assert check_examples(good) == ()
 
 
-def test_an_example_of_a_command_may_quote_its_words() -> None:
+def test_a_command_example_may_quote_its_words() -> None:
     for good in (
         rule("shell(git commit -m *)", allows=("git commit -m 'fix it'", 'git commit -m "a; b"')),
         rule("shell(grep *)", allows=("grep 'a|b' x", r"grep a\ b x"), refuses=("grep 'a' $HOME", 'grep "$(rm x)"')),
@@ -165,10 +165,10 @@ def test_a_rule_that_grants_more_than_a_reader_expects_is_broad(text: str) -> No
         "shell(python x.py *)",
     ],
 )
-def test_a_rule_that_grants_what_it_says_is_not_broad(text: str) -> None:
+def test_a_rule_that_grants_what_it_spells_out_is_not_broad(text: str) -> None:
     assert not is_overly_broad(rule(text), spoken(rule(text)))
 
 
-def test_only_a_rule_that_allows_can_be_broad() -> None:
+def test_only_an_allow_rule_can_be_broad() -> None:
     assert not is_overly_broad(rule("*", "deny"), [*SHELL.values()])
     assert not is_overly_broad(rule("shell(*)", "ask"), [*SHELL.values()])

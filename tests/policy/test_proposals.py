@@ -9,7 +9,7 @@ from llm_do.policy.values import ToolCallInfo
 TEXT = st.text(max_size=20)
 
 
-def test_a_file_is_proposed_with_its_folder_and_its_tool() -> None:
+def test_a_file_call_proposes_rules_for_its_folder_and_its_tool() -> None:
     call = ToolCallInfo(
         "write_file", {"path": "out/a b.md"}, primary="path", path="main/b", agent="b", resolved={"path": "out/a b.md"}
     )
@@ -21,7 +21,7 @@ def test_a_file_is_proposed_with_its_folder_and_its_tool() -> None:
     ]
 
 
-def test_a_command_is_proposed_with_its_subcommand_and_never_with_any_arguments() -> None:
+def test_a_command_proposes_its_subcommand_and_never_arbitrary_arguments() -> None:
     def rules(*argv: str) -> list[str]:
         return proposed_rules(ToolCallInfo("shell", {}, primary="command", resolved={"command": (argv,)}))
 
@@ -30,14 +30,14 @@ def test_a_command_is_proposed_with_its_subcommand_and_never_with_any_arguments(
     assert rules("rm", "-rf", "x") == ["main:shell(rm -rf x)"]
 
 
-def test_what_can_not_be_resolved_is_proposed_no_rule() -> None:
+def test_an_unresolved_call_proposes_no_rule() -> None:
     assert (
         proposed_rules(ToolCallInfo("shell", {"command": "a; b"}, primary="command", resolved={"command": None})) == []
     )
 
 
 @given(st.dictionaries(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), TEXT, max_size=4))
-def test_every_proposal_allows_the_call_it_is_made_for(args: dict[str, str]) -> None:
+def test_every_proposal_allows_its_own_call(args: dict[str, str]) -> None:
     call = ToolCallInfo("send", args)
 
     assert all(allows_call(rule, call) for rule in proposed_rules(call))

@@ -1,4 +1,4 @@
-"""A project's rules, read into a policy."""
+"""Parsing a project's rules into a policy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from llm_do.policy.pattern import PatternError
 from llm_do.policy.rules import Policy, build_policy, option_rules
 
 
-def test_everything_that_approvals_say_is_read() -> None:
+def test_every_field_of_approvals_is_parsed() -> None:
     policy, faults = build_policy(
         {
             "default": "deny",
@@ -32,11 +32,11 @@ def test_everything_that_approvals_say_is_read() -> None:
     assert (policy.allows[0].allows, policy.allows[0].refuses) == (("git log",), ("git push",))
 
 
-def test_no_approvals_are_an_empty_policy() -> None:
+def test_missing_approvals_are_an_empty_policy() -> None:
     assert build_policy({}) == (Policy(), ())
 
 
-def test_every_rule_that_cannot_be_read_is_reported_and_the_others_stay() -> None:
+def test_every_invalid_rule_is_reported_and_the_others_are_kept() -> None:
     policy, faults = build_policy({"deny": ["x(", "ok"], "allow": [{"rule": "a b"}], "ask": [""]})
     assert [one.text for one in policy.rules] == ["ok"]
     assert [(fault.path, fault.column) for fault in faults] == [
@@ -47,7 +47,7 @@ def test_every_rule_that_cannot_be_read_is_reported_and_the_others_stay() -> Non
     assert all(fault.hint for fault in faults)
 
 
-def test_option_rules_name_the_option_and_reject_what_is_no_pattern() -> None:
+def test_option_rules_name_the_option_and_reject_invalid_patterns() -> None:
     assert [(one.effect, one.place) for one in option_rules("deny", ["a", "b(x)"])] == [("deny", "--deny")] * 2
     with pytest.raises(PatternError):
         option_rules("deny", ["a("])

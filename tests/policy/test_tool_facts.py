@@ -1,4 +1,4 @@
-"""What a tool's facts make of its arguments, and how rules speak of hosts."""
+"""How a tool's facts resolve its arguments, and how rules match hosts."""
 
 from __future__ import annotations
 
@@ -86,19 +86,19 @@ def test_a_url_is_read_as_its_host(text: str, host: str) -> None:
         f"https://{'a.' * 130}org/",
     ],
 )
-def test_what_programs_might_read_differently_is_no_host(text: str) -> None:
+def test_a_url_that_programs_could_parse_differently_has_no_host(text: str) -> None:
     assert read_host(text) is None
     assert decide(get(text), policy(allow=["http_get(*)"])).effect == "ask"
     assert decide(get(text), policy(deny=["http_get(evil.org)"])).effect == "deny"
 
 
 @given(st.text(alphabet="aA0.:/@[]%\\?#-x \n", max_size=12))
-def test_any_text_has_a_plain_host_or_none(text: str) -> None:
+def test_any_text_has_a_valid_host_or_none(text: str) -> None:
     host = read_host(text)
     assert host is None or set(host) <= set("a0x.:-")
 
 
-def test_a_rule_speaks_of_the_host_of_a_url() -> None:
+def test_a_rule_matches_the_host_of_a_url() -> None:
     rules = policy(allow=["http_get(*.example.org)"])
     for url in ("https://api.example.org/v1", "http://API.EXAMPLE.ORG:8080", "a.b.example.org"):
         assert decide(get(url), rules).effect == "allow", url
@@ -113,20 +113,20 @@ def test_a_rule_speaks_of_the_host_of_a_url() -> None:
     assert decide(get("https://www.Example.com"), policy(allow=["http_get(url=WWW.example.com)"])).effect == "allow"
 
 
-def test_a_rule_that_denies_or_asks_may_speak_of_the_rest_of_a_url_too() -> None:
+def test_a_deny_or_ask_rule_may_match_the_rest_of_a_url_too() -> None:
     assert decide(get("https://evil.org/x"), policy(deny=["http_get(EVIL.org)"])).effect == "deny"
     assert decide(get("https://example.org/admin/x"), policy(deny=["http_get(*/admin/*)"])).effect == "deny"
     assert decide(get("https://example.org/x"), policy(deny=["http_get(*/admin/*)"])).effect == "ask"
 
 
-def test_a_host_is_proposed_as_a_rule_and_bound_to_its_answer() -> None:
+def test_a_rule_is_proposed_for_the_host_and_an_answer_is_bound_to_it() -> None:
     call = get("https://api.example.org/v1?q=1")
     assert narrowest_rule(call) == "http_get(api.example.org)"
     assert proposed_rules(call) == ["main:http_get(api.example.org)", "main:http_get"]
     assert call_digest(call) != call_digest(get("https://api.example.com/v1?q=1"))
 
 
-def test_arguments_are_what_the_facts_say_whatever_the_tool_is_called() -> None:
+def test_the_facts_resolve_arguments_whatever_the_tools_name() -> None:
     (rule,) = policy(allow=[{"rule": "shell(git log *)", "refuses": ["git log x; rm x"]}]).rules
     assert check_examples(rule, [ToolFacts(primary="command", commands=["command"])]) == ()
     assert len(check_examples(rule, [ToolFacts(primary="command")])) == 1
@@ -137,7 +137,7 @@ def test_arguments_are_what_the_facts_say_whatever_the_tool_is_called() -> None:
     assert resolve_by_text(ToolFacts(paths=["path"]), {"path": None}) == {}
 
 
-def test_an_example_has_to_hold_for_every_tool_that_the_rule_speaks_of() -> None:
+def test_an_example_must_hold_for_every_tool_the_rule_matches() -> None:
     (rule,) = policy(allow=[{"rule": "*_file(docs/*)", "refuses": ["docs/a/b"]}]).rules
     path, text = ToolFacts(primary="path", paths=["path"]), ToolFacts(primary="path")
     assert check_examples(rule, [path]) == ()

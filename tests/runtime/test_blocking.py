@@ -1,4 +1,4 @@
-"""Code that isn't async runs a project inside a running loop too: what it says there holds, and Ctrl-C ends the run."""
+"""Synchronous code can run a project inside a running event loop; Ctrl-C then ends the run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ asyncio.new_event_loop().run_until_complete(cell())
 """
 
 
-def test_ctrl_c_in_a_notebook_ends_the_run_and_waits_for_its_cleaning_up() -> None:
+def test_ctrl_c_in_a_notebook_ends_the_run_and_waits_for_its_cleanup() -> None:
     root = Path(__file__).parents[2]
     done = subprocess.run(
         [sys.executable, "-c", NOTEBOOK], cwd=root, capture_output=True, text=True, timeout=60, check=False
@@ -49,7 +49,7 @@ def test_ctrl_c_in_a_notebook_ends_the_run_and_waits_for_its_cleaning_up() -> No
     assert done.stdout.splitlines()[1].startswith("interrupted")
 
 
-def test_context_variables_hold_in_the_run_wherever_it_is_started() -> None:
+def test_context_variables_are_visible_in_the_run_wherever_it_is_started() -> None:
     async def main(input: PromptInput, ctx: CallContext) -> str:
         return REQUEST.get("none")
 

@@ -1,4 +1,4 @@
-"""However a run is ended from outside: nothing goes on, nothing stays open, and the history is strict."""
+"""However a run is ended from outside, nothing keeps running, nothing stays open, and the history is valid."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def add(a: int, b: int) -> int:
 
 
 class Site:
-    """A run that can be caught in the middle of a tool, a model request, an approval or a child."""
+    """A run that blocks in a tool, a model request, an approval or a child until it is cancelled."""
 
     def __init__(self, where: str) -> None:
         self.reached = asyncio.Event()
@@ -83,7 +83,7 @@ class Site:
         self.ear = heard(self.runtime)
 
     def check(self) -> None:
-        """Nothing is open: each tool_call has its result, each call its end, each toolset its exit."""
+        """Check that nothing is open: each tool_call has its result, each call its end, each toolset its exit."""
         calls = [(event.call_id, event.tool_call_id) for event in self.ear.of("tool_call")]
         results = [(event.call_id, event.tool_call_id) for event in self.ear.of("tool_result")]
         assert sorted(calls) == sorted(results)
@@ -108,7 +108,7 @@ WHERE = ["tool", "model", "approval", "child"]
 
 
 async def nothing_left_running() -> None:
-    # A run cancelled while PydanticAI prepares it leaves one task of the library's parked, which then does nothing.
+    # A run cancelled while PydanticAI prepares it leaves one of the library's tasks parked, which then does nothing.
     left = [task for task in asyncio.all_tasks() if "ScopedTask" not in repr(task.get_coro())]
     assert left == [asyncio.current_task()]
 
@@ -157,7 +157,7 @@ def test_an_interrupted_run_has_a_result_to_continue_from(where: str) -> None:
 
         site.main.model = script("continued")
         site.runtime.registry.agents()
-        again = await site.runtime.run("go on", messages=result.messages)
+        again = await site.runtime.run("continue", messages=result.messages)
         assert again.output == "continued"
         strict(again.messages)
 
@@ -181,7 +181,7 @@ def test_leaving_a_stream_early_cancels_the_run(where: str) -> None:
     within_time(scenario)
 
 
-def test_interrupting_ends_every_run_that_goes_on() -> None:
+def test_interrupting_ends_every_active_run() -> None:
     async def scenario() -> None:
         site = Site("tool")
         tasks = [asyncio.ensure_future(site.runtime.execute("go")) for _ in range(5)]
@@ -194,7 +194,7 @@ def test_interrupting_ends_every_run_that_goes_on() -> None:
     within_time(scenario)
 
 
-def test_cancelling_twice_still_waits_for_the_tools_cleaning_up() -> None:
+def test_cancelling_twice_still_waits_for_the_tools_cleanup() -> None:
     async def scenario() -> None:
         started, cleaned = asyncio.Event(), asyncio.Event()
 
@@ -222,7 +222,7 @@ def test_cancelling_twice_still_waits_for_the_tools_cleaning_up() -> None:
     within_time(scenario)
 
 
-def test_a_synchronous_tool_is_abandoned_and_told() -> None:
+def test_a_synchronous_tool_is_abandoned_and_can_see_the_cancellation() -> None:
     async def scenario() -> None:
         started, gave_up, release = threading.Event(), threading.Event(), threading.Event()
 
@@ -250,7 +250,7 @@ def test_a_synchronous_tool_is_abandoned_and_told() -> None:
     within_time(scenario)
 
 
-def test_cancellation_gives_back_what_the_budget_held() -> None:
+def test_cancellation_releases_the_reserved_budget() -> None:
     async def scenario() -> None:
         started = asyncio.Event()
 
@@ -352,12 +352,12 @@ def test_a_run_interrupted_at_any_moment_can_be_continued(steps: int) -> None:
         result = await task
         strict(result.messages)
         main.model = script("continued")
-        assert (await runtime.run("go on", messages=result.messages)).output == "continued"
+        assert (await runtime.run("continue", messages=result.messages)).output == "continued"
 
     within_time(scenario)
 
 
-def test_calls_that_never_began_have_a_result_too() -> None:
+def test_calls_that_never_started_have_a_result_too() -> None:
     def alone() -> str:
         raise AssertionError("never asked")
 
@@ -410,7 +410,7 @@ def test_a_factorys_toolset_lives_as_long_as_its_call(ending: str) -> None:
     assert life == ["made for main/worker", "enter", "exit"] * 2
 
 
-def test_a_run_cancelled_while_its_end_is_saved_tells_of_the_end_that_is_kept() -> None:
+def test_a_run_cancelled_while_its_end_is_saved_emits_the_end_that_was_saved() -> None:
     async def scenario() -> None:
         saving, go_on = asyncio.Event(), asyncio.Event()
         store = memory_store()

@@ -1,4 +1,4 @@
-"""What an agent declares: instructions, output, settings, its model."""
+"""What an agent declares: instructions, output, settings and model."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Point:
 
 
 def project_module(tmp_path: Path, text: str) -> ModuleType:
-    """A module of the project's own, its file below the project root."""
+    """A module of the project, with its file below the project root."""
     path = tmp_path / "flow.py"
     path.write_text(text)
     module = ModuleType("flow")
@@ -72,16 +72,16 @@ def test_instructions_are_text_or_a_function(given: Any, sent: str | None) -> No
     assert instructions_of(agent("main", script("x"), instructions=given)) == sent
 
 
-def test_a_context_is_known_by_its_annotation_too() -> None:
-    def told(where: CallContext) -> str:
+def test_a_context_parameter_is_recognized_by_its_annotation() -> None:
+    def instruct(where: CallContext) -> str:
         return where.path
 
-    assert instructions_of(agent("main", script("x"), instructions=told)) == "main"
+    assert instructions_of(agent("main", script("x"), instructions=instruct)) == "main"
 
 
-def test_instructions_that_raise_are_the_projects_error(tmp_path: Path) -> None:
-    module = project_module(tmp_path, "def told():\n    raise KeyError('x')\n")
-    spec = agent("main", script("x"), instructions=module.told)
+def test_instructions_that_raise_are_reported_as_the_projects_error(tmp_path: Path) -> None:
+    module = project_module(tmp_path, "def instruct():\n    raise KeyError('x')\n")
+    spec = agent("main", script("x"), instructions=module.instruct)
     result = carry_out(Runtime(project_of([spec], root=tmp_path)))
 
     assert isinstance(result.error, EntryError)
@@ -109,10 +109,10 @@ def test_a_template_is_filled_once_from_the_input() -> None:
 
 
 def test_a_template_field_that_the_input_lacks_is_named() -> None:
-    result = run_spec(agent("main", script("x"), template=True, instructions="Dear {{nobody}}"))
+    result = run_spec(agent("main", script("x"), template=True, instructions="Dear {{unknown}}"))
 
     assert isinstance(result.error, RunError)
-    assert "nobody" in result.error.message
+    assert "unknown" in result.error.message
 
 
 # -- output
@@ -127,7 +127,7 @@ SCHEMA = {
 
 
 def answering(*replies: dict[str, Any]) -> Any:
-    """A model that gives these structured answers, one after the other."""
+    """A model that returns these structured answers in turn."""
     left = list(replies)
 
     def turn(messages: Any, info: Any) -> Any:
@@ -139,7 +139,7 @@ def answering(*replies: dict[str, Any]) -> Any:
 @pytest.mark.parametrize(
     ("kind", "output"), [(Plain, Plain(n=1)), (Point, Point(1, 2)), (SCHEMA, {"x": 1, "y": 2}), (list[int], [1])]
 )
-def test_structured_output_is_validated_and_tried_again(kind: Any, output: Any) -> None:
+def test_invalid_structured_output_is_retried(kind: Any, output: Any) -> None:
     good = {Plain: {"n": 1}, Point: {"x": 1, "y": 2}}.get(kind) if isinstance(kind, type) else None
     reply = good or ({"response": [1]} if kind == list[int] else {"x": 1, "y": 2})
     bad = {"n": "x", "x": "no", "response": "no"}
@@ -151,14 +151,14 @@ def test_structured_output_is_validated_and_tried_again(kind: Any, output: Any) 
     strict(result.messages)
 
 
-def test_a_structured_answer_reaches_a_calling_model_as_json() -> None:
+def test_a_calling_model_receives_structured_output_as_json() -> None:
     inner = agent("inner", answering({"x": 1, "y": 2}), output_type=Point)
     main = agent("main", script([call("inner", input="x")], "fin"), toolsets=[inner])
 
     assert results_of(carry_out(runtime_of([main, inner])).messages)[0][2] == '{"x": 1, "y": 2}'
 
 
-def test_text_reaches_a_calling_model_and_code_verbatim() -> None:
+def test_models_and_code_receive_text_output_verbatim() -> None:
     odd = '{"not": "parsed"}\n  [bold]x[/bold] \u202e é\n'
     inner = agent("inner", script(odd))
     main = agent(
@@ -171,7 +171,7 @@ def test_text_reaches_a_calling_model_and_code_verbatim() -> None:
 # -- settings and models
 
 
-def test_settings_go_from_the_project_to_the_agent() -> None:
+def test_an_agents_settings_are_merged_over_the_projects() -> None:
     model = script("x")
     spec = agent("main", model, model_settings={"top_p": 0.1, "base_url": "http://x"}, temperature=0.0, max_tokens=5)
     run_spec(spec, model_settings={"seed": 1, "top_p": 0.9})
@@ -179,7 +179,7 @@ def test_settings_go_from_the_project_to_the_agent() -> None:
     assert model.asked[0].settings == {"seed": 1, "top_p": 0.1, "temperature": 0.0, "max_tokens": 5}
 
 
-def test_a_model_given_to_the_run_goes_before_the_agents() -> None:
+def test_the_runs_model_overrides_the_agents() -> None:
     spec, other = agent("main", script("own")), script("given")
 
     assert carry_out(Runtime(project_of([spec]), model=other)).output == "given"

@@ -1,4 +1,4 @@
-"""What ends a run ends it, whatever the project's code catches; and whoever started it gets a typed error."""
+"""Whatever ends a run ends it, even if the project's code catches the exception; the caller gets a typed error."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.support.scripted import call, script
 
 
 class HookError(Exception):
-    """What a hook raises."""
+    """Raised by the hooks."""
 
 
 def broken() -> str:
@@ -44,7 +44,7 @@ def send(to: str) -> str:
 
 
 def worker(kind: str) -> Any:
-    """An agent whose run ends the whole run."""
+    """An agent that ends the whole run."""
     if kind == "hook":
 
         def hook(**data: Any) -> None:
@@ -79,7 +79,7 @@ def heard_in(runtime: Runtime) -> tuple[Any, list[str]]:
     return carry_out(runtime), ear.types
 
 
-# -- what ends a run isn't swallowed
+# -- errors that end a run can't be swallowed
 
 GOING_ON: dict[str, Callable[[CallContext], Awaitable[Any]]] = {}
 
@@ -120,7 +120,7 @@ async def raises_another(ctx: CallContext) -> str:
 
 @every_end
 @pytest.mark.parametrize("code", list(GOING_ON))
-def test_an_entry_can_not_go_on_where_the_run_has_ended(kind: str, code: str) -> None:
+def test_an_entry_cannot_continue_after_the_run_has_ended(kind: str, code: str) -> None:
     async def main(input: PromptInput, ctx: CallContext) -> Any:
         return await GOING_ON[code](ctx)
 
@@ -135,12 +135,12 @@ def test_an_entry_can_not_go_on_where_the_run_has_ended(kind: str, code: str) ->
 
 @every_end
 @pytest.mark.parametrize("code", list(GOING_ON))
-def test_neither_can_a_tool_and_its_agent_is_asked_no_more(kind: str, code: str) -> None:
+def test_after_a_run_has_ended_a_tool_cannot_continue_and_its_model_gets_no_request(kind: str, code: str) -> None:
     async def delegate(ctx: RunContext[CallContext]) -> str:
         """Delegate."""
         return str(await GOING_ON[code](ctx.deps))
 
-    model = script([call("delegate")], "never said")
+    model = script([call("delegate")], "never sent")
     main = agent("main", model, tools=[delegate])
     runtime = runtime_of([main, worker(kind)], options={"allow": ["delegate"]}, **OPTIONS[kind])
     result = carry_out(runtime)
@@ -151,7 +151,7 @@ def test_neither_can_a_tool_and_its_agent_is_asked_no_more(kind: str, code: str)
 
 
 @every_end
-def test_nothing_more_is_called_by_code_that_has_swallowed_the_end(kind: str) -> None:
+def test_code_that_swallows_the_end_of_a_run_can_call_nothing_more(kind: str) -> None:
     other = agent("other", script("other"))
 
     async def main(input: PromptInput, ctx: CallContext) -> str:
@@ -195,7 +195,7 @@ def test_a_hook_in_one_of_two_parallel_calls_ends_the_other() -> None:
     [({"max_steps": 1}, StepLimitError), ({"max_depth": 0}, DepthLimitError)],
     ids=["steps", "depth"],
 )
-def test_a_callees_own_limit_is_its_callers_to_handle(options: dict[str, Any], error: type[Exception]) -> None:
+def test_a_caller_can_handle_its_callees_own_limit(options: dict[str, Any], error: type[Exception]) -> None:
     async def main(input: PromptInput, ctx: CallContext) -> str:
         try:
             return await ctx.call("worker", "x")
@@ -212,7 +212,7 @@ def test_a_callees_own_limit_is_its_callers_to_handle(options: dict[str, Any], e
 
 
 async def interrupted(start: Callable[[Runtime], Awaitable[Any]]) -> tuple[Runtime, BaseException | None]:
-    """Start a run, interrupt it at its tool call, and give what came out of it."""
+    """Start a run, interrupt it at its tool call, and return its outcome."""
     at_work = asyncio.Event()
 
     async def waits() -> str:
@@ -244,12 +244,12 @@ def test_an_interrupted_run_raises_a_typed_error_that_can_be_continued_from(star
         assert (error.status, error.exit_code) == ("interrupted", 130)
         strict(error.messages)
         runtime.project.registry["main"].value.model = script("continued")
-        assert (await runtime.run("go on", messages=error.messages)).output == "continued"
+        assert (await runtime.run("continue", messages=error.messages)).output == "continued"
 
     asyncio.run(asyncio.wait_for(scenario(), 30))
 
 
-def test_a_run_that_is_not_async_is_interrupted_from_another_thread() -> None:
+def test_a_blocking_run_can_be_interrupted_from_another_thread() -> None:
     def waits() -> str:
         """Wait."""
         threading.Thread(target=runtime.interrupt).start()
@@ -280,7 +280,7 @@ def test_an_entry_that_cancels_itself_is_an_interrupted_run() -> None:
     }
 
 
-def test_who_cancels_the_caller_gets_the_cancellation() -> None:
+def test_cancelling_the_caller_raises_cancelled_error() -> None:
     async def scenario() -> None:
         started = asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""What a run begins with, and what comes back of it: functions, agents, entry objects, names."""
+"""What a run can start with and what it returns: functions, agents, entry objects, names."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from tests.support.scripted import call, script
 
 
 def echo() -> Any:
-    """A model that says what it was asked."""
+    """A model that repeats its prompt."""
     return script(lambda messages, info: str(messages[-1].parts[-1].content))
 
 
@@ -115,7 +115,7 @@ async def _anumbers(n: int) -> Any:
 
 
 @pytest.mark.parametrize("pieces", [_numbers, _anumbers])
-def test_what_comes_piece_by_piece_is_whole_for_the_run_and_for_who_called(pieces: Any) -> None:
+def test_a_generators_values_are_collected_for_the_run_and_for_its_caller(pieces: Any) -> None:
     def entry(input: PromptInput, ctx: CallContext) -> Any:
         return {"all": pieces(3)}
 
@@ -142,26 +142,26 @@ def _nest() -> list[Any]:
 
 
 @pytest.mark.parametrize("make", [_ring, _nest])
-def test_what_can_not_be_told_is_the_entrys_error_and_says_what_returned_it(make: Any) -> None:
+def test_output_that_cannot_be_serialized_is_an_error_that_names_the_entry(make: Any) -> None:
     def broken(input: PromptInput, ctx: CallContext) -> Any:
         return make()
 
     async def main(input: PromptInput, ctx: CallContext) -> Any:
         with pytest.raises(EntryError, match="broken returned a list that can't be written as JSON data"):
             await ctx.call("broken", "x")
-        return "told"
+        return "handled"
 
     failed = carry_out(runtime_of([], broken))
     survived = carry_out(runtime_of([], main, tools={"broken": broken}))
 
     assert isinstance(failed.error, EntryError)
     assert failed.error.message.startswith("broken returned a list that can't be written as JSON data: ValueError")
-    assert survived.output == "told"
+    assert survived.output == "handled"
     assert [record.status for record in survived.calls] == ["failed"]
 
 
 def project_module(tmp_path: Path, text: str) -> ModuleType:
-    """A module of the project's own, its file below the project root."""
+    """A module of the project, with its file below the project root."""
     path = tmp_path / "flow.py"
     path.write_text(text)
     module = ModuleType("flow")
@@ -170,7 +170,7 @@ def project_module(tmp_path: Path, text: str) -> ModuleType:
 
 
 @pytest.mark.parametrize("kind", ["async def", "def"])
-def test_an_entrys_error_says_file_and_line(tmp_path: Path, kind: str) -> None:
+def test_an_entrys_error_names_file_and_line(tmp_path: Path, kind: str) -> None:
     module = project_module(tmp_path, f"def deep():\n    return 1 / 0\n\n{kind} main(input, ctx):\n    return deep()\n")
     result = carry_out(Runtime(project_of([], module.main, root=tmp_path)))
 
@@ -211,7 +211,7 @@ def test_an_entry_may_handle_a_childs_failure() -> None:
     assert [error.agent_path for error in result.errors] == ["main/a"]
 
 
-def test_an_unknown_name_proposes_the_nearest() -> None:
+def test_an_unknown_name_suggests_the_closest() -> None:
     async def main(input: Any, ctx: CallContext) -> str:
         return await ctx.call("analyser", "x")
 
@@ -225,7 +225,7 @@ def test_an_unknown_name_proposes_the_nearest() -> None:
 @pytest.mark.parametrize(
     ("name", "given", "kind"),
     [
-        ("nobody", "x", "RunError"),
+        ("unknown", "x", "RunError"),
         ("kit", "x", "RunError"),
         ("add", {"b": 1}, "InputError"),
         ("a", {"text": "x"}, "InputError"),
@@ -233,7 +233,7 @@ def test_an_unknown_name_proposes_the_nearest() -> None:
         ("main", "x", "DepthLimitError"),
     ],
 )
-def test_what_keeps_a_call_from_beginning_is_listed_though_the_run_survives_it(
+def test_a_call_that_could_not_start_is_listed_even_if_the_run_survives_it(
     name: str, given: Any, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
@@ -263,13 +263,13 @@ def test_an_exported_function_is_called_with_validated_arguments() -> None:
         raise ToolError(f"no {n}")
 
     async def main(input: Any, ctx: CallContext) -> Any:
-        said: list[Any] = [await ctx.call("add", {"a": "1"}), await ctx.call("upper", "one field")]
+        outcomes: list[Any] = [await ctx.call("add", {"a": "1"}), await ctx.call("upper", "one field")]
         for name, given in (("add", {"b": 1}), ("add", ["a"]), ("add", None), ("fails", {"n": 1})):
             try:
                 await ctx.call(name, given)
             except (InputError, ToolError) as error:
-                said.append(f"{type(error).__name__}: {error}")
-        return said
+                outcomes.append(f"{type(error).__name__}: {error}")
+        return outcomes
 
     result = carry_out(runtime_of([], main, tools={"add": add, "upper": _upper, "fails": fails}))
 
@@ -326,7 +326,7 @@ class Question(PromptInput):
     topic: str = "weather"
 
 
-def test_a_function_entry_says_what_it_takes() -> None:
+def test_a_function_entry_declares_its_input() -> None:
     runtime = runtime_of([agent("main", script("main"))])
     entry = FunctionEntry(lambda input, ctx: input.topic, "ask", input_model=Question)
 
@@ -404,12 +404,12 @@ def test_another_entry_is_chosen_by_name() -> None:
 
 
 @pytest.mark.parametrize("entry", ["", 3, agent("other", "test"), _upper], ids=["", "number", "agent", "function"])
-def test_what_a_run_can_not_begin_with_is_refused(entry: Any) -> None:
+def test_an_invalid_entry_is_rejected(entry: Any) -> None:
     with pytest.raises(UsageError, match=r"can't be the entry of a run|nothing named '' to run"):
         carry_out(runtime_of([agent("main", script("main"))]), "x", entry=entry)
 
 
-def test_a_null_model_answers_nothing() -> None:
+def test_a_null_model_never_answers() -> None:
     async def ask() -> None:
         await NullModel().request([], None, None)  # type: ignore[arg-type]
 

@@ -1,7 +1,7 @@
-"""What a project's code raises to end something else.
+"""Exceptions that a project's code raises to end something else.
 
-A `KeyboardInterrupt` interrupts the run, which keeps its whole record; a `CancelledError` that nobody's cancelling has
-caused is a failure as any other.
+A `KeyboardInterrupt` interrupts the run, which keeps its whole record; a `CancelledError` that no
+cancellation caused is an ordinary failure.
 """
 
 from __future__ import annotations
@@ -99,17 +99,17 @@ ALL = {**TOOLS, **OTHERS, **LENIENT}
 
 
 @pytest.mark.parametrize("where", ALL)
-def test_a_keyboard_interrupt_of_the_projects_code_interrupts_the_run(where: str) -> None:
+def test_a_keyboard_interrupt_in_the_projects_code_interrupts_the_run(where: str) -> None:
     runtime = ALL[where](KeyboardInterrupt)
-    told = heard(runtime)
+    recorded = heard(runtime)
     result = carry_out(runtime)
 
     assert (result.status, result.exit_code) == ("interrupted", 130)
     assert isinstance(result.error, RunInterruptedError)
     assert isinstance(result.error.__cause__, KeyboardInterrupt)
     assert result.errors[-1].message == "the run was interrupted: its code raised KeyboardInterrupt"
-    assert told.types[-1] == "run_failed"
-    assert [event.seq for event in told.events] == list(range(len(told.events)))
+    assert recorded.types[-1] == "run_failed"
+    assert [event.seq for event in recorded.events] == list(range(len(recorded.events)))
     strict(result.messages)
 
 
@@ -121,7 +121,7 @@ def test_the_conversation_up_to_the_interrupt_is_kept(where: str) -> None:
     assert {outcome for _, outcome, _ in results_of(result.messages)} == {"interrupted"}
 
 
-def test_a_thread_keeps_it_too() -> None:
+def test_a_thread_keeps_the_conversation_too() -> None:
     store = memory_store()
 
     async def both() -> list[Any]:
@@ -144,13 +144,13 @@ def test_a_foreign_cancelled_error_fails_what_raised_it(where: str) -> None:
 
 
 @pytest.mark.parametrize("where", [*TOOLS, "context provider", "approval callback"])
-def test_a_foreign_cancelled_error_leaves_the_run_where_failures_do(where: str) -> None:
+def test_a_foreign_cancelled_error_is_raised_like_any_other_failure(where: str) -> None:
     result = carry_out(ALL[where](asyncio.CancelledError))
 
     assert (result.status, result.output) == ("completed", "fin")
 
 
-def test_an_entry_of_somebody_elses_may_raise_it_too() -> None:
+def test_a_custom_entry_may_raise_it_too() -> None:
     class Mine:
         name = "mine"
         input_model = PromptInput

@@ -1,4 +1,4 @@
-"""What a run takes: input that fits its model, and files that go with it."""
+"""A run's inputs: values that its input model accepts, and attached files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.support.scripted import call, script
 
 
 def echo() -> Any:
-    """A model that says what it was asked."""
+    """A model that repeats its prompt."""
     return script(lambda messages, info: str(messages[-1].parts[-1].content))
 
 
@@ -56,7 +56,7 @@ class Plain(BaseModel):
         (7, "object"),
     ],
 )
-def test_input_that_does_not_fit_names_the_field_and_runs_nothing(given: Any, named: str) -> None:
+def test_invalid_input_names_the_field_and_runs_nothing(given: Any, named: str) -> None:
     model = script("x")
     runtime = runtime_of([agent("main", model, input_model=Pitch)])
     ear = heard(runtime)
@@ -74,7 +74,7 @@ class Loose(AgentArgs):
     data: Any
 
 
-def test_input_that_can_not_be_told_runs_nothing() -> None:
+def test_input_that_cannot_be_serialized_runs_nothing() -> None:
     ring: list[Any] = []
     ring.append(ring)
     inner = agent("inner", script("x"), input_model=Loose)
@@ -94,14 +94,14 @@ def test_input_that_can_not_be_told_runs_nothing() -> None:
     assert inner.model.asked == []
 
 
-def test_text_for_an_input_without_text_is_told_how_fields_are_given() -> None:
+def test_text_for_an_input_without_text_explains_how_to_pass_fields() -> None:
     with pytest.raises(InputError, match="company") as error:
         run_spec(agent("main", echo(), input_model=Pitch), "text")
 
     assert str(error.value.hint).endswith("; on the command line, give them with --field NAME=VALUE.")
 
 
-def test_fields_that_do_not_exist_are_named() -> None:
+def test_unknown_fields_are_named() -> None:
     with pytest.raises(InputError, match="atachments"):
         run_spec(agent("main", echo()), {"input": "x", "atachments": []})
 
@@ -130,10 +130,10 @@ def test_a_nested_agents_input_is_validated_by_its_own_model() -> None:
     )
     result = carry_out(runtime_of([main, inner]))
 
-    told = results_of(result.messages)
-    assert [outcome for _, outcome, _ in told] == ["failed", "success"]
-    assert "company" in told[0][2]
-    assert told[1][2] == "Judge A: 5"
+    results = results_of(result.messages)
+    assert [outcome for _, outcome, _ in results] == ["failed", "success"]
+    assert "company" in results[0][2]
+    assert results[1][2] == "Judge A: 5"
     assert len(result.calls) == 1
 
 
@@ -161,7 +161,7 @@ def attached(root: Path, *paths: str, **fields: Any) -> tuple[Any, Any]:
     return result, model.asked
 
 
-def test_files_of_the_project_go_with_the_text(root: Path) -> None:
+def test_project_files_are_attached_to_the_text(root: Path) -> None:
     result, [asked] = attached(root, "docs/note.txt", "photo.png", "data", "words")
 
     text, *files = asked.prompt
@@ -179,7 +179,7 @@ def test_files_of_the_project_go_with_the_text(root: Path) -> None:
     "path",
     ["../secret.txt", "docs/../../secret.txt", "link.txt", "/etc/hostname", "missing.txt", "docs", "~/x", "a\0b", ""],
 )
-def test_files_elsewhere_are_refused_before_anything_is_sent(root: Path, path: str) -> None:
+def test_files_outside_the_project_are_refused_before_anything_is_sent(root: Path, path: str) -> None:
     result, asked = attached(root, "docs/note.txt", path)
 
     assert isinstance(result.error, InputError)
@@ -209,7 +209,7 @@ def test_a_nested_agents_attachments_are_checked_too(root: Path) -> None:
     assert inner.model.asked == []
 
 
-def test_bytes_at_hand_and_a_media_type_are_taken_as_given(root: Path) -> None:
+def test_bytes_with_a_media_type_are_sent_unchanged(root: Path) -> None:
     class Shown(AgentArgs):
         def prompt_messages(self) -> list[Any]:
             return [

@@ -1,4 +1,4 @@
-"""A long run keeps what its result has and nothing else, and a session keeps nothing of runs that are over."""
+"""A long run keeps only what its result holds, and a session keeps nothing from finished runs."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ async def add(number: int) -> int:
 
 
 async def adding(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-    """Call the tool, then say so; nothing of what was asked is kept."""
+    """Call the tool, then answer, without keeping any request."""
     return ModelResponse([call("add", number=1) if len(messages) == 1 else TextPart("done")])
 
 
 async def main(input: Any, ctx: CallContext) -> None:
-    """Call the agent as often as the input says."""
+    """Call the agent as many times as the input says."""
     for _ in range(int(input.input)):
         await ctx.call("worker", "go")
 
@@ -42,7 +42,7 @@ def listening() -> Runtime:
 
 
 def in_use(runtime: Runtime, times: int) -> tuple[int, int]:
-    """Bytes in use because of one more run of so many calls: while its result is there, and afterwards."""
+    """The bytes that one more run of this many calls uses, with its result alive and after it is freed."""
 
     async def measured() -> tuple[int, int]:
         tracemalloc.start()
@@ -66,7 +66,7 @@ def in_use(runtime: Runtime, times: int) -> tuple[int, int]:
 
 
 @pytest.mark.slow
-def test_what_a_run_keeps_grows_with_its_calls_only() -> None:
+def test_a_runs_memory_grows_only_with_its_calls() -> None:
     few, many = in_use(listening(), 10)[0], in_use(listening(), 30)[0]
 
     assert many < few * 3.3
@@ -74,14 +74,14 @@ def test_what_a_run_keeps_grows_with_its_calls_only() -> None:
 
 
 @pytest.mark.slow
-def test_a_session_keeps_next_to_nothing_of_a_run_whose_result_is_gone() -> None:
+def test_a_session_keeps_almost_nothing_of_a_run_whose_result_is_freed() -> None:
     with_result, afterwards = in_use(listening(), 20)
 
     assert with_result > 10 * afterwards
 
 
 @pytest.mark.slow
-def test_events_are_kept_nowhere() -> None:
+def test_events_are_not_retained() -> None:
     runtime = listening()
     heard: list[int] = []
     runtime.on(None, lambda event: heard.append(event.seq))

@@ -1,4 +1,4 @@
-"""Hooks: the seven points, each once per occurrence, however the run is started; an exception ends the run at once."""
+"""Hooks: seven points, each called once per occurrence; an exception in a hook ends the run at once."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def _nothing_called() -> None:
     CALLED.clear()
 
 
-def noting(name: str) -> list[tuple[Any, Any]]:
-    """A hook at every point that notes agent and point, and what else it was told."""
+def recording(name: str) -> list[tuple[Any, Any]]:
+    """A hook for every point that records the agent, the point and its other arguments."""
 
     def hook(point: HookPoint) -> Any:
         def note(*, agent: Any, **data: Any) -> None:
@@ -49,13 +49,13 @@ def fail() -> str:
 
 
 def project() -> list[Any]:
-    inner = agent("inner", script([call("add", a=1, b=2)], "in"), tools=[add], hooks=noting("inner"))
+    inner = agent("inner", script([call("add", a=1, b=2)], "in"), tools=[add], hooks=recording("inner"))
     turns = (
         [call("add", a=1, b=1), call("inner", input="x")],
         [call("fail"), call("nope"), call("add", a="x", b=1)],
         "fin",
     )
-    return [agent("main", script(*turns), tools=[add, fail], toolsets=[inner], hooks=noting("main")), inner]
+    return [agent("main", script(*turns), tools=[add, fail], toolsets=[inner], hooks=recording("main")), inner]
 
 
 MAIN = [
@@ -105,25 +105,25 @@ def test_every_point_is_called_once_per_occurrence(how: str) -> None:
     assert [point for name, point in CALLED if name == "inner"] == INNER
 
 
-def test_hooks_of_a_point_run_one_after_the_other_in_declared_order() -> None:
-    said: list[str] = []
+def test_hooks_of_a_point_run_sequentially_in_declared_order() -> None:
+    order: list[str] = []
 
     async def slow(agent: Any) -> None:
-        said.append("slow begins")
+        order.append("slow begins")
         await asyncio.sleep(0.001)
-        said.append("slow ends")
+        order.append("slow ends")
 
     hooks = [
         (HookPoint.START, slow),
-        ("start", lambda agent: said.append("quick")),
-        ("finished", lambda agent: said.append("end")),
+        ("start", lambda agent: order.append("quick")),
+        ("finished", lambda agent: order.append("end")),
     ]
     carry_out(runtime_of([agent("main", script("x"), hooks=hooks)]))
 
-    assert said == ["slow begins", "slow ends", "quick", "end"]
+    assert order == ["slow begins", "slow ends", "quick", "end"]
 
 
-def test_hooks_see_what_their_names_promise() -> None:
+def test_hooks_receive_their_documented_arguments() -> None:
     seen: dict[str, Any] = {}
 
     def keep(name: str) -> Any:
@@ -145,10 +145,10 @@ def test_hooks_see_what_their_names_promise() -> None:
     assert "error" not in seen
 
 
-def test_a_retried_request_is_one_occurrence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_retried_request_calls_its_hooks_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     with serve({"m": [{"status": 503, "times": 2}, {"text": "x"}]}) as (url, log):
-        spec = agent("main", "openai-chat:m", model_settings={"base_url": url, "timeout": 5}, hooks=noting("main"))
+        spec = agent("main", "openai-chat:m", model_settings={"base_url": url, "timeout": 5}, hooks=recording("main"))
         declared = project_of([spec])
         result = carry_out(Runtime(declared, config=RuntimeConfig.of(declared, retry_delay=0.0)))
 
@@ -167,7 +167,7 @@ def test_denied_and_refused_calls_fire_no_post_hook() -> None:
         "main",
         script([call("add", a=1, b=1), call("nope"), call("add", "[")], "fin"),
         tools=[add],
-        hooks=noting("main"),
+        hooks=recording("main"),
     )
     carry_out(runtime_of([spec], approvals=Answers(["deny"])))
 
@@ -177,7 +177,7 @@ def test_denied_and_refused_calls_fire_no_post_hook() -> None:
 
 
 class OwnError(Exception):
-    """A project's own exception."""
+    """A project-defined exception."""
 
 
 def breaking(point: HookPoint) -> tuple[Any, OwnError, list[int]]:
@@ -196,7 +196,7 @@ WITHOUT_ERROR = [point for point in HookPoint if point is not HookPoint.ERROR]
 @pytest.mark.parametrize("point", WITHOUT_ERROR)
 @pytest.mark.parametrize("depth", [1, 2, 3])
 @pytest.mark.parametrize("how", ["run", "stream"])
-def test_a_hooks_exception_comes_out_as_it_was_raised_from_any_depth(point: HookPoint, depth: int, how: str) -> None:
+def test_a_hooks_exception_propagates_unchanged_from_any_depth(point: HookPoint, depth: int, how: str) -> None:
     broken, error, calls = breaking(point)
     deepest = agent(f"a{depth}", script([call("add", a=1, b=1)], "x"), tools=[add], hooks=[(point, broken)])
     specs = [deepest]
@@ -228,12 +228,12 @@ def test_a_hooks_exception_comes_out_as_it_was_raised_from_any_depth(point: Hook
     assert [record.type for record in result.errors] == ["OwnError"]
 
 
-def test_the_error_hook_is_told_of_failures_and_may_fail_itself() -> None:
-    told: list[BaseException] = []
+def test_the_error_hook_receives_failures_and_may_fail_itself() -> None:
+    failures: list[BaseException] = []
     carry_out(
-        runtime_of([agent("main", script(ValueError("x")), hooks=[("error", lambda agent, error: told.append(error))])])
+        runtime_of([agent("main", script(ValueError("x")), hooks=[("error", lambda agent, error: failures.append(error))])])
     )
-    assert [type(error).__name__ for error in told] == ["ProviderError"]
+    assert [type(error).__name__ for error in failures] == ["ProviderError"]
 
     broken, error, calls = breaking(HookPoint.ERROR)
     result = carry_out(runtime_of([agent("main", script(ValueError("x")), hooks=[("error", broken)])]))
@@ -241,15 +241,15 @@ def test_the_error_hook_is_told_of_failures_and_may_fail_itself() -> None:
     assert calls == [1]
 
 
-def test_a_childs_error_hook_runs_though_its_parent_survives() -> None:
-    told: list[str] = []
+def test_a_childs_error_hook_runs_even_if_its_parent_survives() -> None:
+    failures: list[str] = []
     inner = agent(
-        "inner", script(ValueError("x")), hooks=[("error", lambda agent, error: told.append(error.agent_path))]
+        "inner", script(ValueError("x")), hooks=[("error", lambda agent, error: failures.append(error.agent_path))]
     )
     result = carry_out(runtime_of([agent("main", script([call("inner", input="x")], "fin"), toolsets=[inner]), inner]))
 
     assert result.output == "fin"
-    assert told == ["main/inner"]
+    assert failures == ["main/inner"]
 
 
 def test_a_hooks_exception_passes_through_an_entry_function() -> None:
@@ -263,14 +263,14 @@ def test_a_hooks_exception_passes_through_an_entry_function() -> None:
     assert result.error is error
 
 
-def test_a_point_that_does_not_exist_is_an_error() -> None:
+def test_an_unknown_hook_point_is_an_error() -> None:
     result = carry_out(runtime_of([agent("main", script("x"), hooks=[("begin", print)])]))
 
     assert result.status == "failed"
     assert "begin" in str(result.error)
 
 
-def test_a_hooks_exception_says_which_hook_raised_it_and_where() -> None:
+def test_a_hooks_exception_names_the_hook_and_its_location() -> None:
     def keep_out(agent: Any, tool_name: str, arguments: Any) -> None:
         raise ValueError("no entry")
 
@@ -285,7 +285,7 @@ def test_a_hooks_exception_says_which_hook_raised_it_and_where() -> None:
     assert note == f"raised by the hook keep_out at pre_tool_call (test_run_hooks.py:{line})"
 
 
-def test_a_hook_that_waited_for_something_cancelled_has_failed_and_nobody_interrupted_the_run() -> None:
+def test_a_hook_that_awaits_a_cancelled_task_fails_and_does_not_interrupt_the_run() -> None:
     async def waits(agent: Any) -> None:
         gone = asyncio.get_running_loop().create_future()
         gone.cancel()
@@ -298,7 +298,7 @@ def test_a_hook_that_waited_for_something_cancelled_has_failed_and_nobody_interr
     assert "the hook waits at start raised CancelledError" in result.error.message
 
 
-def test_a_context_provider_that_waited_for_something_cancelled_is_left_out() -> None:
+def test_a_context_provider_that_awaits_a_cancelled_task_is_skipped() -> None:
     async def waits(ctx: CallContext) -> str:
         gone = asyncio.get_running_loop().create_future()
         gone.cancel()

@@ -1,4 +1,4 @@
-"""What a session is configured with: limits that are limits, patterns that are patterns, and one way to say it all."""
+"""Configuring a session: valid limits, valid patterns, and one object for all options."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def project() -> Any:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("name", "value", "message"),
     [
         ("max_steps", 0, "max_steps must be a whole number, 1 or more, not 0"),
         ("max_steps", "3", "max_steps must be a whole number, 1 or more, not '3'"),
@@ -37,20 +37,20 @@ def project() -> Any:
         ("run_timeout", float("nan"), "run_timeout must be a number of seconds above 0, not nan"),
     ],
 )
-def test_what_is_no_limit_is_refused_and_named(name: str, value: Any, said: str) -> None:
+def test_an_invalid_limit_is_rejected_by_name(name: str, value: Any, message: str) -> None:
     with pytest.raises(UsageError) as error:
         RuntimeConfig.of(project(), **{name: value})
 
-    assert error.value.message == said
+    assert error.value.message == message
 
 
-def test_a_runtime_refuses_them_too() -> None:
+def test_a_runtime_rejects_invalid_limits_too() -> None:
     with pytest.raises(UsageError, match="max_steps must be a whole number"):
         Runtime(project(), max_steps=0)
 
 
 @pytest.mark.parametrize("limits", [{"max_steps": 1, "max_depth": 1, "max_retries": 0, "loop_threshold": 0}])
-def test_the_least_limits_are_limits(limits: dict[str, int]) -> None:
+def test_the_smallest_limits_are_valid(limits: dict[str, int]) -> None:
     config = Runtime(project(), run_timeout=0.5, **limits).config
 
     assert (config.max_steps, config.settings.max_depth) == (1, 1)
@@ -65,7 +65,7 @@ def test_an_agent_that_may_make_no_request_makes_none() -> None:
 
 
 @pytest.mark.parametrize("denied", ["send", ["send"], ("send(to=a*)",)], ids=repr)
-def test_a_text_is_one_pattern_and_not_its_letters(denied: Any) -> None:
+def test_a_string_is_one_pattern_and_not_its_characters(denied: Any) -> None:
     result = carry_out(Runtime(project(), approvals="approve_all", deny=denied))
 
     assert [outcome for _, outcome, _ in results_of(result.messages)] == ["denied"]
@@ -73,18 +73,18 @@ def test_a_text_is_one_pattern_and_not_its_letters(denied: Any) -> None:
 
 @pytest.mark.parametrize("option", ["allow", "deny"])
 @pytest.mark.parametrize("given", [3, ["send", 3], [None]], ids=repr)
-def test_what_is_no_text_is_no_pattern(option: str, given: Any) -> None:
+def test_a_pattern_must_be_a_string(option: str, given: Any) -> None:
     with pytest.raises(UsageError, match=f"{option} must be patterns of calls, each a text, not"):
         Runtime(project(), **{option: given})
 
 
-def test_a_text_allows_what_it_says() -> None:
+def test_a_string_pattern_allows_its_calls() -> None:
     result = carry_out(Runtime(project(), allow="send(to=ann)"))
 
     assert [outcome for _, outcome, _ in results_of(result.messages)] == ["success"]
 
 
-def test_a_config_says_everything_so_that_nothing_besides_is_lost() -> None:
+def test_a_config_cannot_be_combined_with_other_options() -> None:
     with pytest.raises(UsageError, match="approvals, max_steps can't be combined with config"):
         Runtime(project(), approvals="approve_all", max_steps=3, config=RuntimeConfig())
 

@@ -1,4 +1,4 @@
-"""A runtime as a session: late names, many runs at once, loops and threads, and agents that are built once."""
+"""A runtime as a session: late registration, concurrent runs, loops and threads, and agents built once."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _mul() -> Any:
     return mul
 
 
-def test_a_name_registered_during_a_run_can_be_called_from_then_on() -> None:
+def test_a_name_registered_during_a_run_can_be_called_at_once() -> None:
     async def main(input: Any, ctx: CallContext) -> str:
         ctx.runtime.register_agents({"fresh": agent("fresh", script("made"))})
         return await ctx.call("fresh", "x")
@@ -69,7 +69,7 @@ def test_a_name_registered_during_a_run_can_be_called_from_then_on() -> None:
 
 
 @pytest.mark.parametrize("name", ["bad name", "", "1st", "a" * 65, "a\n", 3])
-def test_a_name_that_no_tool_can_have_is_not_registered(name: Any) -> None:
+def test_an_invalid_tool_name_is_not_registered(name: Any) -> None:
     runtime = runtime_of([agent("main", script("x"))])
 
     for register in (runtime.register_agents, runtime.register_tools, runtime.register_toolsets):
@@ -83,7 +83,7 @@ def test_only_agents_are_registered_as_agents() -> None:
         runtime_of([agent("main", script("x"))]).register_agents({"later": add})  # type: ignore[dict-item]
 
 
-def test_registering_in_one_runtime_changes_no_other() -> None:
+def test_registering_in_one_runtime_does_not_affect_another() -> None:
     project = project_of([agent("main", script("x"))])
     first, second = Runtime(project), Runtime(project)
     first.register_agents({"late": agent("late", script("late"))})
@@ -126,13 +126,13 @@ def _counter(name: str = "count") -> Any:
 
 
 @pytest.mark.parametrize("runs", [40, pytest.param(200, marks=pytest.mark.slow)])
-def test_runs_at_once_do_not_see_each_other(runs: int) -> None:
+def test_concurrent_runs_are_isolated(runs: int) -> None:
     async def tag(ctx: RunContext[CallContext], text: str) -> str:
         return f"{text} {ctx.deps.run_id} {ctx.deps.user_id}"
 
     def turn(messages: Any, info: Any) -> Any:
-        told = results_of(messages)
-        return told[0][2] if told else [call("tag", text=str(messages[0].parts[-1].content))]
+        results = results_of(messages)
+        return results[0][2] if results else [call("tag", text=str(messages[0].parts[-1].content))]
 
     inner = agent("inner", script(turn), tools=[tag])
     main = agent(
@@ -170,7 +170,7 @@ def test_runs_at_once_do_not_see_each_other(runs: int) -> None:
     assert runtime.usage.requests == 4 * runs
 
 
-def test_budgets_and_loops_of_concurrent_runs_are_their_own() -> None:
+def test_concurrent_runs_have_separate_budgets_and_loop_detection() -> None:
     runtime = runtime_of(
         [agent("main", script(call("add", a=1, b=1), call("add", a=1, b=1), "fin"), tools=[add])],
         budget={"requests": 3},
@@ -209,7 +209,7 @@ def test_run_sync_raises_what_run_raises() -> None:
     asyncio.run(inside())
 
 
-def test_one_runtime_is_used_from_many_threads() -> None:
+def test_one_runtime_can_be_used_from_many_threads() -> None:
     person = Answers(["once"])
     runtime = runtime_of([agent("main", script([call("add", a=1, b=2)], "fin"), tools=[add])], approvals=person)
     results: list[Any] = []
@@ -251,7 +251,7 @@ def test_a_path_is_linked_first(tmp_path: Path) -> None:
     assert Project.load(tmp_path).entry.name == "main"
 
 
-def test_a_streams_events_and_result() -> None:
+def test_a_stream_yields_events_and_a_result() -> None:
     async def watch() -> tuple[list[str], Any]:
         stream = run.stream(AgentSpec("main", model=script("hello there")), "x")
         return [event.type async for event in stream], stream.result
@@ -281,7 +281,7 @@ def test_a_stream_raises_what_run_raises_after_its_last_event() -> None:
     assert asyncio.run(watch())[-1] == "run_failed"
 
 
-def test_options_of_the_one_liners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_liners_take_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     looping = AgentSpec("main", model=script(call("add", a=1, b=1)), tools=[add])
     limits = {"max_steps": 2, "loop_threshold": 0}
@@ -300,12 +300,12 @@ def test_options_of_the_one_liners(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("target", [None, 3, lambda: "x"], ids=["None", "number", "function"])
-def test_what_can_not_be_run_is_told_so(target: Any) -> None:
+def test_an_invalid_target_is_rejected(target: Any) -> None:
     with pytest.raises(UsageError, match="cannot run a "):
         run.sync(target, "x")
 
 
-def test_an_unknown_option_is_named_with_the_one_that_is_meant() -> None:
+def test_an_unknown_option_suggests_the_closest() -> None:
     with pytest.raises(TypeError, match=r"run has no option 'max_step'; did you mean `max_steps`"):
         run.sync(AgentSpec("main", model="test"), "x", max_step=3)  # type: ignore[call-arg]
     project = Project.load("examples/greeter")
@@ -315,7 +315,7 @@ def test_an_unknown_option_is_named_with_the_one_that_is_meant() -> None:
         Runtime(project).run_sync("x", thread="t")  # type: ignore[call-arg]
 
 
-def test_run_takes_the_options_of_a_session_and_of_a_run() -> None:
+def test_run_accepts_session_options_and_run_options() -> None:
     assert {*RuntimeOptions.__annotations__, *EntryOptions.__annotations__, "provider"} == set(
         RunOptions.__annotations__
     )
@@ -323,7 +323,7 @@ def test_run_takes_the_options_of_a_session_and_of_a_run() -> None:
     assert result.status == "completed"
 
 
-def test_a_pydantic_ai_agents_tools_pass_the_same_steps() -> None:
+def test_a_pydantic_ai_agents_tools_take_the_same_steps() -> None:
     def send(to: str) -> str:
         """Send."""
         return f"sent to {to}"
@@ -352,16 +352,18 @@ def _pay(n: int) -> str:
 
 @pytest.fixture
 def builds(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Notes every agent and tool that is built."""
+    """Record every agent and tool that is built."""
     made: list[str] = []
     for kind in (Agent, PydanticTool):
         original = kind.__init__
 
-        def noting(self: Any, *args: Any, _original: Any = original, _name: str = kind.__name__, **kwargs: Any) -> None:
+        def recording(
+            self: Any, *args: Any, _original: Any = original, _name: str = kind.__name__, **kwargs: Any
+        ) -> None:
             made.append(_name)
             _original(self, *args, **kwargs)
 
-        monkeypatch.setattr(kind, "__init__", noting)
+        monkeypatch.setattr(kind, "__init__", recording)
     return made
 
 
@@ -389,7 +391,7 @@ def test_nothing_is_built_after_the_first_run(builds: list[str]) -> None:
     assert builds == []
 
 
-def test_what_is_added_to_a_declaration_is_there_from_the_next_run_on(builds: list[str]) -> None:
+def test_additions_to_a_declaration_apply_from_the_next_run(builds: list[str]) -> None:
     spec = agent("main", script([call("add", a=1, b=2), call("kit_mul", a=2, b=3)], "fin"))
     runtime = runtime_of([spec])
     assert [outcome for _, outcome, _ in results_of(carry_out(runtime).messages)] == ["failed", "failed"]
@@ -404,7 +406,7 @@ def test_what_is_added_to_a_declaration_is_there_from_the_next_run_on(builds: li
 
 
 @pytest.mark.parametrize("listed", [{"tools": [3]}, {"output_type": "no such type"}], ids=["tool", "output"])
-def test_an_agent_that_can_not_be_built_is_named(listed: dict[str, Any]) -> None:
+def test_an_agent_that_cannot_be_built_is_named(listed: dict[str, Any]) -> None:
     result = carry_out(runtime_of([agent("main", script("x"), **listed)]))
 
     assert isinstance(result.error, EntryError)
@@ -412,7 +414,7 @@ def test_an_agent_that_can_not_be_built_is_named(listed: dict[str, Any]) -> None
     assert result.error.agent_path == "main"
 
 
-def test_a_project_that_is_no_longer_used_is_forgotten() -> None:
+def test_an_unused_project_is_garbage_collected() -> None:
     def tool() -> str:
         return "x"
 

@@ -1,4 +1,4 @@
-"""Agents as tools: the name, the schema, the description, what a bad argument and a good one come to."""
+"""Agents as tools: their name, schema and description, and calls with valid and invalid arguments."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Pitch(AgentArgs):
 
 
 def shown(toolset: AgentToolset) -> Any:
-    """The tool as a model sees it."""
+    """Return the tool as a model sees it."""
     [(name, tool)] = asyncio.run(toolset.get_tools(None)).items()  # type: ignore[arg-type]
     assert tool.tool_def.name == name
     return tool.tool_def
 
 
-def test_an_agent_is_shown_as_one_tool_of_its_name() -> None:
+def test_an_agent_is_one_tool_with_its_name() -> None:
     definition = shown(AgentToolset(agent("critic", script("x"), description="Judges a text.")))
 
     assert (definition.name, definition.description) == ("critic", "Judges a text.")
@@ -46,12 +46,12 @@ def test_the_schema_is_the_input_models() -> None:
     assert schema["required"] == ["company"]
 
 
-def test_a_long_description_is_shortened_and_a_missing_one_made() -> None:
+def test_a_long_description_is_truncated_and_a_missing_one_generated() -> None:
     assert len(shown(AgentToolset(agent("a", script("x"), description="word " * 200))).description) <= 200
     assert "helper" in shown(AgentToolset(agent("helper", script("x")))).description
 
 
-def test_a_good_argument_reaches_the_agent_and_a_bad_one_is_a_failed_result() -> None:
+def test_a_valid_argument_reaches_the_agent_and_an_invalid_one_fails() -> None:
     judge = agent("judge", script(lambda messages, info: messages[-1].parts[-1].content), input_model=Pitch)
     calls = [
         call("judge", company="A", tags=["x"]),
@@ -62,15 +62,15 @@ def test_a_good_argument_reaches_the_agent_and_a_bad_one_is_a_failed_result() ->
     ]
     result = carry_out(runtime_of([agent("main", script(calls, "fin"), toolsets=[judge]), judge]))
 
-    told = results_of(result.messages)
-    assert [outcome for _, outcome, _ in told] == ["success", "success", "failed", "failed", "failed"]
-    assert [text for _, _, text in told][:2] == ["A ['x']", "B []"]
-    assert "company" in told[2][2]
+    results = results_of(result.messages)
+    assert [outcome for _, outcome, _ in results] == ["success", "success", "failed", "failed", "failed"]
+    assert [text for _, _, text in results][:2] == ["A ['x']", "B []"]
+    assert "company" in results[2][2]
     assert [record.path for record in result.calls] == ["main/judge"] * 2
     strict(result.messages)
 
 
-def test_usage_adds_to_the_parents() -> None:
+def test_usage_is_added_to_the_parents() -> None:
     judge = agent("judge", script("ok"))
     result = carry_out(
         runtime_of([agent("main", script([call("judge", input="x")] * 1, "fin"), toolsets=[judge]), judge])

@@ -1,4 +1,4 @@
-"""The policy around one toolset, used in an agent of one's own outside a Runtime."""
+"""`ApprovalToolset`: the policy around one toolset, in a PydanticAI agent outside a Runtime."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def send(to: str) -> str:
 
 
 def outcomes(toolset: Any, *calls: Any) -> list[str]:
-    """Run an ordinary agent with this toolset; how each call ended."""
+    """Run a PydanticAI agent with this toolset and return how each call ended."""
     agent = Agent(script(list(calls), "fin"), toolsets=[toolset])
     result = asyncio.run(agent.run("go"))
     assert result.output == "fin"
@@ -38,7 +38,7 @@ def outcomes(toolset: Any, *calls: Any) -> list[str]:
     return [outcome for _, outcome, _ in results_of(result.all_messages())]
 
 
-def test_without_anybody_to_ask_calls_are_denied() -> None:
+def test_without_a_person_to_ask_calls_are_denied() -> None:
     assert outcomes(ApprovalToolset(FunctionToolset([send])), call("send", to="ann")) == ["denied"]
     assert RAN == []
 
@@ -56,7 +56,7 @@ def test_modes_and_rules_decide() -> None:
     assert RAN == ["ann", "abe"]
 
 
-def test_a_person_is_asked_and_remembered_for_the_session() -> None:
+def test_a_persons_answer_is_remembered_for_the_session() -> None:
     person = Answers(["session", "deny"])
     guarded = ApprovalToolset(FunctionToolset([send]), person)
     assert outcomes(guarded, call("send", to="ann")) == ["success"]
@@ -64,7 +64,7 @@ def test_a_person_is_asked_and_remembered_for_the_session() -> None:
     assert [dict(request.args) for request in person.asked] == [{"to": "ann"}, {"to": "bob"}]
 
 
-def test_an_answer_for_good_is_one_for_the_session() -> None:
+def test_a_permanent_answer_applies_to_the_session() -> None:
     person = Answers(["always", "deny"])
     guarded = ApprovalToolset(FunctionToolset([send]), person)
     assert outcomes(guarded, call("send", to="ann")) == ["success"]
@@ -92,14 +92,14 @@ def test_abort_ends_the_agents_run() -> None:
     assert RAN == []
 
 
-def test_a_toolsets_own_judgement_counts_and_fails_closed() -> None:
-    class Judging(FunctionToolset[Any]):
+def test_a_toolsets_own_decision_counts_and_fails_closed() -> None:
+    class Deciding(FunctionToolset[Any]):
         def needs_approval(self, name: str, args: dict[str, Any]) -> bool:
             if args["to"] == "broken":
                 raise RuntimeError("can't judge")
             return args["to"] != "friend"
 
-    guarded = ApprovalToolset(Judging([send]), "reject_all")
+    guarded = ApprovalToolset(Deciding([send]), "reject_all")
     assert outcomes(guarded, call("send", to="friend"), call("send", to="x"), call("send", to="broken")) == [
         "success",
         "denied",
@@ -108,37 +108,37 @@ def test_a_toolsets_own_judgement_counts_and_fails_closed() -> None:
 
 
 class Later:
-    """Something to wait for."""
+    """An awaitable."""
 
     def __await__(self) -> Any:
         yield
 
 
-@pytest.mark.parametrize("said", ["blocked", "DENY", "", Later()])
-def test_a_judgement_that_means_nothing_denies(said: Any) -> None:
-    class Judging(FunctionToolset[Any]):
+@pytest.mark.parametrize("answer", ["blocked", "DENY", "", Later()])
+def test_an_invalid_decision_denies(answer: Any) -> None:
+    class Deciding(FunctionToolset[Any]):
         def needs_approval(self, name: str, args: dict[str, Any]) -> Any:
-            return said
+            return answer
 
-    assert outcomes(ApprovalToolset(Judging([send]), "approve_all"), call("send", to="ann")) == ["denied"]
+    assert outcomes(ApprovalToolset(Deciding([send]), "approve_all"), call("send", to="ann")) == ["denied"]
     assert RAN == []
 
 
-def test_a_judgement_to_wait_for_denies_and_is_not_left_waiting() -> None:
-    async def judged() -> str:
+def test_an_awaitable_decision_denies_and_is_closed() -> None:
+    async def decide() -> str:
         return "allow"
 
-    given = judged()
+    pending = decide()
 
-    class Judging(FunctionToolset[Any]):
+    class Deciding(FunctionToolset[Any]):
         def needs_approval(self, name: str, args: dict[str, Any]) -> Any:
-            return given
+            return pending
 
-    assert outcomes(ApprovalToolset(Judging([send]), "approve_all"), call("send", to="ann")) == ["denied"]
-    assert inspect.getcoroutinestate(given) == inspect.CORO_CLOSED
+    assert outcomes(ApprovalToolset(Deciding([send]), "approve_all"), call("send", to="ann")) == ["denied"]
+    assert inspect.getcoroutinestate(pending) == inspect.CORO_CLOSED
 
 
-def test_a_toolset_without_words_for_a_question_adds_none() -> None:
+def test_a_toolset_without_a_description_adds_none_to_the_question() -> None:
     class Silent(FunctionToolset[Any]):
         def get_approval_description(self, name: str, args: dict[str, Any]) -> None:
             return None
@@ -149,7 +149,7 @@ def test_a_toolset_without_words_for_a_question_adds_none() -> None:
 
 
 @pytest.mark.parametrize("late", [False, True])
-def test_an_approval_that_the_toolset_itself_wants_is_asked_for_once(late: bool) -> None:
+def test_an_approval_that_the_toolset_itself_requires_is_requested_once(late: bool) -> None:
     def careful(ctx: RunContext[Any], to: str) -> str:
         if late and not ctx.tool_call_approved:
             raise ApprovalRequired
@@ -166,7 +166,7 @@ def test_an_approval_that_the_toolset_itself_wants_is_asked_for_once(late: bool)
     assert RAN == ["ann", "bob"]
 
 
-def test_a_pre_approval_is_kept_with_the_toolset() -> None:
+def test_a_pre_approval_stays_with_the_toolset() -> None:
     toolset: FunctionToolset[Any] = FunctionToolset([send])
     assert get_toolset_approval_config(toolset) == {}
     set_toolset_approval_config(toolset, {"send": {"pre_approved": True}})
@@ -175,6 +175,6 @@ def test_a_pre_approval_is_kept_with_the_toolset() -> None:
     assert outcomes(ApprovalToolset(toolset, "reject_all"), call("send", to="ann")) == ["success"]
 
 
-def test_wrong_rules_are_an_error_at_once() -> None:
+def test_invalid_rules_are_an_immediate_error() -> None:
     with pytest.raises(ValueError, match="send"):
         ApprovalToolset(FunctionToolset([send]), rules={"allow": ["send(("]})

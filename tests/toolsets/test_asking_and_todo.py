@@ -1,4 +1,4 @@
-"""`ask_user` asks a person and never waits for nobody; `todo` keeps a checked list for a run."""
+"""`ask_user` asks a person and fails at once without one; `todo` keeps a validated list for a run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.scripted import call, script
 
 
 def ask(callback: Any, *calls: Any) -> list[tuple[str, str]]:
-    """Run an agent that makes these calls; gives outcome and text of each."""
+    """Run an agent that makes these calls and return the outcome and text of each."""
     spec = agent("main", script(list(calls), "done"), toolsets=["ask_user", "todo"])
     result = carry_out(Runtime(project_of([spec]), approvals="prompt", ask_user=callback))
     assert result.status == "completed"
@@ -39,15 +39,15 @@ def test_a_question_reaches_the_person_and_the_answer_the_model() -> None:
     )
 
 
-def test_an_answer_beside_the_choices_is_told_as_such() -> None:
+def test_an_answer_outside_the_choices_is_marked_as_such() -> None:
     async def person(question: UserQuestion) -> str:
         return "green, please"
 
-    said = ask(person, call("ask_user", question="Which?", choices=["red", "blue"]))
-    assert said == [("success", "green, please (none of the choices)")]
+    outcomes = ask(person, call("ask_user", question="Which?", choices=["red", "blue"]))
+    assert outcomes == [("success", "green, please (none of the choices)")]
 
 
-def test_with_nobody_to_ask_the_call_fails_at_once() -> None:
+def test_without_a_person_to_ask_the_call_fails_at_once() -> None:
     ((outcome, text),) = ask(None, call("ask_user", question="Which?"))
     assert outcome == "failed"
     assert "nobody to ask" in text
@@ -65,7 +65,7 @@ def test_a_callback_that_raises_or_returns_nonsense_is_a_failed_result(answer: A
     assert "ValueError: broken" in text or "gave no answer" in text
 
 
-def test_whatever_can_be_called_may_be_the_person() -> None:
+def test_any_callable_can_answer() -> None:
     class Person:
         __slots__ = ()
         __hash__ = None  # type: ignore[assignment]
@@ -76,7 +76,7 @@ def test_whatever_can_be_called_may_be_the_person() -> None:
     assert ask(Person(), call("ask_user", question="Which?")) == [("success", "blue")]
 
 
-def test_questions_are_put_one_at_a_time_and_in_order() -> None:
+def test_questions_are_asked_one_at_a_time_and_in_order() -> None:
     seen: list[str] = []
 
     async def person(question: UserQuestion) -> str:
@@ -86,13 +86,13 @@ def test_questions_are_put_one_at_a_time_and_in_order() -> None:
         seen.append(f"answered {question.text}")
         return question.text.upper()
 
-    said = ask(person, *(call("ask_user", question=text) for text in "abc"))
-    assert [text for _, text in said] == ["A", "B", "C"]
+    outcomes = ask(person, *(call("ask_user", question=text) for text in "abc"))
+    assert [text for _, text in outcomes] == ["A", "B", "C"]
     assert seen == [f"{what} {text}" for text in "abc" for what in ("asked", "answered")]
 
 
-def test_a_list_is_kept_and_checked() -> None:
-    said = ask(
+def test_a_list_is_stored_and_validated() -> None:
+    outcomes = ask(
         None,
         call("todo_list"),
         call("todo_add", items=["plan", "build"]),
@@ -100,8 +100,8 @@ def test_a_list_is_kept_and_checked() -> None:
         call("todo_update", number=2, status="doing", text="build well"),
         call("todo_add", items=["rest"]),
     )
-    assert said[0] == ("success", "Your to-do list is empty.")
-    assert said[-1] == ("success", "[x] 1. plan\n[>] 2. build well\n[ ] 3. rest\n2 of 3 left to do.")
+    assert outcomes[0] == ("success", "Your to-do list is empty.")
+    assert outcomes[-1] == ("success", "[x] 1. plan\n[>] 2. build well\n[ ] 3. rest\n2 of 3 left to do.")
 
 
 @pytest.mark.parametrize(
@@ -117,27 +117,27 @@ def test_a_list_is_kept_and_checked() -> None:
         (call("todo_add", items=["x"] * 300), "at most 200"),
     ],
 )
-def test_what_makes_no_sense_changes_nothing(wrong: Any, why: str) -> None:
-    said = ask(
+def test_an_invalid_list_changes_nothing(wrong: Any, why: str) -> None:
+    outcomes = ask(
         None,
         call("todo_add", items=["a", "b"]),
         call("todo_update", number=1, status="doing"),
         wrong,
         call("todo_list"),
     )
-    assert said[2][0] in ("failed", "retried")
-    assert why in said[2][1]
-    assert said[3][1] == "[>] 1. a\n[ ] 2. b\n2 of 2 left to do."
+    assert outcomes[2][0] in ("failed", "retried")
+    assert why in outcomes[2][1]
+    assert outcomes[3][1] == "[>] 1. a\n[ ] 2. b\n2 of 2 left to do."
 
 
-def test_each_run_and_each_agent_has_a_list_of_its_own() -> None:
+def test_each_run_and_each_agent_has_its_own_list() -> None:
     mine = script(call("todo_add", items=["mine"]), lambda messages, _: messages[-1].parts[0].content)
     helper = agent("helper", mine, toolsets=["todo"])
     model = script(call("todo_add", items=["once"]), call("helper", input="go"), call("todo_list"), "done")
     runtime = Runtime(project_of([agent("main", model, toolsets=["todo", helper]), helper]), approvals="prompt")
     for _ in range(2):
-        told = [text for _, _, text in results_of(carry_out(runtime).messages)]
-        assert told == [
+        texts = [text for _, _, text in results_of(carry_out(runtime).messages)]
+        assert texts == [
             "[ ] 1. once\n1 of 1 left to do.",
             "[ ] 1. mine\n1 of 1 left to do.",
             "[ ] 1. once\n1 of 1 left to do.",
@@ -152,7 +152,7 @@ def test_each_run_and_each_agent_has_a_list_of_its_own() -> None:
         ("critic", "what it does is decided in turn"),
     ],
 )
-def test_what_is_allowed_by_default_says_its_own_reason(name: str, why: str) -> None:
+def test_a_tool_allowed_by_default_gives_its_own_reason(name: str, why: str) -> None:
     critic = agent("critic", script("good"))
     project = project_of([agent("main", script("fin"), toolsets=["todo", "ask_user", critic]), critic])
 

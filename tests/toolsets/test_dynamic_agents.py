@@ -1,4 +1,4 @@
-"""An agent makes agents: files that link by the project's own checks, with no more than their maker has."""
+"""Agents that create agents: files that pass the project's checks, with no more permissions than their creator."""
 
 from __future__ import annotations
 
@@ -57,39 +57,39 @@ def results(runtime: Runtime) -> list[tuple[str, str]]:
     return [(outcome, text) for _, outcome, text in results_of(result.messages)]
 
 
-def test_a_made_agent_is_a_file_and_can_be_called(tmp_path: Path) -> None:
+def test_a_created_agent_is_a_file_and_can_be_called(tmp_path: Path) -> None:
     made = call(
         "agent_create", CRITIC | {"description": "Judges: well.", "tools": ["add"], "toolsets": ["files", "todo"][1:]}
     )
-    said = results(runtime(tmp_path, made, call("agent_call", name="critic", input="A text.")))
-    assert said[0] == ("success", "Made the agent critic; it is in made/critic.agent")
-    assert said[1][0] == "success"
-    assert "add" in said[1][1]
+    outcomes = results(runtime(tmp_path, made, call("agent_call", name="critic", input="A text.")))
+    assert outcomes[0] == ("success", "Made the agent critic; it is in made/critic.agent")
+    assert outcomes[1][0] == "success"
+    assert "add" in outcomes[1][1]
     parsed = parse_agent((tmp_path / "made/critic.agent").read_text(), "critic.agent")
     assert not parsed.diagnostics
     assert parsed.value.description == "Judges: well."
     assert parsed.body == "Judge the text."
 
 
-def test_making_is_asked_about_and_says_what_is_made(tmp_path: Path) -> None:
+def test_creating_an_agent_needs_approval_and_shows_the_file(tmp_path: Path) -> None:
     person = Answers(["deny"])
-    said = results(runtime(tmp_path, call("agent_create", CRITIC | {"tools": ["add"]}), approvals=person))
+    outcomes = results(runtime(tmp_path, call("agent_create", CRITIC | {"tools": ["add"]}), approvals=person))
     assert person.asked[0].description == "Make the agent critic, with tools add"
-    assert said[0][0] == "denied"
+    assert outcomes[0][0] == "denied"
     assert list((tmp_path / "made").iterdir()) == []
 
 
-def test_calling_is_allowed_without_a_question(tmp_path: Path) -> None:
+def test_calling_a_created_agent_needs_no_approval(tmp_path: Path) -> None:
     person = Answers(["once"])
-    said = results(
+    outcomes = results(
         runtime(tmp_path, call("agent_create", CRITIC), call("agent_call", name="critic", input="x"), approvals=person)
     )
     assert [asked.tool_name for asked in person.asked] == ["agent_create"]
-    assert said[1][0] == "success"
+    assert outcomes[1][0] == "success"
 
 
-def test_making_the_same_name_again_replaces_it(tmp_path: Path) -> None:
-    said = results(
+def test_creating_the_same_name_again_replaces_the_agent(tmp_path: Path) -> None:
+    outcomes = results(
         runtime(
             tmp_path,
             call("agent_create", CRITIC),
@@ -97,17 +97,17 @@ def test_making_the_same_name_again_replaces_it(tmp_path: Path) -> None:
             call("agent_call", name="critic", input="x"),
         )
     )
-    assert said[1] == ("success", "Replaced the agent critic; it is in made/critic.agent")
+    assert outcomes[1] == ("success", "Replaced the agent critic; it is in made/critic.agent")
     assert (tmp_path / "made/critic.agent").read_text().endswith("Judge harder.\n")
-    assert said[2][0] == "success"
+    assert outcomes[2][0] == "success"
 
 
-def test_made_twice_in_one_response_the_later_replaces_the_earlier(tmp_path: Path) -> None:
+def test_of_two_agents_created_in_one_response_the_later_wins(tmp_path: Path) -> None:
     session = runtime(
         tmp_path, [call("agent_create", CRITIC | {"instructions": f"Judge as {n}."}, f"c{n}") for n in range(5)]
     )
-    said = results(session)
-    assert [text.split()[0] for _, text in said] == ["Made", *["Replaced"] * 4]
+    outcomes = results(session)
+    assert [text.split()[0] for _, text in outcomes] == ["Made", *["Replaced"] * 4]
     assert (tmp_path / "made/critic.agent").read_text().endswith("Judge as 4.\n")
     assert session.registry.agent("critic").instructions == "Judge as 4."  # type: ignore[union-attr]
 
@@ -133,7 +133,7 @@ def test_made_twice_in_one_response_the_later_replaces_the_earlier(tmp_path: Pat
         ({"model": "a: b\ntools: [delete_everything]"}, "not a model's name"),
     ],
 )
-def test_what_may_not_be_made_is_not(tmp_path: Path, change: dict[str, Any], why: str) -> None:
+def test_an_agent_that_exceeds_its_creator_is_not_created(tmp_path: Path, change: dict[str, Any], why: str) -> None:
     ((outcome, text),) = results(runtime(tmp_path, call("agent_create", CRITIC | change)))
     assert outcome == "failed"
     assert why in text
@@ -141,7 +141,7 @@ def test_what_may_not_be_made_is_not(tmp_path: Path, change: dict[str, Any], why
     assert sorted(path.name for path in tmp_path.iterdir()) == ["made"]
 
 
-def test_a_toolset_is_given_as_narrow_as_the_maker_has_it(tmp_path: Path) -> None:
+def test_a_created_agents_toolset_is_as_narrow_as_its_creators(tmp_path: Path) -> None:
     session = runtime(tmp_path, call("agent_create", CRITIC | {"toolsets": ["filesystem_project"]}))
     assert results(session)[0][0] == "success"
     made = session.registry.agent("critic")
@@ -151,14 +151,14 @@ def test_a_toolset_is_given_as_narrow_as_the_maker_has_it(tmp_path: Path) -> Non
     ]
 
 
-@pytest.mark.parametrize("name", ["helper", "main", "nobody", "add"])
-def test_only_made_agents_are_called_so(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["helper", "main", "unknown", "add"])
+def test_agent_call_reaches_only_created_agents(tmp_path: Path, name: str) -> None:
     ((outcome, text),) = results(runtime(tmp_path, call("agent_call", name=name, input="x")))
     assert outcome == "failed"
     assert "there is no made agent called" in text
 
 
-def test_an_agent_with_less_cannot_use_what_another_has_made(tmp_path: Path) -> None:
+def test_an_agent_with_fewer_permissions_cannot_call_anothers_creation(tmp_path: Path) -> None:
     session = runtime(tmp_path, call("agent_create", CRITIC | {"tools": ["add"]}))
     assert results(session)[0][0] == "success"
     poor = AgentSpec(
@@ -170,20 +170,20 @@ def test_an_agent_with_less_cannot_use_what_another_has_made(tmp_path: Path) -> 
     assert (outcome, "what you don't have yourself: add" in text) == ("failed", True)
 
 
-def test_an_agent_whose_tools_depend_on_states_gives_none_away(tmp_path: Path) -> None:
+def test_an_agent_whose_tools_depend_on_states_cannot_pass_them_on(tmp_path: Path) -> None:
     from llm_do.project.gates import Gate
 
     session = runtime(tmp_path, call("agent_create", CRITIC | {"tools": ["add"]}), states={"add": Gate()})
     assert "depend on states" in results(session)[0][1]
 
 
-def test_without_a_folder_for_them_no_agents_are_made(tmp_path: Path) -> None:
+def test_without_a_configured_folder_no_agents_are_created(tmp_path: Path) -> None:
     spec = agent("main", script(call("agent_create", CRITIC), "done"), toolsets=["dynamic_agents"])
-    said = results(Runtime(project_of([spec], root=tmp_path), approvals="approve_all"))
-    assert "no `generated_agents_dir`" in said[0][1]
+    outcomes = results(Runtime(project_of([spec], root=tmp_path), approvals="approve_all"))
+    assert "no `generated_agents_dir`" in outcomes[0][1]
 
 
-def test_a_link_in_the_folder_leads_nowhere_else(tmp_path: Path) -> None:
+def test_a_link_in_the_folder_is_not_followed(tmp_path: Path) -> None:
     outside = tmp_path / "outside.txt"
     outside.write_text("kept")
     root = tmp_path / "project"
@@ -194,7 +194,7 @@ def test_a_link_in_the_folder_leads_nowhere_else(tmp_path: Path) -> None:
     assert outside.read_text() == "kept"
 
 
-def test_what_was_made_is_there_in_the_next_session(tmp_path: Path) -> None:
+def test_a_created_agent_is_available_in_the_next_session(tmp_path: Path) -> None:
     (tmp_path / "main.agent").write_text("---\nname: main\nmodel: test\ntoolsets: [dynamic_agents, todo]\n---\nGo.\n")
     (tmp_path / "made").mkdir()
     (tmp_path / "project.json").write_text(
@@ -214,7 +214,7 @@ def test_what_was_made_is_there_in_the_next_session(tmp_path: Path) -> None:
     st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=60),
     st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=60),
 )
-def test_the_text_of_a_file_means_what_was_said(description: str, instructions: str) -> None:
+def test_any_text_survives_being_written_as_an_agent_file(description: str, instructions: str) -> None:
     text = agent_file_text("a", instructions, description, None, ["x", "no"], [ToolsetRef("t", "on", ("a*",))])
     parsed = parse_agent(text, "a.agent")
     assert not parsed.diagnostics, text

@@ -1,4 +1,4 @@
-"""A published MCP server, as people use it: from the manifest, started by its command, asked about like any tool."""
+"""A published MCP server as users configure it: declared in the manifest, started by its command, with approvals."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def test_a_published_server_is_configured_in_the_manifest_and_answers(tmp_path: 
     result = Runtime(Project.load(tmp_path)).run_sync("When is half past nine in Tokyo here?")
 
     strict(result.messages)
-    (_, converted, said), (_, hidden, why) = results_of(result.messages)
+    (_, converted, text), (_, hidden, why) = results_of(result.messages)
     assert (converted, hidden) == ("success", "failed")
-    assert "T00:30:00+00:00" in said
+    assert "T00:30:00+00:00" in text
     assert "unknown tool 'clock_get_current_time'" in why
     assert not result.denials

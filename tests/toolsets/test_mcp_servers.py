@@ -1,4 +1,4 @@
-"""MCP servers as toolsets, against real server processes; whatever a server does, a run ends and says why."""
+"""MCP servers as toolsets, against real server processes; whatever a server does, the run ends with a reason."""
 
 from __future__ import annotations
 
@@ -82,20 +82,20 @@ def url() -> Iterator[str]:
         process.stdout.close()
 
 
-def test_a_servers_tools_are_called_by_prefixed_names(tmp_path: Path) -> None:
+def test_a_servers_tools_have_prefixed_names(tmp_path: Path) -> None:
     session = runtime(tmp_path, [call("small_add", a=1, b=2), call("small_fail", why="not today")])
-    said = results(carry_out(session))
-    assert said[0] == ("success", "3")
-    assert said[1][0] == "failed"
-    assert "not today" in said[1][1]
+    outcomes = results(carry_out(session))
+    assert outcomes[0] == ("success", "3")
+    assert outcomes[1][0] == "failed"
+    assert "not today" in outcomes[1][1]
 
 
-def test_a_server_made_with_the_sdk_is_called_and_names_that_providers_refuse_are_made_fit(tmp_path: Path) -> None:
+def test_a_server_made_with_the_sdk_works_and_its_invalid_tool_names_are_changed(tmp_path: Path) -> None:
     calls = [call("small_add", a=1, b=2), call("small_fail", why="not today"), call("small_odd_name_with_marks")]
-    said = results(carry_out(runtime(tmp_path, calls, command=OF_THE_SDK)))
-    assert (said[0], said[2]) == (("success", "3"), ("success", "odd"))
-    assert said[1][0] == "failed"
-    assert "not today" in said[1][1]
+    outcomes = results(carry_out(runtime(tmp_path, calls, command=OF_THE_SDK)))
+    assert (outcomes[0], outcomes[2]) == (("success", "3"), ("success", "odd"))
+    assert outcomes[1][0] == "failed"
+    assert "not today" in outcomes[1][1]
 
 
 def test_a_server_over_http_gets_its_headers(tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +109,7 @@ def test_a_server_over_http_gets_its_headers(tmp_path: Path, url: str, monkeypat
     assert [text for _, text in results(carry_out(session))] == ["3", "Bearer abc"]
 
 
-def test_include_and_exclude_speak_of_the_servers_own_names(tmp_path: Path) -> None:
+def test_include_and_exclude_use_the_servers_own_names(tmp_path: Path) -> None:
     assert tools_of(runtime(tmp_path, include=["add", "f*"], exclude=["flood"])) == ["small_add", "small_fail"]
     ref = ToolsetRef("small", include=("add", "fail"), exclude=("fail",))
     assert tools_of(runtime(tmp_path, ref=ref)) == ["small_add"]
@@ -126,7 +126,7 @@ def test_include_and_exclude_speak_of_the_servers_own_names(tmp_path: Path) -> N
         ("s", ToolsetRef("small", ""), "add"),
     ],
 )
-def test_the_prefix_is_the_name_unless_something_else_is_said(
+def test_the_prefix_is_the_servers_name_unless_configured(
     tmp_path: Path, prefix: str | None, ref: Any, expected: str
 ) -> None:
     assert tools_of(runtime(tmp_path, ref=ref, prefix=prefix, include=["add"])) == [expected]
@@ -137,7 +137,7 @@ def test_a_name_never_begins_with_a_digit(tmp_path: Path) -> None:
     assert tools_of(runtime(tmp_path, include=["3d"])) == ["small_3d"]
 
 
-def test_a_prefix_that_leaves_tools_no_room_is_an_error() -> None:
+def test_a_prefix_too_long_for_tool_names_is_an_error() -> None:
     def configured_as(name: str, **options: Any) -> Any:
         config = McpConfig.model_validate({"type": "mcp", "command": ["x"], **options})
         return configured(BuiltinContext(name, Path(), Path()), config)
@@ -152,20 +152,20 @@ def test_a_prefix_that_leaves_tools_no_room_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("prefix", [None, "", "p", "p" * 55])
-def test_names_are_shortened_to_what_the_prefix_that_the_agent_names_leaves(tmp_path: Path, prefix: str | None) -> None:
+def test_names_are_shortened_to_fit_the_agents_prefix(tmp_path: Path, prefix: str | None) -> None:
     for scope in ("session", "call"):
         [name] = tools_of(runtime(tmp_path, ref=ToolsetRef("small", prefix), scope=scope, include=["l*"]))
         before = "small_" if prefix is None else f"{prefix}_" if prefix else ""
         assert name == (before + "l" * 62)[:64]
 
 
-def test_a_tool_with_a_shortened_name_is_called_by_its_own(tmp_path: Path) -> None:
+def test_a_tool_with_a_shortened_name_is_called_by_its_original_name(tmp_path: Path) -> None:
     ref = ToolsetRef("small", "p" * 55)
-    said = results(carry_out(runtime(tmp_path, call("p" * 55 + "_" + "l" * 8), ref=ref, include=["l*"])))
-    assert said == [("success", "a name of 62")]
+    outcomes = results(carry_out(runtime(tmp_path, call("p" * 55 + "_" + "l" * 8), ref=ref, include=["l*"])))
+    assert outcomes == [("success", "a name of 62")]
 
 
-def test_a_prefix_of_an_agent_that_leaves_no_room_ends_the_run_with_the_reason(tmp_path: Path) -> None:
+def test_an_agents_prefix_too_long_for_tool_names_ends_the_run_with_a_reason(tmp_path: Path) -> None:
     result = carry_out(runtime(tmp_path, ref=ToolsetRef("small", "p" * 60)))
     assert "a prefix of 60 characters, which leaves too little room" in str(result.error)
 
@@ -177,18 +177,18 @@ def test_a_prefix_of_an_agent_that_leaves_no_room_ends_the_run_with_the_reason(t
         ({"command": ["server"], "headers": {"X-Team": "a"}}, "headers"),
     ],
 )
-def test_an_option_that_means_nothing_for_such_a_server_is_an_error(options: dict[str, Any], option: str) -> None:
+def test_an_option_that_does_not_apply_to_the_server_is_an_error(options: dict[str, Any], option: str) -> None:
     with pytest.raises(UsageError, match=f"the toolset kb: `{option}` does nothing beside"):
         parse_options("kb", {"type": "mcp", **options})
 
 
-def test_calls_are_asked_about(tmp_path: Path) -> None:
+def test_calls_need_approval(tmp_path: Path) -> None:
     person = Answers(["once"])
     results(carry_out(runtime(tmp_path, call("small_add", a=1, b=2), approvals=person)))
     assert [(asked.tool_name, asked.args) for asked in person.asked] == [("small_add", {"a": 1, "b": 2})]
 
 
-def test_arguments_are_checked_before_the_server_sees_them(tmp_path: Path) -> None:
+def test_arguments_are_validated_before_the_server_receives_them(tmp_path: Path) -> None:
     ((outcome, text),) = results(carry_out(runtime(tmp_path, call("small_add", a="x"))))
     assert outcome == "failed"
     assert "invalid arguments" in text
@@ -213,7 +213,7 @@ def test_a_session_has_one_process_and_ends_it(tmp_path: Path) -> None:
     assert texts[0].endswith(str(tmp_path))
 
 
-def test_a_server_of_one_call_ends_with_it(tmp_path: Path) -> None:
+def test_a_server_with_call_scope_ends_with_the_call(tmp_path: Path) -> None:
     session = runtime(tmp_path, [call("small_whoami", {}, "one"), call("small_whoami", {}, "two")], scope="call")
 
     async def twice() -> list[int]:
@@ -236,7 +236,7 @@ def test_a_loop_that_ends_without_closing_leaves_no_process_behind(tmp_path: Pat
     assert is_gone(int(results(result)[0][1].split()[0]))
 
 
-def test_a_server_sees_what_it_is_given_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_receives_only_the_configured_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_TOKEN", "abc")
     monkeypatch.setenv("OTHER_SECRET", "hidden")
     session = runtime(tmp_path, call("small_whoami"), env={"TOKEN": "x-${GITHUB_TOKEN}"})
@@ -254,7 +254,7 @@ def test_a_server_sees_what_it_is_given_and_no_more(tmp_path: Path, monkeypatch:
         ({"env": {"TOKEN": "${NOT_SET_ANYWHERE}"}}, ["NOT_SET_ANYWHERE is not set"]),
     ],
 )
-def test_a_required_server_that_does_not_start_ends_the_run_with_the_reason(
+def test_a_required_server_that_does_not_start_ends_the_run_with_a_reason(
     tmp_path: Path, config: dict[str, Any], says: list[str]
 ) -> None:
     started = time.monotonic()
@@ -265,7 +265,7 @@ def test_a_required_server_that_does_not_start_ends_the_run_with_the_reason(
     assert time.monotonic() - started < 40  # they would take 60
 
 
-def test_a_run_goes_on_without_a_server_it_does_not_require(tmp_path: Path) -> None:
+def test_a_run_continues_without_an_optional_server(tmp_path: Path) -> None:
     session = runtime(tmp_path, call("small_add", a=1, b=2), command=command("dies"), required=False)
     ear = heard(session, "warning")
     result = carry_out(session)
@@ -277,31 +277,31 @@ def test_a_run_goes_on_without_a_server_it_does_not_require(tmp_path: Path) -> N
     assert summary_line(result, 1.0).endswith(", 1.0 s, 1 warning")
 
 
-def test_a_server_that_dies_is_a_failed_result_and_starts_anew(tmp_path: Path) -> None:
+def test_a_server_that_dies_is_a_failed_result_and_restarts(tmp_path: Path) -> None:
     session = runtime(tmp_path, call("small_crash"), call("small_add", a=1, b=2))
-    said = results(carry_out(session))
-    assert said[0][0] == "failed"
-    assert "the MCP server small is gone" in said[0][1]
-    assert "crashing as asked" in said[0][1]
-    assert said[1] == ("success", "3")
+    outcomes = results(carry_out(session))
+    assert outcomes[0][0] == "failed"
+    assert "the MCP server small is gone" in outcomes[0][1]
+    assert "crashing as asked" in outcomes[0][1]
+    assert outcomes[1] == ("success", "3")
 
 
-def test_parallel_calls_to_a_server_that_dies_all_end_and_the_next_has_a_new_one(tmp_path: Path) -> None:
+def test_parallel_calls_to_a_dying_server_all_end_and_the_next_call_restarts_it(tmp_path: Path) -> None:
     session = runtime(
         tmp_path,
         [call("small_slow", {}, "s1"), call("small_slow", {}, "s2"), call("small_crash", {}, "c")],
         [call("small_add", {"a": n, "b": 1}, f"a{n}") for n in range(3)],
     )
-    said = results(carry_out(session))
-    assert [outcome for outcome, _ in said[:3]] == ["failed"] * 3
-    assert said[3:] == [("success", "1"), ("success", "2"), ("success", "3")]
+    outcomes = results(carry_out(session))
+    assert [outcome for outcome, _ in outcomes[:3]] == ["failed"] * 3
+    assert outcomes[3:] == [("success", "1"), ("success", "2"), ("success", "3")]
 
 
-# On a busy machine a server may need longer until it says its words.
+# On a busy machine a server may need longer to print its message.
 LONGER = (1, 5, 25)
 
 
-def test_a_server_that_hangs_at_its_start_ends_the_run_in_time(tmp_path: Path) -> None:
+def test_a_server_that_hangs_on_startup_times_out(tmp_path: Path) -> None:
     for seconds in LONGER:
         result = carry_out(runtime(tmp_path, call("small_add"), command=command("hangs"), timeout=seconds))
         assert result.status == "failed"
@@ -311,7 +311,7 @@ def test_a_server_that_hangs_at_its_start_ends_the_run_in_time(tmp_path: Path) -
     pytest.fail(str(result.error))
 
 
-def test_a_call_that_hangs_ends_in_time(tmp_path: Path) -> None:
+def test_a_call_that_hangs_times_out(tmp_path: Path) -> None:
     for seconds in LONGER:
         result = carry_out(runtime(tmp_path, call("small_slow"), timeout=seconds))
         if result.status == "completed":
@@ -322,19 +322,19 @@ def test_a_call_that_hangs_ends_in_time(tmp_path: Path) -> None:
     assert "thinking" in text
 
 
-def test_a_flood_on_standard_error_stops_nobody(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_flood_on_standard_error_blocks_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     session = runtime(tmp_path, call("small_flood"), command=command("floods"))
     assert results(carry_out(session)) == [("success", "dry again")]
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_server_that_babbles_on_its_output_is_borne(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_noise_on_a_servers_standard_output_is_tolerated(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     session = runtime(tmp_path, call("small_add", a=1, b=2), command=command("babbles"))
     assert results(carry_out(session)) == [("success", "3")]
     assert capfd.readouterr() == ("", "")
 
 
-def test_runs_that_begin_while_the_client_is_imported_wait_for_it(tmp_path: Path) -> None:
+def test_runs_that_start_while_the_client_is_being_imported_wait_for_it(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.toolsets.mcp_servers.many_at_once", str(tmp_path)],
         cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=120, check=False,
@@ -356,7 +356,7 @@ def test_parallel_calls_and_runs_share_a_server(tmp_path: Path) -> None:
         assert [text for _, text in results(result)] == [str(n + 1) for n in range(5)]
 
 
-def test_a_cancelled_run_leaves_the_server_to_the_others(tmp_path: Path) -> None:
+def test_a_cancelled_run_leaves_the_server_running_for_others(tmp_path: Path) -> None:
     session = runtime(tmp_path, call("small_add", a=1, b=2))
     stuck = runtime(tmp_path, call("small_slow"))
     stuck.resources = session.resources
@@ -394,7 +394,7 @@ def test_a_manifest_configures_a_server(tmp_path: Path, monkeypatch: pytest.Monk
     assert " abc none " in str(result.output)
 
 
-def test_a_variable_that_is_not_set_is_a_diagnostic(tmp_path: Path) -> None:
+def test_an_unset_variable_is_a_diagnostic(tmp_path: Path) -> None:
     os.environ.pop("NOT_SET_ANYWHERE", None)
     server = {"type": "mcp", "command": command(), "env": {"TOKEN": "${NOT_SET_ANYWHERE}"}}
     report = check_project(manifest(tmp_path, server))

@@ -1,4 +1,4 @@
-"""An agent that sends letters, and what was really sent: the tool that tests of approvals ask about."""
+"""An agent that sends letters and a record of what was sent, for the approval tests."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ def send(to: str) -> str:
 
 
 def sender(*calls: Any, **fields: Any) -> Any:
-    """An agent that makes these calls at once and then ends."""
+    """Return an agent that makes these calls at once and then ends."""
     return agent("main", script(list(calls) or [call("send", to="ann")], "fin"), tools=[send], **fields)

@@ -1,4 +1,4 @@
-"""Tools that want an approval in PydanticAI's way, and what was really sent."""
+"""Tools that require approval through PydanticAI's mechanisms, and a record of what was sent."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 SEEN: list[tuple[str, bool]] = []
-"""Who was sent something, and whether the tool was told that the call was approved."""
+"""The recipients, and whether the tool saw that the call was approved."""
 
 
 def send(ctx: RunContext[Any], to: str) -> str:
@@ -34,7 +34,7 @@ def send(ctx: RunContext[Any], to: str) -> str:
 
 
 def careful(ctx: RunContext[Any], to: str) -> str:
-    """Send a letter; what goes to the boss wants a yes."""
+    """Send a letter; a letter to the boss needs approval."""
     if to == "boss" and not ctx.tool_call_approved:
         raise ApprovalRequired(metadata={"reason": "it goes to the boss"})
     SEEN.append((to, ctx.tool_call_approved))
@@ -42,12 +42,12 @@ def careful(ctx: RunContext[Any], to: str) -> str:
 
 
 def kit() -> Toolkit:
-    """A toolkit whose tool changes its context and then raises."""
+    """Return a toolkit whose tool changes its context and then raises."""
     made = Toolkit("kit", context=Context(initial_data={"sent": []}))
 
     @made.tool(name="careful")
     def gated(ctx: Any, to: str) -> Update:
-        """Send a letter; what goes to the boss wants a yes."""
+        """Send a letter; a letter to the boss needs approval."""
         ctx.state["sent"] = [*ctx.state["sent"], to]
         return Update(careful(ctx, to), sent=ctx.state["sent"])
 
@@ -59,7 +59,7 @@ def to_the_boss(ctx: RunContext[Any], tool_def: Any, args: dict[str, Any]) -> bo
 
 
 def late(*, allow: bool = False) -> dict[str, Any]:
-    """An agent's tools: a function that raises."""
+    """Return an agent's tools: a function that raises."""
     return {"tools": [tool(approval="allow")(careful) if allow else careful]}
 
 

@@ -1,4 +1,4 @@
-"""What `approval_required(...)` and validators want before a call runs."""
+"""Approvals that `approval_required(...)` and argument validators require before a call runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _nothing_ran() -> None:
     SEEN.clear()
 
 
-def test_the_question_of_a_wrapper_comes_before_anything_inside_runs() -> None:
+def test_a_wrappers_question_comes_before_anything_inside_runs() -> None:
     order: list[str] = []
 
     class Loud(WrapperToolset[Any]):
@@ -52,7 +52,7 @@ def test_the_question_of_a_wrapper_comes_before_anything_inside_runs() -> None:
     assert order == ["asked", "called"]
 
 
-def test_a_wrapper_that_answers_itself_is_left_to_it() -> None:
+def test_a_wrapper_that_returns_a_result_itself_is_respected() -> None:
     class Answering(WrapperToolset[Any]):
         async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: Any) -> Any:
             try:
@@ -69,18 +69,18 @@ def test_a_wrapper_that_answers_itself_is_left_to_it() -> None:
 
 
 def test_a_wrappers_function_gets_the_call_as_pydantic_ai_gives_it() -> None:
-    said: list[Any] = []
+    seen: list[Any] = []
 
     def function(ctx: RunContext[CallContext], tool_def: Any, args: dict[str, Any]) -> bool:
-        said.append((ctx.deps.path, ctx.tool_name, tool_def.name, args))
+        seen.append((ctx.deps.path, ctx.tool_name, tool_def.name, args))
         return True
 
     kit = FunctionToolset([post]).approval_required(function).prefixed("x")
     spec = agent("main", script([call("x_post", letter={"to": "ann"})], "fin"), toolsets=[kit])
     carry_out(runtime_of([spec], approvals=Answers(["once"]), policy=policy()))
 
-    assert said[0][:3] == ("main", "post", "post")
-    assert said[0][3] == {"letter": Letter(to="ann"), "copies": 1}
+    assert seen[0][:3] == ("main", "post", "post")
+    assert seen[0][3] == {"letter": Letter(to="ann"), "copies": 1}
 
 
 def test_a_wrapper_whose_function_fails_lets_nothing_run() -> None:
@@ -91,7 +91,7 @@ def test_a_wrapper_whose_function_fails_lets_nothing_run() -> None:
     assert "failed to judge the call" in result.denials[0].reason
 
 
-def test_an_asynchronous_function_always_asks_as_in_pydantic_ai() -> None:
+def test_an_async_function_always_asks_as_in_pydantic_ai() -> None:
     async def function(ctx: Any, tool_def: Any, args: Any) -> bool:
         return False
 
@@ -115,7 +115,7 @@ def test_a_validator_that_defers_is_a_refused_call() -> None:
     assert result.status == "completed"
 
 
-def test_what_a_validator_has_to_say_besides_is_heard_after_the_yes() -> None:
+def test_a_validators_other_checks_run_after_the_approval() -> None:
     async def strict_one(ctx: RunContext[Any], to: str) -> None:
         if not ctx.tool_call_approved:
             raise ApprovalRequired
@@ -138,7 +138,7 @@ def test_what_a_validator_has_to_say_besides_is_heard_after_the_yes() -> None:
     ]
 
 
-def test_what_is_said_of_a_toolset_from_python_holds_inside_its_wrappers() -> None:
+def test_a_pre_approval_from_python_applies_inside_the_toolsets_wrappers() -> None:
     kit = letters()
     set_toolset_approval_config(kit, {"send": {"blocked": True}})
     spec = sender(name="x_send", toolsets=[kit.prefixed("x")])

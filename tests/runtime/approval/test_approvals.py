@@ -1,4 +1,4 @@
-"""Asking about calls: modes, answers, and who is told."""
+"""Approvals: modes, answers and what is recorded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _nothing_ran() -> None:
 # -- modes
 
 
-def test_approve_all_allows_what_is_asked_and_says_so() -> None:
+def test_approve_all_approves_every_question_and_records_that() -> None:
     runtime = runtime_of([sender()], approvals="approve_all")
     ear = heard(runtime)
     result = carry_out(runtime)
@@ -35,7 +35,7 @@ def test_approve_all_allows_what_is_asked_and_says_so() -> None:
     assert "approval_requested" not in ear.types
 
 
-def test_with_nobody_to_ask_the_call_is_denied_and_the_exit_code_says_so() -> None:
+def test_without_a_person_the_call_is_denied_with_exit_code_four() -> None:
     result = carry_out(Runtime(project_of([sender()])))
 
     assert RAN == []
@@ -49,7 +49,7 @@ def test_with_nobody_to_ask_the_call_is_denied_and_the_exit_code_says_so() -> No
     strict(result.messages)
 
 
-def test_a_nested_denial_counts_in_the_exit_code_too() -> None:
+def test_a_nested_denial_sets_the_exit_code_too() -> None:
     inner = agent("inner", script([call("send", to="bob")], "inner done"), tools=[send])
     main = agent("main", script([call("inner", input="x")], "fin"), toolsets=[inner])
     result = carry_out(Runtime(project_of([main, inner])))
@@ -72,7 +72,7 @@ def test_a_run_that_failed_otherwise_keeps_its_own_status() -> None:
     assert carry_out(Runtime(project_of([spec]))).status == "provider_failed"
 
 
-def test_reject_all_is_asked_for_so_the_run_completes() -> None:
+def test_reject_all_is_deliberate_so_the_run_completes() -> None:
     result = carry_out(runtime_of([sender()], approvals="reject_all"))
 
     assert RAN == []
@@ -87,7 +87,7 @@ def test_the_projects_mode_is_the_default() -> None:
 
 
 @pytest.mark.parametrize("nonsense", ["always", 3, ["approve_all"]])
-def test_a_mode_that_is_none_is_an_error(nonsense: Any) -> None:
+def test_an_unknown_mode_is_an_error(nonsense: Any) -> None:
     with pytest.raises(ValueError, match="approvals must be"):
         Runtime(project_of([sender()]), approvals=nonsense)
 
@@ -107,7 +107,7 @@ def test_allow_and_deny_patterns_of_the_session() -> None:
 # -- answers
 
 
-def test_once_allows_one_call() -> None:
+def test_an_answer_for_once_allows_one_call() -> None:
     person = Answers(["once", "deny"])
     result = carry_out(runtime_of([sender(call("send", to="ann"))], approvals=person))
     request = person.asked[0]
@@ -140,7 +140,7 @@ def test_a_denial_tells_the_model_the_note_and_not_to_retry() -> None:
     assert [event.status for event in ear.of("tool_result")] == ["denied"]
 
 
-def test_session_allows_the_same_call_again_in_the_session_and_nothing_else() -> None:
+def test_an_answer_for_the_session_allows_only_the_same_call_again() -> None:
     person = Answers(["session", "deny"])
     runtime = runtime_of([sender()], approvals=person)
     carry_out(runtime)
@@ -165,7 +165,7 @@ def test_a_session_answer_does_not_leak_to_another_agent_or_session() -> None:
     assert (RAN, len(again.asked)) == (["ann"], 1)
 
 
-def test_a_rule_that_names_no_agent_is_for_the_agent_that_asked() -> None:
+def test_a_rule_without_an_agent_applies_to_the_asking_agent() -> None:
     person = Answers([ApprovalDecision("session", pattern="send(to=*)"), "deny"])
     other = agent("other", script([call("send", to="ann")], "fin"), tools=[send])
     runtime = runtime_of([sender(call("send", to="ann"), call("send", to="bob")), other], approvals=person)
@@ -176,7 +176,7 @@ def test_a_rule_that_names_no_agent_is_for_the_agent_that_asked() -> None:
     assert (len(RAN), len(person.asked)) == (2, 2)
 
 
-def test_a_rule_for_any_agent_has_to_say_so() -> None:
+def test_a_rule_for_any_agent_must_be_explicit() -> None:
     person = Answers([ApprovalDecision("session", pattern="*:send(to=*)"), "deny"])
     other = agent("other", script([call("send", to="bob")], "fin"), tools=[send])
     runtime = runtime_of([sender(), other], approvals=person)
@@ -187,7 +187,7 @@ def test_a_rule_for_any_agent_has_to_say_so() -> None:
 
 
 @pytest.mark.parametrize("rule", ["send(to=bob)", "other:send", "burn"])
-def test_a_rule_that_does_not_allow_what_it_answers_is_not_kept(rule: str) -> None:
+def test_a_rule_that_does_not_allow_its_own_call_is_not_kept(rule: str) -> None:
     person = Answers([ApprovalDecision("session", pattern=rule), "deny"])
     spec = agent("main", script([call("send", to="ann")], [call("send", to="bob")], "fin"), tools=[send])
     runtime = runtime_of([spec], approvals=person)
@@ -221,7 +221,7 @@ def test_abort_ends_the_run() -> None:
     ],
     ids=repr,
 )
-def test_a_callback_that_fails_or_talks_nonsense_denies(answer: Any) -> None:
+def test_a_callback_that_fails_or_returns_nonsense_denies(answer: Any) -> None:
     async def callback(request: Any) -> Any:
         if isinstance(answer, BaseException):
             raise answer
@@ -234,7 +234,7 @@ def test_a_callback_that_fails_or_talks_nonsense_denies(answer: Any) -> None:
     assert results_of(result.messages)[0][1] == "denied"
 
 
-def test_a_callback_that_is_not_async_works_too() -> None:
+def test_a_synchronous_callback_works_too() -> None:
     assert carry_out(runtime_of([sender()], approvals=lambda request: ApprovalDecision("once"))).status == "completed"
     assert RAN == ["ann"]
 
@@ -265,10 +265,10 @@ def test_a_run_ended_by_a_denial_for_lack_of_a_person_is_denied_and_by_any_other
     assert ended(approvals="reject_all") == ("failed", 1)
 
 
-# -- what is told of it
+# -- what is recorded
 
 
-def test_a_refused_call_is_not_asked_about() -> None:
+def test_an_invalid_call_prompts_for_no_approval() -> None:
     person = Answers(["once"])
     spec = sender(call("send", to=1), call("send"), call("nope"), call("send", '{"to":'))
     carry_out(runtime_of([spec], approvals=person))
@@ -276,7 +276,7 @@ def test_a_refused_call_is_not_asked_about() -> None:
     assert person.asked == []
 
 
-def test_the_record_of_a_denial_is_complete_json() -> None:
+def test_the_record_of_a_denial_is_complete() -> None:
     result = carry_out(runtime_of([sender()], approvals="reject_all"))
     [record] = result.to_dict()["denials"]
 

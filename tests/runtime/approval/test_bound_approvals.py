@@ -1,4 +1,4 @@
-"""What was shown is what runs: arguments that change between question and call."""
+"""The arguments that a person approved are the ones that run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _nothing_ran() -> None:
     RAN.clear()
 
 
-def test_arguments_changed_after_being_shown_are_asked_about_again() -> None:
+def test_arguments_changed_after_the_approval_need_another() -> None:
     held: list[dict[str, Any]] = []
     shown: list[Any] = []
 
@@ -56,7 +56,7 @@ def test_arguments_that_never_stop_changing_are_denied() -> None:
     assert results_of(result.messages)[0][1] == "denied"
 
 
-def test_a_changed_nested_argument_is_noticed() -> None:
+def test_a_changed_nested_argument_needs_another_approval() -> None:
     held: list[dict[str, Any]] = []
     shown: list[Any] = []
 
@@ -84,7 +84,7 @@ def test_a_changed_nested_argument_is_noticed() -> None:
     assert str(RAN[0]) == shown[1]
 
 
-def test_what_a_callback_does_to_the_arguments_it_is_shown_never_runs_unseen() -> None:
+def test_a_callbacks_changes_to_the_arguments_never_run_unapproved() -> None:
     shown: list[Any] = []
 
     async def person(request: Any) -> ApprovalDecision:

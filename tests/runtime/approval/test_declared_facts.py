@@ -1,4 +1,4 @@
-"""What authors declare of their tools, and what rules then mean for calls: functions, objects, anybody's toolset."""
+"""The facts that authors declare for functions, objects and toolsets, and how rules use them."""
 
 from __future__ import annotations
 
@@ -69,16 +69,16 @@ def declared() -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", declared())
-def test_a_declared_host_is_what_rules_speak_of(name: str) -> None:
+def test_rules_match_a_declared_host(name: str) -> None:
     assert outcomes(**declared()[name]) == list(URLS.values())
 
 
-def test_a_tool_that_declares_nothing_is_compared_as_text() -> None:
+def test_a_tool_without_declared_facts_is_compared_as_text() -> None:
     rules = {"allow": ["http_get(url=*.example.org)"]}
     assert outcomes(rules, {"https://evil.org/?a=.example.org": ""}, tools=[http_get]) == ["success"]
 
 
-def test_a_declared_default_holds_where_no_rule_speaks_of_the_tool() -> None:
+def test_a_declared_default_applies_if_no_rule_matches() -> None:
     for default, outcome in (("allow", "success"), ("ask", "denied"), ("deny", "denied")):
         facts = {"http_get": ToolFacts(default=default)}  # type: ignore[arg-type]
         toolset = type("Own", (FunctionToolset,), {"tool_facts": facts})([http_get])
@@ -86,7 +86,7 @@ def test_a_declared_default_holds_where_no_rule_speaks_of_the_tool() -> None:
     assert outcomes({"allow": ["http_get"]}, {"https://example.org": ""}, toolsets=[toolset]) == ["denied"]
 
 
-def test_facts_that_are_none_deny_the_call() -> None:
+def test_invalid_facts_deny_the_call() -> None:
     toolset = FunctionToolset([PydanticTool(http_get, metadata={"facts": {"hosts": ["url"]}})])
     assert outcomes({"allow": ["http_get"]}, {"https://example.org": ""}, toolsets=[toolset]) == ["denied"]
 

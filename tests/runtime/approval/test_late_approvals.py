@@ -1,4 +1,4 @@
-"""`ApprovalRequired` that a tool itself raises: its reason, what it has done before, and what its approval is for."""
+"""`ApprovalRequired` raised by a tool: its reason, the tool's earlier effects, and the scope of the approval."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _nothing_ran() -> None:
     SEEN.clear()
 
 
-def test_the_reason_that_a_tool_gives_is_shown_and_no_rule_is_named() -> None:
+def test_the_tools_reason_is_shown_and_no_rule_is_named() -> None:
     person = Answers(["once"])
     runtime = runtime_of([sender(name="careful", **late())], approvals=person, policy=policy())
     ear = heard(runtime, "approval_requested")
@@ -42,7 +42,7 @@ def test_the_reason_that_a_tool_gives_is_shown_and_no_rule_is_named() -> None:
         ({"odd": object()}, "object"),
     ],
 )
-def test_any_metadata_makes_a_reason(metadata: Any, shown: str) -> None:
+def test_any_metadata_becomes_a_reason(metadata: Any, shown: str) -> None:
     def odd(ctx: RunContext[Any]) -> str:
         if not ctx.tool_call_approved:
             raise ApprovalRequired(metadata)
@@ -57,7 +57,7 @@ def test_any_metadata_makes_a_reason(metadata: Any, shown: str) -> None:
     assert len(person.asked[0].reason) < 1200
 
 
-def test_hooks_fire_once_and_the_later_one_not_for_a_denial() -> None:
+def test_hooks_fire_once_and_the_post_hook_not_for_a_denial() -> None:
     fired: list[str] = []
     hooks = [
         (HookPoint.PRE_TOOL_CALL, lambda **data: fired.append(f"pre {data['tool_name']}")),
@@ -70,7 +70,7 @@ def test_hooks_fire_once_and_the_later_one_not_for_a_denial() -> None:
     assert fired == ["pre careful", "post sent to boss", "pre careful"]
 
 
-def test_a_tool_that_asks_again_after_the_yes_fails() -> None:
+def test_a_tool_that_asks_again_after_its_approval_fails() -> None:
     def never() -> str:
         """Never satisfied."""
         raise ApprovalRequired
@@ -93,7 +93,7 @@ def test_a_call_from_python_is_trusted() -> None:
     assert (result.output, SEEN) == ("sent to boss", [("boss", True)])
 
 
-def test_the_approval_of_a_call_is_not_that_of_the_calls_it_leads_to() -> None:
+def test_approving_a_call_does_not_approve_the_calls_it_makes() -> None:
     inner = agent("inner", script([call("send", to="ann")], "inner done"), tools=[send])
     main = agent("main", script([call("inner", input="x")], "fin"), toolsets=[inner])
     carry_out(runtime_of([main, inner], approvals="reject_all", policy=policy(allow=["inner"])))
@@ -101,7 +101,7 @@ def test_the_approval_of_a_call_is_not_that_of_the_calls_it_leads_to() -> None:
     assert SEEN == [("ann", False)]
 
 
-def test_calls_side_by_side_are_each_asked_about() -> None:
+def test_parallel_calls_each_need_approval() -> None:
     person = Answers(["once", "deny", "once"])
     calls = [call("send", to="boss"), call("careful", to="boss"), call("send", to="ann")]
     kit = letters().approval_required(to_the_boss)
@@ -115,7 +115,7 @@ def test_calls_side_by_side_are_each_asked_about() -> None:
 
 
 @pytest.mark.parametrize(("answer", "sent"), [("once", ["boss"]), ("deny", [])])
-def test_what_a_toolkits_tool_did_before_it_raised_is_not_kept(answer: str, sent: list[str]) -> None:
+def test_a_toolkits_changes_before_the_tool_raised_are_discarded(answer: str, sent: list[str]) -> None:
     spec = sender(name="kit_careful", toolsets=[ToolsetRef("kit", prefix="kit", value=kit())])
     runtime = runtime_of([spec], approvals=Answers([answer]), policy=policy())
     ear = heard(runtime, "state_changed")
@@ -124,9 +124,9 @@ def test_what_a_toolkits_tool_did_before_it_raised_is_not_kept(answer: str, sent
     assert [event.updates for event in ear.events] == ([{"sent": sent}] if sent else [])
 
 
-def test_an_agent_that_somebody_else_built_is_asked_about_in_the_same_way() -> None:
-    said = script([call("send", to="boss"), call("careful", to="boss")], "fin")
-    own: Agent[Any, str] = Agent(said, tools=[careful], toolsets=[letters().approval_required(to_the_boss)])
+def test_tools_of_a_pydantic_ai_agent_need_approval_in_the_same_way() -> None:
+    model = script([call("send", to="boss"), call("careful", to="boss")], "fin")
+    own: Agent[Any, str] = Agent(model, tools=[careful], toolsets=[letters().approval_required(to_the_boss)])
     person = Answers(["once"])
     result = run.sync(own, "x", approvals=person)
 
@@ -136,7 +136,7 @@ def test_an_agent_that_somebody_else_built_is_asked_about_in_the_same_way() -> N
     assert [outcome for _, outcome, _ in results_of(result.messages)] == ["success", "success"]
 
 
-def test_a_cancelled_run_takes_its_question_down() -> None:
+def test_a_cancelled_run_withdraws_its_question() -> None:
     class Waiting:
         def __init__(self) -> None:
             self.reached = asyncio.Event()

@@ -1,4 +1,4 @@
-"""Several questions at once: one at a time, in order, each once, and taken down with those who ask them."""
+"""Several questions at once are asked in order, one at a time, once each, and withdrawn when their run ends."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _nothing_ran() -> None:
 
 
 def crowd(k: int, *, same: bool) -> list[Any]:
-    """k agents, each asking for k calls at once."""
+    """A project with k agents, each making k calls at once."""
     workers = [
         agent(f"w{n}", script([call("send", to="x" if same else f"{n}-{m}") for m in range(k)], "ok"), tools=[send])
         for n in range(k)
@@ -61,11 +61,11 @@ def test_each_of_many_questions_is_asked_once_and_one_at_a_time(k: int) -> None:
     assert result.output == "fin"
     for record in result.calls:
         strict(record.messages)
-        told = [text for _, outcome, text in results_of(record.messages) if outcome == "success"]
-        assert told == [f"sent to {record.path[-1]}-{m}" for m in range(k) if m != 1]
+        results = [text for _, outcome, text in results_of(record.messages) if outcome == "success"]
+        assert results == [f"sent to {record.path[-1]}-{m}" for m in range(k) if m != 1]
 
 
-def test_identical_calls_are_asked_once_per_agent() -> None:
+def test_identical_calls_prompt_once_per_agent() -> None:
     person = Answers(["once"])
     result = carry_out(runtime_of(crowd(3, same=True), approvals=person))
 
@@ -74,7 +74,7 @@ def test_identical_calls_are_asked_once_per_agent() -> None:
     assert len(result.approvals) == 9
 
 
-def test_a_cancelled_run_takes_its_question_down_and_the_next_is_asked() -> None:
+def test_a_cancelled_run_withdraws_its_question_and_the_next_is_asked() -> None:
     async def scenario() -> None:
         shown: list[str] = []
         gone: list[str] = []
@@ -139,7 +139,7 @@ def test_a_shared_question_survives_one_of_its_two_waiters() -> None:
 
 
 @pytest.mark.parametrize("pattern", ["main:send", None])
-def test_what_an_answer_covers_is_not_asked_about_though_it_waited_already(pattern: str | None) -> None:
+def test_a_queued_question_that_an_earlier_answer_covers_is_not_asked(pattern: str | None) -> None:
     person = Answers([ApprovalDecision("session", pattern=pattern), "deny"])
     calls = [call("send", to="ann"), call("send", to="bob" if pattern else "ann")]
     specs = [agent("main", script(calls, "fin"), tools=[send]), agent("second", script("x"), tools=[send])]
@@ -160,21 +160,21 @@ def test_what_an_answer_covers_is_not_asked_about_though_it_waited_already(patte
 
 
 class Slow(FunctionToolset[Any]):
-    """Tells of a call once the others have been told of."""
+    """Describes one call only after the others have been described."""
 
     def __init__(self) -> None:
         super().__init__([send])
-        self.told = threading.Event()
+        self.others_described = threading.Event()
 
     def get_approval_description(self, name: str, args: dict[str, Any]) -> str:
         if args["to"] == "first":
-            self.told.wait(0.2)
+            self.others_described.wait(0.2)
         else:
-            self.told.set()
+            self.others_described.set()
         return f"Send to {args['to']}"
 
 
-def test_questions_come_in_the_order_of_the_calls_however_long_a_toolset_takes_to_tell_of_them() -> None:
+def test_questions_come_in_call_order_however_long_a_toolset_takes_to_describe_them() -> None:
     person = Answers(["once"])
     calls = [call("send", to="first"), call("send", to="second"), call("send", to="third")]
     carry_out(runtime_of([agent("main", script(calls, "fin"), toolsets=[Slow()])], approvals=person))
@@ -182,7 +182,7 @@ def test_questions_come_in_the_order_of_the_calls_however_long_a_toolset_takes_t
     assert [request.description for request in person.asked] == ["Send to first", "Send to second", "Send to third"]
 
 
-def test_questions_of_two_event_loops_have_ids_of_their_own() -> None:
+def test_questions_from_two_event_loops_have_distinct_ids() -> None:
     person = Answers(["deny"])
     runtime = runtime_of([agent("main", script([call("send", to="x")], "fin"), tools=[send])], approvals=person)
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""However a tool asks for an approval in PydanticAI's way, the question and its answers are the same."""
+"""Each of PydanticAI's ways to require approval asks the same question and takes the same answers."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def shape(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
     return name, fields()
 
 
-def test_a_yes_runs_the_call_which_is_told_of_it(shape: tuple[str, dict[str, Any]]) -> None:
+def test_an_approved_call_runs_and_sees_its_approval(shape: tuple[str, dict[str, Any]]) -> None:
     name, fields = shape
     person = Answers(["once"])
     runtime = runtime_of([sender(name=name, **fields)], approvals=person, policy=policy())
@@ -99,7 +99,7 @@ def test_a_yes_runs_the_call_which_is_told_of_it(shape: tuple[str, dict[str, Any
     strict(result.messages)
 
 
-def test_a_no_is_a_denial_and_nothing_runs(shape: tuple[str, dict[str, Any]]) -> None:
+def test_a_rejected_call_is_denied_and_does_not_run(shape: tuple[str, dict[str, Any]]) -> None:
     name, fields = shape
     runtime = runtime_of([sender(name=name, **fields)], approvals=Answers(["deny"]), policy=policy())
     result = carry_out(runtime)
@@ -111,7 +111,7 @@ def test_a_no_is_a_denial_and_nothing_runs(shape: tuple[str, dict[str, Any]]) ->
     assert (result.status, len(result.denials), result.approvals) == ("completed", 1, [])
 
 
-def test_with_nobody_to_ask_it_is_denied_and_the_exit_code_says_so(shape: tuple[str, dict[str, Any]]) -> None:
+def test_without_a_person_a_required_approval_is_denied_with_exit_code_four(shape: tuple[str, dict[str, Any]]) -> None:
     name, fields = shape
     result = carry_out(Runtime(project_of([sender(name=name, **fields)], policy=policy())))
 
@@ -120,7 +120,7 @@ def test_with_nobody_to_ask_it_is_denied_and_the_exit_code_says_so(shape: tuple[
     assert "--allow" in result.denials[0].reason
 
 
-def test_other_arguments_run_unasked_where_the_default_allows(shape: tuple[str, dict[str, Any]]) -> None:
+def test_other_arguments_run_without_approval_if_the_default_allows(shape: tuple[str, dict[str, Any]]) -> None:
     name, fields = shape
     person = Answers(["deny"])
     carry_out(runtime_of([sender("ann", name, **fields)], approvals=person, policy=policy()))
@@ -130,7 +130,7 @@ def test_other_arguments_run_unasked_where_the_default_allows(shape: tuple[str, 
 
 
 @pytest.mark.parametrize("how", ["rule", "function", "option", "mode", "reject"])
-def test_an_explicit_yes_counts_as_the_approval(shape: tuple[str, dict[str, Any]], how: str) -> None:
+def test_an_explicit_permission_counts_as_the_approval(shape: tuple[str, dict[str, Any]], how: str) -> None:
     name, fields = shape
     options: dict[str, Any] = {}
     made: dict[str, Any] = {"policy": policy(allow=[name] if how == "rule" else [])}
@@ -159,7 +159,7 @@ def test_an_answer_for_the_session_is_the_approval_of_the_same_call(shape: tuple
     assert len(person.asked) == 1
 
 
-def test_where_everything_is_asked_about_there_is_one_question_and_its_yes_counts(
+def test_a_call_that_needs_approval_for_two_reasons_prompts_once(
     shape: tuple[str, dict[str, Any]],
 ) -> None:
     name, fields = shape
@@ -170,7 +170,7 @@ def test_where_everything_is_asked_about_there_is_one_question_and_its_yes_count
     assert len(person.asked) == 1
 
 
-def test_a_deny_still_wins(shape: tuple[str, dict[str, Any]]) -> None:
+def test_a_denial_still_wins(shape: tuple[str, dict[str, Any]]) -> None:
     name, fields = shape
     runtime = runtime_of([sender(name=name, **fields)], policy=policy(deny=[name]))
 

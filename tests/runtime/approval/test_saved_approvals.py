@@ -16,7 +16,7 @@ from llm_do.testing import play
 CALL = ToolCallInfo("send", {"to": "ann", "n": 1}, resolved={"to": (("git", "log"),)})
 
 
-def test_an_answer_to_one_call_holds_for_that_call_only(tmp_path: Path) -> None:
+def test_a_saved_answer_to_one_call_applies_to_that_call_only(tmp_path: Path) -> None:
     saved_approvals.add_call(tmp_path, CALL)
 
     found = saved_approvals.load_saved_approvals(tmp_path)
@@ -26,7 +26,7 @@ def test_an_answer_to_one_call_holds_for_that_call_only(tmp_path: Path) -> None:
     assert call_digest(ToolCallInfo("send", CALL.args, path="main/b", resolved=CALL.resolved)) not in found.digests
 
 
-def test_an_answer_to_a_call_through_a_link_holds_while_the_link_leads_there(tmp_path: Path) -> None:
+def test_a_saved_answer_through_a_link_applies_while_the_links_target_is_the_same(tmp_path: Path) -> None:
     linked = ToolCallInfo("write_file", {"path": "now/a"}, primary="path", resolved={"path": ("now/a", "releases/1/a")})
     moved = ToolCallInfo("write_file", {"path": "now/a"}, primary="path", resolved={"path": ("now/a", "releases/2/a")})
     saved_approvals.add_call(tmp_path, linked)
@@ -37,7 +37,7 @@ def test_an_answer_to_a_call_through_a_link_holds_while_the_link_leads_there(tmp
     assert call_digest(moved) not in digests
 
 
-def test_a_call_that_was_edited_is_allowed_no_more(tmp_path: Path) -> None:
+def test_an_edited_call_is_no_longer_allowed(tmp_path: Path) -> None:
     saved_approvals.add_call(tmp_path, CALL)
     file = tmp_path / saved_approvals.FILE
     file.write_text(file.read_text().replace('"ann"', '"bob"'))
@@ -50,7 +50,7 @@ def test_a_call_that_was_edited_is_allowed_no_more(tmp_path: Path) -> None:
     ]
 
 
-def test_answers_are_added_once_and_taken_back(tmp_path: Path) -> None:
+def test_answers_are_added_once_and_can_be_revoked(tmp_path: Path) -> None:
     saved_approvals.add_rule(tmp_path, "send(to=ann)")
     saved_approvals.add_rule(tmp_path, "send(to=ann)")
     saved_approvals.add_call(tmp_path, CALL)
@@ -78,7 +78,9 @@ def test_answers_are_added_once_and_taken_back(tmp_path: Path) -> None:
         ('{"version": 1, "allow": [{}]}', "1: an entry has a `rule`"),
     ],
 )
-def test_what_can_not_be_read_allows_nothing_and_is_told_with_its_line(tmp_path: Path, text: str, fault: str) -> None:
+def test_an_unreadable_entry_allows_nothing_and_is_reported_with_its_line(
+    tmp_path: Path, text: str, fault: str
+) -> None:
     (tmp_path / ".llm-do").mkdir()
     (tmp_path / saved_approvals.FILE).write_text(text)
 
@@ -88,7 +90,7 @@ def test_what_can_not_be_read_allows_nothing_and_is_told_with_its_line(tmp_path:
     assert str(found.faults[0]).startswith(f".llm-do/approvals.json:{fault}")
 
 
-def test_a_folder_in_place_of_the_file_allows_nothing_and_is_told_once(tmp_path: Path) -> None:
+def test_a_folder_in_place_of_the_file_allows_nothing_and_is_reported_once(tmp_path: Path) -> None:
     (tmp_path / saved_approvals.FILE).mkdir(parents=True)
 
     [fault] = saved_approvals.load_saved_approvals(tmp_path).faults
@@ -97,7 +99,7 @@ def test_a_folder_in_place_of_the_file_allows_nothing_and_is_told_once(tmp_path:
     assert (fault.message, fault.line) == ("it is a folder, not a file", None)
 
 
-def test_a_broken_file_is_not_written_over(tmp_path: Path) -> None:
+def test_an_invalid_file_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / ".llm-do").mkdir()
     (tmp_path / saved_approvals.FILE).write_text("{ mine")
 
@@ -133,7 +135,7 @@ def sends(*names: str) -> list[dict[str, object]]:
     return [*({"tools": [{"name": "send", "args": {"to": name}}]} for name in names), {"text": "over"}]
 
 
-def test_an_answer_for_good_outlasts_the_session(tmp_path: Path) -> None:
+def test_a_permanent_answer_outlasts_the_session(tmp_path: Path) -> None:
     root = write_project(tmp_path)
 
     first = play(root, "x", answers=sends("ann"), approvals="always")
@@ -144,7 +146,7 @@ def test_an_answer_for_good_outlasts_the_session(tmp_path: Path) -> None:
     assert second.result.approvals[0].reason == "send was allowed by an earlier answer (.llm-do/approvals.json:4)"
 
 
-def test_an_answer_by_a_rule_covers_what_the_rule_covers(tmp_path: Path) -> None:
+def test_an_answer_with_a_rule_covers_every_call_the_rule_covers(tmp_path: Path) -> None:
     root = write_project(tmp_path, ask=["send"])
     saved_approvals.add_rule(root, "main:send(to=a*)")
 
@@ -181,7 +183,7 @@ def test_a_rule_from_a_callback_lasts_for_the_session_and_is_not_written(tmp_pat
     assert not (tmp_path / saved_approvals.FILE).exists()
 
 
-def test_a_rule_that_can_not_be_read_is_an_answer_for_once(tmp_path: Path) -> None:
+def test_an_answer_with_an_invalid_rule_applies_once(tmp_path: Path) -> None:
     async def callback(request: ApprovalRequest) -> ApprovalDecision:
         return ApprovalDecision("always", pattern="send(")
 

@@ -1,4 +1,4 @@
-"""What a tool says of its approval in a word that there isn't: where no link has told it, each call is denied."""
+"""A tool with an unknown `approval` value that the linker couldn't see: each call is denied."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ def _nothing_ran() -> None:
 
 
 class Coming(WrapperToolset[Any]):
-    """A toolset that only a run can ask for its tools."""
+    """A toolset whose tools are known only in a run."""
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         return await super().get_tools(ctx)
 
 
-def kit(said: object) -> FunctionToolset[Any]:
-    return FunctionToolset([PydanticTool(send, metadata={"approval": said})])
+def kit(approval: object) -> FunctionToolset[Any]:
+    return FunctionToolset([PydanticTool(send, metadata={"approval": approval})])
 
 
 MAKERS: dict[str, Callable[[object], Any]] = {
     "known": kit,
-    "told by a wrapper": lambda said: FunctionToolset([send]).with_metadata(approval=said),
-    "known at run time only": lambda said: Coming(kit(said)),
-    "made by a factory": lambda said: lambda ctx: kit(said),
-    "guarded": lambda said: ApprovalToolset(kit(said), "approve_all"),
+    "set by a wrapper": lambda approval: FunctionToolset([send]).with_metadata(approval=approval),
+    "known at run time only": lambda approval: Coming(kit(approval)),
+    "made by a factory": lambda approval: lambda ctx: kit(approval),
+    "guarded": lambda approval: ApprovalToolset(kit(approval), "approve_all"),
 }
 
 
-@pytest.mark.parametrize("said", WORDS, ids=range(len(WORDS)))
+@pytest.mark.parametrize("approval", WORDS, ids=range(len(WORDS)))
 @pytest.mark.parametrize("made", MAKERS)
-def test_a_word_that_there_is_not_denies_every_call(made: str, said: object) -> None:
-    spec = agent("main", script([call("send", to="ann")], "fin"), toolsets=[MAKERS[made](said)])
+def test_an_unknown_approval_denies_every_call(made: str, approval: object) -> None:
+    spec = agent("main", script([call("send", to="ann")], "fin"), toolsets=[MAKERS[made](approval)])
     result = carry_out(runtime_of([spec], approvals="approve_all"))
 
     assert RAN == []
@@ -60,24 +60,24 @@ def test_a_word_that_there_is_not_denies_every_call(made: str, said: object) -> 
     assert "approval is 'allow', 'ask' or 'deny', not" in text
 
 
-def test_no_word_leaves_a_call_to_the_rules() -> None:
+def test_without_an_approval_value_the_rules_decide() -> None:
     spec = agent("main", script([call("send", to="ann")], "fin"), toolsets=[kit(None)])
     carry_out(runtime_of([spec], approvals="approve_all"))
     assert RAN == ["ann"]
 
 
-@pytest.mark.parametrize("said", WORDS, ids=range(len(WORDS)))
-def test_no_tool_is_made_of_an_object_with_such_a_word(said: Any) -> None:
+@pytest.mark.parametrize("value", WORDS, ids=range(len(WORDS)))
+def test_an_object_with_an_unknown_approval_becomes_no_tool(value: Any) -> None:
     class Query(Tool):
         name = "query"
-        approval = said
+        approval = value
 
-    for item in (Query(), PydanticTool(send, metadata={"approval": said})):
+    for item in (Query(), PydanticTool(send, metadata={"approval": value})):
         with pytest.raises(ValueError, match="approval is 'allow', 'ask' or 'deny', not"):
             make_schema(item)
 
 
-def test_a_word_that_there_is_not_is_shown_in_short() -> None:
+def test_an_unknown_approval_is_truncated_in_the_message() -> None:
     assert len(approval_fault("x" * 10_000) or "") < 200
 
 
@@ -85,7 +85,7 @@ def test_a_word_that_there_is_not_is_shown_in_short() -> None:
     "entry",
     [{"preapproved": True}, {"pre_approved": "no"}, {"blocked": "yes"}, {"approval": "deny"}, {"blocked": None}],
 )
-def test_what_means_nothing_can_not_be_said_of_a_toolsets_tool(entry: Any) -> None:
+def test_invalid_facts_of_a_toolsets_tool_are_rejected(entry: Any) -> None:
     toolset: FunctionToolset[Any] = FunctionToolset([send])
     with pytest.raises(ValueError, match=r"'send' is pre_approved, approval_required and blocked, True or False, not"):
         set_toolset_approval_config(toolset, {"send": entry})
@@ -97,7 +97,7 @@ class Nameless(Tool):
 
 
 @pytest.mark.parametrize("own", ["", None, 5])
-def test_an_object_without_a_name_is_no_tool(own: Any) -> None:
+def test_an_object_without_a_name_is_not_a_tool(own: Any) -> None:
     item = Nameless()
     item.name = own
     with pytest.raises(UsageError, match="the tool object Nameless has no name") as caught:

@@ -1,4 +1,4 @@
-"""Who has a say in a call besides rules and a person: the policy function, tools and toolsets, and what agents are."""
+"""Decisions by the policy function, tools, toolsets and agent defaults, next to rules and a person."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ def _nothing_ran() -> None:
 # -- the policy function
 
 
-def opinion(function: Callable[..., Any], approvals: Any = "reject_all") -> Any:
+def decide_with(function: Callable[..., Any], approvals: Any = "reject_all") -> Any:
     return carry_out(runtime_of([sender()], approvals=approvals, policy_function=function))
 
 
-def test_a_policy_function_approves_rejects_asks_or_has_no_opinion() -> None:
+def test_a_policy_function_approves_rejects_asks_or_abstains() -> None:
     seen: list[Any] = []
 
     def approving(info: Any) -> str:
         seen.append(info)
         return "approve"
 
-    opinion(approving)
+    decide_with(approving)
     assert RAN == ["ann"]
     assert (seen[0].tool_name, dict(seen[0].args), seen[0].agent, seen[0].path, seen[0].depth) == (
         "send",
@@ -51,11 +51,11 @@ def test_a_policy_function_approves_rejects_asks_or_has_no_opinion() -> None:
         1,
     )
 
-    assert opinion(lambda info: "reject", "approve_all").denials[0].tool == "send"
+    assert decide_with(lambda info: "reject", "approve_all").denials[0].tool == "send"
     person = Answers(["once"])
-    opinion(lambda info: "prompt", person)
+    decide_with(lambda info: "prompt", person)
     assert len(person.asked) == 1
-    opinion(lambda info: None, "approve_all")
+    decide_with(lambda info: None, "approve_all")
     assert RAN == ["ann"] * 3
 
 
@@ -64,7 +64,7 @@ def test_an_async_policy_function_works_too() -> None:
         await asyncio.sleep(0)
         return "approve"
 
-    opinion(approving)
+    decide_with(approving)
     assert RAN == ["ann"]
 
 
@@ -97,7 +97,7 @@ def test_a_policy_function_that_fails_rejects(function: Any, monkeypatch: pytest
     assert "send" in ear.events[0].message
 
 
-def test_a_policy_function_that_changes_what_it_judges_changes_nothing_unjudged() -> None:
+def test_a_policy_function_cannot_change_the_arguments_of_its_call() -> None:
     seen: list[str] = []
 
     def changing(info: Any) -> str:
@@ -106,14 +106,14 @@ def test_a_policy_function_that_changes_what_it_judges_changes_nothing_unjudged(
             info.args["to"] = "eve"
         return "approve"
 
-    opinion(changing)
+    decide_with(changing)
     assert RAN == seen == ["ann"]
 
 
-# -- what tools and toolsets say of themselves
+# -- the decisions of tools and toolsets
 
 
-def test_a_tools_own_verdict_is_heeded() -> None:
+def test_a_tools_own_decision_is_honoured() -> None:
     @tool(approval="allow")
     def read() -> str:
         RAN.append("read")
@@ -133,7 +133,7 @@ def test_a_tools_own_verdict_is_heeded() -> None:
 
 
 @pytest.mark.parametrize("as_tool", [True, False], ids=["tool", "toolset"])
-def test_a_pydantic_ai_tool_that_requires_approval_asks_inline(as_tool: bool) -> None:
+def test_a_pydantic_ai_tool_that_requires_approval_prompts_inline(as_tool: bool) -> None:
     made = PydanticTool(send, requires_approval=True)
     fields: Any = {"tools": [made]} if as_tool else {"toolsets": [FunctionToolset([made])]}
     person = Answers(["once", "deny"])
@@ -158,7 +158,7 @@ def test_metadata_feeds_the_policy(declared: str, as_tool: bool) -> None:
 
 
 class Judging(FunctionToolset[Any]):
-    """A toolset with an opinion on arguments, a sentence and a diff."""
+    """A toolset with an decide_with on arguments, a sentence and a diff."""
 
     def needs_approval(self, name: str, args: dict[str, Any]) -> Any:
         to = args["to"]
@@ -173,7 +173,7 @@ class Judging(FunctionToolset[Any]):
         raise RuntimeError("no diff")
 
 
-def test_a_toolsets_verdict_on_the_arguments_is_heeded_and_fails_closed() -> None:
+def test_a_toolsets_decision_on_arguments_is_honoured_and_fails_closed() -> None:
     person = Answers(["once"])
     calls = [call("send", to=to) for to in ("friend", "stranger", "enemy", "broken")]
     spec = agent("main", script(calls, "fin"), toolsets=[Judging([send])])
@@ -203,7 +203,7 @@ def test_tools_of_a_toolset_can_be_pre_approved() -> None:
     assert RAN == ["ann"]
 
 
-def test_a_prefix_changes_the_name_that_is_asked_about_and_not_the_verdict() -> None:
+def test_a_prefix_changes_the_name_in_the_question_and_not_the_decision() -> None:
     from llm_do.project.agent_spec import ToolsetRef
 
     person = Answers(["once"])
@@ -231,7 +231,7 @@ def test_calling_an_agent_is_allowed_unless_the_project_asks() -> None:
     assert [request.tool_name for request in person.asked] == ["inner"]
 
 
-def test_attachments_to_an_agent_can_be_asked_about_alone() -> None:
+def test_approval_can_be_required_for_attachments_to_an_agent_alone() -> None:
     inner = agent("inner", script("in"))
     calls = [call("inner", input="x"), call("inner", input="y", attachments=["missing.txt"])]
     main = agent("main", script(calls, "fin"), toolsets=[inner])
@@ -242,7 +242,7 @@ def test_attachments_to_an_agent_can_be_asked_about_alone() -> None:
     assert [outcome for _, outcome, _ in results_of(result.messages)] == ["success", "denied"]
 
 
-def test_calls_from_python_are_not_asked_about_but_the_models_are() -> None:
+def test_calls_from_python_need_no_approval_but_the_models_do() -> None:
     async def main(input: Any, ctx: Any) -> Any:
         return [await ctx.call("send", {"to": "python"}), await ctx.call("inner", "x")]
 
@@ -255,7 +255,7 @@ def test_calls_from_python_are_not_asked_about_but_the_models_are() -> None:
 
 
 @pytest.mark.parametrize("setting", ["agent_calls_require_approval", "agent_approval_overrides"])
-def test_a_project_that_asks_about_calls_of_agents_asks_about_flows_and_handing_over_too(setting: str) -> None:
+def test_a_project_that_requires_approval_for_agents_requires_it_for_flows_and_handovers_too(setting: str) -> None:
     names = ("inner", "line", "next")
     given: Any = {name: Overrides(calls_require_approval=True) for name in names} if "overrides" in setting else True
     inner, after = agent("inner", script("in")), agent("next", script("out"))
@@ -268,17 +268,17 @@ def test_a_project_that_asks_about_calls_of_agents_asks_about_flows_and_handing_
     assert [request.tool_name for request in person.asked] == ["inner", "line", "transfer_to_next"]
 
 
-# -- toolsets that break down
+# -- toolsets that panic
 
 
 class Panic(BaseException):
-    """As libraries in other languages raise when they break down."""
+    """A BaseException, as native extensions raise when they panic."""
 
 
 @pytest.mark.parametrize(
     "error", [Panic("broken"), SystemExit(3), asyncio.CancelledError(), ValueError("no")], ids=repr
 )
-def test_a_toolset_that_breaks_down_judging_denies_and_ends_no_run(error: BaseException) -> None:
+def test_a_toolset_that_panics_in_needs_approval_denies_and_does_not_end_the_run(error: BaseException) -> None:
     class Breaking(FunctionToolset[Any]):
         def needs_approval(self, name: str, args: dict[str, Any]) -> bool:
             raise error
@@ -291,7 +291,7 @@ def test_a_toolset_that_breaks_down_judging_denies_and_ends_no_run(error: BaseEx
 
 
 @pytest.mark.parametrize("error", [Panic("broken"), SystemExit(3), asyncio.CancelledError()], ids=repr)
-def test_a_toolset_that_breaks_down_telling_is_asked_about_all_the_same(error: BaseException) -> None:
+def test_a_toolset_that_panics_in_its_description_still_prompts(error: BaseException) -> None:
     class Breaking(FunctionToolset[Any]):
         def get_approval_description(self, name: str, args: dict[str, Any]) -> str:
             raise error
@@ -304,7 +304,7 @@ def test_a_toolset_that_breaks_down_telling_is_asked_about_all_the_same(error: B
     assert type(error).__name__ in person.asked[0].description
 
 
-def test_a_toolset_that_tells_nothing_for_ever_is_asked_about_without(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_toolset_whose_description_hangs_prompts_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("llm_do.runtime.approval.pending_call.DESCRIBE_SECONDS", 0.02)
     over = threading.Event()
 

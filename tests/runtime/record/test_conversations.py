@@ -1,4 +1,4 @@
-"""Conversations: what a run goes on from, and what it hands on."""
+"""Conversations: the messages a run continues from and the messages it returns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.runs import agent, carry_out, runtime_of
 from tests.support.scripted import call, script
 
 
-def test_a_conversation_goes_on_from_a_result_and_never_changes_it() -> None:
+def test_continuing_a_conversation_never_changes_the_earlier_result() -> None:
     model = script("answer")
     runtime = runtime_of([agent("main", model)])
     first = asyncio.run(runtime.run("one"))
@@ -29,7 +29,7 @@ def test_a_conversation_goes_on_from_a_result_and_never_changes_it() -> None:
     assert [sum(isinstance(message, ModelResponse) for message in asked.messages) for asked in model.asked] == [0, 1, 2]
 
 
-def test_a_nested_agent_starts_fresh_each_time() -> None:
+def test_a_nested_agent_starts_a_new_conversation_each_time() -> None:
     inner = agent("inner", script("in"))
     main = agent("main", script([call("inner", input="1")], [call("inner", input="2")], "fin"), toolsets=[inner])
     carry_out(runtime_of([main, inner]))
@@ -52,7 +52,7 @@ def _named_up(text: str) -> str:
 _named_up.__name__ = "up"
 
 
-def test_what_keeps_an_agent_from_beginning_loses_no_conversation(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_that_cannot_start_loses_no_conversation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     spec = agent("main", script("answer"))
     runtime = runtime_of([spec])
@@ -68,7 +68,7 @@ def test_what_keeps_an_agent_from_beginning_loses_no_conversation(monkeypatch: p
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"messages": [{"kind": "request", "parts": []}]}, "messages has a dict at 0, which is no message"),
         ({"messages": "hello"}, "messages has a str at 0"),
@@ -78,9 +78,9 @@ def test_what_keeps_an_agent_from_beginning_loses_no_conversation(monkeypatch: p
     ],
     ids=["data", "text", "number", "view", "context"],
 )
-def test_what_is_no_conversation_is_refused_before_anything_runs(given: Any, said: str) -> None:
+def test_invalid_messages_are_rejected_before_anything_runs(given: Any, message: str) -> None:
     model = script("x")
 
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         carry_out(runtime_of([agent("main", model)]), **given)
     assert model.asked == []

@@ -1,4 +1,4 @@
-"""What a run tells while it goes on: whole sequences, in run and in stream alike."""
+"""The events of a run, as complete sequences, from run and stream alike."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def add(a: int, b: int) -> int:
 
 
 def three_deep() -> Runtime:
-    """main asks scout, scout asks digger twice at once; everybody uses `add`."""
+    """A project where main calls scout, scout calls digger twice in parallel, and all use `add`."""
     digger = agent("digger", script(call("add", {"a": 1, "b": 1}, "d1"), "dug"), tools=[add])
     scout = agent(
         "scout",
@@ -84,7 +84,7 @@ def of_call(events: list[Any], call_id: str) -> list[str]:
     return [event.type for event in events if event.call_id == call_id]
 
 
-def test_a_run_three_deep_tells_everything_in_order() -> None:
+def test_a_run_three_levels_deep_emits_every_event_in_order() -> None:
     runtime = three_deep()
     ear = heard(runtime)
 
@@ -98,7 +98,7 @@ def test_a_run_three_deep_tells_everything_in_order() -> None:
     assert result.output == "done"
 
 
-def test_a_run_without_parallel_calls_tells_exactly_this() -> None:
+def test_a_run_without_parallel_calls_emits_exactly_these_events() -> None:
     inner = agent("inner", script(call("add", {"a": 1, "b": 1}, "i1"), "two"), tools=[add])
     runtime = runtime_of([agent("main", script(call("inner", {"input": "x"}, "m1"), "done"), toolsets=[inner]), inner])
     ear = heard(runtime)
@@ -126,7 +126,7 @@ def test_a_run_without_parallel_calls_tells_exactly_this() -> None:
     assert [event.depth for event in ear.of("call_started", "run_started")] == [0, 1, 2]
 
 
-def test_a_stream_tells_the_same_and_the_text_as_it_comes() -> None:
+def test_a_stream_yields_the_same_events_and_text_deltas() -> None:
     inner = agent("inner", script(call("add", {"a": 1, "b": 1}, "i1"), "two"), tools=[add])
     runtime = runtime_of([agent("main", script(call("inner", {"input": "x"}, "m1"), "done"), toolsets=[inner]), inner])
     ear = heard(runtime)
@@ -150,7 +150,7 @@ def test_a_stream_tells_the_same_and_the_text_as_it_comes() -> None:
     assert [event for event in ear.events if event.run_id == result.run_id] == events
 
 
-def test_a_childs_events_lie_between_its_parents_call_and_result() -> None:
+def test_a_childs_events_come_between_its_parents_call_and_result() -> None:
     runtime = three_deep()
     ear = heard(runtime)
     carry_out(runtime)
@@ -170,7 +170,7 @@ def test_a_childs_events_lie_between_its_parents_call_and_result() -> None:
         assert bool(children) == (parent.tool_name != "add")
 
 
-def test_parallel_calls_of_one_agent_are_told_apart_by_call_id() -> None:
+def test_parallel_calls_of_one_agent_are_distinguished_by_call_id() -> None:
     runtime = three_deep()
     ear = heard(runtime)
     result = carry_out(runtime)
@@ -209,7 +209,7 @@ def test_usage_steps_and_calls_add_up_over_three_levels() -> None:
     assert [text for _, _, text in results_of(result.messages)] == ["4", "scouted"]
 
 
-def test_every_event_is_json() -> None:
+def test_every_event_serializes_to_json() -> None:
     runtime = three_deep()
     ear = heard(runtime)
     carry_out(runtime)
@@ -220,7 +220,7 @@ def test_every_event_is_json() -> None:
         assert list(data)[:4] == ["type", "seq", "time", "run_id"]
 
 
-def test_events_cannot_be_changed() -> None:
+def test_events_are_immutable() -> None:
     runtime = three_deep()
     ear = heard(runtime, "run_started")
     carry_out(runtime)
@@ -229,7 +229,7 @@ def test_events_cannot_be_changed() -> None:
         ear.events[0].entry = "other"
 
 
-def test_a_run_that_fails_says_how() -> None:
+def test_a_failed_run_emits_its_error() -> None:
     runtime = runtime_of([agent("main", script(ValueError("no such thing")))])
     ear = heard(runtime)
 
@@ -249,7 +249,7 @@ def test_a_run_that_fails_says_how() -> None:
 # -- subscribers
 
 
-def test_a_subscriber_hears_only_what_its_filter_lets_through() -> None:
+def test_a_subscriber_receives_only_events_that_match_its_filter() -> None:
     runtime = three_deep()
     finished, of_scout, of_thread, of_other = (
         heard(runtime, "run_finished"),
@@ -270,7 +270,7 @@ def test_a_subscriber_hears_only_what_its_filter_lets_through() -> None:
 
 
 @pytest.mark.parametrize("error", [RuntimeError("subscriber"), SystemExit(3)], ids=repr)
-def test_a_subscriber_that_raises_disturbs_nobody(error: BaseException, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_subscriber_that_raises_affects_no_other(error: BaseException, caplog: pytest.LogCaptureFixture) -> None:
     runtime = three_deep()
 
     def broken(event: Any) -> None:
@@ -285,7 +285,7 @@ def test_a_subscriber_that_raises_disturbs_nobody(error: BaseException, caplog: 
     assert sorted(ear.outline) == sorted(WHOLE)
 
 
-def test_unsubscribing_takes_effect_at_once_even_within_a_run() -> None:
+def test_unsubscribing_takes_effect_immediately_even_within_a_run() -> None:
     runtime = three_deep()
     seen: list[Any] = []
 
@@ -300,10 +300,10 @@ def test_unsubscribing_takes_effect_at_once_even_within_a_run() -> None:
     assert [event.type for event in seen] == ["run_started"]
 
 
-def test_a_model_is_asked_to_stream_only_if_somebody_hears_text() -> None:
+def test_a_model_streams_only_if_a_subscriber_receives_text() -> None:
     asked: list[str] = []
 
-    class Noting(type(script("x"))):  # type: ignore[misc]
+    class Recording(type(script("x"))):  # type: ignore[misc]
         async def request(self, *args: Any) -> Any:
             asked.append("whole")
             return await super().request(*args)
@@ -312,7 +312,7 @@ def test_a_model_is_asked_to_stream_only_if_somebody_hears_text() -> None:
             asked.append("stream")
             return super().request_stream(*args, **kwargs)
 
-    runtime = runtime_of([agent("main", Noting(script("hello").script))])
+    runtime = runtime_of([agent("main", Recording(script("hello").script))])
     heard(runtime, "text_done")
     carry_out(runtime)
     stop = runtime.on("text", lambda event: None)
@@ -325,11 +325,11 @@ def test_a_model_is_asked_to_stream_only_if_somebody_hears_text() -> None:
 
 @pytest.mark.parametrize("error", [ValueError("no"), SystemExit(3), asyncio.CancelledError()], ids=repr)
 @pytest.mark.parametrize("kind", ["sync", "async"])
-def test_what_a_subscriber_of_an_application_event_raises_is_logged_and_stays_with_it(
+def test_an_exception_in_an_application_event_subscriber_is_logged_and_not_raised(
     kind: str, error: BaseException, caplog: pytest.LogCaptureFixture
 ) -> None:
     bus = EventBus()
-    said: list[int] = []
+    received: list[int] = []
 
     def broken(**data: Any) -> None:
         raise error
@@ -338,14 +338,14 @@ def test_what_a_subscriber_of_an_application_event_raises_is_logged_and_stays_wi
         raise error
 
     bus.on("step", broken if kind == "sync" else broken_later)
-    bus.on("step", lambda step: said.append(step))
+    bus.on("step", lambda step: received.append(step))
     asyncio.run(bus.emit("step", step=1))
 
-    assert said == [1]
+    assert received == [1]
     assert "a subscriber of 'step' failed" in caplog.text
 
 
-def test_the_cancellation_of_who_emits_an_application_event_is_not_kept_from_it() -> None:
+def test_cancelling_the_emitter_of_an_application_event_propagates() -> None:
     bus = EventBus()
 
     async def cancelled() -> bool:
@@ -367,17 +367,17 @@ def test_the_cancellation_of_who_emits_an_application_event_is_not_kept_from_it(
 
 def test_an_application_event_reaches_its_subscribers_in_order() -> None:
     bus = EventBus()
-    said: list[str] = []
+    received: list[str] = []
 
     async def slow(**data: Any) -> None:
         await asyncio.sleep(0)
-        said.append(f"slow {data['step']}")
+        received.append(f"slow {data['step']}")
 
     def broken(**data: Any) -> None:
         raise ValueError("no")
 
     def quick(step: int) -> None:
-        said.append(f"quick {step}")
+        received.append(f"quick {step}")
 
     for callback in (slow, broken, quick):
         bus.on("step", callback)
@@ -385,12 +385,12 @@ def test_an_application_event_reaches_its_subscribers_in_order() -> None:
     bus.off("step", slow)
     bus.off("step", slow)
     asyncio.run(bus.emit("step", step=2))
-    asyncio.run(bus.emit("nobody", step=3))
+    asyncio.run(bus.emit("unheard", step=3))
 
-    assert said == ["slow 1", "quick 1", "quick 2"]
+    assert received == ["slow 1", "quick 1", "quick 2"]
 
 
-def test_functions_called_by_name_are_told_of_like_agents() -> None:
+def test_functions_called_by_name_emit_events_like_agents() -> None:
     async def main(input: Any, ctx: CallContext) -> int:
         return await ctx.call("add", {"a": 1, "b": 2})
 
@@ -409,7 +409,7 @@ def test_functions_called_by_name_are_told_of_like_agents() -> None:
     ]
 
 
-def test_what_tools_in_threads_warn_of_comes_in_order_too() -> None:
+def test_warnings_from_tools_in_threads_arrive_in_order_too() -> None:
     def noisy(ctx: RunContext[CallContext], n: int) -> int:
         for step in range(100):
             ctx.deps.warn(f"{n} at {step}")
@@ -434,7 +434,7 @@ def test_what_tools_in_threads_warn_of_comes_in_order_too() -> None:
         assert mine == [f"{n} at {step}" for step in range(100)]
 
 
-def test_a_call_that_was_given_up_warns_nobody_any_more() -> None:
+def test_an_abandoned_call_emits_no_more_warnings() -> None:
     started, over, warned = threading.Event(), threading.Event(), threading.Event()
 
     def slow(ctx: RunContext[CallContext]) -> str:
@@ -454,21 +454,21 @@ def test_a_call_that_was_given_up_warns_nobody_any_more() -> None:
         await task
 
     asyncio.run(interrupted())
-    told = ear.types
+    types = ear.types
     over.set()
 
     assert warned.wait(60)
-    assert (ear.types, told[-1]) == (told, "run_failed")
+    assert (ear.types, types[-1]) == (types, "run_failed")
 
 
-def test_a_callback_that_would_never_be_awaited_is_refused() -> None:
+def test_an_async_callback_that_would_never_be_awaited_is_rejected() -> None:
     async def hear(event: Any) -> None: ...
 
     with pytest.raises(UsageError, match="can't be async"):
         three_deep().on(None, hear)
 
 
-def test_what_changed_in_a_context_is_written_down_though_nobody_hears_it() -> None:
+def test_context_changes_are_recorded_even_without_subscribers() -> None:
     kit = Toolkit("kit")
 
     @kit.tool(enables_states=["on"])
@@ -485,7 +485,7 @@ def test_what_changed_in_a_context_is_written_down_though_nobody_hears_it() -> N
     assert (change.data["updates"], change.data["states"]) == ({"number": 7}, ["on"])
 
 
-def test_a_result_has_the_warnings_of_the_whole_run_each_once() -> None:
+def test_a_result_has_each_warning_of_the_run_once() -> None:
     async def main(input: Any, ctx: CallContext) -> str:
         ctx.warn("mind the gap")
         ctx.warn("mind the gap")
@@ -508,7 +508,7 @@ def test_a_result_has_the_warnings_of_the_whole_run_each_once() -> None:
     ]
 
 
-def test_a_run_that_ends_early_has_its_warnings_too_and_most_runs_have_none() -> None:
+def test_a_run_that_ends_early_has_its_warnings_too() -> None:
     async def main(input: Any, ctx: CallContext) -> str:
         ctx.warn("mind the gap")
         raise ValueError("no")

@@ -1,4 +1,4 @@
-"""Outcomes as values: written, read back, and the same as what the event and the model got."""
+"""Outcomes survive a round trip through JSON and match what the event and the model got."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PICTURE = ImageUrl("https://example.org/a.png")
 
 
 def read_back(outcome: ToolOutcome) -> ToolOutcome:
-    """The outcome after a way through JSON text."""
+    """Return the outcome after a round trip through JSON text."""
     return ToolOutcome.from_dict(json.loads(json.dumps(outcome.to_dict(), allow_nan=False)))
 
 
@@ -44,7 +44,7 @@ def read_back(outcome: ToolOutcome) -> ToolOutcome:
     ],
     ids=repr,
 )
-def test_what_the_model_reads_survives(value: Any) -> None:
+def test_the_models_output_round_trips(value: Any) -> None:
     outcome = ToolOutcome("look", "1", "success", limit_output(value, 1000), duration=0.25)
 
     again = read_back(outcome)
@@ -53,7 +53,7 @@ def test_what_the_model_reads_survives(value: Any) -> None:
     assert again.event_data() == outcome.event_data()
 
 
-def test_a_failure_is_read_back_with_its_place_and_its_decision() -> None:
+def test_a_failure_round_trips_with_its_location_and_decision() -> None:
     error = ErrorRecord("ValueError", "no such city", "main/weather", "tools.py", 12)
     decision = Decision("allow", "allow", "the rule weather allows it", rule="weather", place="project.json:4")
     outcome = ToolOutcome("weather", "1", "failed", ToolOutput.of_text("no such city"), error, decision)
@@ -61,7 +61,7 @@ def test_a_failure_is_read_back_with_its_place_and_its_decision() -> None:
     assert read_back(outcome) == outcome
 
 
-def test_changes_of_state_are_read_back() -> None:
+def test_state_changes_round_trip() -> None:
     state = ToolkitState.from_dict({"context": {"user": "ann"}, "unlocked_states": ["in"]})
     change = StateChange("shop", {"user": "ann"}, state)
 
@@ -70,7 +70,7 @@ def test_changes_of_state_are_read_back() -> None:
     assert (again.toolkit, again.updates, again.state.to_dict()) == ("shop", {"user": "ann"}, state.to_dict())
 
 
-def test_an_output_that_events_show_as_it_is_is_written_once() -> None:
+def test_an_output_that_is_the_same_for_events_is_written_once() -> None:
     assert "for_model" not in limit_output({"a": 1}, 1000).to_dict()
     assert "for_model" in limit_output(PDF, 1000).to_dict()
 
@@ -91,7 +91,7 @@ def test_an_output_that_events_show_as_it_is_is_written_once() -> None:
     ],
     ids=["output", "error", "history"],
 )
-def test_the_outcome_of_a_call_comes_back_as_it_was(outcome: CallOutcome) -> None:
+def test_the_outcome_of_a_call_round_trips(outcome: CallOutcome) -> None:
     again = CallOutcome.from_dict(json.loads(json.dumps(outcome.to_dict(), allow_nan=False)))
 
     assert again == outcome

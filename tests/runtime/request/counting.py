@@ -1,4 +1,4 @@
-"""A model that never has enough of adding, and how a run that a limit has ended goes on."""
+"""A model that keeps requesting sums, and a check that a run ended by a limit can be continued."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def add(a: int, b: int) -> int:
 
 
 def counting(*, n: int = 10**6) -> Any:
-    """A model that asks for another sum each time, `n` times."""
+    """A model that requests another sum, `n` times."""
 
     def turn(messages: Any, info: Any) -> Any:
         done = sum(message.kind == "response" for message in messages)
@@ -28,10 +28,10 @@ def counting(*, n: int = 10**6) -> Any:
 
 
 def assert_continues(runtime: Any, error: RunError, *, model: Any = None) -> None:
-    """The history that an error carries is strict, and a next run accepts it."""
+    """Check that the error's history is valid and that a next run accepts it."""
     strict(error.messages)
     runtime.registry.agents()[0].model = model or script("continued")
-    result = asyncio.run(runtime.run("go on", messages=error.messages))
+    result = asyncio.run(runtime.run("continue", messages=error.messages))
     assert result.output == "continued"
     strict(result.messages)
     assert len(result.messages) > len(error.messages)

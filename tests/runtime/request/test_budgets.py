@@ -1,4 +1,4 @@
-"""What a whole run may use, parallel and nested calls included: never one request, call or token too many."""
+"""A run's budget covers parallel and nested calls: never one request, call or token too many."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.scripted import call, script
 
 
 def tree(children: int, requests: int, model_for: Any = None) -> list[Any]:
-    """main calls `children` workers at once; each makes `requests` requests."""
+    """A project whose main agent calls `children` workers at once, each making `requests` requests."""
     workers = [
         agent(f"w{n}", (model_for or (lambda: counting(n=requests - 1)))(), tools=[add]) for n in range(children)
     ]
@@ -79,7 +79,7 @@ def test_descendants_are_counted_over_all_branches(limit: int) -> None:
 
 
 def spender(used: list[int], inputs: int, outputs: int) -> Any:
-    """A model that uses what it is allowed: `inputs` tokens in, the smaller of `outputs` and `max_tokens` out."""
+    """A model that reads `inputs` tokens and writes the smaller of `outputs` and `max_tokens`."""
 
     async def turn(messages: Any, info: Any) -> Any:
         await asyncio.sleep(0)
@@ -107,7 +107,7 @@ def test_parallel_children_never_use_one_output_token_too_many(limit: int) -> No
     strict(result.messages)
 
 
-def test_max_tokens_is_lowered_to_what_is_left_and_left_alone_without_a_budget() -> None:
+def test_max_tokens_is_lowered_to_the_remaining_budget_if_there_is_one() -> None:
     model = script(
         lambda messages, info: ModelResponse([call("add", a=len(messages), b=0)], usage=RequestUsage(output_tokens=40))
     )
@@ -123,14 +123,14 @@ def test_max_tokens_is_lowered_to_what_is_left_and_left_alone_without_a_budget()
     assert free.asked[0].settings == {}
 
 
-def test_without_a_setting_a_large_budget_asks_for_no_more_than_models_give() -> None:
+def test_a_large_budget_does_not_raise_max_tokens_above_model_limits() -> None:
     model = script("x")
     carry_out(runtime_of([agent("main", model)], budget={"total_tokens": 10_000_000}))
 
     assert model.asked[0].settings == {"max_tokens": 16_384}
 
 
-def test_a_request_waits_for_tokens_that_others_only_hold() -> None:
+def test_a_request_waits_for_tokens_that_others_have_reserved() -> None:
     used: list[int] = []
     specs = tree(3, 3, lambda: spender(used, 1, 100))
 
@@ -140,7 +140,7 @@ def test_a_request_waits_for_tokens_that_others_only_hold() -> None:
     assert used == [100] * 9
 
 
-def test_a_prompt_that_alone_passes_the_budget_is_not_sent() -> None:
+def test_a_prompt_larger_than_the_budget_is_not_sent() -> None:
     model = script("x")
     result = carry_out(runtime_of([agent("main", model)], budget={"input_tokens": 50}), "word " * 1000)
 
@@ -148,7 +148,7 @@ def test_a_prompt_that_alone_passes_the_budget_is_not_sent() -> None:
     assert model.asked == []
 
 
-def test_what_failed_requests_held_is_given_back() -> None:
+def test_failed_requests_release_their_reservation() -> None:
     model = script(ValueError("broken"))
     worker = agent("worker", model, max_tokens=90)
     main = agent("main", script([call("worker", input="x")], "ok"), toolsets=[worker], max_tokens=90)
@@ -159,7 +159,7 @@ def test_what_failed_requests_held_is_given_back() -> None:
 
 
 class Counting(FunctionModel):
-    """Says how many tokens a request has, before it is sent."""
+    """A model that counts a request's tokens before it is sent."""
 
     counted: Any = 400
 
@@ -170,7 +170,7 @@ class Counting(FunctionModel):
 
 
 @pytest.mark.parametrize(("limit", "sent"), [(399, 0), (400, 1)])
-def test_a_model_that_can_count_tokens_is_asked_instead_of_estimating(limit: int, sent: int) -> None:
+def test_a_model_that_can_count_tokens_replaces_the_estimate(limit: int, sent: int) -> None:
     asked: list[Any] = []
 
     def turn(messages: Any, info: Any) -> ModelResponse:
@@ -184,7 +184,7 @@ def test_a_model_that_can_count_tokens_is_asked_instead_of_estimating(limit: int
 
 
 @pytest.mark.parametrize("error", [ModelHTTPError(503, "m", None), NotImplementedError()], ids=repr)
-def test_where_counting_fails_tokens_are_estimated(error: Exception) -> None:
+def test_tokens_are_estimated_if_counting_fails(error: Exception) -> None:
     model = Counting(lambda messages, info: ModelResponse([TextPart("x")]))
     model.counted = error
 
@@ -192,7 +192,7 @@ def test_where_counting_fails_tokens_are_estimated(error: Exception) -> None:
     assert carry_out(runtime_of([agent("main", model)], budget={"input_tokens": 50}), "word " * 99).status == "limited"
 
 
-def test_a_picture_is_estimated_by_what_providers_charge_and_not_by_its_bytes(tmp_path: Path) -> None:
+def test_an_images_estimate_follows_provider_pricing_and_not_its_bytes(tmp_path: Path) -> None:
     (tmp_path / "photo.png").write_bytes(bytes(500_000))
     given = {"input": "look", "attachments": ["photo.png"]}
 

@@ -1,4 +1,4 @@
-"""What runs cost: sums are complete or none, and a budget in US dollars is kept or the run refused."""
+"""What runs cost: a sum is complete or None, and a budget in US dollars is enforced or the run is refused."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.scripted import call, script
 
 
 class Remote(FunctionModel):
-    """A project's own model, of a provider that nobody knows."""
+    """A custom model from an unknown provider."""
 
     @property
     def system(self) -> str:
@@ -32,7 +32,7 @@ def add(a: int, b: int) -> int:
 
 
 def answer(*parts: Any, cost: str | None = "0.25") -> ModelResponse:
-    """A response of 15 tokens at this price."""
+    """A response with 15 tokens at this price."""
     usage = RequestUsage(input_tokens=10, output_tokens=5, cost=None if cost is None else Decimal(cost))
     return ModelResponse([TextPart(part) if isinstance(part, str) else part for part in parts], usage=usage)
 
@@ -50,7 +50,7 @@ def over_http(model: str, *, budget: dict[str, Any] | None = None, retried: int 
         return carry_out(Runtime(project, config=config)), log
 
 
-def test_a_sum_is_known_where_every_part_with_tokens_has_a_price() -> None:
+def test_a_sum_is_known_if_every_part_with_tokens_has_a_price() -> None:
     priced = Usage(requests=1, input_tokens=3, cost_usd=0.5)
     unpriced = Usage(requests=1, input_tokens=3)
 
@@ -72,14 +72,14 @@ usages = st.builds(
 
 
 @given(st.lists(usages, min_size=1, max_size=6), st.randoms())
-def test_what_a_sum_costs_depends_neither_on_order_nor_on_grouping(parts: list[Usage], random: Any) -> None:
+def test_a_cost_depends_neither_on_order_nor_on_grouping(parts: list[Usage], random: Any) -> None:
     mixed = random.sample(parts, len(parts))
     cut = random.randrange(len(parts) + 1)
 
     assert sum(parts, Usage()) == sum(mixed[:cut], Usage()) + sum(mixed[cut:], Usage())
 
 
-def test_a_run_adds_up_what_its_responses_cost() -> None:
+def test_a_run_adds_up_the_costs_of_its_responses() -> None:
     worker = agent("worker", script(answer("done", cost="0.5")))
     main = agent("main", script(answer(call("worker", input="x")), answer("over")), toolsets=[worker])
     runtime = runtime_of([main, worker])
@@ -92,7 +92,7 @@ def test_a_run_adds_up_what_its_responses_cost() -> None:
     assert runtime.usage.cost_usd == 1.0
 
 
-def test_a_run_with_one_model_without_a_price_does_not_look_complete() -> None:
+def test_a_run_with_an_unpriced_model_has_no_total_cost() -> None:
     worker = agent("worker", script(answer("done", cost=None)))
     main = agent("main", script(answer(call("worker", input="x")), answer("over")), toolsets=[worker])
     result = carry_out(runtime_of([main, worker]))
@@ -110,7 +110,7 @@ def test_a_retried_request_leaves_the_price_known() -> None:
     assert 0 < result.usage.cost_usd < 0.1
 
 
-def test_a_budget_in_dollars_ends_a_run_before_the_request_that_follows() -> None:
+def test_a_spent_dollar_budget_ends_a_run_before_its_next_request() -> None:
     model = script(*(answer(again(number)) for number in range(9)))
     result = carry_out(runtime_of([agent("main", model, tools=[add])], budget={"cost_usd": 0.6}))
 
@@ -120,7 +120,7 @@ def test_a_budget_in_dollars_ends_a_run_before_the_request_that_follows() -> Non
     assert result.usage.cost_usd == 0.75
 
 
-def test_a_part_without_a_price_does_not_hide_what_was_spent_from_the_budget() -> None:
+def test_an_unpriced_part_does_not_hide_known_costs_from_the_budget() -> None:
     worker = agent("worker", script(answer("done", cost=None)))
     calls = [answer(call("worker", input=str(number)), cost="0.25") for number in range(9)]
     result = carry_out(runtime_of([agent("main", script(*calls), toolsets=[worker]), worker], budget={"cost_usd": 0.5}))
@@ -130,7 +130,7 @@ def test_a_part_without_a_price_does_not_hide_what_was_spent_from_the_budget() -
     assert result.usage.cost_usd is None
 
 
-def test_a_model_of_ones_own_that_says_no_price_is_refused_after_its_first_answer() -> None:
+def test_a_custom_model_without_a_price_is_refused_after_its_first_response() -> None:
     asked: list[int] = []
 
     def turn(messages: Any, info: Any) -> ModelResponse:
@@ -144,7 +144,7 @@ def test_a_model_of_ones_own_that_says_no_price_is_refused_after_its_first_answe
     assert len(asked) == 1
 
 
-def test_a_provider_without_a_known_price_is_refused_before_anything_is_sent() -> None:
+def test_an_unpriced_provider_is_refused_before_anything_is_sent() -> None:
     result, log = over_http("unheard-of", budget={"cost_usd": 9})
 
     assert isinstance(result.error, BudgetError)
@@ -153,14 +153,14 @@ def test_a_provider_without_a_known_price_is_refused_before_anything_is_sent() -
 
 
 @pytest.mark.parametrize("model", ["unheard-of", "gpt-4o"])
-def test_without_a_budget_in_dollars_prices_do_not_matter(model: str) -> None:
+def test_prices_do_not_matter_without_a_dollar_budget(model: str) -> None:
     result, log = over_http(model, budget={"requests": 2})
 
     assert result.status == "completed"
     assert len(log) == 1
 
 
-def test_a_model_in_this_process_needs_no_price() -> None:
+def test_an_in_process_model_needs_no_price() -> None:
     result = carry_out(
         runtime_of([agent("main", script(again(1), again(2), "x"), tools=[add])], budget={"cost_usd": 1})
     )

@@ -1,4 +1,4 @@
-"""What ends a run: steps, loops, depth, time. Each is a typed error with a history the next run accepts."""
+"""Limits on steps, loops, depth and time. Each raises a typed error with a history the next run accepts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.support.scripted import call, script
 # -- steps
 
 
-def test_the_model_is_asked_max_steps_times_and_no_more() -> None:
+def test_the_model_gets_at_most_max_steps_requests() -> None:
     model = counting()
     runtime = runtime_of([agent("main", model, tools=[add], max_steps=4)])
 
@@ -53,7 +53,7 @@ def test_ten_steps_are_the_default_and_enough_when_the_tenth_answers() -> None:
 @pytest.mark.parametrize(
     ("declared", "project", "caller", "steps"), [(3, 5, None, 3), (None, 5, None, 5), (3, 5, 2, 2)]
 )
-def test_the_caller_goes_before_the_agent_before_the_project(
+def test_the_callers_limit_overrides_the_agents_which_overrides_the_projects(
     declared: Any, project: int, caller: Any, steps: int
 ) -> None:
     model = counting()
@@ -65,7 +65,7 @@ def test_the_caller_goes_before_the_agent_before_the_project(
 
 
 def test_steps_are_not_accumulated_over_a_conversation() -> None:
-    model = script(call("add", a=1, b=1), call("add", a=2, b=2), "said")
+    model = script(call("add", a=1, b=1), call("add", a=2, b=2), "answered")
     runtime = runtime_of([agent("main", model, tools=[add], max_steps=3)])
     context = None
     for _ in range(4):
@@ -77,7 +77,7 @@ def test_steps_are_not_accumulated_over_a_conversation() -> None:
     assert sum(message.kind == "response" for message in context.messages) == 12
 
 
-def test_a_childs_steps_are_its_own() -> None:
+def test_a_childs_steps_are_counted_separately() -> None:
     inner = agent("inner", counting(n=3), tools=[add], max_steps=4)
     main = agent(
         "main", script(call("inner", input="a"), call("inner", input="b"), "done"), toolsets=[inner], max_steps=3
@@ -96,7 +96,7 @@ def test_the_same_batch_does_not_run_a_third_time() -> None:
 
     def note(n: int) -> str:
         ran.append(n)
-        return "noted"
+        return "saved"
 
     runtime = runtime_of([agent("main", script([call("note", n=1), call("note", n=2)]), tools=[note])])
     ear = heard(runtime, "tool_call")
@@ -112,7 +112,7 @@ def test_the_same_batch_does_not_run_a_third_time() -> None:
     assert_continues(runtime, result.error)
 
 
-def test_spacing_and_order_do_not_hide_a_loop() -> None:
+def test_whitespace_and_key_order_do_not_hide_a_loop() -> None:
     turns = [
         [call("add", '{"a": 1, "b": 2}'), call("add", '{"a": 3, "b": 4}')],
         [call("add", '{"b":4,"a":3}'), call("add", {"b": 2, "a": 1})],
@@ -134,7 +134,7 @@ def test_the_threshold_can_be_set_and_zero_is_off(threshold: int, steps: int) ->
     assert isinstance(result.error, LoopError if threshold else StepLimitError)
 
 
-def test_a_different_batch_in_between_is_no_loop() -> None:
+def test_a_different_batch_in_between_breaks_a_loop() -> None:
     one, two = call("add", a=1, b=1), call("add", a=2, b=2)
     result = carry_out(runtime_of([agent("main", script(one, one, two, one, one, "fin"), tools=[add])]))
 
@@ -159,7 +159,7 @@ def test_refused_and_malformed_calls_count_too(asked: Any) -> None:
     strict(result.messages)
 
 
-def test_a_loop_in_a_continued_conversation_starts_anew() -> None:
+def test_loop_detection_starts_over_in_a_continued_conversation() -> None:
     runtime = runtime_of([agent("main", script(call("add", a=1, b=1), call("add", a=1, b=1), "fin"), tools=[add])])
     first = asyncio.run(runtime.run("go"))
     second = asyncio.run(runtime.run("go", messages=first.messages))
@@ -171,11 +171,11 @@ def test_a_loop_in_a_continued_conversation_starts_anew() -> None:
 
 
 def recursive() -> Any:
-    """An agent that calls itself until it is told it can't, and says what it was told."""
+    """An agent that calls itself until that fails, then returns the error it got."""
 
     def turn(messages: Any, info: Any) -> Any:
-        told = results_of(messages)
-        return told[-1][2] if told else [call("deep", input="down")]
+        results = results_of(messages)
+        return results[-1][2] if results else [call("deep", input="down")]
 
     spec = agent("deep", script(turn))
     spec.toolsets = [spec]
@@ -183,7 +183,7 @@ def recursive() -> Any:
 
 
 @pytest.mark.parametrize("limit", [1, 2, 5])
-def test_calls_deeper_than_max_depth_are_failed_results(limit: int) -> None:
+def test_calls_deeper_than_max_depth_fail(limit: int) -> None:
     runtime = runtime_of([recursive()], options={"max_depth": limit})
     ear = heard(runtime)
 
@@ -197,7 +197,7 @@ def test_calls_deeper_than_max_depth_are_failed_results(limit: int) -> None:
     strict(result.messages)
 
 
-def test_from_python_a_call_too_deep_is_a_typed_error() -> None:
+def test_a_call_from_python_that_is_too_deep_raises_a_typed_error() -> None:
     caught: list[Exception] = []
 
     async def down(input: Any, ctx: CallContext) -> str:
@@ -218,7 +218,7 @@ def test_from_python_a_call_too_deep_is_a_typed_error() -> None:
     assert len(result.calls) == 5
 
 
-def test_a_depth_error_that_nobody_catches_ends_the_run_as_limited() -> None:
+def test_an_uncaught_depth_error_ends_the_run_as_limited() -> None:
     spec = recursive()
 
     async def main(input: Any, ctx: CallContext) -> str:
@@ -259,11 +259,11 @@ def test_a_run_that_takes_too_long_ends_as_limited(where: str) -> None:
     assert_continues(runtime, result.error)
 
 
-def test_a_run_within_its_time_is_not_touched() -> None:
+def test_a_run_within_its_timeout_is_not_affected() -> None:
     assert carry_out(runtime_of([agent("main", script("x"))], options={"run_timeout": 60})).output == "x"
 
 
-# -- what the model says
+# -- what the model returns
 
 
 class Answer(BaseModel):
@@ -271,7 +271,7 @@ class Answer(BaseModel):
 
 
 @pytest.mark.parametrize("retries", [None, 0, 2])
-def test_empty_replies_beyond_retries_are_the_models_fault(retries: int | None) -> None:
+def test_too_many_empty_replies_are_a_model_error(retries: int | None) -> None:
     model = script("")
     runtime = runtime_of([agent("main", model, retries=retries)])
 
@@ -296,7 +296,7 @@ def test_an_empty_reply_followed_by_an_answer_is_fine() -> None:
         {"type": "object", "title": "Answer", "properties": {"number": {"type": "integer"}}, "required": ["number"]},
     ],
 )
-def test_invalid_structured_output_beyond_retries_is_the_models_fault(output_type: Any) -> None:
+def test_too_much_invalid_structured_output_is_a_model_error(output_type: Any) -> None:
     def turn(messages: Any, info: Any) -> Any:
         return [call(info.output_tools[0].name, number="none")]
 
@@ -318,7 +318,7 @@ def test_invalid_structured_output_beyond_retries_is_the_models_fault(output_typ
     st.sampled_from(["steps", "loop", "budget", "tools"]),
 )
 @settings(max_examples=30, deadline=None)
-def test_however_a_limit_ends_a_run_its_history_is_strict(names: list[str], kind: str) -> None:
+def test_a_run_ended_by_any_limit_has_a_valid_history(names: list[str], kind: str) -> None:
     def fail() -> str:
         raise ToolError("no")
 

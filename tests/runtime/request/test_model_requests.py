@@ -1,4 +1,4 @@
-"""Model requests over real connections: retries for passing reasons, typed errors for others."""
+"""Model requests over real connections: transient failures are retried, others raise typed errors."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def over_http(
     model: str = "openai-chat:m",
     **fields: Any,
 ) -> tuple[RunResult, list[Request], Heard]:
-    """Run one agent against these turns over loopback."""
+    """Run one agent against a local server that answers with these turns."""
     with serve({"m": turns}) as (url, log):
         spec = AgentSpec("main", model=model, tools=[add], model_settings={"base_url": url})
         project = project_of([spec], **fields)
@@ -60,7 +60,7 @@ both = pytest.mark.parametrize("streaming", [False, True], ids=["whole", "stream
 
 
 @both
-def test_passing_failures_are_retried_until_the_answer_comes(streaming: bool) -> None:
+def test_transient_failures_are_retried_until_the_answer_comes(streaming: bool) -> None:
     turns = [
         {"status": 429, "times": 1},
         {"tools": [{"name": "add", "args": {"a": 1, "b": 2}}]},
@@ -82,7 +82,7 @@ def test_passing_failures_are_retried_until_the_answer_comes(streaming: bool) ->
 
 
 @both
-def test_a_cut_answer_is_retried_and_never_taken_for_a_whole_one(streaming: bool) -> None:
+def test_a_truncated_response_is_retried_and_never_taken_as_complete(streaming: bool) -> None:
     result, log, _ = over_http([{"cut": True, "times": 2}, {"text": "whole", "chunks": 3}], streaming=streaming)
 
     assert result.output == "whole"
@@ -90,7 +90,7 @@ def test_a_cut_answer_is_retried_and_never_taken_for_a_whole_one(streaming: bool
 
 
 @both
-def test_the_provider_says_how_long_to_wait(streaming: bool) -> None:
+def test_the_providers_retry_after_is_honoured(streaming: bool) -> None:
     started = time.perf_counter()
     result, _, ear = over_http(
         [{"status": 429, "times": 1, "retry_after": 0.2}, {"text": "x"}], streaming=streaming, retry_delay=30
@@ -103,7 +103,7 @@ def test_the_provider_says_how_long_to_wait(streaming: bool) -> None:
 
 @both
 @pytest.mark.parametrize("status", [429, 503])
-def test_retries_come_to_an_end_with_the_providers_error(status: int, streaming: bool) -> None:
+def test_exhausted_retries_raise_the_providers_error(status: int, streaming: bool) -> None:
     result, log, ear = over_http([{"status": status, "times": 99}], streaming=streaming, max_retries=2)
 
     assert isinstance(result.error, ProviderError)
@@ -129,7 +129,7 @@ def test_a_bad_request_is_never_retried(status: int, streaming: bool) -> None:
         assert isinstance(result.error, ModelUnavailableError)
 
 
-def test_no_retries_can_be_asked_for() -> None:
+def test_retries_can_be_disabled() -> None:
     _, log, _ = over_http([{"status": 503, "times": 99}], streaming=False, max_retries=0)
 
     assert len(log) == 1
@@ -158,14 +158,14 @@ def test_each_attempt_is_counted_against_the_budget(streaming: bool) -> None:
 
 
 @both
-def test_nothing_is_sent_that_is_not_set(streaming: bool) -> None:
+def test_unset_settings_are_not_sent(streaming: bool) -> None:
     _, log, _ = over_http([{"text": "x"}], streaming=streaming)
 
     sent = set(log[0].body) - {"model", "messages", "tools", "stream", "stream_options", "tool_choice"}
     assert sent == set()
 
 
-def test_what_is_set_is_sent() -> None:
+def test_settings_are_sent() -> None:
     with serve({"m": [{"text": "x"}]}) as (url, log):
         spec = AgentSpec(
             "main", model="openai-chat:m", model_settings={"base_url": url, "top_p": 0.5}, temperature=0.0, max_tokens=7
@@ -179,7 +179,7 @@ def test_what_is_set_is_sent() -> None:
     assert "base_url" not in body
 
 
-def test_a_history_that_ended_early_goes_to_a_real_provider_as_it_should() -> None:
+def test_a_history_that_ended_early_is_valid_for_a_real_provider() -> None:
     turns = [
         {"tools": [{"name": "add", "args": {"a": 1, "b": 2}}, {"name": "add", "args": {"a": 3, "b": 4}}]},
         {"text": "after"},
@@ -198,7 +198,7 @@ def test_a_history_that_ended_early_goes_to_a_real_provider_as_it_should() -> No
 
 
 def own_model(error: Exception, times: int, *, streaming: bool) -> tuple[RunResult, Heard]:
-    """Run an agent on a model of the project's own that fails so many times, then answers."""
+    """Run an agent on a custom model that fails this many times, then answers."""
     project = project_of([agent("main", script(*[error] * times, "x"))], max_retries=2)
     runtime = Runtime(project, config=RuntimeConfig.of(project, retry_delay=0.0))
     ear = heard(runtime)
@@ -222,7 +222,7 @@ def broken_off() -> list[Exception]:
 
 @both
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 529])
-def test_a_model_of_ones_own_is_retried_for_passing_reasons(status: int, streaming: bool) -> None:
+def test_transient_failures_of_a_custom_model_are_retried(status: int, streaming: bool) -> None:
     result, ear = own_model(ModelHTTPError(status, "mine", None), 2, streaming=streaming)
 
     assert result.output == "x"
@@ -232,21 +232,21 @@ def test_a_model_of_ones_own_is_retried_for_passing_reasons(status: int, streami
 
 @both
 @pytest.mark.parametrize("error", broken_off(), ids=lambda error: type(error).__name__)
-def test_a_connection_that_breaks_in_a_model_of_ones_own_is_retried(error: Exception, streaming: bool) -> None:
+def test_a_broken_connection_in_a_custom_model_is_retried(error: Exception, streaming: bool) -> None:
     result, ear = own_model(error, 1, streaming=streaming)
 
     assert result.output == "x"
     assert len(ear.of("retry")) == 1
 
 
-def test_a_model_of_ones_own_may_say_how_long_to_wait() -> None:
+def test_a_custom_models_retry_after_is_honoured() -> None:
     error = ModelHTTPError(429, "mine", None, headers={"Retry-After": "0.05"})
     _, ear = own_model(error, 1, streaming=False)
 
     assert [event.delay for event in ear.of("retry")] == [0.05]
 
 
-def test_a_model_of_ones_own_that_goes_on_failing_ends_the_run_with_its_status() -> None:
+def test_a_custom_model_that_keeps_failing_ends_the_run_with_its_status() -> None:
     result, ear = own_model(ModelHTTPError(503, "mine", {"message": "down"}), 9, streaming=False)
 
     assert isinstance(result.error, ProviderError)
@@ -267,7 +267,7 @@ def test_a_model_of_ones_own_that_goes_on_failing_ends_the_run_with_its_status()
     ],
     ids=repr,
 )
-def test_other_failures_of_a_model_of_ones_own_are_not_retried(error: Exception, streaming: bool) -> None:
+def test_other_failures_of_a_custom_model_are_not_retried(error: Exception, streaming: bool) -> None:
     result, ear = own_model(error, 1, streaming=streaming)
 
     assert result.status == "provider_failed"
@@ -289,7 +289,7 @@ def test_a_hook_that_fails_before_a_request_is_not_retried() -> None:
     assert model.asked == []
 
 
-def test_a_model_that_breaks_is_a_providers_failure() -> None:
+def test_a_model_that_raises_is_a_provider_error() -> None:
     result = carry_out(
         runtime_of([agent("main", script(call("add", a=1, b=1), RuntimeError("gpu on fire")), tools=[add])])
     )
@@ -300,14 +300,14 @@ def test_a_model_that_breaks_is_a_providers_failure() -> None:
     strict(result.error.messages)
 
 
-def test_the_text_said_so_far_is_the_output_of_a_run_that_ended_early() -> None:
+def test_a_run_that_ended_early_has_its_last_text_as_output() -> None:
     model = script([TextPart("thinking aloud"), call("add", a=1, b=1)], RuntimeError("gone"))
     result = carry_out(runtime_of([agent("main", model, tools=[add])]))
 
     assert result.output == "thinking aloud"
 
 
-def test_text_of_an_answer_that_was_cut_and_asked_for_again_is_no_output() -> None:
+def test_text_of_a_retried_response_is_not_output() -> None:
     attempts = iter(range(9))
 
     async def streaming(messages: Any, info: Any) -> Any:
@@ -324,7 +324,7 @@ def test_text_of_an_answer_that_was_cut_and_asked_for_again_is_no_output() -> No
     assert (result.status, result.output) == ("limited", None)
 
 
-def test_a_missing_key_says_so_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_key_is_reported_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
     result = carry_out(Runtime(project_of([AgentSpec("main", model="openai-chat:m")])))
 

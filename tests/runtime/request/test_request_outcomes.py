@@ -1,4 +1,4 @@
-"""How an attempt of a model request ended is a value: it is written as JSON, read back, and means the same."""
+"""The outcome of a model request attempt survives a round trip through JSON."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def http(status: int, category: Any = None, **fields: Any) -> Exception:
     )
 
 
-def test_a_response_comes_back_as_it_was() -> None:
+def test_a_response_round_trips() -> None:
     response = ModelResponse([TextPart("hi"), ToolCallPart("add", {"a": 1}, "call_1")], model_name="m")
     outcome = RequestOutcome(Usage(requests=1, input_tokens=3, output_tokens=2, cost_usd=0.5), response)
 
@@ -59,7 +59,7 @@ FAILURES = [
 
 
 @pytest.mark.parametrize("error", FAILURES, ids=lambda error: f"{type(error).__name__} {error}"[:40])
-def test_a_failure_that_was_read_back_is_the_same_and_is_raised_as_the_same(error: Exception) -> None:
+def test_a_failure_round_trips_and_raises_the_same_error(error: Exception) -> None:
     again = reread(failed(error)).failure
 
     assert again is not None
@@ -77,7 +77,7 @@ def test_a_failure_is_shown_in_one_line() -> None:
     assert str(RequestFailure.of(exceptions.ModelConnectionError("m", "reset\nby peer"))) == "reset by peer"
 
 
-def test_an_attempt_that_has_just_failed_raises_its_own_exception() -> None:
+def test_a_failed_attempt_raises_its_original_exception() -> None:
     error = http(500)
 
     with pytest.raises(exceptions.ModelHTTPError) as raised:

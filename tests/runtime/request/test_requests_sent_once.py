@@ -1,4 +1,4 @@
-"""Whoever made a model, its provider's library sends a request once; trying again is the runtime's business."""
+"""A provider's library sends each request once, whoever made the model; only the runtime retries."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.support.runs import carry_out, heard, project_of
 
 @contextmanager
 def unavailable() -> Iterator[tuple[str, list[str]]]:
-    """A server that can't answer anything now, whatever protocol it is asked in; its URL, and the paths asked for."""
+    """A server that answers 503 in any protocol; yields its URL and the requested paths."""
     log: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -68,7 +68,7 @@ both = pytest.mark.parametrize("streaming", [False, True], ids=["whole", "stream
         *(pytest.param(name, marks=pytest.mark.slow) for name in ("anthropic:m", "google:m", "ollama:m", "litellm:m")),
     ],
 )
-def test_a_model_by_name_is_sent_each_request_once(name: str, streaming: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_named_model_sends_each_request_once(name: str, streaming: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     for key in ("OPENAI", "ANTHROPIC", "GOOGLE", "LITELLM", "ALIBABA"):
         monkeypatch.setenv(f"{key}_API_KEY", "k")
     with unavailable() as (url, log):
@@ -83,11 +83,11 @@ def test_a_model_by_name_is_sent_each_request_once(name: str, streaming: bool, m
 
 
 class Wrapping(WrapperModel):
-    """A model of a project's own that asks another."""
+    """A custom model that wraps another."""
 
 
 class Unable(FunctionModel):
-    """A model that can't be told how often to try, and fails."""
+    """A failing model whose retries can't be configured."""
 
     unsupported_settings: ClassVar[Any] = frozenset({"max_retries"})
 
@@ -111,7 +111,7 @@ GIVEN: dict[str, Callable[[OpenAIProvider], dict[str, Any]]] = {
     "list of lists": lambda provider: {
         "model": FallbackModel(Wrapping(FallbackModel(OpenAIChatModel("m", provider=provider))))
     },
-    "list with one that can't be told": lambda provider: {
+    "list with one that can't be configured": lambda provider: {
         "model": FallbackModel(Unable(), OpenAIChatModel("m", provider=provider), fallback_on=(ModelError, Exception))
     },
     "factory": lambda provider: {"model": _registered(lambda name: OpenAIChatModel(name, provider=provider))},
@@ -129,7 +129,7 @@ def _registered(factory: Callable[[str], Any]) -> str:
 
 @pytest.mark.parametrize("kind", list(GIVEN))
 @pytest.mark.parametrize("retries", [0, 1])
-def test_a_client_of_the_callers_sends_each_request_once_and_stays_as_it_is(
+def test_the_callers_client_sends_each_request_once_and_is_not_modified(
     kind: str, retries: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(factories, "_factories", {})
@@ -149,7 +149,7 @@ def test_a_client_of_the_callers_sends_each_request_once_and_stays_as_it_is(
 
 
 @pytest.mark.parametrize("name", ["openai-chat:m", "vllm:m"])
-def test_an_agents_settings_do_not_turn_a_librarys_retries_on_again(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agents_settings_do_not_reenable_a_librarys_retries(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     with unavailable() as (url, log):
         spec = AgentSpec("main", model=name, model_settings={"base_url": url, "max_retries": 2})

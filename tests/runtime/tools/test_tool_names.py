@@ -1,4 +1,4 @@
-"""Whatever a tool comes from, its name is one that providers take, or the run says whose it is."""
+"""Every tool's name is valid for providers, wherever it comes from, or the run fails with its origin."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def named(name: str) -> PydanticTool[Any]:
 
 
 def given(name: str) -> dict[str, Any]:
-    """Ways in which an agent is given a tool of that name."""
+    """The ways to give an agent a tool with that name."""
 
     def factory(ctx: RunContext[Any]) -> FunctionToolset[Any]:
         return FunctionToolset([named(name)])
@@ -42,7 +42,7 @@ def given(name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("way", given("a_add"))
 @pytest.mark.parametrize("name", ["é_add", "a.b_add", "a b_add", "x" * 61 + "_add"])
-def test_a_name_that_no_provider_takes_ends_the_run_before_it_is_sent(name: str, way: str) -> None:
+def test_a_name_that_no_provider_accepts_ends_the_run_before_it_is_sent(name: str, way: str) -> None:
     model = script("done")
     with pytest.raises(RunError, match="can't be named") as raised:
         runtime_of([AgentSpec("main", model=model, **given(name)[way])]).run_sync("go")

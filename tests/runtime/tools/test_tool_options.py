@@ -1,4 +1,4 @@
-"""What authors say of a tool: nothing that means nothing."""
+"""The options that authors declare on a tool; invalid ones are rejected."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def send(to: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("said", "fault"),
+    ("options", "fault"),
     [
         ({"approval": "denied"}, "approval is 'allow', 'ask' or 'deny', not 'denied'"),
         ({"approval": True}, "not True"),
@@ -26,9 +26,9 @@ def send(to: str) -> str:
         ({"timeout": "3"}, "not '3'"),
     ],
 )
-def test_what_means_nothing_is_refused_where_it_is_said(said: dict[str, Any], fault: str) -> None:
+def test_an_invalid_option_is_rejected_where_it_is_declared(options: dict[str, Any], fault: str) -> None:
     with pytest.raises(ValueError, match=fault):
-        tool(**said)(send)
+        tool(**options)(send)
 
 
 class Sender(Tool):
@@ -42,14 +42,14 @@ class Sender(Tool):
 @pytest.mark.parametrize(
     "item", [Sender(), PydanticTool(send, metadata={"approval": "denied"})], ids=["object", "PydanticAI's"]
 )
-def test_a_tool_object_with_a_word_that_means_nothing_never_runs(item: Any) -> None:
+def test_a_tool_object_with_an_invalid_approval_never_runs(item: Any) -> None:
     result = carry_out(runtime_of([agent("main", script([call("send", to="ann")], "fin"), tools=[item])]))
 
     assert result.status == "failed"
     assert "not 'denied'" in str(result.error)
 
 
-def test_the_linker_says_where_such_a_word_stands(tmp_path: Any) -> None:
+def test_the_linker_locates_an_invalid_approval(tmp_path: Any) -> None:
     (tmp_path / "tools.py").write_text(
         "from llm_do import tool\n\n@tool(approval='denied')\ndef send(to: str) -> str:\n    return to\n"
     )

@@ -1,4 +1,4 @@
-"""Every call of a model gets one result with its own id, in the order it asked, whatever happens."""
+"""Every tool call of a model gets exactly one result with its own id, in call order, whatever happens."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ FROM_SCHEMA = PydanticTool.from_schema(
 )
 
 CASES: dict[str, tuple[Any, Any, str, str]] = {
-    # name: tool, call, status, what the model is told
+    # name: tool, call, status, text for the model
     "unknown tool": (add, call("nope", a=1), "refused", "unknown tool 'nope'; available: add"),
     "unknown tool, malformed": (add, call("nope", "{{{"), "refused", "unknown tool 'nope'"),
     "unknown tool, a list": (add, call("nope", "[1]"), "refused", "unknown tool 'nope'"),
@@ -107,8 +107,8 @@ CASES: dict[str, tuple[Any, Any, str, str]] = {
 
 
 @pytest.mark.parametrize("case", list(CASES))
-def test_a_failing_call_is_one_failed_result_and_the_run_goes_on(case: str) -> None:
-    tool, asked, status, said = CASES[case]
+def test_a_failing_call_is_one_failed_result_and_the_run_continues(case: str) -> None:
+    tool, asked, status, text = CASES[case]
     tools = [tool] if tool is add else [add, tool]
     runtime = runtime_of(
         [agent("main", script([call("add", a=1, b=1), asked, call("add", a=2, b=2)], "fin"), tools=tools)]
@@ -119,17 +119,17 @@ def test_a_failing_call_is_one_failed_result_and_the_run_goes_on(case: str) -> N
 
     assert (result.status, result.output) == ("completed", "fin")
     strict(result.messages)
-    told = results_of(result.messages)
-    assert [outcome for _, outcome, _ in told] == ["success", "failed", "success"]
-    assert [text for _, _, text in told][::2] == ["2", "4"]
-    assert told[1][0] == asked.tool_call_id
-    assert said in told[1][2]
+    results = results_of(result.messages)
+    assert [outcome for _, outcome, _ in results] == ["success", "failed", "success"]
+    assert [text for _, _, text in results][::2] == ["2", "4"]
+    assert results[1][0] == asked.tool_call_id
+    assert text in results[1][2]
     [event] = [event for event in ear.events if event.tool_call_id == asked.tool_call_id]
     assert event.status == status
-    assert said in event.result
+    assert text in event.result
 
 
-def test_five_failing_turns_in_a_row_exhaust_no_hidden_budget() -> None:
+def test_five_failing_turns_in_a_row_exhaust_no_hidden_limit() -> None:
     kinds = [call("nope"), call("add", "[]"), call("broken"), call("add", a=1), call("nope", n=2)]
     spec = agent("main", script(*([one] for one in kinds), "fin"), tools=[add, failing(ModelRetry("again"))])
 
@@ -140,7 +140,7 @@ def test_five_failing_turns_in_a_row_exhaust_no_hidden_budget() -> None:
     strict(result.messages)
 
 
-def test_forty_calls_at_once_are_answered_in_their_order() -> None:
+def test_forty_parallel_calls_are_answered_in_order() -> None:
     started = 0
     everybody = asyncio.Event()
 
@@ -158,7 +158,7 @@ def test_forty_calls_at_once_are_answered_in_their_order() -> None:
     strict(result.messages)
 
 
-def test_ids_that_a_model_used_twice_are_renumbered() -> None:
+def test_duplicate_call_ids_are_renumbered() -> None:
     turns = [call("add", {"a": n, "b": 0}, "same") for n in range(3)] + [call("nope", {}, "same-2")]
     runtime = runtime_of([agent("main", script(turns, "fin"), tools=[add])])
     ear = heard(runtime)
@@ -173,7 +173,7 @@ def test_ids_that_a_model_used_twice_are_renumbered() -> None:
     strict(result.messages)
 
 
-def test_one_id_in_two_turns_is_two_calls() -> None:
+def test_the_same_id_in_two_turns_is_two_calls() -> None:
     spec = agent(
         "main", script([call("add", {"a": 1, "b": 1}, "x")], [call("add", {"a": 2, "b": 2}, "x")], "fin"), tools=[add]
     )
@@ -184,7 +184,7 @@ def test_one_id_in_two_turns_is_two_calls() -> None:
     assert result.usage.tool_calls == 2
 
 
-def test_a_valid_call_of_a_json_schema_tool_reaches_it() -> None:
+def test_a_valid_call_of_a_json_schema_tool_runs() -> None:
     spec = agent(
         "main", script([call("query", sql="select 1"), call("raw", '{"n": 3}')], "fin"), tools=[Query(), FROM_SCHEMA]
     )
@@ -193,7 +193,7 @@ def test_a_valid_call_of_a_json_schema_tool_reaches_it() -> None:
 
 
 class Anything(BaseHTTPRequestHandler):
-    """Serves a schema that allows everything, and notes who asked."""
+    """Serves a schema that allows everything, and records the requests."""
 
     asked: ClassVar[list[str]] = []
 
@@ -204,7 +204,7 @@ class Anything(BaseHTTPRequestHandler):
         self.wfile.write(b"{}")
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Says nothing."""
+        """Don't log."""
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -237,7 +237,7 @@ def test_a_schema_that_cannot_be_checked_refuses_the_call_and_fetches_nothing() 
 
 
 def test_an_async_tool_that_takes_too_long_is_timed_out() -> None:
-    # The other tool has all the time it wants: a thread of its own takes a while to start on a busy machine.
+    # The other tool has no timeout: its thread takes a while to start on a busy machine.
     @tool(name="add", timeout=60)
     def add_in_time(a: int, b: int) -> int:
         return a + b
@@ -283,7 +283,7 @@ def test_a_sync_tool_that_takes_too_long_is_abandoned_and_can_see_it() -> None:
     assert [text for _, _, text in results_of(result.messages)] == ["timed out after 0.3 s"]
 
 
-def test_a_tools_own_timeout_goes_before_the_agents() -> None:
+def test_a_tools_own_timeout_overrides_the_agents() -> None:
     @tool(timeout=0.01)
     async def short() -> str:
         await asyncio.Event().wait()
@@ -311,15 +311,15 @@ def test_on_tool_error_raise_ends_the_run(error: Exception) -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [ToolError("told"), ModelRetry("told"), ToolFailed("told")], ids=lambda error: type(error).__name__
+    "error", [ToolError("try B"), ModelRetry("try B"), ToolFailed("try B")], ids=lambda error: type(error).__name__
 )
-def test_what_a_tool_tells_the_model_on_purpose_ends_no_run(error: Exception) -> None:
+def test_an_error_meant_for_the_model_does_not_end_the_run(error: Exception) -> None:
     result = run_spec(
         agent("main", script([call("broken")], "fin"), tools=[failing_async(error)]), on_tool_error="raise"
     )
 
     assert result.output == "fin"
-    assert results_of(result.messages)[0][1:] == ("failed", "told")
+    assert results_of(result.messages)[0][1:] == ("failed", "try B")
 
 
 def test_on_tool_error_raise_in_a_nested_agent_ends_the_whole_run() -> None:
@@ -345,7 +345,7 @@ def test_on_tool_error_raise_in_a_nested_agent_ends_the_whole_run() -> None:
     ],
     ids=["exception", "tool error", "invalid argument"],
 )
-def test_a_huge_failure_is_cut_too(tools: list[Any], asked: Any) -> None:
+def test_a_huge_failure_is_truncated_too(tools: list[Any], asked: Any) -> None:
     result = run_spec(agent("main", script([asked], "fin"), tools=tools), max_result_bytes=3000)
 
     [(_, outcome, text)] = results_of(result.messages)
@@ -353,7 +353,7 @@ def test_a_huge_failure_is_cut_too(tools: list[Any], asked: Any) -> None:
     assert len(text) < 3300
 
 
-def test_a_tool_may_use_up_the_stack() -> None:
+def test_a_tool_may_exhaust_the_stack() -> None:
     def deep() -> str:
         def down(n: int) -> int:
             return down(n + 1)

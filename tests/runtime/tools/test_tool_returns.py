@@ -1,4 +1,4 @@
-"""What a tool returns, and what a model is told of it: text, data, pictures, and never too much."""
+"""What a tool returns and what the model receives: text, data and images, within limits."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _cycle() -> list[Any]:
     return ring
 
 
-class Unspeakable:
+class Unprintable:
     def __str__(self) -> str:
         raise RuntimeError("no words")
 
@@ -61,8 +61,8 @@ RETURNS: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("kind", list(RETURNS))
-def test_whatever_a_tool_returns_reaches_the_model_as_text_or_json(kind: str) -> None:
-    value, said = RETURNS[kind]
+def test_a_tools_return_value_reaches_the_model_as_text_or_json(kind: str) -> None:
+    value, text = RETURNS[kind]
 
     def give() -> Any:
         return value
@@ -75,13 +75,13 @@ def test_whatever_a_tool_returns_reaches_the_model_as_text_or_json(kind: str) ->
     assert result.output == "fin"
     [part] = [part for message in result.messages for part in message.parts if part.part_kind == "tool-return"]
     assert part.outcome == "success"
-    assert said in part.model_response_str()
+    assert text in part.model_response_str()
     json.dumps([event.to_dict() for event in ear.events])
     json.dumps(result.to_dict())
 
 
-@pytest.mark.parametrize("value", [_cycle(), Unspeakable()], ids=["cycle", "unspeakable"])
-def test_a_result_that_cannot_be_said_is_a_failed_one(value: Any) -> None:
+@pytest.mark.parametrize("value", [_cycle(), Unprintable()], ids=["cycle", "unspeakable"])
+def test_a_result_that_cannot_be_serialized_is_a_failure(value: Any) -> None:
     def give() -> Any:
         return value
 
@@ -105,7 +105,7 @@ LARGE = 4 * 1024 * 1024
     ],
     ids=["text", "data", "tool return", "beside an image"],
 )
-def test_a_huge_result_is_cut_to_head_and_tail(make: Callable[[], Any]) -> None:
+def test_a_huge_result_is_truncated_to_head_and_tail(make: Callable[[], Any]) -> None:
     def huge() -> Any:
         return make()
 
@@ -125,7 +125,7 @@ def test_a_huge_result_is_cut_to_head_and_tail(make: Callable[[], Any]) -> None:
     assert len(str(event.result)) < 3300
 
 
-def test_a_picture_reaches_the_model() -> None:
+def test_an_image_reaches_the_model() -> None:
     picture = BinaryContent(b"\x89PNG", media_type="image/png")
 
     def photo() -> Any:

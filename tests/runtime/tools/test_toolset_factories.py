@@ -1,4 +1,4 @@
-"""Factories of toolsets: what they may return, and what is said of one that returns something else."""
+"""Toolset factories: what they may return, and the error for anything else."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Maker:
     ],
     ids=["int", "class", "list", "async", "decorated", "partial", "object", "method", "builtin"],
 )
-def test_a_factory_that_makes_no_toolset_is_named_with_what_it_returned(
+def test_a_factory_that_returns_no_toolset_is_named_with_its_return_value(
     factory: Any, called: str, returned: str
 ) -> None:
     model = script("done")
@@ -79,7 +79,7 @@ def test_a_factory_that_makes_no_toolset_is_named_with_what_it_returned(
     assert model.asked == []
 
 
-def test_the_place_of_such_a_factory_is_told(tmp_path: Path) -> None:
+def test_the_location_of_such_a_factory_is_reported(tmp_path: Path) -> None:
     (tmp_path / "kits.py").write_text("X = 1\n\n\ndef kit(ctx):\n    return {}\n\n\nTOOLSETS = [kit]\n")
     (tmp_path / "main.agent").write_text("---\nname: main\nmodel: test\ntoolsets: [kit]\n---\nGo.\n")
     (tmp_path / "project.json").write_text(
@@ -92,7 +92,7 @@ def test_the_place_of_such_a_factory_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("made", [None, FunctionToolset([add])], ids=["nothing", "a toolset"])
-def test_a_factory_may_make_a_toolset_or_none(made: Any) -> None:
+def test_a_factory_may_return_a_toolset_or_none(made: Any) -> None:
     model = script("done")
     result = carry_out(runtime_of([AgentSpec("main", model=model, toolsets=[lambda ctx: made])]))
 

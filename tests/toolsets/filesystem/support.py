@@ -23,18 +23,18 @@ CONTEXT = RunContext[object](deps=None, model=TestModel(), usage=RunUsage())
 
 
 def context(project: Path) -> BuiltinContext:
-    """What a file toolset is made from."""
+    """Return the context that a file toolset is built from."""
     return BuiltinContext("files", project, project, [project / "tools.py"])
 
 
 def configured(project: Path, **options: object) -> FunctionToolset[object]:
-    """The toolset that a manifest describes with these options."""
+    """Return the toolset that a manifest with these options configures."""
     item = BuiltinToolset("files", CONFIGURABLE["filesystem"])
     return item.load()(context(project), parse_options("files", {"type": "filesystem", **options}))
 
 
 def caller(toolset: FunctionToolset[object]) -> Call:
-    """Call a tool as PydanticAI does: validate the arguments, then run it."""
+    """Return a function that calls a tool as PydanticAI does: it validates the arguments, then runs it."""
 
     def call(name: str, **args: object) -> Any:
         async def run() -> Any:

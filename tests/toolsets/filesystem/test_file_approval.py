@@ -70,7 +70,7 @@ WRITES = ["write_file", "edit_file", "make_directory", "delete_file"]
         ("sub/../id.KEY", "deny"),
     ],
 )
-def test_reads_are_allowed_unless_they_may_tell_secrets(project: Path, tool: str, path: str, expected: str) -> None:
+def test_reads_are_allowed_unless_they_may_expose_secrets(project: Path, tool: str, path: str, expected: str) -> None:
     assert summary(decision(toolset(project), tool, {"path": path})) == expected
 
 
@@ -105,13 +105,13 @@ def test_reads_are_allowed_unless_they_may_tell_secrets(project: Path, tool: str
         ("other.py", "ask"),
     ],
 )
-def test_writes_are_asked_blocked_or_a_persons(project: Path, tool: str, path: str, expected: str) -> None:
+def test_writes_need_approval_or_a_person_or_are_blocked(project: Path, tool: str, path: str, expected: str) -> None:
     found = decision(toolset(project), tool, {"path": path.format(root=project)})
     assert summary(found) == expected
     assert found.reason
 
 
-def test_a_link_counts_by_where_it_points(project: Path) -> None:
+def test_a_link_is_judged_by_its_target(project: Path) -> None:
     files = toolset(project)
     assert summary(decision(files, "write_file", {"path": "alias.txt"})) == "person"
     assert summary(decision(files, "write_file", {"path": "out.txt"})) == "deny"
@@ -122,14 +122,14 @@ def test_a_link_counts_by_where_it_points(project: Path) -> None:
     assert summary(decision(files, "delete_file", {"path": "docs/x"})) == "deny"
 
 
-def test_a_link_counts_by_its_own_name_too(project: Path) -> None:
+def test_a_link_is_judged_by_its_own_name_too(project: Path) -> None:
     files = toolset(project)
     assert summary(decision(files, "write_file", {"path": "project.json"})) == "person"
     assert summary(decision(files, "delete_file", {"path": "project.json"})) == "person"
     assert summary(decision(files, "write_file", {"path": "sub/real.json"})) == "ask"
 
 
-def test_a_python_file_that_is_listed_through_a_link_is_known_by_both_names(project: Path) -> None:
+def test_a_listed_python_file_is_recognized_through_a_link_and_by_its_own_name(project: Path) -> None:
     (project / "linked.py").symlink_to("sub/real.py")
     (project / "sub/real.py").write_text("")
     files = filesystem_project(BuiltinContext("files", project, project, [project / "linked.py"]))
@@ -155,7 +155,7 @@ def test_a_move_is_judged_by_both_its_ends(project: Path, source: str, target: s
     assert summary(decision(toolset(project), "move_file", {"source": source, "target": target})) == expected
 
 
-def test_what_is_configured_is_not_blocked(project: Path) -> None:
+def test_a_configured_path_is_not_blocked(project: Path) -> None:
     files = toolset(project, allow_protected=[".env.example", "certificates/**", ".git/info/*"])
     assert summary(decision(files, "read_file", {"path": "sub/.env.example"})) == "allow"
     assert summary(decision(files, "write_file", {"path": ".env.example"})) == "ask"
@@ -166,7 +166,7 @@ def test_what_is_configured_is_not_blocked(project: Path) -> None:
     assert summary(decision(files, "read_file", {"path": "b.pem"})) == "deny"
 
 
-def test_rules_see_where_a_path_really_is_and_by_what_names_it_goes(project: Path) -> None:
+def test_rules_see_a_paths_real_location_and_every_name_for_it(project: Path) -> None:
     (project / "short").symlink_to("sub")
     files = toolset(project)
 
@@ -190,7 +190,7 @@ def test_rules_see_where_a_path_really_is_and_by_what_names_it_goes(project: Pat
     assert traits(files, "write_file").facts.primary == "path"
 
 
-def test_a_question_has_a_sentence(project: Path) -> None:
+def test_a_question_has_a_description(project: Path) -> None:
     files = toolset(project)
 
     def described(tool: str, **args: str) -> str:
@@ -222,7 +222,7 @@ class TestDiff:
             "--- a.txt\n+++ a.txt\n@@ -1,2 +1 @@\n one\n-two\n"
         )
 
-    def test_there_is_none_where_nothing_can_be_compared(self, project: Path) -> None:
+    def test_there_is_no_diff_without_two_texts_to_compare(self, project: Path) -> None:
         (project / "b.bin").write_bytes(b"\0")
         for args in (
             {"path": "new.txt", "content": "x"},
@@ -235,12 +235,12 @@ class TestDiff:
         assert self.diff(project, "edit_file", path="a.txt", old="three", new="") is None
         assert traits(toolset(project), "delete_file").diff is None
 
-    def test_a_missing_line_end_is_shown(self, project: Path) -> None:
+    def test_a_missing_final_newline_is_shown(self, project: Path) -> None:
         shown = self.diff(project, "write_file", path="a.txt", content="one\ntwo")
         assert shown is not None
         assert shown.endswith("-two\n+two\n\\ No newline at end of file\n")
 
-    def test_a_long_one_says_what_it_leaves_out(self, project: Path) -> None:
+    def test_a_long_diff_says_how_much_it_omits(self, project: Path) -> None:
         (project / "a.txt").write_text("".join(f"{n}\n" for n in range(5000)))
         shown = self.diff(project, "write_file", path="a.txt", content="".join(f"x{n}\n" for n in range(5000)))
         assert shown is not None
@@ -257,9 +257,7 @@ class TestDiff:
         ({"read_approval": True, "write_approval": False}, "ask", "allow"),
     ],
 )
-def test_the_toolset_of_old_asks_as_it_is_configured(
-    project: Path, config: dict[str, bool], read: str, write: str
-) -> None:
+def test_the_legacy_toolset_asks_as_configured(project: Path, config: dict[str, bool], read: str, write: str) -> None:
     files = FileSystemToolset({"base_path": project, **config}, python_files=[project / "tools.py"])  # pyright: ignore[reportArgumentType]
     assert summary(decision(files, "read_file", {"path": "a.txt"})) == read
     assert summary(decision(files, "write_file", {"path": "a.txt"})) == write

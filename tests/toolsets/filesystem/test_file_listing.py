@@ -1,4 +1,4 @@
-"""Lists: in order, bounded, and with names that are what they seem."""
+"""Directory listings: in order, limited, and with unambiguous names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_a_list_is_in_order_with_folders_marked(call: Call, project: Path) -> No
     assert call("list_files", pattern="*.c") == "[nothing in . matches *.c]"
 
 
-def test_a_list_is_bounded_and_says_so(call: Call, project: Path) -> None:
+def test_a_truncated_list_says_so(call: Call, project: Path) -> None:
     for n in range(1100):
         (project / f"{n:04}").touch()
     lines = call("list_files").split("\n")
@@ -28,6 +28,6 @@ def test_a_list_is_bounded_and_says_so(call: Call, project: Path) -> None:
     assert lines[999:] == ["0999", "[the first 1,000; narrow path or pattern for others]"]
 
 
-def test_a_name_cannot_pass_for_two(call: Call, project: Path) -> None:
+def test_one_name_cannot_pass_for_two(call: Call, project: Path) -> None:
     (project / "a\nb\x1b[0m").touch()
     assert call("list_files") == "a\\nb\\x1b[0m"

@@ -1,4 +1,4 @@
-"""Reading by lines and by characters, in bounded memory whatever the file is."""
+"""Reading by lines and by characters, in bounded memory for any file."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_max_chars_counts_characters(call: Call, project: Path) -> None:
     }
 
 
-def test_a_long_file_is_read_in_parts_that_make_it_up(call: Call, project: Path) -> None:
+def test_the_parts_of_a_long_file_add_up_to_it(call: Call, project: Path) -> None:
     text = "".join(f"line {n}\n" for n in range(4500))
     (project / "a.txt").write_text(text)
     parts: list[str] = []
@@ -52,7 +52,7 @@ def test_a_long_file_is_read_in_parts_that_make_it_up(call: Call, project: Path)
     assert offset == 4000
 
 
-def test_what_is_no_text_gives_a_short_result_that_says_so(call: Call, project: Path) -> None:
+def test_reading_a_binary_file_returns_a_short_notice(call: Call, project: Path) -> None:
     (project / "a.bin").write_bytes(b"\x7fELF\0\0")
     (project / "empty").touch()
     (project / "latin").write_bytes(b"caf\xe9\n")
@@ -63,12 +63,12 @@ def test_what_is_no_text_gives_a_short_result_that_says_so(call: Call, project: 
         call("read_file", path="a.bin", max_chars=10)
 
 
-def test_a_replacement_character_in_a_file_is_no_fault_of_it(call: Call, project: Path) -> None:
+def test_a_file_may_contain_a_replacement_character(call: Call, project: Path) -> None:
     (project / "a.txt").write_text("\ufffd")
     assert call("read_file", path="a.txt") == "\ufffd"
 
 
-def test_fifty_megabytes_are_read_in_little_memory(call: Call, project: Path) -> None:
+def test_fifty_megabytes_are_read_with_little_memory(call: Call, project: Path) -> None:
     with (project / "lines").open("wb") as stream:
         for _ in range(50):
             stream.write(b"x" * 999_999 + b"\n")
@@ -88,7 +88,7 @@ def test_fifty_megabytes_are_read_in_little_memory(call: Call, project: Path) ->
         tracemalloc.stop()
 
 
-def test_characters_that_take_many_bytes_are_cut_where_reading_can_go_on(call: Call, project: Path) -> None:
+def test_multibyte_text_is_cut_where_reading_can_resume(call: Call, project: Path) -> None:
     text = "".join(chr(0x1F600 + n % 64) for n in range(40_000))
     (project / "a.txt").write_text(f"x{text}")
     parts: list[str] = []
@@ -107,6 +107,6 @@ def test_a_line_is_cut_between_characters(call: Call, project: Path) -> None:
 
 
 @pytest.mark.parametrize("args", [{"offset": -1}, {"limit": 0}, {"max_chars": 0}])
-def test_senseless_numbers_are_no_valid_arguments(call: Call, args: dict[str, int]) -> None:
+def test_out_of_range_numbers_are_invalid_arguments(call: Call, args: dict[str, int]) -> None:
     with pytest.raises(ValueError, match="greater than"):
         call("read_file", path="a.txt", **args)

@@ -1,4 +1,4 @@
-"""What a model may not touch, and what it is told of that."""
+"""What a model may not touch, and the messages it gets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.toolsets.filesystem.support import Call
         ("delete_file", {"path": "id.key"}, "secrets"),
     ],
 )
-def test_a_refusal_is_one_sentence_that_says_why(
+def test_a_refusal_is_one_sentence_with_the_reason(
     call: Call, project: Path, name: str, args: dict[str, str], why: str
 ) -> None:
     for path in (".env", "x/server.PEM", ".llm-do/approvals.json", "id.key"):

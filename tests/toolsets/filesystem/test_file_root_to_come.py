@@ -1,4 +1,4 @@
-"""A configured root that isn't there yet: writing is asked about as ever, and makes it; reading finds nothing."""
+"""A configured root that doesn't exist yet: writing needs approval as usual and creates it; reading finds nothing."""
 
 from __future__ import annotations
 
@@ -26,12 +26,14 @@ def decision(toolset: Any, tool: str, **args: object) -> tuple[str, bool]:
     traits = traits_of(toolset.tools[tool].metadata)
     assert traits is not None
     assert traits.decide is not None
-    said = traits.decide(ToolCallInfo(tool, args))
-    assert said is not None
-    return said.effect, said.person_only
+    verdict = traits.decide(ToolCallInfo(tool, args))
+    assert verdict is not None
+    return verdict.effect, verdict.person_only
 
 
-def test_writing_is_asked_about_as_it_is_below_a_root_that_is_there(toolset: Any, project: Path) -> None:
+def test_writing_below_a_missing_root_needs_the_same_approval_as_below_an_existing_one(
+    toolset: Any, project: Path
+) -> None:
     assert decision(toolset, "write_file", path="a/b.md", content="x") == ("ask", False)
     assert decision(toolset, "make_directory", path=".") == ("ask", False)
     assert decision(toolset, "write_file", path="x.agent", content="x") == ("ask", True)
@@ -40,14 +42,14 @@ def test_writing_is_asked_about_as_it_is_below_a_root_that_is_there(toolset: Any
     assert list(project.iterdir()) == []
 
 
-def test_rules_know_the_path_before_the_root_is_there(toolset: Any) -> None:
+def test_rules_match_paths_before_the_root_exists(toolset: Any) -> None:
     traits = traits_of(toolset.tools["write_file"].metadata)
     assert traits is not None
     assert traits.resolve is not None
     assert traits.resolve({"path": "a/./b.md"}) == {"path": "a/b.md"}
 
 
-def test_reading_says_that_there_is_nothing_yet(toolset: Any, project: Path) -> None:
+def test_reading_reports_that_the_root_does_not_exist_yet(toolset: Any, project: Path) -> None:
     call = caller(toolset)
     assert call("list_files") == call("search_files", pattern="x") == call("list_files", path="./")
     assert call("list_files") == "[there is nothing yet: the root folder doesn't exist]"
@@ -67,14 +69,14 @@ def test_reading_says_that_there_is_nothing_yet(toolset: Any, project: Path) -> 
     assert list(project.iterdir()) == []
 
 
-def test_writing_makes_it_and_reading_finds_what_was_written(toolset: Any) -> None:
+def test_writing_creates_the_root_and_reading_finds_the_file(toolset: Any) -> None:
     call = caller(toolset)
     call("write_file", path="a/b.md", content="hello")
     assert call("read_file", path="a/b.md") == "hello"
     assert call("list_files") == "a/\na/b.md"
 
 
-def test_making_the_root_itself_is_enough(toolset: Any, project: Path) -> None:
+def test_the_root_itself_can_be_created(toolset: Any, project: Path) -> None:
     call = caller(toolset)
     assert call("make_directory", path=".") == "Made ."
     assert call("list_files") == "[nothing in . matches **/*]"
@@ -82,7 +84,7 @@ def test_making_the_root_itself_is_enough(toolset: Any, project: Path) -> None:
 
 
 @pytest.mark.parametrize("root", ["../gone", "absolute", "out/gone"])
-def test_outside_of_the_project_nothing_is_made(project: Path, root: str) -> None:
+def test_nothing_is_created_outside_the_project(project: Path, root: str) -> None:
     (project.parent / "elsewhere").mkdir()
     (project / "out").symlink_to("../elsewhere")
     given = str(project.parent / "gone") if root == "absolute" else root
@@ -94,7 +96,7 @@ def test_outside_of_the_project_nothing_is_made(project: Path, root: str) -> Non
     assert list((project.parent / "elsewhere").iterdir()) == []
 
 
-def test_an_approved_call_of_a_run_makes_it(project: Path) -> None:
+def test_an_approved_call_in_a_run_creates_the_root(project: Path) -> None:
     turns = [call("list_files")], [call("write_file", path="a.md", content="hello")], [call("list_files")]
     kit = BuiltinToolset("notes", CONFIGURABLE["filesystem"], {"type": "filesystem", "root": "notes"})
     spec = agent("main", script(*turns, "fin"), toolsets=["notes"])

@@ -1,4 +1,4 @@
-"""Searching: line by line, in order, bounded in number, time and memory, and without what is blocked."""
+"""Searching line by line, in order, limited in number, time and memory, and skipping blocked files."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def files(project: Path) -> None:
     (project / "latin").write_bytes(b"TOD\xe9\n")
 
 
-def test_matches_are_lines_with_their_place_in_order(call: Call) -> None:
+def test_matches_are_lines_with_their_location_in_order(call: Call) -> None:
     assert call("search_files", pattern="TODO") == "b.md:2: TODO that\nsrc/a.py:2: # TODO: this"
     assert call("search_files", pattern=r"(?i)to ?do$") == "b.md:1: to do"
     assert call("search_files", pattern=r"os\.\w+\(") == "src/a.py:4: os.getcwd()"
     assert call("search_files", pattern="nowhere") == "[nothing matches nowhere]"
 
 
-def test_only_lines_that_are_there_match(call: Call, project: Path) -> None:
+def test_only_existing_lines_match(call: Call, project: Path) -> None:
     for name, text in {"none": "", "empty": "\n", "open": "x\n\ny", "two": "x\n\n"}.items():
         (project / "src" / name).write_text(text)
     assert call("search_files", pattern="^$", path="src") == "src/a.py:3: \nsrc/empty:1: \nsrc/open:2: \nsrc/two:2: "
@@ -48,7 +48,7 @@ def test_a_blocked_file_is_neither_found_nor_searched(call: Call) -> None:
         call("search_files", pattern="=", path=".env")
 
 
-def test_matches_are_bounded_in_number_and_length(call: Call, project: Path) -> None:
+def test_matches_are_limited_in_number_and_length(call: Call, project: Path) -> None:
     (project / "long").write_text("x" * 5000 + "needle" + "x" * 5000)
     (project / "many").write_text("thread\n" * 1000)
     line = call("search_files", pattern="needle")
@@ -61,7 +61,7 @@ def test_matches_are_bounded_in_number_and_length(call: Call, project: Path) -> 
 
 
 @pytest.mark.parametrize("pattern", ["(", "[a", "(?P<", "a{2,1}", "(" * 900, "(?R)?a", "(?P<n>a(?&n)?)", "a" * 2000])
-def test_a_pattern_that_cannot_be_used_says_so(call: Call, pattern: str) -> None:
+def test_an_invalid_pattern_is_reported(call: Call, pattern: str) -> None:
     with pytest.raises(ToolError, match="pattern") as caught:
         call("search_files", pattern=pattern)
     assert "\n" not in caught.value.message

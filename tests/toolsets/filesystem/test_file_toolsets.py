@@ -1,4 +1,4 @@
-"""Which file toolsets there are: built-in, configured in a manifest, and those of 0.3."""
+"""The file toolsets: built-in, configured in a manifest, and those of 0.3."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from llm_do.toolsets.filesystem import (
 from tests.toolsets.filesystem.support import caller, configured, context
 
 
-def test_the_factories_differ_in_root_and_in_what_they_offer(tmp_path: Path) -> None:
+def test_the_factories_differ_in_root_and_tools(tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()
     (tmp_path / "there").mkdir()
     ctx = BuiltinContext("files", project_root=tmp_path / "there", cwd=tmp_path / "here")
@@ -42,7 +42,7 @@ def test_the_factories_differ_in_root_and_in_what_they_offer(tmp_path: Path) -> 
         assert caller(toolset)("list_files") == f"{root}.txt"
 
 
-def test_schemas_are_made_once_and_toolsets_keep_their_own_roots(tmp_path: Path) -> None:
+def test_schemas_are_built_once_and_toolsets_keep_their_own_roots(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "x").write_text(name)
@@ -62,7 +62,7 @@ def test_every_parameter_is_described_to_the_model(project: Path) -> None:
             assert all(each["description"] for each in properties.values())
 
 
-def test_options_do_what_they_say(project: Path) -> None:
+def test_options_take_effect(project: Path) -> None:
     (project / "docs").mkdir()
     (project / "docs/a.bin").touch()
     (project / "docs/.env.example").write_text("NAME=")
@@ -82,12 +82,12 @@ def test_options_do_what_they_say(project: Path) -> None:
 @pytest.mark.parametrize(
     "options", [{"roots": "x"}, {"root": 3}, {"read_only": "yes"}, {"ignore": "*.bin"}, {"allow_protected": [1]}]
 )
-def test_an_option_that_means_nothing_is_an_error(project: Path, options: dict[str, object]) -> None:
+def test_an_invalid_option_is_an_error(project: Path, options: dict[str, object]) -> None:
     with pytest.raises(UsageError, match="the toolset files: `"):
         configured(project, **options)
 
 
-def test_reads_give_the_dictionary_of_old(project: Path) -> None:
+def test_legacy_reads_return_the_same_dictionary(project: Path) -> None:
     (project / "a.txt").write_text("hello world")
     call = caller(FileSystemToolset({"base_path": str(project), "read_approval": False}, id="fs", max_retries=2))
     assert call("read_file", path="a.txt") == {
@@ -103,7 +103,7 @@ def test_reads_give_the_dictionary_of_old(project: Path) -> None:
     assert call("list_files", path="b", pattern="*.txt") == ["b/c.txt"]
 
 
-def test_a_list_of_old_that_is_cut_says_so(project: Path) -> None:
+def test_a_truncated_legacy_list_says_so(project: Path) -> None:
     for n in range(1001):
         (project / f"{n:04}").touch()
     files = caller(FileSystemToolset({"base_path": project}))("list_files")
@@ -111,11 +111,11 @@ def test_a_list_of_old_that_is_cut_says_so(project: Path) -> None:
     assert files[999:] == ["0999", "[the first 1,000; narrow path or pattern for others]"]
 
 
-def test_the_read_only_old_one_has_no_write(project: Path) -> None:
+def test_the_legacy_read_only_toolset_has_no_write(project: Path) -> None:
     assert list(ReadOnlyFileSystemToolset({"base_path": project}).tools) == ["read_file", "list_files"]
 
 
-def test_an_unknown_option_of_an_old_one_is_an_error() -> None:
+def test_an_unknown_legacy_option_is_an_error() -> None:
     with pytest.raises(UsageError, match="knows no option 'root'"):
         FileSystemToolset({"root": "."})  # pyright: ignore[reportArgumentType]
 

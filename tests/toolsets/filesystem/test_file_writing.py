@@ -1,4 +1,4 @@
-"""Writing, editing, moving and deleting: all of it or nothing."""
+"""Writing, editing, moving and deleting are all or nothing."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def test_an_edit_that_is_not_exact_changes_nothing(call: Call, project: Path, ol
     assert (project / "a.txt").read_text() == "one aaa"
 
 
-def test_an_edit_keeps_the_line_ends_of_the_file(call: Call, project: Path) -> None:
+def test_an_edit_keeps_the_files_line_endings(call: Call, project: Path) -> None:
     (project / "a.txt").write_bytes(b"\xef\xbb\xbfone\r\ntwo\r\nthree\r\n")
     call("edit_file", path="a.txt", old="one\ntwo\n", new="1\n2\n")
     assert (project / "a.txt").read_bytes() == b"\xef\xbb\xbf1\r\n2\r\nthree\r\n"
 
 
-def test_what_is_no_text_is_not_edited(call: Call, project: Path) -> None:
+def test_a_binary_file_is_not_edited(call: Call, project: Path) -> None:
     (project / "latin").write_bytes(b"caf\xe9 a")
     (project / "bin").write_bytes(b"a\0")
     for path in ("latin", "bin"):
@@ -59,7 +59,7 @@ def test_what_is_no_text_is_not_edited(call: Call, project: Path) -> None:
         assert (project / path).read_bytes() == before
 
 
-def test_text_that_has_no_bytes_is_refused(call: Call, project: Path) -> None:
+def test_text_that_cannot_be_encoded_is_refused(call: Call, project: Path) -> None:
     toolset = filesystem_project(context(project))
     with pytest.raises(FileRefusedError, match="surrogate"):
         toolset.tools["write_file"].function("a.txt", "\ud800")  # pyright: ignore[reportCallIssue]
@@ -67,7 +67,7 @@ def test_text_that_has_no_bytes_is_refused(call: Call, project: Path) -> None:
 
 
 @pytest.mark.parametrize("roots", [(".", "."), (".", "docs")], ids=["one root", "a root in a root"])
-def test_edits_at_the_same_time_are_all_kept(project: Path, roots: tuple[str, str]) -> None:
+def test_concurrent_edits_are_all_kept(project: Path, roots: tuple[str, str]) -> None:
     (project / "docs").mkdir()
     (project / "docs/a.txt").write_text("".join(f"<{n}>" for n in range(20)))
     edits: list[Any] = [configured(project, root=root).tools["edit_file"].function for root in roots]
@@ -94,7 +94,7 @@ def test_files_are_moved_deleted_and_folders_made(call: Call, project: Path) -> 
     assert list((project / "d/e").iterdir()) == []
 
 
-def test_a_move_onto_something_is_refused(call: Call, project: Path) -> None:
+def test_a_move_onto_an_existing_path_is_refused(call: Call, project: Path) -> None:
     (project / "a").write_text("a")
     (project / "b").write_text("b")
     with pytest.raises(FileRefusedError, match="something of that name already"):

@@ -19,7 +19,7 @@ def add(a: int, b: int) -> int:
 
 @server.tool()
 def header(name: str, ctx: Context) -> str:
-    """Tell a header of the request."""
+    """Return a header of the request."""
     request = ctx.request_context.request
     return request.headers.get(name, "none") if request is not None else "no request"
 

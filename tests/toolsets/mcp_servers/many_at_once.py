@@ -1,4 +1,4 @@
-"""Runs that need the first MCP server of a process one shortly after the other, while its client is imported."""
+"""Start several runs that need an MCP server while the process is still importing the MCP client."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.toolsets.test_mcp_servers import runtime
 
 
 class Slow:
-    """Makes the import of the client last: it is looked for here first, in vain."""
+    """An import finder that slows down the import of the client and finds nothing."""
 
     def find_spec(self, name: str, *_: Any) -> None:
         if name.startswith(("fastmcp.client", "pydantic_ai.mcp")):

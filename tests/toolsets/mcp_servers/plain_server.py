@@ -1,6 +1,6 @@
-"""A small MCP server over stdio that needs no SDK, so that it is there at once: `stdio_server.py` is one of the SDK's.
+"""A small MCP server over stdio without the SDK, so that it starts fast; `stdio_server.py` uses the SDK.
 
-What it is told on its command line says how it misbehaves. Each request has a thread, so that none waits
+Its command line selects how it misbehaves. Each request has its own thread, so that none waits
 for a slow one.
 """
 
@@ -29,12 +29,12 @@ def complain(text: str) -> None:
 
 
 def use(name: str, arguments: dict[str, Any]) -> str:
-    """Carry out a tool."""
+    """Run a tool."""
     if name == "add":
         return str(arguments["a"] + arguments["b"])
     if name == "whoami":
-        told = [os.environ.get(variable, "none") for variable in ("TOKEN", "OTHER_SECRET")]
-        return f"{os.getpid()} {told[0]} {told[1]} {Path.cwd()}"
+        values = [os.environ.get(variable, "none") for variable in ("TOKEN", "OTHER_SECRET")]
+        return f"{os.getpid()} {values[0]} {values[1]} {Path.cwd()}"
     if name == "crash":
         complain("crashing as asked")
         os._exit(3)
@@ -52,7 +52,7 @@ def use(name: str, arguments: dict[str, Any]) -> str:
 
 
 def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
-    """The result of a request; None when there is no such method."""
+    """Return the result of a request, or None for an unknown method."""
     if method == "initialize":
         server = {"name": "small", "version": "1"}
         return {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": server}
@@ -70,9 +70,9 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
 def serve(request: dict[str, Any]) -> None:
     """Answer one request."""
     result = answer(request["method"], request.get("params") or {})
-    said = {"error": {"code": -32601, "message": "Method not found"}} if result is None else {"result": result}
+    reply = {"error": {"code": -32601, "message": "Method not found"}} if result is None else {"result": result}
     with WRITING:
-        print(json.dumps({"jsonrpc": "2.0", "id": request["id"], **said}), flush=True)
+        print(json.dumps({"jsonrpc": "2.0", "id": request["id"], **reply}), flush=True)
 
 
 def main(mode: str) -> None:

@@ -22,7 +22,7 @@ def fail(why: str) -> str:
 
 @server.tool(name="odd.name/with:marks")
 def odd() -> str:
-    """Have a name that providers refuse."""
+    """A tool whose name providers reject."""
     return "odd"
 
 

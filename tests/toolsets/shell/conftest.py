@@ -10,7 +10,7 @@ from tests.toolsets.shell.support import git
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A repository with a few files, secrets beside it, and links that lead there."""
+    """A repository with a few files, with secrets next to it and links to them."""
     root = tmp_path / "project"
     (root / "src").mkdir(parents=True)
     (root / "src" / "main.py").write_text("import os  # TODO tidy\nprint('hello')\n")

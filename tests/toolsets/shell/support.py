@@ -1,4 +1,4 @@
-"""A folder to run commands in, and calls to a shell toolset as the runtime makes them."""
+"""Helpers for shell toolsets: a project folder, and calls as the runtime makes them."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ __all__ = ["arun", "configured", "context", "decision", "git", "run", "traits"]
 
 
 def configured(root: Path, name: str = "shell", **options: object) -> FunctionToolset[Any]:
-    """The toolset that a manifest describes with these options."""
+    """Return the toolset that a manifest with these options configures."""
     item = BuiltinToolset(name, CONFIGURABLE["shell"])
     return item.load()(context(root, name), parse_options(name, {"type": "shell", **options}))
 
 
 def context(root: Path, name: str = "shell") -> BuiltinContext:
-    """What a shell toolset is made from."""
+    """Return the context that a shell toolset is built from."""
     return BuiltinContext(name, root, root, [root / "tools.py"])
 
 
 def traits(toolset: FunctionToolset[Any]) -> ToolTraits:
-    """What the runtime knows of the tool."""
+    """Return the tool's traits."""
     found = (toolset.tools["shell"].metadata or {})[TRAITS_KEY]
     assert isinstance(found, ToolTraits)
     return found
 
 
 def decision(toolset: FunctionToolset[Any], command: str, **args: object) -> Decision:
-    """What the toolset says of a command."""
+    """Return the toolset's decision on a command."""
     decide = traits(toolset).decide
     assert decide is not None
     found = decide(ToolCallInfo("shell", {"command": command, **args}))
@@ -48,12 +48,12 @@ def decision(toolset: FunctionToolset[Any], command: str, **args: object) -> Dec
 
 
 def run(toolset: FunctionToolset[Any], command: str, **args: object) -> dict[str, Any]:
-    """Run a command, allowed or not."""
+    """Run a command without checking whether it is allowed."""
     return asyncio.run(arun(toolset, command, **args))
 
 
 async def arun(toolset: FunctionToolset[Any], command: str, **args: object) -> dict[str, Any]:
-    """The same inside a loop."""
+    """Run a command inside an event loop."""
     tool = toolset.tools["shell"]
     validated = tool.function_schema.validator.validate_python({"command": command, **args})
     ctx: RunContext[Any] = RunContext(deps=None, model=TestModel(), usage=RunUsage(), tool_call_id="call")
@@ -61,7 +61,7 @@ async def arun(toolset: FunctionToolset[Any], command: str, **args: object) -> d
 
 
 def git(folder: Path, *words: str) -> str:
-    """Run git for a test's own purposes."""
+    """Run git to prepare a test."""
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(folder),

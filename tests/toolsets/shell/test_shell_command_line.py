@@ -1,4 +1,4 @@
-"""A command line is literal words and pipes, or it is refused by name."""
+"""A command line is literal words and pipes; anything else is refused by name."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_literal_words_and_pipes_are_read_as_a_shell_would(text: str, words: lis
         ("ls" + "|ls" * 500, "longer"),
     ],
 )
-def test_everything_else_of_a_shell_is_refused_with_a_reason(text: str, why: str) -> None:
+def test_every_other_shell_feature_is_refused_with_a_reason(text: str, why: str) -> None:
     with pytest.raises(CommandRefusedError, match=r".") as caught:
         parse_command(text)
     assert why in caught.value.message
@@ -115,35 +115,35 @@ def test_everything_else_of_a_shell_is_refused_with_a_reason(text: str, why: str
 @pytest.mark.parametrize(
     "text", ["{\U0010ffff", "@=\U000e0041={\U0010ffff\u3000-)", "$\U0010ffff", "<<\U0010ffff", "a{\U0001f600"]
 )
-def test_no_character_breaks_the_reader(text: str) -> None:
+def test_no_character_breaks_the_parser(text: str) -> None:
     for end in ("", "}", ",b}", "\n", "..3}"):
         with suppress(CommandRefusedError):
             assert parse_command(text + end)
 
 
-def test_characters_of_all_languages_are_parts_of_words() -> None:
+def test_words_may_contain_any_script() -> None:
     assert parse_command("grep 漢字 'é ü' \U0001f600.txt") == (("grep", "漢字", "é ü", "\U0001f600.txt"),)
 
 
 @given(WORDS)
-def test_quoted_words_come_out_as_they_went_in(words: list[str]) -> None:
+def test_quoted_words_round_trip(words: list[str]) -> None:
     words = ["run", *words]
     assert parse_command(shlex.join(words)) == (tuple(words),)
 
 
 @given(st.lists(WORDS, min_size=1, max_size=4))
-def test_quoted_pipelines_come_out_as_they_went_in(stages: list[list[str]]) -> None:
+def test_quoted_pipelines_round_trip(stages: list[list[str]]) -> None:
     text = " | ".join(shlex.join(["run", *words]) for words in stages)
     assert parse_command(text) == tuple(("run", *words) for words in stages)
 
 
 @given(st.text(st.sampled_from("ab -=/.'\"\\|;&<>$`(){}[]*?~!#\n\t\r é"), max_size=30))
-def test_whatever_is_accepted_means_the_same_to_a_shell(text: str) -> None:
+def test_an_accepted_command_line_means_the_same_to_a_shell(text: str) -> None:
     try:
         pipeline = parse_command(text)
     except CommandRefusedError:
         return
-    # An independent reader agrees on the words, once escapes that it reads differently are set aside.
+    # An independent parser agrees on the words, apart from escapes that it reads differently.
     if "\\" not in text and "#" not in text:
         lexer = shlex.shlex(text.strip(), posix=True, punctuation_chars="|")
         lexer.whitespace_split = True

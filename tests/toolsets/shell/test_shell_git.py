@@ -1,4 +1,4 @@
-"""What a repository's own configuration would run doesn't run, and a repository somewhere else isn't read."""
+"""Programs in a repository's own configuration don't run, and a repository elsewhere isn't read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COMMANDS = [
 
 @pytest.fixture
 def marker(project: Path) -> Path:
-    """A repository whose configuration runs a program wherever it can; gives the file that the program makes."""
+    """A repository whose configuration runs a program wherever it can; returns the file that the program creates."""
     marker = project.parent / "marker"
     evil = project.parent / "evil"
     evil.write_text(f"#!/bin/sh\ntouch {marker}\ncat\n")
@@ -69,7 +69,7 @@ def marker(project: Path) -> Path:
 
 @pytest.fixture(params=["kernel", "arguments alone"])
 def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With whatever the kernel enforces here, and without."""
+    """Run the test with and without the kernel's enforcement."""
     if request.param != "kernel":
         off = sandbox.SandboxStatus(active=False, program=None, reason="off in this test")
         monkeypatch.setattr("llm_do.toolsets.shell.sandbox.status", lambda: off)
@@ -77,7 +77,7 @@ def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.usefixtures("kernel")
-def test_nothing_that_a_repository_configures_runs(project: Path, marker: Path, command: str) -> None:
+def test_no_program_that_a_repository_configures_runs(project: Path, marker: Path, command: str) -> None:
     shell = shell_readonly(context(project))
     assert decision(shell, command).effect == "allow"
     result = run(shell, command)
@@ -86,7 +86,9 @@ def test_nothing_that_a_repository_configures_runs(project: Path, marker: Path, 
 
 
 @pytest.mark.parametrize("command", ["git status", "git diff", "git log -p", "git show"])
-def test_nor_does_it_in_a_toolset_with_patterns(project: Path, marker: Path, command: str) -> None:
+def test_no_program_that_a_repository_configures_runs_in_a_toolset_with_patterns(
+    project: Path, marker: Path, command: str
+) -> None:
     shell = configured(project, "git", allow=["git status", "git log *", "git diff *", "git show *"])
     assert run(shell, command)["exit_code"] == 0
     assert not marker.exists()
@@ -98,7 +100,7 @@ def test_the_hostile_repository_is_hostile(project: Path, marker: Path) -> None:
 
 
 @pytest.mark.usefixtures("kernel")
-def test_subrepositories_are_left_alone(project: Path, marker: Path) -> None:
+def test_submodules_are_not_entered(project: Path, marker: Path) -> None:
     sub = project / "sub"
     sub.mkdir()
     git(sub, "init", "-q")
@@ -116,7 +118,7 @@ def test_subrepositories_are_left_alone(project: Path, marker: Path) -> None:
 
 
 @pytest.mark.usefixtures("kernel")
-def test_a_bare_repository_in_a_folder_is_not_entered(project: Path, marker: Path) -> None:
+def test_a_bare_repository_in_a_folder_is_not_used(project: Path, marker: Path) -> None:
     bare = project / "data"
     bare.mkdir()
     git(bare, "init", "-q", "--bare", ".")
@@ -147,7 +149,7 @@ def other_repository(project: Path) -> Path:
 
 @pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("how", ["file", "link", "commondir", "worktree", "everything"])
-def test_a_repository_somewhere_else_is_not_read(project: Path, how: str) -> None:
+def test_a_repository_elsewhere_is_not_read(project: Path, how: str) -> None:
     other = other_repository(project)
     folder = project / "vendored"
     folder.mkdir()
@@ -188,7 +190,7 @@ def test_a_linked_work_tree_can_read_its_history(project: Path) -> None:
     assert "First words" in run(shell_readonly(context(tree)), "git log")["stdout"]
 
 
-def test_no_repository_is_gits_own_failure(tmp_path: Path) -> None:
+def test_without_a_repository_git_itself_fails(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     result = run(shell_readonly(context(tmp_path / "empty")), "git status")
     assert result["exit_code"] == 128

@@ -1,4 +1,4 @@
-"""`shell_readonly` really is read-only: what runs unasked only reads, and only below the project's folder."""
+"""`shell_readonly` is read-only: commands that run without approval only read, and only below the project's folder."""
 
 from __future__ import annotations
 
@@ -272,12 +272,12 @@ READS_ELSEWHERE = [
 ]
 
 
-def told(result: dict[str, Any] | None) -> str:
+def output_of(result: dict[str, Any] | None) -> str:
     return json.dumps(result)
 
 
-def unasked(toolset: FunctionToolset[Any], command: str, **args: object) -> dict[str, Any] | None:
-    """What happens without a person: an allowed command runs, any other doesn't."""
+def run_without_approval(toolset: FunctionToolset[Any], command: str, **args: object) -> dict[str, Any] | None:
+    """Run the command if it is allowed without a person; return None otherwise."""
     return run(toolset, command, **args) if decision(toolset, command, **args).effect == "allow" else None
 
 
@@ -287,14 +287,14 @@ def shell(project: Path) -> FunctionToolset[Any]:
 
 
 @pytest.mark.parametrize(("command", "expected"), ORDINARY)
-def test_ordinary_commands_run_unasked(shell: FunctionToolset[Any], command: str, expected: str) -> None:
+def test_ordinary_commands_run_without_approval(shell: FunctionToolset[Any], command: str, expected: str) -> None:
     assert decision(shell, command).effect == "allow", decision(shell, command).reason
     result = run(shell, command)
     assert re.search(expected, result["stdout"], re.MULTILINE), result
     assert result["stderr"] == ""
 
 
-def test_ordinary_commands_run_without_the_kernels_help_too(
+def test_ordinary_commands_run_without_kernel_enforcement_too(
     shell: FunctionToolset[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     off = sandbox.SandboxStatus(active=False, program=None, reason="off in this test")
@@ -304,7 +304,7 @@ def test_ordinary_commands_run_without_the_kernels_help_too(
 
 
 @pytest.mark.parametrize("command", WRITES_OR_RUNS)
-def test_what_may_write_or_run_something_else_is_blocked(
+def test_commands_that_may_write_or_run_others_are_blocked(
     shell: FunctionToolset[Any], project: Path, command: str
 ) -> None:
     (project / "evil").write_text("#!/bin/sh\ntouch marker\n")
@@ -313,7 +313,7 @@ def test_what_may_write_or_run_something_else_is_blocked(
         (project / name).write_text("#!/bin/sh\ntouch marker\n")
         (project / name).chmod(0o755)
     before = (project / "notes.txt").read_text()
-    assert unasked(shell, command) is None
+    assert run_without_approval(shell, command) is None
     assert decision(shell, command).effect == "deny"
     assert decision(shell, command).reason
     assert not (project / "marker").exists()
@@ -321,17 +321,17 @@ def test_what_may_write_or_run_something_else_is_blocked(
 
 
 @pytest.mark.parametrize("command", READS_ELSEWHERE)
-def test_reading_elsewhere_is_asked_about(shell: FunctionToolset[Any], command: str) -> None:
-    assert "secret" not in told(unasked(shell, command))
+def test_reading_elsewhere_needs_approval(shell: FunctionToolset[Any], command: str) -> None:
+    assert "secret" not in output_of(run_without_approval(shell, command))
     assert decision(shell, command).effect == "ask"
 
 
 @pytest.mark.parametrize("cwd", ["..", "/", "leakdir", "missing", "notes.txt", "~", "src/../.."])
-def test_a_directory_that_is_outside_or_none_is_refused(shell: FunctionToolset[Any], cwd: str) -> None:
+def test_a_directory_that_is_outside_or_missing_is_refused(shell: FunctionToolset[Any], cwd: str) -> None:
     assert decision(shell, "ls", cwd=cwd).effect == "deny"
 
 
-def test_paths_are_looked_up_from_the_directory_a_command_runs_in(shell: FunctionToolset[Any], project: Path) -> None:
+def test_paths_are_relative_to_the_commands_working_directory(shell: FunctionToolset[Any], project: Path) -> None:
     assert run(shell, "cat ../notes.txt", cwd="src")["stdout"] == "pear\napple\nplum\n"
     assert decision(shell, "cat ../notes.txt", cwd="src").effect == "allow"
     assert decision(shell, "cat ../../secret.txt", cwd="src").effect == "ask"
@@ -377,7 +377,7 @@ FRAGMENTS = [
 
 
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=7), st.sampled_from([" ", ""]))
-def test_whatever_is_not_a_literal_command_of_the_list_is_never_unasked(words: list[str], gap: str) -> None:
+def test_only_literal_listed_commands_run_without_approval(words: list[str], gap: str) -> None:
     text = gap.join(words)
     toolset = shell_readonly(context(Path(__file__).parent, "shell_readonly"))
     if decision(toolset, text).effect != "allow":
@@ -392,7 +392,7 @@ def test_whatever_is_not_a_literal_command_of_the_list_is_never_unasked(words: l
 
 
 @given(st.text(max_size=40))
-def test_any_text_gets_a_verdict(text: str) -> None:
+def test_any_text_gets_a_decision(text: str) -> None:
     toolset = shell_readonly(context(Path(__file__).parent, "shell_readonly"))
     found = decision(toolset, text)
     try:

@@ -1,4 +1,4 @@
-"""The other shell toolsets: file operations, a manifest's patterns, the rules of 0.3; and the project's own rules."""
+"""The other shell toolsets (file operations, a manifest's patterns, 0.3's rules) and the project's own rules."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def summary(toolset: FunctionToolset[Any], command: str) -> str:
         ("mv a b; rm c", "deny"),
     ],
 )
-def test_file_operations_list_and_move_after_a_question(project: Path, command: str, expected: str) -> None:
+def test_file_operations_list_freely_and_move_after_approval(project: Path, command: str, expected: str) -> None:
     assert summary(shell_file_ops(context(project)), command) == expected
 
 
@@ -95,7 +95,9 @@ def test_moving_moves(project: Path) -> None:
         ("git log > x", "deny"),
     ],
 )
-def test_patterns_are_allowed_and_everything_else_is_asked_about(project: Path, command: str, expected: str) -> None:
+def test_listed_patterns_are_allowed_and_everything_else_needs_approval(
+    project: Path, command: str, expected: str
+) -> None:
     toolset = configured(project, "git", type="shell", allow=["git status", "git log *", "head -n *"])
     assert summary(toolset, command) == expected
 
@@ -131,9 +133,7 @@ def test_patterns_are_allowed_and_everything_else_is_asked_about(project: Path, 
         ("cp notes.txt ../other.txt", "ask"),
     ],
 )
-def test_what_only_a_person_may_allow_no_pattern_and_no_old_rule_allows(
-    project: Path, command: str, expected: str
-) -> None:
+def test_no_pattern_or_legacy_rule_allows_what_only_a_person_may(project: Path, command: str, expected: str) -> None:
     new = configured(
         project,
         "sh",
@@ -149,7 +149,9 @@ def test_what_only_a_person_may_allow_no_pattern_and_no_old_rule_allows(
     )
     old = ShellToolset({"rules": [{"pattern": "cp", "approval_required": False}], "base_path": project})
     assert summary(new, command) == expected
-    if command.startswith("cp") and "tools.py" not in command:  # an old one knows no project's Python files
+    if (
+        command.startswith("cp") and "tools.py" not in command
+    ):  # a legacy toolset doesn't know the project's Python files
         assert summary(old, command) == expected
 
 
@@ -171,7 +173,7 @@ def test_a_configured_directory_is_where_commands_run(project: Path) -> None:
         ({"shell": True}, "`shell` is not an option"),
     ],
 )
-def test_a_wrong_option_is_an_error(project: Path, options: dict[str, object], says: str) -> None:
+def test_an_invalid_shell_option_is_an_error(project: Path, options: dict[str, object], says: str) -> None:
     with pytest.raises(UsageError, match=says):
         configured(project, "sh", **options)
 
@@ -209,7 +211,7 @@ RULES: Any = {
         ("ls $(rm x)", "deny"),
     ],
 )
-def test_the_rules_of_03_hold_with_our_refusals_on_top(project: Path, command: str, expected: str) -> None:
+def test_rules_of_03_apply_with_the_new_refusals_on_top(project: Path, command: str, expected: str) -> None:
     toolset = ShellToolset({**RULES, "base_path": project})
     assert summary(toolset, command) == expected
 
@@ -217,7 +219,7 @@ def test_the_rules_of_03_hold_with_our_refusals_on_top(project: Path, command: s
 @pytest.mark.parametrize(
     ("default", "expected"), [({"approval_required": True}, "ask"), ({"approval_required": False}, "allow")]
 )
-def test_the_default_of_03_holds_where_no_rule_does(project: Path, default: dict[str, bool], expected: str) -> None:
+def test_the_default_of_03_applies_if_no_rule_matches(project: Path, default: dict[str, bool], expected: str) -> None:
     toolset = ShellToolset({**RULES, "default": default, "base_path": project})
     assert summary(toolset, "wc -l notes.txt") == expected
     assert summary(toolset, "rm project.json") == "person"
@@ -235,7 +237,7 @@ def test_the_default_of_03_holds_where_no_rule_does(project: Path, default: dict
         {"default": {"approval": False}},
     ],
 )
-def test_a_configuration_of_03_that_means_nothing_is_an_error(config: Any) -> None:
+def test_an_invalid_configuration_of_03_is_an_error(config: Any) -> None:
     with pytest.raises(UsageError):
         ShellToolset(config)
 
@@ -243,50 +245,50 @@ def test_a_configuration_of_03_that_means_nothing_is_an_error(config: Any) -> No
 def shell_run(
     project: Path, command: str, approvals: Any = "prompt", rules: Any = None, **fields: Any
 ) -> tuple[Any, Any]:
-    """Run an agent that calls `shell` once; gives the result and what its model was told."""
+    """Run an agent that calls `shell` once; return the result and the tool's reply."""
     model = script(call("shell", command=command), "done")
     spec = agent("main", model, toolsets=["shell_readonly"])
     made = project_of([spec], root=project, policy=build_policy(rules or {})[0], **fields)
     result = carry_out(Runtime(made, approvals=approvals))
-    told = next(part for part in model.asked[-1].messages[-1].parts if part.part_kind == "tool-return")
-    return result, told
+    reply = next(part for part in model.asked[-1].messages[-1].parts if part.part_kind == "tool-return")
+    return result, reply
 
 
-def test_an_agent_runs_what_only_reads_without_a_question(project: Path) -> None:
-    result, told = shell_run(project, "cat notes.txt | sort | head -n 1")
-    assert told.content == {"exit_code": 0, "stdout": "apple\n", "stderr": "", "truncated": False}
+def test_an_agent_runs_read_only_commands_without_approval(project: Path) -> None:
+    result, reply = shell_run(project, "cat notes.txt | sort | head -n 1")
+    assert reply.content == {"exit_code": 0, "stdout": "apple\n", "stderr": "", "truncated": False}
     assert (result.status, result.denials) == ("completed", [])
 
 
-def test_no_mode_and_no_rule_makes_it_write(project: Path) -> None:
+def test_no_mode_and_no_rule_allows_a_write(project: Path) -> None:
     for approvals in ("approve_all", Answers(["once"])):
-        result, told = shell_run(project, "touch marker", approvals, rules={"allow": ["shell(touch *)"]})
-        assert told.outcome == "denied"
-        assert "only read" in told.content
+        result, reply = shell_run(project, "touch marker", approvals, rules={"allow": ["shell(touch *)"]})
+        assert reply.outcome == "denied"
+        assert "only read" in reply.content
         assert not (project / "marker").exists()
         assert len(result.denials) == 1
 
 
-def test_reading_elsewhere_needs_a_person_who_sees_what_will_run(project: Path) -> None:
+def test_reading_elsewhere_needs_a_person_who_sees_the_exact_command(project: Path) -> None:
     person = Answers(["once"])
-    result, told = shell_run(project, "cat ../secret.txt | head -n 1", person)
-    assert told.content["stdout"] == "secret-outside\n"
+    result, reply = shell_run(project, "cat ../secret.txt | head -n 1", person)
+    assert reply.content["stdout"] == "secret-outside\n"
     assert person.asked[0].description == f"Run ['cat', '../secret.txt'] | ['head', '-n', '1'] in {project}"
     assert "../secret.txt is outside" in person.asked[0].reason
-    denied, told = shell_run(project, "cat ../secret.txt")
-    assert (denied.status, told.outcome) == ("denied", "denied")
+    denied, reply = shell_run(project, "cat ../secret.txt")
+    assert (denied.status, reply.outcome) == ("denied", "denied")
     assert result.status == "completed"
 
 
-def test_a_rule_reaches_no_file_through_a_link(project: Path) -> None:
+def test_a_rule_does_not_allow_a_file_through_a_link(project: Path) -> None:
     rules = {"allow": ["shell(cat *)"]}
-    _, told = shell_run(project, "cat leak", rules=rules)
-    assert (told.outcome, "secret" in told.content) == ("denied", False)
-    _, told = shell_run(project, "cat ../secret.txt", rules={"allow": ["shell(cat ../secret.txt)"]})
-    assert told.content["stdout"] == "secret-outside\n"
+    _, reply = shell_run(project, "cat leak", rules=rules)
+    assert (reply.outcome, "secret" in reply.content) == ("denied", False)
+    _, reply = shell_run(project, "cat ../secret.txt", rules={"allow": ["shell(cat ../secret.txt)"]})
+    assert reply.content["stdout"] == "secret-outside\n"
 
 
-def test_rules_see_the_parsed_words(project: Path) -> None:
+def test_rules_match_the_parsed_words(project: Path) -> None:
     resolve = traits(shell_readonly(context(project))).resolve
     assert resolve is not None
     assert resolve({"command": "git log -3 | head"}) == {"command": (("git", "log", "-3"), ("head",))}
@@ -296,24 +298,24 @@ def test_rules_see_the_parsed_words(project: Path) -> None:
     assert resolve({"command": 3}) == {"command": None}
 
 
-def test_long_output_is_kept_in_a_file_that_the_model_can_read(project: Path) -> None:
+def test_long_output_is_saved_to_a_file_that_the_model_can_read(project: Path) -> None:
     lines = "".join(f"line {number}\n" for number in range(20_000))
     (project / "long.txt").write_text(lines)
-    _, told = shell_run(project, "cat long.txt")
-    assert told.content["truncated"]
-    path = told.content["stdout_file"]
+    _, reply = shell_run(project, "cat long.txt")
+    assert reply.content["truncated"]
+    path = reply.content["stdout_file"]
     assert path.startswith(".llm-do/artifacts/")
     assert (project / path).read_text() == lines
     assert (project / ".llm-do/artifacts/.gitignore").read_text() == "*\n"
-    assert told.content["stdout"].startswith("line 0\n")
-    assert told.content["stdout"].endswith("line 19999\n")
+    assert reply.content["stdout"].startswith("line 0\n")
+    assert reply.content["stdout"].endswith("line 19999\n")
 
 
-def test_a_project_that_records_nothing_keeps_no_output(project: Path) -> None:
+def test_a_project_that_keeps_no_records_saves_no_output(project: Path) -> None:
     (project / "long.txt").write_text("x" * 200_000)
-    _, told = shell_run(project, "cat long.txt", record=False)
-    assert told.content["truncated"]
-    assert "stdout_file" not in told.content
+    _, reply = shell_run(project, "cat long.txt", record=False)
+    assert reply.content["truncated"]
+    assert "stdout_file" not in reply.content
     assert not (project / ".llm-do").exists()
 
 
@@ -330,7 +332,7 @@ def test_a_manifest_configures_a_shell(tmp_path: Path) -> None:
     assert [record.tool for record in result.denials] == ["shell", "ro_shell"]
 
 
-def test_a_machine_with_less_memory_to_give_bounds_commands_by_that(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lower_system_memory_limit_applies_to_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     resource = pytest.importorskip("resource", reason="only POSIX systems have such limits")
     monkeypatch.setattr(sandbox, "_prlimit", lambda: "/usr/bin/prlimit")
     for hard, most in ((resource.RLIM_INFINITY, sandbox.MEMORY), (2**60, sandbox.MEMORY), (2**30, 2**30)):
@@ -338,7 +340,7 @@ def test_a_machine_with_less_memory_to_give_bounds_commands_by_that(monkeypatch:
         assert sandbox.limit_memory(["ls"]) == ["/usr/bin/prlimit", f"--as={most}", "--", "ls"]
 
 
-def test_the_kernels_part_is_reported_and_does_what_it_says(project: Path) -> None:
+def test_kernel_enforcement_is_reported_and_effective(project: Path) -> None:
     found = sandbox.status()
     assert found.reason
     if not found.active:

@@ -1,4 +1,4 @@
-"""Commands run without a shell, wait for nobody, keep memory bounded, and leave nothing behind."""
+"""Commands run without a shell, never wait for input, use bounded memory and leave nothing behind."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def python(code: str) -> str:
 
 
 def is_gone(pid: int) -> bool:
-    """Whether a process has ended, given a moment to be cleaned up by its new parent."""
+    """Return whether a process has ended, allowing its new parent a moment to reap it."""
     for _ in range(200):
         try:
             state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
@@ -51,13 +51,13 @@ def test_a_result_has_exit_code_and_both_streams(shell: FunctionToolset[Any]) ->
     assert run(shell, python(code)) == {"exit_code": 3, "stdout": "out\n", "stderr": "err\n", "truncated": False}
 
 
-def test_a_word_reaches_the_program_as_it_is(shell: FunctionToolset[Any]) -> None:
+def test_an_argument_reaches_the_program_unchanged(shell: FunctionToolset[Any]) -> None:
     code = "import sys; print(sys.argv[1:])"
     result = run(shell, f"{python(code)} '; ls' 'a  b' '*'")
     assert result["stdout"] == "['; ls', 'a  b', '*']\n"
 
 
-def test_a_pipeline_connects_its_processes_and_tells_of_all_that_failed(shell: FunctionToolset[Any]) -> None:
+def test_a_pipeline_connects_its_processes_and_reports_every_failure(shell: FunctionToolset[Any]) -> None:
     shout = python("import sys; print(sys.stdin.read().upper(), end=str())")
     assert run(shell, f"echo hello | {shout} | cat")["stdout"] == "HELLO\n"
     failed = run(shell, f"{python('import sys; sys.exit(4)')} | cat")
@@ -69,7 +69,7 @@ def test_a_reader_that_stops_early_ends_the_writer(shell: FunctionToolset[Any]) 
     assert (result["exit_code"], result["stdout"]) == (0, "y\ny\n")
 
 
-def test_a_writer_whose_reader_has_enough_has_not_failed(shell: FunctionToolset[Any]) -> None:
+def test_a_writer_whose_reader_stops_early_has_not_failed(shell: FunctionToolset[Any]) -> None:
     succeeded = traits(shell).succeeded
     assert succeeded is not None
     enough, failed = run(shell, "yes | head -n 2", timeout=20), run(shell, "false | cat")
@@ -88,19 +88,19 @@ def test_a_missing_program_is_a_failed_result(shell: FunctionToolset[Any]) -> No
         run(shell, "echo x | no-such-program")
 
 
-def test_a_file_that_is_no_program_is_a_failed_result(shell: FunctionToolset[Any], tmp_path: Path) -> None:
+def test_a_file_that_is_not_executable_is_a_failed_result(shell: FunctionToolset[Any], tmp_path: Path) -> None:
     (tmp_path / "odd").write_bytes(b"\x00\x01")
     (tmp_path / "odd").chmod(0o755)
     with pytest.raises(ToolError, match="odd could not be started"):
         run(shell, "./odd")
 
 
-def test_bytes_that_are_no_text_are_replaced(shell: FunctionToolset[Any]) -> None:
+def test_undecodable_bytes_are_replaced(shell: FunctionToolset[Any]) -> None:
     code = 'import sys; sys.stdout.buffer.write(b"a\\xffb")'
     assert run(shell, python(code))["stdout"] == "a\ufffdb"
 
 
-def test_much_output_is_cut_in_the_middle_with_bounded_memory(shell: FunctionToolset[Any]) -> None:
+def test_long_output_is_cut_in_the_middle_with_bounded_memory(shell: FunctionToolset[Any]) -> None:
     line = "x" * 1000
     code = f'import sys; [sys.stdout.write("{line}") for _ in range(40000)]; print("end")'
     tracemalloc.start()
@@ -124,7 +124,7 @@ def test_endless_output_ends_the_command(shell: FunctionToolset[Any]) -> None:
 
 
 def timed_out(shell: FunctionToolset[Any], command: str) -> list[str]:
-    """The words of a command that timed out; on a busy machine it may need longer until it says them."""
+    """Return the output of a command that timed out, retrying because it may print late on a busy machine."""
     for seconds in (1, 5, 25):
         with pytest.raises(ToolError, match=f"^the command timed out after {seconds} s and was ended") as caught:
             run(shell, command, timeout=seconds)
@@ -133,12 +133,12 @@ def timed_out(shell: FunctionToolset[Any], command: str) -> list[str]:
     pytest.fail(f"it says nothing: {command}")
 
 
-def test_a_timeout_ends_the_command_and_tells_what_it_said(shell: FunctionToolset[Any]) -> None:
-    said = timed_out(shell, python("import os, time; print(os.getpid(), flush=True); time.sleep(60)"))
-    assert is_gone(int(said[0]))
+def test_a_timeout_ends_the_command_and_returns_its_output(shell: FunctionToolset[Any]) -> None:
+    words = timed_out(shell, python("import os, time; print(os.getpid(), flush=True); time.sleep(60)"))
+    assert is_gone(int(words[0]))
 
 
-def test_a_command_that_is_ended_leaves_nothing_for_the_loop_to_complain_of(shell: FunctionToolset[Any]) -> None:
+def test_a_terminated_command_leaves_no_event_loop_warnings(shell: FunctionToolset[Any]) -> None:
     complaints: list[Any] = []
 
     async def end_it() -> None:
@@ -189,7 +189,7 @@ def test_a_cancelled_call_leaves_no_process_behind(shell: FunctionToolset[Any], 
     assert all(is_gone(pid) for pid in pids)
 
 
-def test_what_a_command_leaves_running_holds_nobody_up_and_is_ended(shell: FunctionToolset[Any]) -> None:
+def test_background_processes_of_a_command_do_not_delay_it_and_are_killed(shell: FunctionToolset[Any]) -> None:
     code = 'import subprocess; print(subprocess.Popen(["sleep", "60"]).pid)'
     started = time.monotonic()
     result = run(shell, python(code), timeout=50)
@@ -197,7 +197,7 @@ def test_what_a_command_leaves_running_holds_nobody_up_and_is_ended(shell: Funct
     assert is_gone(int(result["stdout"]))
 
 
-def test_commands_run_side_by_side(shell: FunctionToolset[Any]) -> None:
+def test_commands_run_concurrently(shell: FunctionToolset[Any]) -> None:
     code = 'import os, time; open("{0}", "w").close()\nwhile not os.path.exists("{1}"): time.sleep(0.01)'
 
     async def both() -> list[dict[str, Any]]:
@@ -208,12 +208,12 @@ def test_commands_run_side_by_side(shell: FunctionToolset[Any]) -> None:
 
 
 @pytest.mark.parametrize("seconds", [0, -1, 1e9, "inf", "nan"])
-def test_a_timeout_is_a_number_of_seconds_that_makes_sense(shell: FunctionToolset[Any], seconds: object) -> None:
+def test_a_timeout_must_be_a_positive_number_of_seconds(shell: FunctionToolset[Any], seconds: object) -> None:
     with pytest.raises(ValidationError):
         run(shell, "ls", timeout=seconds)
 
 
-def test_commands_see_a_short_list_of_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_see_only_listed_environment_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     monkeypatch.setenv("FAVOURITE", "green")
     monkeypatch.setenv("SITE", "https://ann:secret@example.org")
@@ -239,7 +239,7 @@ def test_commands_see_a_short_list_of_variables(tmp_path: Path, monkeypatch: pyt
         "SENTRY_DSN",
     ],
 )
-def test_names_of_secrets_are_known(name: str) -> None:
+def test_names_of_secrets_are_recognized(name: str) -> None:
     assert is_secret(name)
     assert shell_environment("/bin", [name], {name: "x"}) == {"TERM": "dumb", "PATH": "/bin"}
 
@@ -247,18 +247,18 @@ def test_names_of_secrets_are_known(name: str) -> None:
 @pytest.mark.parametrize(
     "value", ["sk-proj-abcdefghijkl", "ghp_abcdefghijklmnop", "AKIAABCDEFGHIJKLMNOP", "-----BEGIN KEY", "pg://a:b@c"]
 )
-def test_values_of_secrets_are_known(value: str) -> None:
+def test_values_of_secrets_are_recognized(value: str) -> None:
     assert shell_environment("/bin", ["PLAIN"], {"PLAIN": value}) == {"TERM": "dumb", "PATH": "/bin"}
 
 
-def test_the_search_path_has_nothing_of_the_projects_own(tmp_path: Path) -> None:
+def test_the_search_path_excludes_the_project(tmp_path: Path) -> None:
     (tmp_path / "project" / "bin").mkdir(parents=True)
     (tmp_path / "link").symlink_to(tmp_path / "project" / "bin")
     given = os.pathsep.join([".", "", "bin", str(tmp_path / "project/bin"), str(tmp_path / "link"), "/usr/bin"])
     assert trusted_path(tmp_path / "project", {"PATH": given}) == "/usr/bin"
 
 
-def test_a_path_that_commands_may_see_finds_no_program_beside_them(
+def test_a_variable_with_relative_search_paths_finds_no_program_in_the_project(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "true").write_text("#!/bin/sh\ntouch marker\n")
@@ -269,7 +269,7 @@ def test_a_path_that_commands_may_see_finds_no_program_beside_them(
     assert not (tmp_path / "marker").exists()
 
 
-def test_what_is_kept_of_a_stream_is_cut_between_characters() -> None:
+def test_a_truncated_stream_is_cut_between_characters() -> None:
     capture = Capture(limit=8, most=10_000)
     for piece in ("äöü" * 5, "x", "äöü" * 5):
         capture.feed(piece.encode())
@@ -284,7 +284,7 @@ def _cut(text: str, limit: int) -> str:
     return capture.text()
 
 
-def test_a_stream_that_fits_is_kept_whole() -> None:
+def test_a_short_stream_is_kept_unchanged() -> None:
     for size in range(9):
         capture = Capture(limit=8, most=100)
         for _ in range(size):
