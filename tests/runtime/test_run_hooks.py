@@ -229,11 +229,11 @@ def test_a_hooks_exception_propagates_unchanged_from_any_depth(point: HookPoint,
 
 
 def test_the_error_hook_receives_failures_and_may_fail_itself() -> None:
-    failures: list[BaseException] = []
+    seen: list[BaseException] = []
     carry_out(
-        runtime_of([agent("main", script(ValueError("x")), hooks=[("error", lambda agent, error: failures.append(error))])])
+        runtime_of([agent("main", script(ValueError("x")), hooks=[("error", lambda agent, error: seen.append(error))])])
     )
-    assert [type(error).__name__ for error in failures] == ["ProviderError"]
+    assert [type(error).__name__ for error in seen] == ["ProviderError"]
 
     broken, error, calls = breaking(HookPoint.ERROR)
     result = carry_out(runtime_of([agent("main", script(ValueError("x")), hooks=[("error", broken)])]))
@@ -242,14 +242,14 @@ def test_the_error_hook_receives_failures_and_may_fail_itself() -> None:
 
 
 def test_a_childs_error_hook_runs_even_if_its_parent_survives() -> None:
-    failures: list[str] = []
+    seen: list[str] = []
     inner = agent(
-        "inner", script(ValueError("x")), hooks=[("error", lambda agent, error: failures.append(error.agent_path))]
+        "inner", script(ValueError("x")), hooks=[("error", lambda agent, error: seen.append(error.agent_path))]
     )
     result = carry_out(runtime_of([agent("main", script([call("inner", input="x")], "fin"), toolsets=[inner]), inner]))
 
     assert result.output == "fin"
-    assert failures == ["main/inner"]
+    assert seen == ["main/inner"]
 
 
 def test_a_hooks_exception_passes_through_an_entry_function() -> None:
