@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from llm_do import _extensions
-from llm_do._lazy import lazy_exports
+from llm_do._startup.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

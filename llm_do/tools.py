@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack, cast, get_args, overload
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 
 if TYPE_CHECKING:
     from pydantic_core import CoreSchema

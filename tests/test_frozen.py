@@ -9,7 +9,7 @@ from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
 
 import pytest
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 
 
 @frozen

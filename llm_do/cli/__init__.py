@@ -5,21 +5,16 @@
 
 from __future__ import annotations
 
-import gc
 import sys
+
+from llm_do._startup.process import exit_process, pause_collector
 
 __all__ = ["main"]
 
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
-    from llm_do.cli.process.stack import with_stack_room
-
-    with_stack_room(_main)()
-
-
-def _main() -> None:
-    gc.disable()
+    pause_collector()
     from llm_do.cli.process import signals, streams
 
     streams.ensure_open()
@@ -27,4 +22,4 @@ def _main() -> None:
     signals.exit_on_sigterm()
     from llm_do.cli.app import run
 
-    streams.exit_process(run(sys.argv[1:]))
+    exit_process(run(sys.argv[1:]))

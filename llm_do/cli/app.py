@@ -12,8 +12,8 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from llm_do import __version__
+from llm_do._startup.plain_commands import make_lean
 from llm_do.cli.actions import failure
-from llm_do.cli.arguments.plain_commands import make_lean
 from llm_do.cli.process.streams import claim_stdout, warn
 from llm_do.errors import UsageError
 

@@ -15,7 +15,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import BinaryIO, Literal, Protocol
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.files.refusals import FileRefusedError
 
 __all__ = [

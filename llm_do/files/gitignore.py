@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.files.glob_patterns import PathPattern
 from llm_do.files.paths import fold_name
 from llm_do.files.refusals import FileRefusedError

@@ -6,7 +6,7 @@ import errno
 from collections import deque
 from pathlib import Path
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.files.folders import Folder, kind_at
 from llm_do.files.paths import display_path, outside_refusal, split_path
 from llm_do.files.refusals import FileRefusedError

@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.files.folders import (
     CREATE,
     Folder,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import BinaryIO
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.files.folders import Folder, FolderEntry, Kind, kind_at, open_file
 from llm_do.files.gitignore import IGNORE_FILE, IgnoreRule, is_ignored, is_never_listed, parse_rules
 from llm_do.files.paths import display_path

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.concurrency.gathering import gather_in_order
 from llm_do.concurrency.run_end import reraise_if_cancelled
 from llm_do.concurrency.worker_threads import call_function

@@ -6,16 +6,15 @@ no provider imported, no network touched. Each step's work is in a module of its
 
 from __future__ import annotations
 
-import gc
 import re
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import FunctionType
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
+from llm_do._startup.process import paused_collector
 from llm_do.diagnostics.codes.shape import unsupported_store
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.errors import LinkError
@@ -81,7 +80,7 @@ def link(path: Path) -> Project:
 def check_project(path: Path, *, watch: Watch | None = None) -> LinkReport:
     """Link the project at `path` and report everything that is wrong with it."""
     located = locate_project(path)
-    with _uncollected():
+    with paused_collector():
         files = read_project(located)
         found = list(files.diagnostics)
         project = None
@@ -91,18 +90,6 @@ def check_project(path: Path, *, watch: Watch | None = None) -> LinkReport:
             if project is None and linked.python.space is not None:
                 linked.python.space.forget()
     return LinkReport(project, _sorted(found), files.root)
-
-
-@contextmanager
-def _uncollected() -> Generator[None]:
-    """Disable the garbage collector: linking allocates much and frees little, so collections only slow it down."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
 
 
 @dataclass(slots=True)

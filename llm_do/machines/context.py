@@ -16,7 +16,7 @@ from jsonschema.protocols import Validator
 from jsonschema.validators import extend  # pyright: ignore[reportUnknownVariableType]
 from referencing import Registry
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.errors import ContextValidationError, ToolkitError
 from llm_do.machines.frozen_values import MOST_LEVELS, Value, freeze, thaw
 from llm_do.project.argument_schemas import validator_class

@@ -14,7 +14,7 @@ import jsonschema
 from jsonschema.protocols import Validator
 from pydantic_core import to_jsonable_python
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.errors import ToolkitError
 from llm_do.machines.context import validator_of
 from llm_do.machines.dynamic_types import Dynamic, type_of_mark

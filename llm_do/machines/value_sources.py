@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.machines.frozen_values import Value, thaw
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from importlib.util import find_spec
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.models.builtin import weights
 from llm_do.models.providers.factories import registered_prefixes
 from llm_do.models.providers.model_names import PROVIDERS, ProviderInfo

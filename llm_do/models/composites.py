@@ -8,7 +8,7 @@ from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings, merge_model_settings
 
-from llm_do._unsaid import suppress_warning
+from llm_do._warnings import suppress_warning
 
 __all__ = ["component_models", "disable_client_retries"]
 

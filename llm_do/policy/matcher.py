@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias, cast
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.policy.command_patterns import is_pipeline
 from llm_do.policy.pattern import ArgumentPattern, Pattern
 from llm_do.policy.values import Host, Pipeline, ToolCallInfo, real_path

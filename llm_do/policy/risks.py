@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 
 __all__ = ["INTERPRETERS", "RISKS", "RUNNERS", "WRAPPERS", "Risk", "is_risky", "program_name"]
 

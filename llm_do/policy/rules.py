@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import cast
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.policy.pattern import Pattern, PatternError, parse_pattern
 from llm_do.policy.values import Effect
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.policy.pattern import Pattern
 from llm_do.policy.values import Effect, ToolKind
 

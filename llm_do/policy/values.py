@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, Literal
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 
 __all__ = [
     "CALLS",

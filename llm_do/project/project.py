@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from llm_do._extensions import ExtensionPoint
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.policy.rules import Policy
 from llm_do.project.registry import Registry

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.diagnostic import Location
 from llm_do.formats.validation.fields import NAME_PATTERN
 from llm_do.project.agent_spec import AgentSpec

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.text.globs import matches_any
 
 __all__ = ["ThreadConfig", "ThreadsSpec"]

@@ -13,8 +13,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from llm_do._frozen import frozen
-from llm_do._unsaid import suppress_warning
+from llm_do._startup.frozen import frozen
+from llm_do._warnings import suppress_warning
 from llm_do.errors import ToolkitError, UsageError
 from llm_do.policy.tool_facts import ToolFacts
 from llm_do.project.declared_facts import function_facts, metadata_facts

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from llm_do._lazy import lazy_exports
+from llm_do._startup.lazy import lazy_exports
 
 _EXPORTS = {
     "AgentArgs": "llm_do.project.inputs",

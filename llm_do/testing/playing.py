@@ -24,7 +24,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project

@@ -6,7 +6,7 @@ it directly.
 
 from __future__ import annotations
 
-from llm_do._lazy import lazy_exports
+from llm_do._startup.lazy import lazy_exports
 
 _EXPORTS = {
     "AgentState": "llm_do.runtime.record.recording",

@@ -21,7 +21,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import Model, ModelRequestParameters
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.errors import LlmDoError
 from llm_do.models.composites import disable_client_retries
 from llm_do.models.providers.model_names import anchor_path

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from pydantic_ai import FunctionToolset, RunContext, Tool
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.errors import ToolError
 from llm_do.project.builtin_toolsets import TODO
 from llm_do.runtime.context.call_context import CallContext

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.cli.actions import failure
 from llm_do.cli.actions.chat_commands import COMMANDS, run_command
 from llm_do.cli.actions.chat_memory import Memory

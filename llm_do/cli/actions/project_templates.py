@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 
 __all__ = ["TEMPLATES", "Template"]
 

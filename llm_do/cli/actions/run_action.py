@@ -168,27 +168,10 @@ def _notice(output: OutputOptions) -> Callable[[str], None]:
 def prepare(*, otel: bool) -> None:
     """Set up what holds for the process, before PydanticAI is imported."""
     os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")
-    _import_httpx()
     if otel:
         from llm_do.cli.actions.telemetry import switch_on
 
         switch_on()
-
-
-def _import_httpx() -> None:
-    """Import httpx without its own command line, which imports click, rich and pygments: a fourteenth of a short run.
-
-    httpx does without it if those aren't installed; a module that is None counts as not installed.
-    """
-    name = "httpx._main"
-    if "httpx" not in sys.modules:
-        sys.modules[name] = None  # pyright: ignore[reportArgumentType]
-        try:
-            import httpx  # noqa: F401 # pyright: ignore[reportUnusedImport]
-        except ImportError:
-            return
-        finally:
-            del sys.modules[name]
 
 
 def print_errors(result: RunResult, *, debug: bool) -> None:

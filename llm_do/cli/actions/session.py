@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 import logging
 import os
@@ -13,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
+from llm_do._startup.process import resume_collector
 from llm_do.cli.process.streams import Capture, Results, warn, write_all, write_stderr
 from llm_do.errors import StoreError
 from llm_do.models.providers.model_names import parse_override
@@ -131,10 +131,7 @@ class Session:
 
     def serve(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run a coroutine in an event loop of its own, then close what runs have opened."""
-        # What exists now stays until the end, so the collector needn't walk it; it was off while importing.
-        gc.freeze()
-        gc.set_threshold(100_000, 20, 20)
-        gc.enable()
+        resume_collector()
         loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union, cast, get_args, get_ori
 
 from pydantic import BaseModel, PrivateAttr, TypeAdapter
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.cli.arguments.target import user_path
 from llm_do.cli.process import stdin
 from llm_do.errors import InputError, UsageError

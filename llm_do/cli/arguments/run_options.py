@@ -13,7 +13,7 @@ from typing import Annotated, Any, ForwardRef, Literal, TypeVar, cast, get_args,
 
 import typer
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.cli.arguments import parameters as p
 from llm_do.runtime.session.run_options import EntryOptions, RuntimeOptions
 

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from llm_do._startup.plain_commands import LeanCommand, LeanGroup
 from llm_do.cli.arguments import parameters as p
-from llm_do.cli.arguments.plain_commands import LeanCommand, LeanGroup
 
 __all__ = ["app"]
 
@@ -153,13 +153,14 @@ def explain(
     """
     import json
 
+    from llm_do._startup.process import disable_plugins
     from llm_do.cli.actions.link_report import show
     from llm_do.cli.arguments.target import project_at
-    from llm_do.cli.process.streams import claim_stdout, without_plugins
+    from llm_do.cli.process.streams import claim_stdout
     from llm_do.errors import UsageError
 
     results = claim_stdout()
-    without_plugins()
+    disable_plugins()
     try:
         path = project_at(project)
     except UsageError as error:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from llm_do._startup.plain_commands import LeanCommand
 from llm_do.cli.arguments import parameters as p
-from llm_do.cli.arguments.plain_commands import LeanCommand
 
 if TYPE_CHECKING:
     from llm_do.diagnostics.diagnostic import Diagnostic
@@ -41,12 +41,13 @@ def check(
       llm-do check examples/receipts --strict
       llm-do check --format github
     """
+    from llm_do._startup.process import disable_plugins
     from llm_do.cli.actions.link_report import from_here, read_source
     from llm_do.cli.arguments.target import project_at
-    from llm_do.cli.process.streams import claim_stdout, warn, without_plugins
+    from llm_do.cli.process.streams import claim_stdout, warn
 
     results = claim_stdout()
-    without_plugins()
+    disable_plugins()
     path = project_at(project, named)
     from llm_do.linker.sources.project_files import project_title
     from llm_do.linker.sources.project_root import locate_project

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from llm_do._startup.plain_commands import LeanCommand
 from llm_do.cli.arguments import parameters as p
-from llm_do.cli.arguments.plain_commands import LeanCommand
 
 __all__ = ["app"]
 

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from llm_do._startup.plain_commands import LeanCommand
 from llm_do.cli.arguments import parameters as p
-from llm_do.cli.arguments.plain_commands import LeanCommand
 
 _FORMS: dict[str, Literal["text", "mermaid", "dot"]] = {"tree": "text", "mermaid": "mermaid", "dot": "dot"}
 
@@ -46,12 +46,13 @@ def graph(
       llm-do graph --permissions
       llm-do graph --format mermaid > graph.mmd
     """
+    from llm_do._startup.process import disable_plugins
     from llm_do.cli.actions.link_report import show
     from llm_do.cli.arguments.target import project_at
-    from llm_do.cli.process.streams import claim_stdout, without_plugins
+    from llm_do.cli.process.streams import claim_stdout
 
     results = claim_stdout()
-    without_plugins()
+    disable_plugins()
     path = project_at(project, named)
     from llm_do.linker.subprocess_check import check_in_subprocess
     from llm_do.ui.reports import project_graph as drawing

@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from llm_do._startup.plain_commands import LeanCommand
 from llm_do.cli.arguments import parameters as p
-from llm_do.cli.arguments.plain_commands import LeanCommand
 
 __all__ = ["app"]
 
@@ -36,11 +36,12 @@ def init(
     """
     import json
 
+    from llm_do._startup.process import disable_plugins
     from llm_do.cli.arguments.target import user_path
-    from llm_do.cli.process.streams import claim_stdout, warn, without_plugins
+    from llm_do.cli.process.streams import claim_stdout, warn
 
     results = claim_stdout()
-    without_plugins()
+    disable_plugins()
     from llm_do.cli.actions.project_templates import TEMPLATES
     from llm_do.formats.editor_schema import project_schema
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from llm_do.cli.arguments.plain_commands import LeanCommand
+from llm_do._startup.plain_commands import LeanCommand
 from llm_do.cli.arguments.run_options import CommandOptions, with_run_options
 
 __all__ = ["app"]

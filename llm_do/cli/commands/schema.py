@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from llm_do._startup.plain_commands import LeanCommand
 from llm_do.cli.arguments import parameters as p
-from llm_do.cli.arguments.plain_commands import LeanCommand
 
 __all__ = ["app"]
 
@@ -31,10 +31,11 @@ def schema(
     """
     import json
 
-    from llm_do.cli.process.streams import claim_stdout, without_plugins
+    from llm_do._startup.process import disable_plugins
+    from llm_do.cli.process.streams import claim_stdout
 
     results = claim_stdout()
-    without_plugins()
+    disable_plugins()
     from llm_do.formats.editor_schema import agent_schema, project_schema
 
     made = agent_schema() if kind == "agent" else project_schema()

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from llm_do._startup.plain_commands import LeanCommand
 from llm_do.cli.arguments import parameters as p
-from llm_do.cli.arguments.plain_commands import LeanCommand
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -39,12 +39,13 @@ def tools(
     import json
     import os
 
+    from llm_do._startup.process import disable_plugins
     from llm_do.cli.actions.link_report import show
     from llm_do.cli.arguments.target import project_at
-    from llm_do.cli.process.streams import claim_stdout, without_plugins
+    from llm_do.cli.process.streams import claim_stdout
 
     results = claim_stdout()
-    without_plugins()
+    disable_plugins()
     from llm_do.errors import UsageError
     from llm_do.linker.subprocess_check import check_in_subprocess
     from llm_do.ui.reports.tool_list import tool_lines

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import select
 import sys
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import NoReturn, TextIO, cast
+from typing import TextIO, cast
 
 from llm_do.errors import StoreError
 from llm_do.ui.terminal.screen import terminal_columns
@@ -21,9 +20,7 @@ __all__ = [
     "claim_stdout",
     "ensure_open",
     "ensure_utf8",
-    "exit_process",
     "warn",
-    "without_plugins",
     "write_all",
     "write_stderr",
 ]
@@ -200,11 +197,6 @@ class Capture:
             self._left.append(rest)
 
 
-def without_plugins() -> None:
-    """Stop pydantic from searching every installed package for plugins, in a command that only reads files."""
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
-
-
 def warn(text: str) -> None:
     """Write lines to stderr, folded between words on a terminal."""
     columns = terminal_columns()
@@ -233,16 +225,3 @@ def write_stderr(text: str) -> None:
         return
     except ValueError:  # it has been closed
         write_all(2, text)
-
-
-def exit_process(code: int) -> NoReturn:
-    """End the process without shutting down the interpreter, which would take a quarter of a short run.
-
-    Functions registered with `atexit` still run, and streams are flushed. Hanging threads are abandoned.
-    """
-    with suppress(BaseException):
-        atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage] - there is no public way to run them early
-    for name in ("stdout", "stderr"):
-        with suppress(Exception):  # a project's code may have put anything there
-            getattr(sys, name).flush()
-    os._exit(code)

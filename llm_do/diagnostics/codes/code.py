@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.diagnostic import Diagnostic, Location, Severity
 from llm_do.text.sanitizer import escape_controls
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field
 from typing import TypeAlias
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.codes import Problem
 from llm_do.diagnostics.codes import flows as problems
 from llm_do.formats.syntax.source import Node

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.codes import files as problems
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.formats.syntax.source import Source, text_fault

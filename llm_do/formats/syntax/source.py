@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.codes import files as problems
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.codes.shape import LD121, exclusive_keys
 from llm_do.diagnostics.diagnostic import Diagnostic
 from llm_do.formats.syntax.source import AmbiguousScalar, KeyPath, Node, NodeResult, format_key_path

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.linker.python.exports import display_name
 from llm_do.linker.python.python_files import run_user_code
 from llm_do.policy.tool_facts import ToolFacts

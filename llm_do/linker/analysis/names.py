@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.codes import Problem
 from llm_do.diagnostics.codes import names as problems
 from llm_do.diagnostics.diagnostic import Diagnostic, Location

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.linker.analysis.inventory import AgentTools, KnownTool
 from llm_do.policy.decision import decide
 from llm_do.policy.rules import Policy, Rule

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.codes import Problem
 from llm_do.diagnostics.codes import flows as problems
 from llm_do.formats.syntax.flow_expression import Reference, names_in

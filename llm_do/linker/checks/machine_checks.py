@@ -10,7 +10,7 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.codes import machines as problems
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.errors import ToolkitError, UsageError

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.project.tool_schemas import schema_properties
 
 __all__ = ["MAX_TOOLS", "Refusal", "find_refusals", "provider_families"]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import CodeType
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.diagnostic import Location
 from llm_do.diagnostics.labels import file_label
 from llm_do.linker.python.positions import column_of

@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 
 __all__ = ["Facts", "Span", "column_of", "read_facts"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.errors import UsageError
 
 __all__ = ["MANIFEST", "ProjectLocation", "find_project", "locate_project"]

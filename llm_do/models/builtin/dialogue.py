@@ -23,7 +23,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.models.builtin.grammar import bounded_schema, schema_line
 
 __all__ = ["Turns", "arguments_messages", "canonical_arguments", "choice_messages", "conversation", "past_calls"]

@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.errors import ModelError, ModelUnavailableError
 from llm_do.models.builtin.grammar import JsonSchema, decoder_schema
 

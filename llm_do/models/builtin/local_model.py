@@ -22,7 +22,7 @@ from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse, 
 from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.usage import RequestUsage
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.errors import ModelError, ModelUnavailableError
 from llm_do.models.builtin import weights
 from llm_do.models.builtin.dialogue import (

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 import yaml
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.errors import ModelUnavailableError
 
 __all__ = ["Script", "ScriptedCall", "ScriptedError", "Step", "Turn", "load_script", "parse_script"]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.errors import ModelUnavailableError
 from llm_do.text.globs import matches_any
 

@@ -15,7 +15,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, cast
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.errors import StoreError
 from llm_do.files.local_folder import FOLDER, NOT_LINKED, is_linked, make_folder
 from llm_do.files.refusals import FileRefusedError

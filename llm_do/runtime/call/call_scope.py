@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.concurrency.run_end import RunEndSignal
 from llm_do.errors import DepthLimitError, EntryError, InputError, LlmDoError, Status, error_text
 from llm_do.runtime.context.budget import LoopGuard, Reservation

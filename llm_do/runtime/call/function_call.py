@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 from pydantic_ai import Agent, RunContext, Tool
 from pydantic_ai.usage import RunUsage
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.concurrency.worker_threads import WORKERS, call_function
 from llm_do.errors import InputError, LlmDoError
 from llm_do.project.argument_schemas import check_schema

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import field
 from typing import TypeAlias
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.errors import ToolError
 
 __all__ = ["AskUser", "UserQuestion", "put_question"]

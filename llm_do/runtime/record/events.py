@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast, get_args
 
-from llm_do._frozen import frozen
-from llm_do._lazy import lazy_exports
+from llm_do._startup.frozen import frozen
+from llm_do._startup.lazy import lazy_exports
 from llm_do.concurrency.isolation import SubscriberGuard
 
 if TYPE_CHECKING:

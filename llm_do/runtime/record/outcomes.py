@@ -12,7 +12,7 @@ from dataclasses import asdict, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.errors import Status
 from llm_do.policy.values import Decision
 from llm_do.runtime.record.recording import toolkit_states

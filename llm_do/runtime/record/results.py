@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, cast
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.errors import EXIT_CODES, LlmDoError, RunError, Status, error_text
 from llm_do.text.json_data import plain_data, to_json_data
 

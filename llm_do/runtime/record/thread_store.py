@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.runtime.record.recording import AgentState
 from llm_do.runtime.record.stored_records import Filter, Observation, RunRecord, StoredMessage, ThreadRecord
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 from pydantic_ai import exceptions
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.models.providers.failures import is_transient
 from llm_do.runtime.record.results import Usage
 from llm_do.text.json_data import to_json_data

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pydantic_ai import exceptions
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.errors import LlmDoError
 from llm_do.models.composites import component_models
 from llm_do.models.providers.failures import explain_failure

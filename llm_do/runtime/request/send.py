@@ -12,7 +12,7 @@ from pydantic_ai import exceptions
 from pydantic_ai.messages import ModelMessage, ModelResponse, PartDeltaEvent, PartStartEvent, TextPart, TextPartDelta
 from pydantic_ai.models import Model, ModelRequestParameters
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.runtime.record.emission import emit
 from llm_do.runtime.record.events import TextEvent
 from llm_do.runtime.record.results import Usage

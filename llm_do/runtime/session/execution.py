@@ -9,7 +9,7 @@ import asyncio
 import random
 from typing import TYPE_CHECKING, Any
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.concurrency.event_loops import cancel_and_wait
 from llm_do.concurrency.run_end import RunEndSignal, reraise_if_cancelled
 from llm_do.errors import (

@@ -9,7 +9,7 @@ An `Option` says what a key means and how the command line spells it, if it has 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.text.words import did_you_mean
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.errors import UsageError
 from llm_do.policy.pattern import Pattern, PatternError, parse_pattern
 from llm_do.policy.rules import Policy, option_rules

@@ -15,7 +15,7 @@ from pydantic_ai import RunContext, ToolDefinition
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry
 from pydantic_ai.toolsets import ApprovalRequiredToolset, PrefixedToolset, RenamedToolset, WrapperToolset
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.concurrency.run_end import reraise_if_cancelled
 from llm_do.errors import error_text
 from llm_do.policy.values import Decision

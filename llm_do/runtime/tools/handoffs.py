@@ -13,7 +13,7 @@ from pydantic_ai import RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 from typing_extensions import TypedDict
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.errors import ToolError
 from llm_do.policy.tool_facts import ToolFacts
 from llm_do.project.agent_spec import AgentSpec

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field
 from typing import Literal
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 
 __all__ = ["Options", "UnknownOptionError", "read_words"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.toolsets.shell.command_options import Options, UnknownOptionError, read_words
 
 __all__ = ["READING_PROGRAMS", "NotReadOnlyError", "ReadOnlyCommand", "parse_read_only"]

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 
 __all__ = ["SandboxStatus", "limit_memory", "status", "wrap_in_sandbox"]
 

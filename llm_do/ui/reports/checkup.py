@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from llm_do import __version__
-from llm_do._frozen import frozen
+from llm_do._startup.frozen import frozen
 from llm_do.text.sanitizer import sanitize
 from llm_do.ui.terminal.screen import in_ci, is_plain
 

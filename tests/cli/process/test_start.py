@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 from importlib import import_module
@@ -13,7 +12,6 @@ from typer.main import get_command
 
 from llm_do.cli.actions.failure import requested_output
 from llm_do.cli.app import COMMANDS
-from llm_do.cli.process.stack import with_stack_room
 from llm_do.runtime.session.run_options import RunOptions
 from tests.cli.cli_processes import LLM_DO, REPOSITORY, environment, run
 from tests.support.openai_server import serve
@@ -183,7 +181,6 @@ def test_a_shell_completes_commands_and_options() -> None:
 
 UNUSED = (
     "IPython",
-    "httpx._main",
     "jsonschema",
     "llm_do.cli.commands.chat",
     "llm_do.flows",
@@ -195,7 +192,6 @@ UNUSED = (
     "openai.resources.chat",
     "prompt_toolkit",
     "pydantic_ai.providers.ollama",
-    "rich",
 )
 
 RUN = """
@@ -221,29 +217,3 @@ def test_a_plain_run_imports_nothing_it_does_not_use(tmp_path: Path) -> None:
 
     assert seen["code"] == 0
     assert [name for name in UNUSED if name in seen["modules"]] == []
-
-
-def test_calls_at_any_depth_of_the_stack_cost_no_new_memory() -> None:
-    faults: list[int] = []
-
-    def nothing() -> None:
-        pass
-
-    nothing.__code__ = nothing.__code__.replace(co_stacksize=100)  # as large as the frames around it
-
-    def calling(depth: int) -> None:
-        if depth:
-            calling(depth - 1)
-            return
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-        for _ in range(2_000):
-            nothing()
-        faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
-
-    def at_any_depth() -> None:
-        for depth in range(150):
-            calling(depth)
-
-    with_stack_room(at_any_depth)()
-
-    assert max(faults) < 200

@@ -1,9 +1,8 @@
-"""`frozen`: the decorator of our values, frozen dataclasses with slots that are quick to make.
+"""`frozen`: the decorator for values, which are frozen dataclasses with slots that are cheap to define.
 
-`dataclass` writes and compiles each method of each class anew, which for some hundred and fifty classes is a twelfth of
-a short run. Here comparing, hashing, showing and refusing to change are one function each for all of them, and the only
-method that must know its class, `__init__`, is compiled when the first value is made: a run makes values of a third of
-the classes that it imports.
+`dataclass` writes and compiles each method of each class anew. Here comparing, hashing, `repr` and refusing assignment
+are one function each for all classes, and the only method that depends on its class, `__init__`, is compiled when the
+first value is made: a run makes values of a third of the classes that it imports.
 """
 
 from __future__ import annotations
@@ -78,10 +77,10 @@ def _init_of(kind: type[Any]) -> Callable[..., None]:
         if each.init:
             optional = each.default is not MISSING or each.default_factory is not MISSING
             parameters[bool(each.kw_only)].append(f"{name}={default}" if optional else name)
-        given = name if each.init else default
+        value = name if each.init else default
         if default == "FACTORY":
-            given = f"{factory}() if {name} is FACTORY else {name}" if each.init else f"{factory}()"
-        body.append(f"set_{name}(self, {given})")
+            value = f"{factory}() if {name} is FACTORY else {name}" if each.init else f"{factory}()"
+        body.append(f"set_{name}(self, {value})")
     if hasattr(kind, "__post_init__"):
         body.append("self.__post_init__()")
     by_name = ["*", *parameters[True]] if parameters[True] else []
@@ -101,7 +100,7 @@ _FACTORY = _Factory()
 
 
 class _Signature:
-    """What a class is called with, for those who ask before its `__init__` is compiled."""
+    """The signature of a class, for whoever asks before its `__init__` is compiled."""
 
     def __init__(self, kind: type[Any]) -> None:
         self._kind = kind
@@ -109,8 +108,8 @@ class _Signature:
     def __get__(self, _: object, owner: type[Any]) -> Signature:
         if owner.__init__ is not self._kind.__init__:
             raise AttributeError("__signature__")
-        whole = signature(_init_of(self._kind))
-        return whole.replace(parameters=list(whole.parameters.values())[1:])
+        found = signature(_init_of(self._kind))
+        return found.replace(parameters=list(found.parameters.values())[1:])
 
 
 @cache
@@ -139,8 +138,8 @@ def _hash(self: object) -> int:
 
 @recursive_repr()
 def _show(self: object) -> str:
-    given = ", ".join(f"{name}={getattr(self, name)!r}" for name in _shown(self.__class__))
-    return f"{self.__class__.__qualname__}({given})"
+    shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in _shown(self.__class__))
+    return f"{self.__class__.__qualname__}({shown})"
 
 
 def _is_fixed(kind: type[Any], name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Names that a package exports and imports only when they are asked for (PEP 562)."""
+"""Names that a package exports but imports only when they are first used (PEP 562)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Warnings of libraries that are not for those who use llm-do, because what they warn of is meant."""
+"""Suppressing warnings of libraries about things that llm-do does on purpose."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ __all__ = ["suppress_warning"]
 
 
 def suppress_warning(message: str, category: type[Warning]) -> None:
-    """Keep a warning from being told, from now on.
+    """Suppress a warning from now on.
 
-    A change of the filters lets every module tell again what it has told once: they are changed only where another
-    filter has come before.
+    Changing the filters makes Python forget which warnings it has shown already, so they are changed only if another
+    filter has been put in front since.
 
     Example:
         >>> suppress_warning("Could not read", UserWarning)
