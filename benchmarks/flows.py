@@ -14,7 +14,8 @@ from pydantic_ai import Agent, RunContext
 from benchmarks.in_process import at_once
 from benchmarks.measure import Figure, as_a_service, interleaved
 from benchmarks.server import serving
-from llm_do import AgentSpec, FlowSpec, ParallelGroup, Project, Runtime, Swarm
+from llm_do import AgentSpec, Project, Runtime, Swarm
+from llm_do.flows import FlowSpec, ParallelGroup
 from llm_do.project.project import EntrySpec
 from llm_do.project.registry import Registered, Registry
 

@@ -16,8 +16,8 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, Text
 from benchmarks.in_process import at_once, bare, runtime, times
 from benchmarks.measure import Figure, interleaved
 from benchmarks.server import serving
-from llm_do import Runtime, ThreadConfig
-from llm_do.threads import ConversationManager, SqliteStore, StateManager
+from llm_do import Runtime
+from llm_do.threads import ConversationManager, SqliteStore, StateManager, ThreadConfig
 
 LONG, SHORT = 100_000, 100
 

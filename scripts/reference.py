@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -24,7 +25,8 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "toolset-options.md": toolsets.toolset_options,
     "events.md": runs.events,
     "results.md": runs.results,
-    "python.md": api.python,
+    "python.md": api.index,
+    **{f"python-{page}.md": partial(api.python, page) for page in api.TITLES},
 }
 """Each page and the function that generates it."""
 

@@ -11,6 +11,7 @@ import pytest
 
 import llm_do
 
+PACKAGES = ("llm_do.flows", "llm_do.messages", "llm_do.threads", "llm_do.toolkits")
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -25,7 +26,8 @@ def test_examples_run(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     (tmp_path / "examples" / "greeter").mkdir(parents=True)
     (tmp_path / "examples" / "greeter" / "main.agent").write_text("---\nname: main\n---\nGreet the person.\n")
     monkeypatch.chdir(tmp_path)
-    public = {each: getattr(llm_do, each) for each in llm_do.__all__}
+    packages = [llm_do, *map(importlib.import_module, PACKAGES)]
+    public = {each: getattr(package, each) for package in packages for each in package.__all__}
     runner = doctest.DocTestRunner(optionflags=OPTIONS, verbose=False)
     said: list[str] = []
     for test in doctest.DocTestFinder(exclude_empty=True).find(module, name, globs={**public, **vars(module)}):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib
 import json
 import pkgutil
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -44,8 +46,12 @@ NAMED_BY_THE_CONTRACT = {
     "Project",
     "PromptInput",
     "Runtime",
+    "DynamicStr",
+    "Swarm",
     "Tool",
     "ToolError",
+    "Toolkit",
+    "Update",
     "ToolsetDef",
     "ToolsetFunc",
     "register_model_factory",
@@ -73,6 +79,14 @@ def test_the_list_of_names_is_sorted_and_complete() -> None:
     assert set(llm_do.__all__) >= NAMED_BY_THE_CONTRACT
     assert dir(llm_do) == sorted(dir(llm_do))
     assert set(dir(llm_do)) >= set(llm_do.__all__)
+
+
+@pytest.mark.parametrize("package", ["llm_do", "llm_do.flows", "llm_do.threads", "llm_do.toolkits"])
+def test_type_checkers_see_the_names_that_there_are(package: str) -> None:
+    module = importlib.import_module(package)
+    source = Path(str(module.__file__)).read_text(encoding="utf-8")
+    seen = re.findall(r"\b(\w+) as \1\b", source)
+    assert sorted(seen) == module.__all__
 
 
 @pytest.mark.parametrize("name", llm_do.__all__)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from llm_do import ConversationManager, InputError, LinkError
+from llm_do import InputError, LinkError
 from llm_do.testing import Question, play
-from llm_do.threads import memory_store
+from llm_do.threads import ConversationManager, memory_store
 
 TOOLS = '''
 def send(to: str) -> str:

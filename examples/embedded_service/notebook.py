@@ -3,7 +3,8 @@
 # %% Load the project; this calls no model yet.
 from pathlib import Path
 
-from llm_do import ApprovalDecision, ApprovalRequest, Project, Runtime, run, to_messages
+from llm_do import ApprovalDecision, ApprovalRequest, Project, Runtime, run
+from llm_do.messages import to_messages
 
 project = Project.load(Path(__file__).parent)
 

@@ -6,7 +6,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
-from llm_do import DynamicFiltered, DynamicInt, ToolError, Toolkit, Update
+from llm_do import ToolError, Toolkit, Update
+from llm_do.toolkits import DynamicFiltered, DynamicInt
 
 HERE = Path(__file__).parent
 SHIPPED = HERE / "tickets.db"

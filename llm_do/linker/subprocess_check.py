@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from llm_do._startup.frozen import frozen
-from llm_do.diagnostics.codes import Problem
-from llm_do.diagnostics.codes import python as problems
+from llm_do.diagnostics.codes import Problem, python as problems
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.diagnostics.labels import file_label
 from llm_do.errors import UsageError

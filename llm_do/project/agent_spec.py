@@ -17,8 +17,7 @@ from llm_do.tools import NamedTool, options_of
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
-    from pydantic_ai import RunContext
-    from pydantic_ai import Tool as PydanticTool
+    from pydantic_ai import RunContext, Tool as PydanticTool
     from pydantic_ai.models import Model
     from pydantic_ai.toolsets import AbstractToolset
 

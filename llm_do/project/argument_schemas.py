@@ -71,8 +71,7 @@ _LIMITS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multip
 def validator_class() -> Any:
     """The validator of JSON Schema 2020-12, whose limits of numbers hold for NaN too: it is neither less nor more."""
     # Imported when the first value is checked: most runs check none, and it costs them a thirtieth.
-    from jsonschema import Draft202012Validator
-    from jsonschema import ValidationError as Fault
+    from jsonschema import Draft202012Validator, ValidationError as Fault
     from jsonschema.validators import extend  # pyright: ignore[reportUnknownVariableType]
 
     known = cast("Mapping[str, Callable[..., Iterator[Fault]]]", Draft202012Validator.VALIDATORS)

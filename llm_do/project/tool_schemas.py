@@ -23,8 +23,7 @@ from llm_do.text.globs import matches_any
 from llm_do.tools import NamedTool, Tool, ToolOptions, approval_fault, options_of
 
 if TYPE_CHECKING:
-    from pydantic_ai import Tool as PydanticTool
-    from pydantic_ai import ToolDefinition
+    from pydantic_ai import Tool as PydanticTool, ToolDefinition
     from pydantic_ai.toolsets import AbstractToolset
 
     from llm_do.policy.values import Effect

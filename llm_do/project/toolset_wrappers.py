@@ -15,8 +15,7 @@ from llm_do._startup.frozen import frozen
 from llm_do.project.tool_schemas import fixed_tools
 
 if TYPE_CHECKING:
-    from pydantic_ai import Tool as PydanticTool
-    from pydantic_ai import ToolDefinition
+    from pydantic_ai import Tool as PydanticTool, ToolDefinition
     from pydantic_ai.toolsets import AbstractToolset, WrapperToolset
 
 __all__ = ["Level", "ShownTool", "find_shown_tools", "wrapper_levels"]

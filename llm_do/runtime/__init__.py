@@ -38,24 +38,22 @@ __getattr__, __dir__ = lazy_exports(__name__, _EXPORTS)
 __all__ = sorted(_EXPORTS)  # pyright: ignore[reportUnsupportedDunderAll]
 
 if TYPE_CHECKING:
-    from llm_do.project.agent_spec import AgentSpec as AgentSpec
-    from llm_do.project.agent_spec import ToolsetDef as ToolsetDef
-    from llm_do.project.agent_spec import ToolsetFunc as ToolsetFunc
-    from llm_do.project.inputs import AgentArgs as AgentArgs
-    from llm_do.project.inputs import Attachment as Attachment
-    from llm_do.project.inputs import PromptContent as PromptContent
-    from llm_do.project.inputs import PromptInput as PromptInput
-    from llm_do.runtime.approval.broker import ApprovalDecision as ApprovalDecision
-    from llm_do.runtime.approval.broker import ApprovalRequest as ApprovalRequest
-    from llm_do.runtime.approval.broker import RunApprovalPolicy as RunApprovalPolicy
-    from llm_do.runtime.call.call_scope import CallConfig as CallConfig
-    from llm_do.runtime.call.call_scope import CallFrame as CallFrame
-    from llm_do.runtime.call.call_scope import CallScope as CallScope
+    from llm_do.project.agent_spec import AgentSpec as AgentSpec, ToolsetDef as ToolsetDef, ToolsetFunc as ToolsetFunc
+    from llm_do.project.inputs import (
+        AgentArgs as AgentArgs,
+        Attachment as Attachment,
+        PromptContent as PromptContent,
+        PromptInput as PromptInput,
+    )
+    from llm_do.runtime.approval.broker import (
+        ApprovalDecision as ApprovalDecision,
+        ApprovalRequest as ApprovalRequest,
+        RunApprovalPolicy as RunApprovalPolicy,
+    )
+    from llm_do.runtime.call.call_scope import CallConfig as CallConfig, CallFrame as CallFrame, CallScope as CallScope
     from llm_do.runtime.context.call_context import CallContext as CallContext
     from llm_do.runtime.context.null_model import NullModel as NullModel
     from llm_do.runtime.record.results import RunResult as RunResult
     from llm_do.runtime.runtime import Runtime as Runtime
-    from llm_do.runtime.session.entries import AgentEntry as AgentEntry
-    from llm_do.runtime.session.entries import Entry as Entry
-    from llm_do.runtime.session.entries import FunctionEntry as FunctionEntry
+    from llm_do.runtime.session.entries import AgentEntry as AgentEntry, Entry as Entry, FunctionEntry as FunctionEntry
     from llm_do.runtime.session.runtime_config import RuntimeConfig as RuntimeConfig

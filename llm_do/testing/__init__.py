@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from llm_do.testing.playing import Played as Played
-from llm_do.testing.playing import Question as Question
-from llm_do.testing.playing import ToolRun as ToolRun
-from llm_do.testing.playing import play as play
+from llm_do.testing.playing import Played as Played, Question as Question, ToolRun as ToolRun, play as play
 
 __all__ = ["Played", "Question", "ToolRun", "play"]

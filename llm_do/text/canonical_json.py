@@ -11,8 +11,7 @@ import hashlib
 import json
 import pathlib
 import uuid
-from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping, Set as AbstractSet
 from typing import Any, cast
 
 __all__ = ["canonical_json", "digest"]

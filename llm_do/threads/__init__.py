@@ -6,6 +6,8 @@ it directly.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from llm_do._startup.lazy import lazy_exports
 
 _EXPORTS = {
@@ -19,7 +21,7 @@ _EXPORTS = {
     "SqliteStore": "llm_do.threads.sqlite.sqlite_store",
     "StateManager": "llm_do.threads.managers.state_manager",
     "StoredMessage": "llm_do.runtime.record.stored_records",
-    "ThreadConfig": "llm_do.runtime.record.recording",
+    "ThreadConfig": "llm_do.project.thread_config",
     "ThreadContext": "llm_do.runtime.record.stored_records",
     "ThreadRecord": "llm_do.runtime.record.stored_records",
     "ThreadStore": "llm_do.runtime.record.thread_store",
@@ -30,3 +32,22 @@ _EXPORTS = {
 __getattr__, __dir__ = lazy_exports(__name__, _EXPORTS)
 
 __all__ = sorted(_EXPORTS)  # pyright: ignore[reportUnsupportedDunderAll]
+
+if TYPE_CHECKING:
+    from llm_do.project.thread_config import ThreadConfig as ThreadConfig
+    from llm_do.runtime.call.context_providers import ContextProvider as ContextProvider
+    from llm_do.runtime.record.recording import AgentState as AgentState
+    from llm_do.runtime.record.stored_records import (
+        Observation as Observation,
+        RunRecord as RunRecord,
+        StoredMessage as StoredMessage,
+        ThreadContext as ThreadContext,
+        ThreadRecord as ThreadRecord,
+    )
+    from llm_do.runtime.record.thread_store import ThreadStore as ThreadStore
+    from llm_do.threads.managers.conversation_manager import ConversationManager as ConversationManager
+    from llm_do.threads.managers.observation_manager import ObservationManager as ObservationManager
+    from llm_do.threads.managers.pydantic_conversations import Conversations as Conversations
+    from llm_do.threads.managers.state_manager import StateManager as StateManager
+    from llm_do.threads.opened_stores import memory_store as memory_store, open_store as open_store
+    from llm_do.threads.sqlite.sqlite_store import SqliteStore as SqliteStore

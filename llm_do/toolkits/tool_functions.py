@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from types import FunctionType, MethodType
 from typing import Any, cast
 
-from pydantic_ai import RunContext
-from pydantic_ai import Tool as PydanticTool
+from pydantic_ai import RunContext, Tool as PydanticTool
 from typing_extensions import get_type_hints
 
 from llm_do.errors import ToolkitError

@@ -23,7 +23,7 @@ from llm_do.machines.value_sources import Filter
 from llm_do.project.gates import GatedToolset
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.tools.toolbox import FixedTool, function_tool
-from llm_do.toolkits.current_state import state_in_run
+from llm_do.toolkits.run_states import state_in_run
 from llm_do.toolkits.standalone import StandaloneGates
 from llm_do.toolkits.toolkit_tools import ToolkitTools
 from llm_do.tools import Tool, ToolArguments, options_of

@@ -17,7 +17,7 @@ from llm_do.project.gates import Gate, GatedTools, gate_of
 from llm_do.project.registry import NAME_PATTERN
 from llm_do.runtime.tools.stamped_tools import stamped_tool
 from llm_do.runtime.tools.traits import TRAITS_KEY, ToolTraits
-from llm_do.toolkits.current_state import state_in_run
+from llm_do.toolkits.run_states import state_in_run
 from llm_do.toolkits.tool_functions import toolkit_tool
 
 if TYPE_CHECKING:

@@ -21,9 +21,11 @@ from llm_do.runtime.approval.broker import ApprovalCallback, ApprovalMode, RunAp
 from llm_do.runtime.approval.pending_call import PendingCall
 from llm_do.runtime.record.results import arguments_data
 from llm_do.runtime.tools.approval_requirement import required_by_error, required_by_wrappers
-from llm_do.runtime.tools.stamped_tools import StampedToolset
-from llm_do.runtime.tools.stamped_tools import approval_config as get_toolset_approval_config
-from llm_do.runtime.tools.stamped_tools import set_approval_config as set_toolset_approval_config
+from llm_do.runtime.tools.stamped_tools import (
+    StampedToolset,
+    approval_config as get_toolset_approval_config,
+    set_approval_config as set_toolset_approval_config,
+)
 from llm_do.runtime.tools.traits import ToolTraits, traits_of
 
 __all__ = ["ApprovalToolset", "get_toolset_approval_config", "set_toolset_approval_config"]

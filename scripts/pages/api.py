@@ -20,47 +20,59 @@ from llm_do.errors import LlmDoError
 from scripts.pages.docstrings import Parts, parts_of
 from scripts.pages.markdown import code, fenced, headings, joined, table
 
-__all__ = ["MODULES", "Name", "names", "python"]
+__all__ = ["MODULES", "TITLES", "Name", "index", "names", "python"]
 
 HEAD = """\
 # Python API
 
 What programs and projects may import. [Embedding](../embedding.md) is the guide; [Authoring](../authoring.md),
 [Toolkits](../toolkits.md), [Flows](../flows.md), [Threads](../threads.md) and [Toolsets](../toolsets.md) show most of
-it at work. What is on this page is public; anything else of the package is its own business. `import llm_do` imports
-nothing heavy: each name is loaded when it is first used. Annotations are as in the source; `...` as a default stands
-for one that is made anew, or for leaving an option out. Examples are run by the tests.
+it at work. What is on these pages is public; everything else may change without notice. What most programs need is in
+`llm_do`, which imports each name when it is first used; the rest is in the modules that the table names. Annotations
+are as in the source; `...` as a default stands for a new object, or for leaving an option out. The tests run the
+examples.
 """
 
 MODULES: Mapping[str, Sequence[str] | None] = {
     "llm_do": None,
     "llm_do.errors": ("EXIT_CODES", "Status"),
+    "llm_do.flows": None,
+    "llm_do.messages": None,
     "llm_do.providers": None,
     "llm_do.testing": None,
     "llm_do.threads": None,
+    "llm_do.toolkits": None,
     "llm_do.toolsets.approval": ("get_toolset_approval_config", "set_toolset_approval_config"),
     "llm_do.toolsets.filesystem": ("FileSystemConfig", "FileSystemToolset", "ReadOnlyFileSystemToolset"),
     "llm_do.toolsets.shell": ("ShellConfig", "ShellRule", "ShellToolset"),
     "llm_do.toolsets.shell.sandbox": ("SandboxStatus", "status"),
 }
-"""The modules on the page, each with its names; None is all that it exports and no module before it has."""
+"""The modules that are documented, each with its names; None is all that it exports and no module before it has."""
 
-ROOMS = {
-    "runtime": "Running",
-    "project": "Projects, agents, input",
-    "policy": "Approvals",
+TITLES = {
+    "running": "Running",
+    "projects": "Projects, agents, input",
     "tools": "Tools",
     "toolsets": "Toolsets",
     "toolkits": "Toolkits",
-    "machines": "Toolkits",
     "flows": "Flows",
     "threads": "Threads",
     "models": "Models",
     "messages": "Messages",
-    "diagnostics": "Diagnostics",
+    "testing": "Testing",
     "errors": "Errors",
 }
-"""The titles under which the names of `llm_do` stand, by the room they come from."""
+"""The title of each page, in the order of the table of names."""
+
+PAGE_OF = {
+    "runtime": "running",
+    "policy": "running",
+    "project": "projects",
+    "diagnostics": "projects",
+    "machines": "toolkits",
+    "providers": "models",
+}
+"""The page of a room whose names are on another room's page."""
 
 _WIDTH = 100
 _LINK = re.compile(r"\(entry:([\w.]+)\)")
@@ -81,10 +93,10 @@ class Name:
     value: Any
 
     @property
-    def room(self) -> str:
-        """The room it comes from; for what has no module of its own, where it is exported from."""
-        home = _home(self)
-        return home.split(".")[1]
+    def page(self) -> str:
+        """The page it is on: that of the room it is exported from, or of the room it comes from."""
+        room = (_home(self) if self.module == "llm_do" else self.module).split(".")[1]
+        return PAGE_OF.get(room, room)
 
     @property
     def heading(self) -> str:
@@ -115,34 +127,52 @@ class Name:
 
 @cache
 def names() -> tuple[Name, ...]:
-    """Every name on the page, in its order."""
+    """Every public name, page by page."""
     found: list[Name] = []
     seen: set[str] = set()
     for module, chosen in MODULES.items():
         home = import_module(module)
-        of_module = [Name(module, name, getattr(home, name)) for name in chosen or home.__all__ if name not in seen]
-        seen |= {each.name for each in of_module}
-        if module == "llm_do":
-            of_module.sort(key=lambda each: (list(ROOMS.values()).index(ROOMS[each.room]), each.name.lower()))
-        found += of_module
-    return tuple(found)
+        found += [Name(module, name, getattr(home, name)) for name in chosen or home.__all__ if name not in seen]
+        seen |= {each.name for each in found}
+    order = list(TITLES)
+    return tuple(sorted(found, key=lambda each: (order.index(each.page), each.module, each.name.lower())))
 
 
-def python() -> str:
-    """The page `python.md`."""
-    parts = [HEAD]
-    title = ""
+def index() -> str:
+    """The page `python.md`: a table of all names."""
     rows = [[_link(each, each.name), code(each.module), _sentence(each)] for each in names()]
-    parts += ["## Names\n", table(["name", "from", "what it is"], rows)]
+    pages = "".join(f"- [{title}]({_file(page)})\n" for page, title in TITLES.items())
+    return _linked("\n".join([HEAD, pages, "## Names\n", table(["name", "from", "what it is"], rows)]))
+
+
+def python(page: str) -> str:
+    """The page of one room."""
+    parts = [f"# {TITLES[page]}\n", "[All names](python.md)\n"]
     for each in names():
-        mine = ROOMS[each.room] if each.module == "llm_do" else code(each.module)
-        if mine != title:
-            title = mine
-            parts.append(f"## {title}\n")
-        parts += _entry(each)
-    page = "\n".join(parts)
-    places = dict(reversed(headings(page)))
-    return _LINK.sub(lambda found: f"(#{places[code(found[1])]})", page)
+        if each.page == page:
+            parts += _entry(each)
+    return _linked("\n".join(parts))
+
+
+def _file(page: str) -> str:
+    return f"python-{page}.md"
+
+
+@cache
+def _places() -> Mapping[str, str]:
+    """The link to each name's entry."""
+    places: dict[str, str] = {}
+    for page in TITLES:
+        mine = [each for each in names() if each.page == page]
+        # The titles of methods, which stand between those of names, make numbers of anchors go up.
+        text = "\n".join([f"# {TITLES[page]}\n", *(part for each in mine for part in _entry(each))])
+        anchors = dict(reversed(headings(text)))
+        places |= {each.heading: f"{_file(page)}#{anchors[code(each.heading)]}" for each in mine}
+    return places
+
+
+def _linked(text: str) -> str:
+    return _LINK.sub(lambda found: f"({_places()[found[1]]})", text)
 
 
 def _link(each: Name, text: str) -> str:
@@ -156,7 +186,7 @@ def _sentence(each: Name) -> str:
 
 
 def _entry(each: Name) -> Iterator[str]:
-    yield f"### {code(each.heading)}\n"
+    yield f"## {code(each.heading)}\n"
     value = each.value
     match each.kind:
         case "class":
@@ -219,7 +249,7 @@ def _instance(name: str, kind: type) -> Iterator[str]:
 
 def _method(name: str, value: Any) -> Iterator[str]:
     function = value.__func__ if isinstance(value, classmethod | staticmethod) else value
-    yield f"#### {code(name)}\n"
+    yield f"### {code(name)}\n"
     yield fenced(_signature(name, function, drop=not isinstance(value, staticmethod)), "python")
     yield from _told(parts_of(function), function)
 

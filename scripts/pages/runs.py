@@ -51,9 +51,9 @@ RESULTS_HEAD = """\
 # Results
 
 How a run ended and what it did: the object that `llm-do run --output json` prints, no matter how the run ends. In
-Python it is a [`RunResult`](python.md#runresult), whose `to_dict()` returns that object; if the run ended early, the
-exception carries it. [Running](../running.md) and [Embedding](../embedding.md) are the guides. Later versions may add
-keys; a program should ignore those it doesn't know.
+Python it is a [`RunResult`](python-running.md#runresult), whose `to_dict()` returns that object; if the run ended
+early, the exception carries it. [Running](../running.md) and [Embedding](../embedding.md) are the guides. Later
+versions may add keys; a program should ignore those it doesn't know.
 
 ## The object
 """
@@ -197,7 +197,7 @@ def _statuses() -> str:
     for name in llm_do.errors.__all__:
         kind = getattr(llm_do.errors, name)
         if isinstance(kind, type) and issubclass(kind, LlmDoError) and kind.__subclasses__() == []:
-            raised.setdefault(kind.status, []).append(f"[{code(name)}](python.md#{anchor(name)})")
+            raised.setdefault(kind.status, []).append(f"[{code(name)}](python-errors.md#{anchor(name)})")
     rows = [
         [code(status), _CODES.get(status, str(number)), STATUSES[status], ", ".join(raised.get(status, ()))]
         for status, number in EXIT_CODES.items()

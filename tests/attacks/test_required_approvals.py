@@ -6,8 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from pydantic_ai import ApprovalRequired, FunctionToolset, RunContext
-from pydantic_ai import Tool as PydanticTool
+from pydantic_ai import ApprovalRequired, FunctionToolset, RunContext, Tool as PydanticTool
 
 from llm_do import ApprovalDecision, Runtime
 from llm_do.policy.rules import build_policy

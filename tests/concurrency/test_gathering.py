@@ -6,10 +6,10 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from llm_do import AgentSpec, CallContext, MemberFailure, ParallelGroup, RunError, SerialGroup, Swarm
+from llm_do import AgentSpec, CallContext, RunError, Swarm
+from llm_do.flows import MemberFailure, ParallelGroup, SerialGroup
 from tests.flows.flow_runs import flow_runtime, run_flow, saying, text_of
 from tests.support.runs import agent
 from tests.support.scripted import script

@@ -148,7 +148,7 @@ def test_importing_the_package_imports_no_room() -> None:
     script = "import llm_do, sys; print(*sorted(name for name in sys.modules if name.startswith('llm_do')))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
 
-    assert done.stdout.split() == ["llm_do", "llm_do._extensions", "llm_do._startup.lazy"]
+    assert done.stdout.split() == ["llm_do", "llm_do._extensions", "llm_do._startup", "llm_do._startup.lazy"]
 
 
 def test_every_place_that_the_page_names_is_in_the_code() -> None:

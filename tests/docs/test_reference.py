@@ -143,7 +143,7 @@ def test_every_tool_of_a_toolset_is_listed(name: str) -> None:
 @pytest.mark.parametrize("each", api.names(), ids=lambda each: each.heading)
 def test_a_public_name_says_what_it_is(each: api.Name) -> None:
     assert each.parts.text
-    assert f"\n### `{each.heading}`\n" in text_of("python.md")
+    assert f"\n## `{each.heading}`\n" in text_of(f"python-{each.page}.md")
     for key, member in vars(each.value).items() if each.kind == "class" else ():
         function = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
         if not key.startswith("_") and inspect.isfunction(function):
@@ -181,9 +181,12 @@ def anchors(page: Path) -> set[str]:
 
 
 def test_each_public_name_leads_to_its_own_entry() -> None:
-    page = text_of("python.md")
-    entries = {anchor: heading for heading, anchor in markdown.headings(page)}
-    links = re.findall(r"^\| \[`\w+`\]\(#([\w-]+)\) \|", page, re.MULTILINE)
+    links = re.findall(r"^\| \[`\w+`\]\((python-\w+\.md)#([\w-]+)\) \|", text_of("python.md"), re.MULTILINE)
+    entries = {
+        (page, anchor): heading
+        for page in {page for page, _ in links}
+        for heading, anchor in markdown.headings(text_of(page))
+    }
 
     assert [entries[link] for link in links] == [f"`{each.heading}`" for each in api.names()]
 

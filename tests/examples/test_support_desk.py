@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 from pydantic_ai.messages import ToolReturnPart
 
-from llm_do import Project, RunResult, Runtime, StateManager, open_store
+from llm_do import Project, RunResult, Runtime
+from llm_do.threads import StateManager, open_store
 from llm_do.threads.compaction import CLEARED
 from tests.support.history import results_of, strict
 

@@ -4,8 +4,7 @@ import re
 import time
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from llm_do.files.glob_patterns import PathPattern, expand_braces
 from llm_do.files.refusals import FileRefusedError

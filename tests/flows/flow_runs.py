@@ -10,7 +10,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from llm_do import AgentArgs, AgentSpec, FlowSpec, Project, RunResult, Runtime
+from llm_do import AgentArgs, AgentSpec, Project, RunResult, Runtime
+from llm_do.flows import FlowSpec
 from llm_do.project.project import Budget, EntrySpec, RuntimeSettings
 from llm_do.project.registry import Registered, Registry
 from tests.support.runs import Heard, agent, heard

@@ -8,23 +8,12 @@ from typing import Any
 import pytest
 from pydantic_ai.messages import UserPromptPart
 
-from llm_do import (
-    AgentSpec,
-    CallContext,
-    HandoffLimitError,
-    HookPoint,
-    LinkError,
-    Runtime,
-    Swarm,
-    SwarmNode,
-    Toolkit,
-    run,
-)
+from llm_do import AgentSpec, CallContext, HandoffLimitError, HookPoint, LinkError, Runtime, Swarm, Toolkit, run
+from llm_do.flows import SwarmNode
 from llm_do.threads import memory_store
 from tests.flows.flow_runs import Report, finish, flow_project, flow_runtime, outline, run_flow, streamed, text_of
 from tests.support.history import results_of, strict
-from tests.support.runs import agent, heard
-from tests.support.runs import runtime_of as agents_runtime
+from tests.support.runs import agent, heard, runtime_of as agents_runtime
 from tests.support.scripted import call, script
 
 

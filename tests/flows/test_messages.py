@@ -6,17 +6,8 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 from pydantic_ai.messages import ImageUrl, ModelRequest, RetryFeedbackPart, RetryInfo, UserPromptPart
 
-from llm_do import (
-    AssistantMessage,
-    Message,
-    Swarm,
-    SystemMessage,
-    ToolCall,
-    ToolError,
-    ToolResult,
-    UserMessage,
-    to_messages,
-)
+from llm_do import Swarm, ToolError
+from llm_do.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolResult, UserMessage, to_messages
 from tests.flows.flow_runs import run_flow
 from tests.support.runs import agent
 from tests.support.scripted import call, script

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from llm_do import CallContext, InputError, ParallelGroup, PromptInput, RunError, Swarm
+from llm_do import CallContext, InputError, PromptInput, RunError, Swarm
+from llm_do.flows import ParallelGroup
 from tests.flows.flow_runs import Facts, Note, Report, asked, run_flow, saying, text_of
 from tests.support.runs import agent
 from tests.support.scripted import call, script

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from llm_do import CallContext, FlowSpec, RunError
+from llm_do import CallContext, RunError
+from llm_do.flows import FlowSpec
 from tests.flows.flow_runs import finish, flow_runtime, run_flow, saying, text_of
 
 

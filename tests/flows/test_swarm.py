@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 
 import llm_do
-from llm_do import AgentSpec, FlowSpec, LinkError, ParallelGroup, SerialGroup, Swarm, SwarmNode, run
+import llm_do.flows
+import llm_do.messages
+from llm_do import AgentSpec, LinkError, Swarm, run
+from llm_do.flows import FlowSpec, ParallelGroup, SerialGroup, SwarmNode
 from tests.support.runs import agent
 from tests.support.scripted import script
 
@@ -125,12 +128,17 @@ def test_a_declaration_cannot_be_changed() -> None:
 
 
 def test_what_code_needs_is_exported() -> None:
-    names = {"Swarm", "SwarmNode", "ParallelGroup", "SerialGroup", "FlowSpec", "MemberFailure", "HandoffLimitError"}
-    names |= {"UserMessage", "SystemMessage", "AssistantMessage", "ToolCall", "ToolResult", "Message", "to_messages"}
-    names |= {"RunResult", "CallRecord", "ErrorRecord", "ExecutionContext", "Event", "RunStream", "Usage"}
+    needed = {
+        llm_do: {"Swarm", "HandoffLimitError", "RunResult", "CallRecord", "ErrorRecord", "ExecutionContext"},
+        llm_do.flows: {"Swarm", "SwarmNode", "ParallelGroup", "SerialGroup", "FlowSpec", "MemberFailure"},
+        llm_do.messages: {"UserMessage", "SystemMessage", "AssistantMessage", "ToolCall", "ToolResult", "to_messages"},
+    }
+    needed[llm_do] |= {"Event", "RunStream", "Usage"}
+    needed[llm_do.messages] |= {"Message"}
 
-    assert names <= set(llm_do.__all__)
-    assert all(getattr(llm_do, name) is not None for name in names)
+    for module, names in needed.items():
+        assert names <= set(module.__all__)
+        assert all(getattr(module, name) is not None for name in names)
 
 
 def test_importing_the_names_alone_starts_nothing_heavy() -> None:

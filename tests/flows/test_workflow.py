@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from llm_do import CallContext, ParallelGroup, RunError, SerialGroup, Swarm, SwarmNode, UsageError
+from llm_do import CallContext, RunError, Swarm, UsageError
+from llm_do.flows import ParallelGroup, SerialGroup, SwarmNode
 from tests.flows.flow_runs import asked, finish, flow_runtime, outline, run_flow, saying, streamed, text_of
 from tests.support.history import strict
 from tests.support.runs import agent, heard

@@ -6,8 +6,7 @@ import itertools
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from llm_do.diagnostics.codes import CODES
 from llm_do.linker.linker import LinkReport, check_project

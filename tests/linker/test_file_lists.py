@@ -5,8 +5,7 @@ import string
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from llm_do.diagnostics.diagnostic import Location
 from llm_do.linker.sources.file_lists import list_files, stay_inside

@@ -9,8 +9,7 @@ import tracemalloc
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from llm_do.formats.syntax.flow_expression import parse_flow
 from llm_do.linker.checks.flow_checks import find_flow_faults

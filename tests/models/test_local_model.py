@@ -18,8 +18,7 @@ from pydantic_ai.messages import ModelResponse, ToolCallPart
 
 from llm_do.errors import ModelError, ModelUnavailableError
 from llm_do.models import ModelPool
-from llm_do.models.builtin import local_model as local_module
-from llm_do.models.builtin import weights
+from llm_do.models.builtin import local_model as local_module, weights
 from llm_do.models.builtin.engine import Generation, Prompt
 from llm_do.models.builtin.local_model import LocalModel
 

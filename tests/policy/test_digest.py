@@ -10,8 +10,7 @@ from decimal import Decimal
 from pathlib import PurePosixPath
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from llm_do.policy.digest import call_digest
 from llm_do.policy.values import ToolCallInfo

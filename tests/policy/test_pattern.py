@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from llm_do.policy.matcher import covers, is_unresolved, matches, prepare_call
 from llm_do.policy.pattern import Pattern, PatternError, parse_pattern

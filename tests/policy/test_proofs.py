@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from llm_do.policy.pattern import parse_pattern
-from llm_do.policy.proofs import check_examples as examples_of
-from llm_do.policy.proofs import is_overly_broad
+from llm_do.policy.proofs import check_examples as examples_of, is_overly_broad
 from llm_do.policy.rules import Rule, RuleFault
 from llm_do.policy.tool_facts import ToolFacts
 from llm_do.project.builtin_toolsets import FILES, SHELL

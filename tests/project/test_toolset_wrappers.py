@@ -6,8 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from pydantic_ai import FunctionToolset, RunContext
-from pydantic_ai import Tool as PydanticTool
+from pydantic_ai import FunctionToolset, RunContext, Tool as PydanticTool
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.toolsets import AbstractToolset, CombinedToolset, ExternalToolset, WrapperToolset
 from pydantic_ai.usage import RunUsage

@@ -9,10 +9,8 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from pydantic_ai import RunContext
-from pydantic_ai import Tool as PydanticTool
+from hypothesis import given, settings, strategies as st
+from pydantic_ai import RunContext, Tool as PydanticTool
 from pydantic_ai.toolsets import FunctionToolset
 
 from llm_do import CallContext, Runtime

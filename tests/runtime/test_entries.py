@@ -19,7 +19,6 @@ from llm_do import (
     AgentEntry,
     CallContext,
     EntryError,
-    FlowSpec,
     FunctionEntry,
     InputError,
     LlmDoError,
@@ -32,6 +31,7 @@ from llm_do import (
     ToolError,
     UsageError,
 )
+from llm_do.flows import FlowSpec
 from llm_do.runtime.session.entries import FlowEntry
 from tests.support.runs import agent, carry_out, project_of, runtime_of
 from tests.support.scripted import call, script

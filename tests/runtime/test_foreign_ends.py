@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from llm_do import CallContext, FlowSpec, HookPoint, Project, PromptInput, RunInterruptedError, Runtime
+from llm_do import CallContext, HookPoint, Project, PromptInput, RunInterruptedError, Runtime
+from llm_do.flows import FlowSpec
 from llm_do.project.project import EntrySpec
 from llm_do.project.registry import Registered, Registry
 from llm_do.threads import memory_store

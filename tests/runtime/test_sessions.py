@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic_ai import Agent, RunContext
-from pydantic_ai import Tool as PydanticTool
+from pydantic_ai import Agent, RunContext, Tool as PydanticTool
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.toolsets import FunctionToolset

@@ -8,8 +8,7 @@ import time
 import unicodedata
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from llm_do.text.sanitizer import format_arguments, sanitize
 

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolReturnPart, UserPromptPart
 
 from llm_do import tool
@@ -171,7 +170,7 @@ def test_the_store_keeps_what_is_not_sent() -> None:
 
 @pytest.mark.parametrize("strategies", [["tool_result_clearing"], ["sliding_window"], []])
 def test_a_thread_may_say_how_its_history_is_shortened(strategies: list[str]) -> None:
-    from llm_do import StateManager
+    from llm_do.threads import StateManager
 
     store = memory_store()
     asyncio.run(

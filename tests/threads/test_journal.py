@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from llm_do import ObservationManager, RunApprovalPolicy, tool
+from llm_do import RunApprovalPolicy, tool
 from llm_do.project.thread_config import ThreadConfig
 from llm_do.runtime.record.stored_records import Filter, RunRecord
 from llm_do.runtime.record.thread_store import Batch, EventRow
+from llm_do.threads import ObservationManager
 from tests.support.runs import agent, heard, runtime_of
 from tests.support.scripted import call, script
 from tests.threads.thread_support import add, on_thread, runtime_on

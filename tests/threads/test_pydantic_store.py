@@ -10,8 +10,7 @@ from pydantic_ai import Agent
 from pydantic_ai.conversation import Conversation
 from pydantic_ai.conversation_store import ConversationConflict
 
-from llm_do import StateManager
-from llm_do.threads import Conversations
+from llm_do.threads import Conversations, StateManager
 from tests.support.runs import agent, runtime_of
 from tests.support.scripted import script
 from tests.threads.thread_support import answered, on_thread, record_of, said, whole

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from pydantic_ai.messages import ModelRequest, ModelResponse, SystemPromptPart, TextPart, ToolReturnPart
 
-from llm_do import CallContext, ContextProvider, HookPoint, StateManager, UsageError, tool
+from llm_do import CallContext, HookPoint, UsageError, tool
 from llm_do.project.thread_config import ThreadConfig, ThreadsSpec
-from llm_do.threads import ConversationManager
+from llm_do.threads import ContextProvider, ConversationManager, StateManager
 from tests.support.history import results_of, strict
 from tests.support.runs import agent, carry_out, heard, runtime_of
 from tests.support.scripted import call, script

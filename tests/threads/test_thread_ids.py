@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from pydantic_ai.messages import ModelRequest
 
-from llm_do import ConversationManager, StateManager, UsageError
+from llm_do import UsageError
 from llm_do.runtime.record.stored_records import ThreadRecord
-from llm_do.threads import Conversations, SqliteStore
+from llm_do.threads import ConversationManager, Conversations, SqliteStore, StateManager
 from llm_do.threads.managers.transfer import export_thread, import_lines
 from tests.support.runs import agent, runtime_of
 from tests.support.scripted import script

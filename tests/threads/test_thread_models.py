@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from llm_do import ModelUnavailableError, StateManager
+from llm_do import ModelUnavailableError
 from llm_do.diagnostics.diagnostic import Location
-from llm_do.threads import SqliteStore
+from llm_do.threads import SqliteStore, StateManager
 from tests.support.runs import agent, carry_out, runtime_of
 from tests.threads.thread_support import done
 

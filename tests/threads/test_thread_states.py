@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from llm_do import CallContext, StateManager, UsageError, tool
+from llm_do import CallContext, UsageError, tool
 from llm_do.project.flow_spec import FlowSpec
 from llm_do.project.registry import Registered
 from llm_do.runtime.context.call_context import current_call
 from llm_do.runtime.record.stored_records import Filter
+from llm_do.threads import StateManager
 from tests.support.history import strict
 from tests.support.runs import agent, carry_out, heard, runtime_of
 from tests.support.scripted import call, script

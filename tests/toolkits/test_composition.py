@@ -11,7 +11,8 @@ from pydantic_ai.messages import ToolReturnPart
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.toolsets import FunctionToolset
 
-from llm_do import Project, RunError, Toolkit, Update, current_state, run
+from llm_do import Project, RunError, Toolkit, Update, run
+from llm_do.toolkits import current_state
 from tests.support.history import strict
 from tests.support.runs import agent, carry_out, heard, project_of, runtime_of
 from tests.support.scripted import Script, call, script

@@ -8,11 +8,11 @@ import pickle
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from llm_do import Context, ContextValidationError, ToolkitError, ToolkitState
+from llm_do import ContextValidationError, ToolkitError
 from llm_do.machines.frozen_values import MOST_LEVELS
+from llm_do.toolkits import Context, ToolkitState
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),

@@ -13,8 +13,9 @@ import pytest
 from pydantic_ai import RunContext
 from pydantic_ai.toolsets import FunctionToolset
 
-from llm_do import DynamicStr, LinkError, Project, Toolkit, Update, current_state, run, tool
+from llm_do import DynamicStr, LinkError, Project, Toolkit, Update, run, tool
 from llm_do.project.gates import Gate
+from llm_do.toolkits import current_state
 from tests.support.runs import agent, carry_out, heard, runtime_of
 from tests.support.scripted import call, script
 from tests.toolkits.kits import play
@@ -285,7 +286,7 @@ def test_a_misspelled_tool_names_the_nearest_and_does_not_link(tmp_path: Path) -
 
 
 TOOLKIT = (
-    "from llm_do import DynamicFiltered, Toolkit\n\nkit = Toolkit('kit')\n\n"
+    "from llm_do.toolkits import DynamicFiltered, Toolkit\n\nkit = Toolkit('kit')\n\n"
     "@kit.tool(required_states=['connectd'])\ndef use(x: int):\n    'Use.'\n\n"
     "@kit.tool(enables_states=['connected'])\ndef connect():\n    'Connect.'\n\nTOOLSETS = [kit]\n"
 )

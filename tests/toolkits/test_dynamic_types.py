@@ -14,7 +14,8 @@ from uuid import UUID
 import pytest
 from pydantic import BaseModel, Field
 
-from llm_do import (
+from llm_do import DynamicStr, Toolkit, ToolkitError, Update
+from llm_do.toolkits import (
     DynamicArray,
     DynamicConditional,
     DynamicConst,
@@ -25,11 +26,7 @@ from llm_do import (
     DynamicInt,
     DynamicNested,
     DynamicPattern,
-    DynamicStr,
     DynamicUnion,
-    Toolkit,
-    ToolkitError,
-    Update,
 )
 from tests.support.scripted import call
 from tests.toolkits.kits import play

@@ -10,7 +10,8 @@ import pytest
 from pydantic_ai.messages import ModelResponse, ToolCallPart, UserPromptPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from llm_do import Context, ContextValidationError, Toolkit, ToolkitError, ToolkitState, Update, current_state, run
+from llm_do import ContextValidationError, Toolkit, ToolkitError, Update, run
+from llm_do.toolkits import Context, ToolkitState, current_state
 from tests.support.runs import agent, carry_out, runtime_of
 from tests.support.scripted import call, script
 from tests.toolkits.kits import play

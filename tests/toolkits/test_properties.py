@@ -7,8 +7,7 @@ from itertools import product
 from typing import Any, Literal
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from llm_do import Toolkit, Update
 from llm_do.project.gates import Gate, analyse

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.ui.reports.diagnostic_text import render_github, render_json, render_text, summary

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from llm_do.ui.terminal.folding import fold_lines
 from llm_do.ui.terminal.text_width import text_width

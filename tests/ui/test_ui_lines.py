@@ -4,8 +4,7 @@ import json
 from typing import Any, get_args
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from llm_do.errors import BudgetError, LlmDoError
 from llm_do.runtime.record import events

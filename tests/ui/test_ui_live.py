@@ -7,8 +7,7 @@ from typing import Any
 
 import pyte
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from llm_do.runtime.record import events
 from llm_do.ui.live.block import Block

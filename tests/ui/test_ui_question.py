@@ -3,8 +3,7 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from llm_do.runtime.approval.broker import ApprovalRequest
 from llm_do.text.sanitizer import format_arguments

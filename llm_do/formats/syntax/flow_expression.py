@@ -11,8 +11,7 @@ from dataclasses import field
 from typing import TypeAlias
 
 from llm_do._startup.frozen import frozen
-from llm_do.diagnostics.codes import Problem
-from llm_do.diagnostics.codes import flows as problems
+from llm_do.diagnostics.codes import Problem, flows as problems
 from llm_do.formats.syntax.source import Node
 
 __all__ = [

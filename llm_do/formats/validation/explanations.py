@@ -10,8 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from llm_do._startup.frozen import frozen
-from llm_do.diagnostics.codes import Problem
-from llm_do.diagnostics.codes import shape as problems
+from llm_do.diagnostics.codes import Problem, shape as problems
 from llm_do.diagnostics.codes.syntax import ambiguous_value, unquoted_text
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.formats.syntax.source import AmbiguousScalar, KeyPath, Node, format_key_path

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from llm_do._startup.frozen import frozen
-from llm_do.diagnostics.codes import Problem
-from llm_do.diagnostics.codes import flows as problems
+from llm_do.diagnostics.codes import Problem, flows as problems
 from llm_do.formats.syntax.flow_expression import Reference, names_in
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.flow_spec import FlowSpec, as_member, handoff_names

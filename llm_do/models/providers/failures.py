@@ -18,9 +18,9 @@ from pydantic_ai.exceptions import (
     ModelRateLimitError,
     ModelServerError,
     ModelTimeoutError,
+    ModelUnavailableError as ProviderUnavailableError,
     RunCancelled,
 )
-from pydantic_ai.exceptions import ModelUnavailableError as ProviderUnavailableError
 
 from llm_do.errors import ModelError, ModelUnavailableError, ProviderError
 from llm_do.models.providers.model_names import PROVIDERS, split_name

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
-from pydantic_ai import Agent, ToolDefinition
-from pydantic_ai import Tool as PydanticTool
+from pydantic_ai import Agent, Tool as PydanticTool, ToolDefinition
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from pydantic_ai import RunContext, ToolDefinition
-from pydantic_ai import Tool as PydanticTool
+from pydantic_ai import RunContext, Tool as PydanticTool, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, WrapperToolset
 from pydantic_ai.toolsets.abstract import ToolsetTool
 

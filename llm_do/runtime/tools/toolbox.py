@@ -13,8 +13,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import Any, Self, cast
 
-from pydantic_ai import RunContext
-from pydantic_ai import Tool as PydanticTool
+from pydantic_ai import RunContext, Tool as PydanticTool
 from pydantic_ai.messages import InstructionPart
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.toolsets.abstract import ToolsetTool

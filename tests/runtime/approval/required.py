@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic_ai import ApprovalRequired, FunctionToolset, RunContext
-from pydantic_ai import Tool as PydanticTool
+from pydantic_ai import ApprovalRequired, FunctionToolset, RunContext, Tool as PydanticTool
 
-from llm_do import Context, Toolkit, Update, tool
+from llm_do import Toolkit, Update, tool
+from llm_do.toolkits import Context
 from tests.support.runs import agent
 from tests.support.scripted import call, script
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
-from pydantic_ai import ApprovalRequired, CallDeferred, FunctionToolset, ModelRetry, RunContext
-from pydantic_ai import Tool as PydanticTool
+from pydantic_ai import ApprovalRequired, CallDeferred, FunctionToolset, ModelRetry, RunContext, Tool as PydanticTool
 from pydantic_ai.toolsets import WrapperToolset
 
 from llm_do import ApprovalDecision, CallContext

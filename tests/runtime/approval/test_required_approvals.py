@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from pydantic_ai import ApprovalRequired, FunctionToolset, RunContext
-from pydantic_ai import Tool as PydanticTool
+from pydantic_ai import ApprovalRequired, FunctionToolset, RunContext, Tool as PydanticTool
 from pydantic_ai.toolsets import CombinedToolset
 
 from llm_do import Runtime, tool

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from pydantic_ai import RunContext
-from pydantic_ai import Tool as PydanticTool
+from pydantic_ai import RunContext, Tool as PydanticTool
 from pydantic_ai.toolsets import FunctionToolset, WrapperToolset
 from pydantic_ai.toolsets.abstract import ToolsetTool
 

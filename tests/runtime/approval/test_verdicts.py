@@ -12,7 +12,8 @@ import pytest
 from pydantic_ai import Tool as PydanticTool
 from pydantic_ai.toolsets import FunctionToolset
 
-from llm_do import FlowSpec, tool
+from llm_do import tool
+from llm_do.flows import FlowSpec
 from llm_do.project.project import Overrides
 from llm_do.toolsets.approval import set_toolset_approval_config
 from tests.flows.flow_runs import flow_runtime

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse
 
-from llm_do import InputError, ModelUnavailableError, UserMessage
+from llm_do import InputError, ModelUnavailableError
+from llm_do.messages import UserMessage
 from tests.support.runs import agent, carry_out, runtime_of
 from tests.support.scripted import call, script
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from pydantic_ai import RunContext
 
-from llm_do import CallContext, EventBus, ObservationManager, Runtime, Toolkit, UsageError
+from llm_do import CallContext, EventBus, Runtime, Toolkit, UsageError
 from llm_do.runtime.record.events import EVENT_TYPES
-from llm_do.threads import memory_store
+from llm_do.threads import ObservationManager, memory_store
 from tests.support.history import results_of, strict
 from tests.support.runs import agent, carry_out, heard, project_of, runtime_of
 from tests.support.scripted import call, script

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pydantic_ai import FunctionToolset, RunContext
-from pydantic_ai import Tool as PydanticTool
+from pydantic_ai import FunctionToolset, RunContext, Tool as PydanticTool
 
 from llm_do import AgentSpec, RunError
 from llm_do.project.agent_spec import ToolsetRef

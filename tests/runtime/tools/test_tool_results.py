@@ -10,8 +10,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any, ClassVar
 
 import pytest
-from pydantic_ai import ModelRetry, RunContext
-from pydantic_ai import Tool as PydanticTool
+from pydantic_ai import ModelRetry, RunContext, Tool as PydanticTool
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ToolFailed
 
 from llm_do import RunError, Tool, ToolError, ToolFailedError, tool

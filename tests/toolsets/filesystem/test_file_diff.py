@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import time
 
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from llm_do.toolsets.filesystem.changes import unified_diff
 

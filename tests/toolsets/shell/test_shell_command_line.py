@@ -6,8 +6,7 @@ import shlex
 from contextlib import suppress
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from llm_do.toolsets.shell.command_line import CommandRefusedError, parse_command
 
