@@ -299,7 +299,7 @@ class ModelBehaviourError(ModelError):
 
 
 def error_text(error: BaseException) -> str:
-    """An exception's class and what it says, also where it is somebody else's and can't say it.
+    """An exception's class and message, even if its own `__str__` fails.
 
     Args:
         error: The exception.
@@ -309,7 +309,7 @@ def error_text(error: BaseException) -> str:
         ('ValueError: too small', 'ValueError')
     """
     try:
-        said = str(error)
+        message = str(error)
     except Exception:  # noqa: BLE001 (whatever its own code does, there is something to tell)
-        said = "(it can't be shown)"
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+        message = "(it can't be shown)"
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__

@@ -21,7 +21,7 @@ class _View(BaseModel):
 
 
 class UserMessage(_View):
-    """What a person, or the caller of an agent, said.
+    """The input of a person, or of an agent's caller.
 
     Args:
         content: The text; an attachment stands in it in brackets.
@@ -36,7 +36,7 @@ class UserMessage(_View):
 
 
 class SystemMessage(_View):
-    """What an agent was told to be: its instructions."""
+    """An agent's instructions."""
 
     role: Literal["system"] = "system"
     content: str
@@ -79,7 +79,7 @@ class ToolResult(_View):
     Args:
         tool_call_id: The call's id.
         tool_name: The tool.
-        content: What the model was told.
+        content: The text that the model received.
         error: The same, when the call failed or was denied; None when it succeeded.
     """
 
@@ -110,12 +110,12 @@ def to_messages(history: Iterable[ModelMessage]) -> list[Message]:
         [SystemMessage(role='system', content='Be kind.'), UserMessage(role='user', content='Hello')]
     """
     messages: list[Message] = []
-    told: str | None = None
+    current: str | None = None
     for message in history:
         if message.kind == "request":
-            if message.instructions and message.instructions != told:
+            if message.instructions and message.instructions != current:
                 messages.append(SystemMessage(content=message.instructions))
-                told = message.instructions
+                current = message.instructions
             messages += _of_request(message)
         else:
             messages.append(_of_response(message))

@@ -74,7 +74,7 @@ def run_blocking(begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
     running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any] | None]] = []
     given_up = threading.Event()
 
-    async def noted() -> T:
+    async def run() -> T:
         running.append((asyncio.get_running_loop(), asyncio.current_task()))
         if given_up.is_set():
             raise asyncio.CancelledError
@@ -82,7 +82,7 @@ def run_blocking(begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
     def work() -> None:
         try:
-            done.set_result(asyncio.run(noted()))
+            done.set_result(asyncio.run(run()))
         except BaseException as error:  # noqa: BLE001 (carried to the thread that waits)
             done.set_exception(error)
 

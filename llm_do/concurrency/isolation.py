@@ -9,9 +9,9 @@ __all__ = ["SubscriberGuard"]
 
 
 class SubscriberGuard:
-    """Around the call of a subscriber: what it raises is logged, `sys.exit()` included, and reaches nobody.
+    """Guard the call of a subscriber: what it raises, `sys.exit()` included, is logged and goes no further.
 
-    What isn't the subscriber's goes on: Ctrl-C, the end of a generator, and the cancellation of whoever tells it.
+    What isn't the subscriber's is raised: Ctrl-C, the end of a generator, and the cancellation of the emitter.
 
     Args:
         log: Where it is logged.

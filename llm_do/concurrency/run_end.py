@@ -30,12 +30,12 @@ def reraise_if_cancelled(error: BaseException) -> None:
         >>> reraise_if_cancelled(ValueError("the code's own"))
     """
     if isinstance(error, KeyboardInterrupt):
-        told = RunInterruptedError(
+        interrupted = RunInterruptedError(
             f"the run was interrupted: its code raised {error_text(error)}",
             hint="Code ends a call by raising an `Exception`. --debug shows the traceback.",
         )
-        told.__cause__ = error
-        raise RunEndSignal(told) from error
+        interrupted.__cause__ = error
+        raise RunEndSignal(interrupted) from error
     if isinstance(error, RunEndSignal | GeneratorExit) or (
         isinstance(error, asyncio.CancelledError) and is_being_cancelled()
     ):

@@ -92,8 +92,8 @@ async def call_function(function: Callable[..., Any], *args: Any) -> Any:
     """Call a project's code: async code here, other code in a worker thread; an awaitable it returns is awaited."""
     if inspect.iscoroutinefunction(function):
         return await function(*args)
-    said = await run_in_worker(function, *args)
-    return await said if inspect.isawaitable(said) else said
+    result = await run_in_worker(function, *args)
+    return await result if inspect.isawaitable(result) else result
 
 
 async def run_in_worker(function: Callable[..., T], *args: Any) -> T:

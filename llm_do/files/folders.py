@@ -57,7 +57,7 @@ class FolderEntry:
 
 
 class Folder(Protocol):
-    """An opened folder; every name given to it is one plain name, neither `..` nor a path."""
+    """An opened folder; every name it takes is one plain name, neither `..` nor a path."""
 
     def lstat(self, name: str) -> os.stat_result: ...
     def readlink(self, name: str) -> str: ...

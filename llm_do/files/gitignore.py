@@ -29,7 +29,7 @@ class IgnoreRule:
         pattern: What it names.
         anchored: It names paths from `base`; else names at any depth.
         folders_only: It names folders only.
-        negated: It takes back what an earlier line said.
+        negated: It includes again what an earlier line ignores.
     """
 
     base: str

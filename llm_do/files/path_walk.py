@@ -36,7 +36,7 @@ class WalkEnd:
 
     @property
     def is_root(self) -> bool:
-        """Whether it is the root itself, which has no name to be given."""
+        """Whether it is the root itself, which has no name."""
         return self.trail[-1] == "."
 
 

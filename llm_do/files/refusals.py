@@ -47,7 +47,7 @@ _SYSTEM: dict[int, tuple[Reason, str]] = {
 
 
 class FileRefusedError(ToolError):
-    """A file or folder that can't be had, said so that the model can act on it.
+    """Access to a file or folder is refused, worded so that the model can act on it.
 
     Args:
         path: The path as it was asked for.

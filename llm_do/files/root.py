@@ -93,7 +93,7 @@ class Root:
 
     @cached_property
     def spellings(self) -> tuple[str, ...]:
-        """The absolute paths under which the root is known: as given, and without links."""
+        """The absolute paths under which the root is known: as passed, and without links."""
         return tuple(dict.fromkeys((str(self.path), os.path.normpath(self.path), os.path.realpath(self.path))))
 
     def trail(self, path: str, *, follow: bool = True) -> tuple[str, ...]:
@@ -119,7 +119,7 @@ class Root:
             return stream.read(limit)
 
     def write(self, path: str, data: bytes, *, guard: Guard | None = None) -> bool:
-        """Write a whole file atomically; folders on the way are made.
+        """Replace a file atomically; missing folders are created.
 
         The bytes go to a temporary file beside it, reach the disk, then take the name: a reader sees the old
         file or the new one, a failure leaves the old one, another name (hard link) of the old one keeps the old

@@ -34,7 +34,7 @@ ELSEWHERE = {
     "openai-chatgpt": "a ChatGPT login",
     "openai-codex": "a ChatGPT login",
 }
-"""What providers without a key of their own look for, which can't be told from the environment alone."""
+"""What providers without a key of their own look for, which the environment alone doesn't show."""
 
 
 @frozen

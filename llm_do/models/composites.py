@@ -28,11 +28,11 @@ def disable_client_retries(model: Model, settings: ModelSettings | None) -> Mode
     Trying again is the runtime's business, so that events and budgets are true.
     """
     parts = component_models(model)
-    told = [part for part in parts if "max_retries" not in part.unsupported_settings]
-    if not any(map(_may_retry, told)) and not (told and (settings or {}).get("max_retries")):
+    members = [part for part in parts if "max_retries" not in part.unsupported_settings]
+    if not any(map(_may_retry, members)) and not (members and (settings or {}).get("max_retries")):
         return settings
-    if len(told) < len(parts):
-        # The models of a list are all sent the same; nobody has asked for what one of them would say it doesn't know.
+    if len(members) < len(parts):
+        # The models of a list are all sent the same; a warning that one of them doesn't know a setting would be noise.
         suppress_warning("The `max_retries` setting is not supported", UnsupportedSettingWarning)
     return merge_model_settings(settings, ModelSettings(max_retries=0))
 

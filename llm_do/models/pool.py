@@ -104,7 +104,7 @@ class ModelPool:
             return self._shelf().names.get(id(model), model.model_name)
 
     async def aclose(self) -> None:
-        """Close the HTTP clients of the running event loop; models given for it can't be used any more."""
+        """Close the HTTP clients of the running event loop; its models can't be used any more."""
         with self._lock:
             shelf = self._shelves.pop(asyncio.get_running_loop(), None)
         for client in shelf.clients.values() if shelf else ():
@@ -202,7 +202,7 @@ class ModelPool:
         from llm_do.models.providers.provider_models import make_model, make_provider
 
         if address not in shelf.providers:
-            shelf.providers[address] = make_provider(address, lambda wanted: self._client(shelf, wanted))
+            shelf.providers[address] = make_provider(address, lambda address: self._client(shelf, address))
         return make_model(address.provider, name, shelf.providers[address])
 
     def _client(self, shelf: _Shelf, address: Address) -> httpx2.AsyncClient:
@@ -255,7 +255,7 @@ _default_pool = ModelPool()
 
 
 def resolve_model(name: str | Model) -> Model:
-    """Give the model of this name from a pool shared by the process; a model object is given back.
+    """Get the model of this name from a pool shared by the process; a model object is returned as it is.
 
     Args:
         name: Such as `openai:gpt-5`.

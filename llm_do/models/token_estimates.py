@@ -1,4 +1,4 @@
-"""How many tokens something is, where nobody has counted them: four characters of English are about one."""
+"""Estimated numbers of tokens: four characters of English are about one."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class ToolRun:
         args: What it was called with.
         path: Call path of the agent that called it.
         status: `success`, `failed`, `denied`, `refused`, `timed_out` or `cancelled`.
-        result: What the model was told.
+        result: The result that the model received.
     """
 
     tool: str
@@ -62,7 +62,7 @@ class Question:
     Args:
         tool: The tool.
         args: Its arguments.
-        path: Call path of the agent that wanted to call it.
+        path: Call path of the agent that called it.
         reason: Why it was asked about.
         answer: The answer.
     """
@@ -240,20 +240,20 @@ class _Person:
     async def answer(self, request: ApprovalRequest) -> ApprovalDecision:
         from llm_do.runtime.approval.broker import ApprovalDecision
 
-        said: Any = self._approvals
+        answer: Any = self._approvals
         if isinstance(self._approvals, Mapping):
-            said = self._approvals.get(request.tool_name, "deny")
-        self.questions.append(Question(request.tool_name, request.args, request.agent_path, request.reason, said))
-        return ApprovalDecision(said)
+            answer = self._approvals.get(request.tool_name, "deny")
+        self.questions.append(Question(request.tool_name, request.args, request.agent_path, request.reason, answer))
+        return ApprovalDecision(answer)
 
 
 def _check_answers(approvals: Mapping[str, Answer] | str) -> None:
     from llm_do.runtime.approval.broker import Answer
 
     by_tool = isinstance(approvals, Mapping)
-    for said in approvals.values() if isinstance(approvals, Mapping) else (approvals,):
-        if said not in get_args(Answer) and (by_tool or said not in ("approve_all", "reject_all")):
-            raise ValueError(f"{said!r} is no answer; answers are {', '.join(get_args(Answer))}")
+    for answer in approvals.values() if isinstance(approvals, Mapping) else (approvals,):
+        if answer not in get_args(Answer) and (by_tool or answer not in ("approve_all", "reject_all")):
+            raise ValueError(f"{answer!r} is not an answer; answers are {', '.join(get_args(Answer))}")
 
 
 def _script(answers: Sequence[Mapping[str, Any]] | Mapping[str, Any] | str | os.PathLike[str], folder: Path) -> Path:

@@ -98,12 +98,12 @@ def choice_messages(turns: Turns, tools: Sequence[ToolDefinition], final: str | 
 
 
 def arguments_messages(turns: Turns, tool: ToolDefinition) -> Turns:
-    """Ask for a tool's arguments, as a fresh extraction from what the user and earlier tools said."""
-    said = "\n".join(text for role, text in turns if role == "user")
+    """Ask for a tool's arguments, as a fresh extraction from the user's messages and earlier results."""
+    text = "\n".join(content for role, content in turns if role == "user")
     shape = schema_line(bounded_schema(tool.parameters_json_schema))
     what = _first_line(tool.description)
     task = f"Extract the arguments of {tool.name}{f' ({what})' if what else ''} from the request as JSON: {shape}"
-    return [*[turn for turn in turns[:1] if turn[0] == "system"], ("user", f"{said}\n\n{task}")]
+    return [*[turn for turn in turns[:1] if turn[0] == "system"], ("user", f"{text}\n\n{task}")]
 
 
 def _asking(turns: Turns, question: str) -> Turns:

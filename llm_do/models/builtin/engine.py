@@ -211,7 +211,7 @@ def _load(path: Path) -> Any:
     params.ui = False
     params.cpuparams.n_threads = 1 if small else cores
     params.cpuparams_batch.n_threads = cores
-    # The library serves HTTP besides; nobody is to reach it.
+    # The library also serves HTTP, which must not be reachable.
     params.api_keys = [secrets.token_hex(16)]
     socket = Path(tempfile.mkdtemp(prefix="llm-do-")) / "m.sock"
     if sys.platform != "win32" and len(str(socket)) < LONGEST_SOCKET:

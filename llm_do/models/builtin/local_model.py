@@ -176,7 +176,7 @@ class LocalModel(Model[None]):
             return steps.called(tool, _parsed(text))
         schema = parameters.output_object.json_schema if parameters.output_object else None
         text = await steps.write(steps.turns, schema, JSON_TOKENS if schema else TEXT_TOKENS, on_text)
-        return steps.said(text)
+        return steps.text_answer(text)
 
     async def generate(self, prompt: Prompt, on_text: OnText | None = None) -> Generation:
         """Answer one prompt; see `Engine.generate`."""
@@ -204,9 +204,9 @@ class _Steps:
     def __init__(self, model: LocalModel, settings: ModelSettings | None, turns: Turns) -> None:
         self.turns = turns
         self._model = model
-        given = cast("dict[str, Any]", settings or {})
-        self._options = {name: given[key] for key, name in SAMPLING.items() if given.get(key) is not None}
-        self._max_tokens = cast("int | None", given.get("max_tokens"))
+        chosen = cast("dict[str, Any]", settings or {})
+        self._options = {name: chosen[key] for key, name in SAMPLING.items() if chosen.get(key) is not None}
+        self._max_tokens = cast("int | None", chosen.get("max_tokens"))
         self._usage = RequestUsage()
         self._cut = False
 
@@ -241,10 +241,10 @@ class _Steps:
         return _parsed(text)
 
     def called(self, tool: ToolDefinition, arguments: Any) -> Answer:
-        given = cast("dict[str, Any] | str", arguments if isinstance(arguments, dict) else json.dumps(arguments))
-        return Answer(ToolCallPart(tool.name, given), self._usage, cut=False)
+        args = cast("dict[str, Any] | str", arguments if isinstance(arguments, dict) else json.dumps(arguments))
+        return Answer(ToolCallPart(tool.name, args), self._usage, cut=False)
 
-    def said(self, text: str) -> Answer:
+    def text_answer(self, text: str) -> Answer:
         return Answer(TextPart(text), self._usage, self._cut)
 
 

@@ -112,9 +112,9 @@ def load_script(path: Path) -> Script:
         stamp = path.stat()
         return _load(os.path.abspath(path), stamp.st_mtime_ns, stamp.st_size)  # noqa: PTH100
     except (OSError, ValueError) as error:  # a name with a character that no file's name has is a ValueError
-        said = error.strerror if isinstance(error, OSError) else None
+        reason = error.strerror if isinstance(error, OSError) else None
         raise ModelUnavailableError(
-            f"the script {path} can't be read: {said or error}",
+            f"the script {path} can't be read: {reason or error}",
             hint="name an existing file: `script:PATH`",
         ) from error
 

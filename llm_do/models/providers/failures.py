@@ -71,26 +71,26 @@ def explain_failure(
         return error
     if isinstance(error, FallbackExceptionGroup):
         members = [member for member in error.exceptions if isinstance(member, Exception)]
-        told = [explain_failure(member, model, agent=agent, file=file) for member in members]
-        return _provider_error("; ".join(one.message for one in told), told[-1] if told else None, file)
+        failures = [explain_failure(member, model, agent=agent, file=file) for member in members]
+        return _provider_error("; ".join(one.message for one in failures), failures[-1] if failures else None, file)
     model = _name_of(error, [model] if isinstance(model, str) else model)
     whose = f" for agent {agent!r}" if agent else ""
-    said = _said(error)
+    message = _provider_message(error)
     keys = PROVIDERS[split_name(model)[0]].keys if split_name(model)[0] in PROVIDERS else ()
     if isinstance(error, ModelNotFoundError):
         suggested = error.suggested_model_id if isinstance(error, ModelHTTPError) else None
         return ModelUnavailableError(
-            f"there is no model {model!r}{whose}: {said}",
+            f"there is no model {model!r}{whose}: {message}",
             hint=f"did you mean `{suggested}`?" if suggested else "name another model",
             file=file,
         )
     if isinstance(error, ModelAuthenticationError):
         return ModelUnavailableError(
-            f"the provider of {model!r}{whose} refused the key: {said}",
+            f"the provider of {model!r}{whose} refused the key: {message}",
             hint=f"check {' or '.join(keys)}" if keys else "check the provider's credentials",
             file=file,
         )
-    failed = ProviderError(f"the request to {model!r}{whose} failed: {said}", hint=_hint(error))
+    failed = ProviderError(f"the request to {model!r}{whose} failed: {message}", hint=_hint(error))
     failed.file = file
     failed.status_code = error.status_code if isinstance(error, ModelHTTPError) else None
     return failed
@@ -124,12 +124,12 @@ def _hint(error: Exception) -> str | None:
     return None
 
 
-def _said(error: Exception) -> str:
-    """What the provider said, on one line."""
+def _provider_message(error: Exception) -> str:
+    """The provider's message, on one line."""
     text = ""
-    given: object = error.body if isinstance(error, ModelAPIError) else None
-    if isinstance(given, Mapping):
-        body = cast("Mapping[str, object]", given)
+    body_data: object = error.body if isinstance(error, ModelAPIError) else None
+    if isinstance(body_data, Mapping):
+        body = cast("Mapping[str, object]", body_data)
         inner = body.get("error", body)
         message = cast("Mapping[str, object]", inner).get("message") if isinstance(inner, Mapping) else inner
         text = message if isinstance(message, str) else ""

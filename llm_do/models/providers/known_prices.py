@@ -1,4 +1,4 @@
-"""Whether a model's price is known, judged by its name alone. What responses cost is the runtime's business."""
+"""Whether a model's price is known, by its name alone. The runtime computes what responses cost."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class ProviderInfo:
     Args:
         keys: Variables that hold its key; any one of them will do.
         base_url: The variable that moves it to another address.
-        needs: Variables that must be set besides.
+        needs: Other variables that must be set.
         keyless: Whether it can be used without a key.
     """
 
@@ -188,7 +188,7 @@ def split_name(name: str) -> tuple[str, str]:
 
 
 def find_name_fault(name: str, registered: Collection[str] = ()) -> NameFault | None:
-    """Why a name is none that a model could have; None for one that may be.
+    """Find out why no model can have a name; None if one can.
 
     Example:
         >>> find_name_fault("gpt-5").problem, find_name_fault("gpt-5").hint

@@ -50,11 +50,11 @@ class LeanCompletions:
         if timeout is not None and not isinstance(timeout, NotGiven | Omit):
             options["timeout"] = timeout
         streaming = stream is True
-        given: Mapping[str, Any] = {key: value for key, value in body.items() if not isinstance(value, Omit | NotGiven)}
+        sent: Mapping[str, Any] = {key: value for key, value in body.items() if not isinstance(value, Omit | NotGiven)}
         post: Callable[..., Awaitable[Any]] = self._client.post
         return await post(
             "/chat/completions",
-            body={**given, "stream": streaming},
+            body={**sent, "stream": streaming},
             options=options,
             cast_to=ChatCompletion,
             stream=streaming,

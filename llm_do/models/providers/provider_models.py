@@ -109,7 +109,7 @@ def is_elsewhere(address: Address) -> bool:
 
 
 def make_provider(address: Address, client_for: ClientSource) -> AnyProvider:
-    """Build a provider; whether its SDK tries again is said with each request (`llm_do.models.composites`)."""
+    """Build a provider; whether its SDK retries is set with each request (`llm_do.models.composites`)."""
     try:
         if address.provider in OPENAI or address.provider == "ollama":
             return _openai_provider(address, client_for)
@@ -131,9 +131,9 @@ def make_provider(address: Address, client_for: ClientSource) -> AnyProvider:
     except ModelUnavailableError:
         raise
     except Exception as error:  # a provider's own library looks for credentials, and says in its own way what it lacks
-        said = " ".join(str(error).split()) or type(error).__name__
+        message = " ".join(str(error).split()) or type(error).__name__
         raise ModelUnavailableError(
-            f"the provider {address.provider!r} can't be used: {said}",
+            f"the provider {address.provider!r} can't be used: {message}",
             hint="set up what it asks for, or name another model",
         ) from error
 
@@ -149,9 +149,9 @@ def make_model(provider: str, name: str, instance: AnyProvider) -> Model:
             from pydantic_ai.models.openai import OpenAIChatModel
             from pydantic_ai.profiles.openai import OpenAIModelProfile
 
-            # Without it a stream that is cut between two events passes for a whole answer.
-            whole = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
-            return OpenAIChatModel(name, provider=instance, profile=whole)
+            # Without it a stream that is cut between two events passes for a complete answer.
+            profile = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
+            return OpenAIChatModel(name, provider=instance, profile=profile)
         return infer_model(f"{provider}:{name}", lambda _: instance)
     except ImportError as error:
         raise ModelUnavailableError(

@@ -9,7 +9,7 @@ __all__ = ["json_or_text"]
 
 
 def json_or_text(text: str) -> Any:
-    """The value that a text is as JSON; the text itself where it is none.
+    """Parse a text as JSON; the text itself if it isn't JSON.
 
     Example:
         >>> json_or_text("[1, 2]"), json_or_text("Oslo"), json_or_text("NaN")
