@@ -122,7 +122,7 @@ def test_an_agents_wrapped_tools_are_known_by_the_names_its_model_sees() -> None
     found = known(parts().approval_required(yes).prefixed("x"), prefix="kit", exclude=("*_count",))
 
     [tool] = found.tools
-    assert (tool.name, tool.tool, tool.toolset, tool.arguments) == ("kit_x_find", "x_find", "kit", ("part",))
+    assert (tool.name, tool.tool, tool.toolset, tool.facts.arguments) == ("kit_x_find", "x_find", "kit", ("part",))
     assert (tool.asks_itself, tool.conditional) == (True, False)
     assert list(found.open) == []
 
@@ -142,7 +142,7 @@ def test_what_a_wrapper_wants_approved_is_no_right_that_the_tool_gives_itself() 
 def test_what_a_function_may_change_is_not_known() -> None:
     found = known(parts().prepared(lambda ctx, tools: tools))
 
-    assert [(tool.name, tool.arguments, tool.schema, tool.conditional) for tool in found.tools] == [
+    assert [(tool.name, tool.facts.arguments, tool.schema, tool.conditional) for tool in found.tools] == [
         ("find", None, None, True),
         ("count", None, None, True),
     ]
