@@ -123,7 +123,7 @@ def test_an_agents_wrapped_tools_are_known_by_the_names_its_model_sees() -> None
 
     [tool] = found.tools
     assert (tool.name, tool.tool, tool.toolset, tool.facts.arguments) == ("kit_x_find", "x_find", "kit", ("part",))
-    assert (tool.asks_itself, tool.conditional) == (True, False)
+    assert (tool.facts.decides, tool.conditional) == (True, False)
     assert list(found.open) == []
 
 
