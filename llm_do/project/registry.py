@@ -12,7 +12,6 @@ from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.diagnostic import Location
 from llm_do.formats.validation.fields import NAME_PATTERN
 from llm_do.project.agent_spec import AgentSpec
-from llm_do.text.words import closest_match
 
 __all__ = ["NAME_PATTERN", "Kind", "Registered", "Registry"]
 
@@ -49,8 +48,6 @@ class Registry(Mapping[str, Registered]):
         >>> registry = Registry({"greeter": Registered("greeter", "agent", AgentSpec("greeter"))})
         >>> registry.agent("greeter").name
         'greeter'
-        >>> registry.nearest("greter")
-        'greeter'
     """
 
     def __init__(self, names: Mapping[str, Registered] | None = None) -> None:
@@ -73,10 +70,6 @@ class Registry(Mapping[str, Registered]):
     def agents(self) -> list[AgentSpec]:
         """All agents, in the order they were registered."""
         return [item.value for item in self._names.values() if item.kind == "agent"]
-
-    def nearest(self, name: str) -> str | None:
-        """The registered name most like `name`, for "did you mean"."""
-        return closest_match(name, self._names)
 
     def extended(self, more: Mapping[str, Registered]) -> Registry:
         """A registry that has `more` besides; a name both have is `more`'s."""

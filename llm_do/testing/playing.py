@@ -22,9 +22,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast, get_args
 
 from llm_do._startup.frozen import frozen
+from llm_do.runtime.session.run_options import PlayOptions, check_options
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
@@ -134,31 +135,30 @@ def play(
     entry: str | None = None,
     thread_id: str | None = None,
     user_id: str | None = None,
-    **options: Any,
+    **options: Unpack[PlayOptions],
 ) -> Played:
     """Run a project against written answers, once or turn by turn.
 
     Args:
         project: A project, or where it is.
-        input: The input; None takes the entry's default. A list is a conversation: each of its inputs goes on where the
-            run before ended.
+        input: The input; None takes the entry's default. A list is a conversation: each of its inputs continues where
+            the run before ended.
         answers: What the models say, turn by turn, as in a script file: a list, a mapping of agents' names to lists, or
-            the file's path. In a conversation the list goes on from one input to the next. None leaves every agent its
-            own model.
+            the file's path. In a conversation the list continues from one input to the next. None leaves every agent
+            its own model.
         approvals: How questions are answered: one answer for all (`once`, `session`, `always`, `deny` or `abort`), or
             an answer by tool's name; a tool that is not named is denied.
         entry: Another callable of the project.
         thread_id: The thread that the runs belong to. It is kept in memory, unless `store` says where.
         user_id: Whose runs they are.
-        options: More arguments of `Runtime`, such as `allow=["send(to=ann)"]`, `max_steps=3` or `store=...`.
 
     Returns:
-        What the run did. A run that ended early is no exception: look at `status`.
+        What the run did. A run that ended early raises nothing; its `status` says so.
 
     Raises:
         LinkError: The project doesn't link.
         InputError: The input doesn't fit.
-        ValueError: `approvals` has something that is no answer, a conversation has no input, or there are answers and
+        ValueError: `approvals` has an invalid answer, a conversation has no input, or there are answers and
             a `model` that would never be asked for them.
         TypeError: There is no such option.
 
@@ -172,10 +172,11 @@ def play(
     from llm_do.concurrency.event_loops import run_blocking
     from llm_do.project.project import Project
     from llm_do.runtime.runtime import Runtime
-    from llm_do.runtime.session.run_options import RuntimeOptions, check_options
 
     _check_answers(approvals)
-    check_options("play", options, (*RuntimeOptions.__annotations__, "answers", "entry", "thread_id", "user_id"))
+    check_options(
+        "play", options, ("approvals", *PlayOptions.__annotations__, "answers", "entry", "thread_id", "user_id")
+    )
     if answers is not None and options.get("model") is not None:
         raise ValueError("answers are what every model says: give answers or a model")
     talks = isinstance(input, list | tuple)

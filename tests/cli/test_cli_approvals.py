@@ -66,7 +66,7 @@ def test_explain_names_an_argument_that_is_mistyped(ended: Callable[..., dict[st
         text="approvals explain send HOME=/x now",
     )
 
-    assert said["near"].err == "error: the tool has no argument 'too'. Did you mean 'to'?\n"
+    assert said["near"].err == "error: the tool has no argument 'too'. Did you mean `to`?\n"
     assert said["other"].err == "error: the tool has no argument 'why'. It takes to, text.\n"
     assert said["word"].err == "error: 'now' is not NAME=VALUE, as the words before it are. Quote a value's spaces.\n"
     assert "to: HOME=/x now" in said["text"].out
@@ -99,7 +99,7 @@ def test_explain_proposes_the_nearest_tool(ended: Callable[..., dict[str, Ended]
     said = ended(near="approvals explain sned", other="approvals explain main nothing", no="approvals explain")
 
     assert [each.code for each in said.values()] == [2, 2, 2]
-    assert said["near"].err == "error: no agent of the project has a tool 'sned'. Did you mean 'send'?\n"
+    assert said["near"].err == "error: no agent of the project has a tool 'sned'. Did you mean `send`?\n"
 
 
 def test_what_was_allowed_for_good_is_listed_explained_checked_and_taken_back(

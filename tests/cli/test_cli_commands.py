@@ -163,7 +163,7 @@ def test_a_dry_run_shows_what_would_run_and_runs_nothing(project: Callable[..., 
     assert ended["model"].json["agents"]["main"]["origin"] == "override"
     assert ended["nonsense"].code == 7
     assert ended["entry"].json["entry"] == {"kind": "tool", "name": "send"}
-    assert (ended["nobody"].code, "Did you mean 'send'?" in ended["nobody"].err) == (2, True)
+    assert (ended["nobody"].code, "Did you mean `send`?" in ended["nobody"].err) == (2, True)
 
 
 def test_a_model_that_cannot_be_is_refused_before_anything_runs(project: Callable[..., Path]) -> None:

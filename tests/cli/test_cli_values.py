@@ -63,7 +63,7 @@ def test_a_field_is_json_where_its_type_takes_that_and_else_text(order: Path) ->
 def test_a_field_that_has_another_name_in_an_input_is_not_dropped_but_refused(order: Path) -> None:
     ended = forked("run", "--field", "zip_=007", cwd=order)
 
-    assert (ended.code, ended.err) == (2, "error: the entry's input has no field 'zip_'. Did you mean 'zip'?\n")
+    assert (ended.code, ended.err) == (2, "error: the entry's input has no field 'zip_'. Did you mean `zip`?\n")
 
 
 @pytest.mark.parametrize("given", ["foo", 5, None])

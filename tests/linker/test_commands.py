@@ -123,7 +123,7 @@ def test_tools_of_one_agent_are_listed_for_programs(make: Make) -> None:
     assert listed["tools"][0]["parameters"]["required"] == ["path"]
     done = run(root, "tools", "mian")
     assert done.returncode == 2
-    assert "Did you mean 'main'?" in done.stderr
+    assert "Did you mean `main`?" in done.stderr
 
 
 @pytest.mark.slow

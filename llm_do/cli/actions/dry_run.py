@@ -17,6 +17,7 @@ from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.flow_spec import callers_by_name
 from llm_do.project.inputs import describe_input, to_input
 from llm_do.text.sanitizer import sanitize
+from llm_do.text.words import did_you_mean
 from llm_do.ui.reports.error_text import error_text
 
 if TYPE_CHECKING:
@@ -52,10 +53,7 @@ def show(project: Project, options: CommandOptions, value: object, results: Resu
 def _kind(project: Project, name: str) -> str:
     found = project.registry.get(name)
     if found is None or found.kind not in ("agent", "tool", "flow"):
-        near = project.registry.nearest(name)
-        raise UsageError(
-            f"the project has nothing named {name!r} to run", hint=f"Did you mean {near!r}?" if near else None
-        )
+        raise UsageError(f"the project has nothing named {name!r} to run", hint=did_you_mean(name, project.registry))
     return found.kind
 
 

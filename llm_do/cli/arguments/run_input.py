@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Union, cast, get_args, get_origin
@@ -17,6 +16,7 @@ from llm_do.cli.arguments.target import user_path
 from llm_do.cli.process import stdin
 from llm_do.errors import InputError, UsageError
 from llm_do.project.inputs import Attachment, PromptContent, PromptInput, describe_input, input_names, to_input
+from llm_do.text.words import did_you_mean
 from llm_do.ui.terminal.typed_values import json_or_text
 
 if TYPE_CHECKING:
@@ -176,8 +176,7 @@ def _field(text: str, model: type[BaseModel] | None) -> tuple[str, Any]:
         names = input_names(model)
         info = names.get(name)
         if info is None and model.model_config.get("extra") != "allow":
-            near = get_close_matches(name, names, 1)
-            hint = f"Did you mean {near[0]!r}?" if near else f"It takes {describe_input(model)}."
+            hint = did_you_mean(name, names) or f"It takes {describe_input(model)}."
             raise InputError(f"the entry's input has no field {name!r}", hint=hint)
     if info is not None and _takes_text(info.annotation):
         return name, value

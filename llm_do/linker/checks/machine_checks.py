@@ -20,6 +20,7 @@ from llm_do.linker.python.definitions import definition_of
 from llm_do.project.agent_spec import AgentSpec, ToolsetRef
 from llm_do.project.flow_spec import every_agent
 from llm_do.project.gates import Gate, GatedTools, GatedToolset, analyse, gate_of, wire_name
+from llm_do.text.words import did_you_mean
 from llm_do.tools import options_of
 
 if TYPE_CHECKING:
@@ -68,10 +69,7 @@ def machines_data(project: Project, agent: str | None = None) -> list[dict[str, 
     if agent is not None:
         spec = project.registry.agent(agent)
         if spec is None:
-            near = project.registry.nearest(agent)
-            raise UsageError(
-                f"the project has no agent called {agent!r}", hint=f"Did you mean {near!r}?" if near else None
-            )
+            raise UsageError(f"the project has no agent called {agent!r}", hint=did_you_mean(agent, project.registry))
         listed = _listed_toolkits(spec, project)
         found = [each for each in found if each.name == agent or each.name in listed]
     return [

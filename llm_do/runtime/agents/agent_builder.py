@@ -16,7 +16,7 @@ from pydantic_ai import Agent, Tool as PydanticTool, ToolDefinition
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
-from llm_do.errors import EntryError, LlmDoError, RunError, error_text
+from llm_do.errors import EntryError, LlmDoError, RunError
 from llm_do.formats.toolset_config import parse_options
 from llm_do.models.pool import CONNECTION_SETTINGS
 from llm_do.project.agent_spec import AgentSpec, ToolsetRef
@@ -29,8 +29,8 @@ from llm_do.runtime.agents.agent_parts import instructions_of, output_check, out
 from llm_do.runtime.agents.pipeline import AdoptingPipeline, Pipeline
 from llm_do.runtime.call.callable_tool import agent_tool, flow_tool
 from llm_do.runtime.context.call_context import CallContext
-from llm_do.runtime.context.failure_place import project_location
 from llm_do.runtime.context.hooks import Hooks
+from llm_do.runtime.context.project_errors import project_error
 from llm_do.runtime.context.resources import ServerToolset
 from llm_do.runtime.tools.handoffs import transfer_tools
 from llm_do.runtime.tools.stamped_tools import (
@@ -44,6 +44,7 @@ from llm_do.runtime.tools.stamped_tools import (
 from llm_do.runtime.tools.toolbox import FixedTool, Toolbox, check_tool_name, function_tool, name_clash
 from llm_do.runtime.tools.toolset_factories import per_call_toolset
 from llm_do.runtime.tools.traits import BuiltinContext, traits_of
+from llm_do.text.words import did_you_mean
 from llm_do.tools import ToolOptions, options_of
 
 if TYPE_CHECKING:
@@ -163,13 +164,13 @@ class AgentBuilder:
         except LlmDoError:
             raise
         except Exception as error:
-            file, line = project_location(error, self._root)
-            raise EntryError(
-                f"agent {spec.name!r} can't be built: {error_text(error)}",
-                hint="Look at what its declaration lists; --debug shows the traceback.",
-                file=file,
-                line=line,
+            raise project_error(
+                EntryError,
+                f"agent {spec.name!r} can't be built:",
+                error,
+                self._root,
                 agent_path=spec.name,
+                advice="Look at what its declaration lists;",
             ) from error
 
     def tool(self, item: Any, name: str | None = None) -> PydanticTool[Any]:
@@ -353,10 +354,9 @@ class AgentBuilder:
         return self._builtins[key]
 
     def _unknown(self, spec: AgentSpec, what: str, name: str) -> RunError:
-        near = self.registry.nearest(name)
         return RunError(
             f"agent {spec.name!r} lists the {what} {name!r}, which doesn't exist",
-            hint=f"Did you mean {near!r}?" if near else "Register it before the run.",
+            hint=did_you_mean(name, self.registry) or "Register it before the run.",
             agent_path=spec.name,
             file=spec.place.file if spec.place else None,
             line=spec.place.line if spec.place else None,

@@ -12,7 +12,7 @@ from pydantic_ai.usage import UsageLimits
 
 from llm_do.concurrency.run_end import RunEndSignal, reraise_if_cancelled
 from llm_do.concurrency.worker_threads import WORKERS
-from llm_do.errors import EntryError, LlmDoError, ModelBehaviourError, ModelUnavailableError, RunError, error_text
+from llm_do.errors import EntryError, LlmDoError, ModelBehaviourError, ModelUnavailableError, RunError
 from llm_do.models.pool import CONNECTION_SETTINGS
 from llm_do.project.thread_config import ThreadConfig
 from llm_do.runtime.call.call_scope import CallFrame, CallScope, CallSite, open_call
@@ -20,8 +20,8 @@ from llm_do.runtime.call.context_providers import dynamic_instructions
 from llm_do.runtime.call.prompt import make_prompt
 from llm_do.runtime.context.budget import LoopGuard
 from llm_do.runtime.context.call_context import CallContext
-from llm_do.runtime.context.failure_place import project_location
 from llm_do.runtime.context.hooks import HookPoint
+from llm_do.runtime.context.project_errors import project_error
 from llm_do.runtime.record.emission import emit
 from llm_do.runtime.record.events import HandoffEvent
 from llm_do.runtime.record.histories import close_history
@@ -183,11 +183,4 @@ def _as_failure(error: BaseException, ctx: CallContext) -> BaseException:
         )
     if isinstance(error, exceptions.UserError):
         return EntryError(f"agent {name!r} can't run: {error.message}", agent_path=ctx.path)
-    file, line = project_location(error, ctx.project.root)
-    return EntryError(
-        f"agent {name!r} can't run: {error_text(error)}",
-        hint="--debug shows the traceback.",
-        file=file,
-        line=line,
-        agent_path=ctx.path,
-    )
+    return project_error(EntryError, f"agent {name!r} can't run:", error, ctx.project.root, agent_path=ctx.path)

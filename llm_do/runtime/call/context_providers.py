@@ -10,7 +10,7 @@ from llm_do._startup.frozen import frozen
 from llm_do.concurrency.run_end import reraise_if_cancelled
 from llm_do.concurrency.worker_threads import call_function
 from llm_do.errors import error_text
-from llm_do.runtime.context.failure_place import project_location
+from llm_do.runtime.context.project_errors import project_location
 
 if TYPE_CHECKING:
     from llm_do.project.agent_spec import AgentSpec

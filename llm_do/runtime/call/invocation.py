@@ -19,6 +19,7 @@ from llm_do.runtime.call.call_scope import CallFrame, CallScope, CallSite, Turn,
 from llm_do.runtime.call.function_call import checked_input, function_call
 from llm_do.runtime.call.handoff_chain import HandoffChain
 from llm_do.runtime.context.call_context import CallContext
+from llm_do.text.words import did_you_mean
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -35,8 +36,8 @@ async def call_by_name(ctx: CallContext, name: str, value: object) -> Any:
     """Call what `name` stands for, as a child of `ctx`."""
     found = ctx.runtime.registry.get(name)
     if found is None:
-        near = ctx.runtime.registry.nearest(str(name))
-        hint = f"Did you mean {near!r}?" if near else "Known names: " + ", ".join(ctx.runtime.registry)
+        known = ctx.runtime.registry
+        hint = did_you_mean(str(name), known) or "Known names: " + ", ".join(known)
         unknown = RunError(f"nothing is registered under the name {name!r}", hint=hint, agent_path=ctx.path)
         ctx.run.note_error(unknown, ctx.path)
         raise unknown

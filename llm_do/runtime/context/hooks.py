@@ -14,8 +14,8 @@ from pathlib import Path, PurePath
 from types import CodeType, TracebackType
 
 from llm_do.concurrency.run_end import RunEndSignal, reraise_if_cancelled
-from llm_do.errors import HookError, RunError, error_text
-from llm_do.runtime.context.failure_place import project_location
+from llm_do.errors import HookError, RunError
+from llm_do.runtime.context.project_errors import project_error
 
 __all__ = ["HookAbort", "HookPoint", "Hooks"]
 
@@ -85,20 +85,16 @@ class Hooks:
                 raise HookAbort(error) from error
             except BaseException as error:  # noqa: BLE001 (libraries in other languages raise more)
                 reraise_if_cancelled(error)
-                told = self._told(error, function, point)
-                raise HookAbort(told) from told
-
-    def _told(self, error: BaseException, function: Callable[..., object], point: HookPoint) -> HookError:
-        """What is raised for what is no `Exception`, which nobody would catch as the failure it is."""
-        file, line = project_location(error, self._root) if self._root is not None else (None, None)
-        told = HookError(
-            f"the hook {_name_of(function)} at {point.value} raised {error_text(error)}",
-            hint="A hook ends a run by raising an `Exception`. --debug shows the traceback.",
-            file=file,
-            line=line,
-        )
-        told.__cause__ = error
-        return told
+                failure = project_error(
+                    HookError,
+                    f"the hook {_name_of(function)} at {point.value} raised",
+                    error,
+                    self._root,
+                    advice="A hook ends a run by raising an `Exception`.",
+                )
+                # Not the exception itself: it is no `Exception`, and nothing would catch it as the failure it is.
+                failure.__cause__ = error
+                raise HookAbort(failure) from failure
 
 
 def _name_of(function: Callable[..., object]) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 from pydantic import BaseModel
 
 from llm_do.concurrency.run_end import reraise_if_cancelled
-from llm_do.errors import EntryError, InputError, LlmDoError, UsageError, error_text
+from llm_do.errors import EntryError, InputError, LlmDoError, UsageError
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.inputs import AnyInput, PromptInput, describe_input, to_input
 from llm_do.runtime.call.call_scope import CallScope, CallSite, input_data
@@ -17,7 +17,8 @@ from llm_do.runtime.call.function_call import call_code
 from llm_do.runtime.call.handoff_chain import HandoffChain, find_target
 from llm_do.runtime.call.invocation import run_flow
 from llm_do.runtime.context.call_context import CallContext
-from llm_do.runtime.context.failure_place import project_location
+from llm_do.runtime.context.project_errors import project_error
+from llm_do.text.words import did_you_mean
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -234,10 +235,9 @@ def entry_for(
         return FlowEntry(found.value, registry, history, active)
     if found is not None and found.kind == "tool":
         return NamedEntry(name)
-    near = registry.nearest(name)
     raise UsageError(
         f"the project has nothing named {name!r} to run",
-        hint=f"Did you mean {near!r}?" if near else "Known names: " + ", ".join(registry),
+        hint=did_you_mean(name, registry) or "Known names: " + ", ".join(registry),
     )
 
 
@@ -254,11 +254,4 @@ def entry_input(entry: Entry, value: object) -> BaseModel:
 
 def entry_error(name: str, error: BaseException, ctx: CallContext) -> EntryError:
     """The error of an exception that the project's own code raised."""
-    file, line = project_location(error, ctx.project.root)
-    return EntryError(
-        f"{name} raised {error_text(error)}",
-        hint="--debug shows the traceback.",
-        file=file,
-        line=line,
-        agent_path=ctx.path or name,
-    )
+    return project_error(EntryError, f"{name} raised", error, ctx.project.root, agent_path=ctx.path or name)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.record.thread_store import ThreadStore
     from llm_do.runtime.session.entries import Entry
 
-__all__ = ["EntryOptions", "Option", "RunOptions", "RuntimeOptions", "check_options"]
+__all__ = ["ApprovalOptions", "EntryOptions", "Option", "PlayOptions", "RunOptions", "RuntimeOptions", "check_options"]
 
 
 @frozen
@@ -43,8 +43,8 @@ class Option:
     minimum: float | None = None
 
 
-class RuntimeOptions(TypedDict, total=False):
-    """The options of a session; one that is None leaves the project's setting."""
+class ApprovalOptions(TypedDict, total=False):
+    """Who answers what a session asks about."""
 
     approvals: Annotated[
         "ApprovalMode | ApprovalCallback | RunApprovalPolicy | None",
@@ -53,6 +53,11 @@ class RuntimeOptions(TypedDict, total=False):
             " without a callback, a call that needs approval is denied."
         ),
     ]
+
+
+class PlayOptions(TypedDict, total=False):
+    """The options of a session that a test's `play` takes too; one that is None leaves the project's setting."""
+
     model: Annotated[
         "str | Sequence[str] | Model | None", Option("The model of every agent, by name or as a PydanticAI model.")
     ]
@@ -82,6 +87,10 @@ class RuntimeOptions(TypedDict, total=False):
         "AskUser | None",
         Option("Async callback that puts an agent's question (`ask_user`) to a person and returns the answer."),
     ]
+
+
+class RuntimeOptions(ApprovalOptions, PlayOptions, total=False):
+    """The options of a session."""
 
 
 class EntryOptions(TypedDict, total=False):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 from llm_do._startup.frozen import frozen
 from llm_do.errors import UsageError
@@ -13,19 +13,35 @@ from llm_do.policy.rules import Policy, option_rules
 from llm_do.project.project import RuntimeSettings
 from llm_do.runtime.approval.broker import RunApprovalPolicy
 from llm_do.runtime.context.user_questions import AskUser
+from llm_do.runtime.session.run_options import RuntimeOptions
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
-    from llm_do.project.project import Project
+    from llm_do.project.project import Budget, Overrides, Project
     from llm_do.runtime.record.thread_store import ThreadStore
-    from llm_do.runtime.session.run_options import RuntimeOptions
 
-__all__ = ["RuntimeConfig", "ignore_notice", "patterns_of", "policy_of", "session_config"]
+__all__ = ["ConfigOptions", "RuntimeConfig", "ignore_notice", "patterns_of", "policy_of", "session_config"]
+
+
+class ConfigOptions(RuntimeOptions, total=False):
+    """What `RuntimeConfig.of` takes: the options of a session, and fields of `RuntimeConfig` and `RuntimeSettings`."""
+
+    retry_delay: float | None
+    notice: Callable[[str], None] | None
+    on_tool_error: Literal["return", "raise"] | None
+    tool_timeout: float | None
+    max_concurrency: int | None
+    max_result_bytes: int | None
+    budget: Budget | None
+    return_permission_errors: bool | None
+    agent_calls_require_approval: bool | None
+    agent_attachments_require_approval: bool | None
+    agent_approval_overrides: Mapping[str, Overrides] | None
 
 
 def ignore_notice(_: str) -> None:
-    """Tells nobody."""
+    """Drop a notice: the default of `RuntimeConfig.notice`."""
 
 
 @frozen
@@ -43,8 +59,8 @@ class RuntimeConfig:
         record: Whether runs are recorded; None records those that have a thread or a user. False never writes to disk.
         store: Where threads and records are kept; None is the project's own store.
         retry_delay: Seconds before the first retry of a model request; it doubles from there.
-        ask_user: Puts an agent's question to a person; None when there is nobody to ask.
-        notice: Told what a person should know, such as the local model's quality.
+        ask_user: Puts an agent's question to a person; None when no one can be asked.
+        notice: Called with what a person should know, such as the local model's quality.
     """
 
     approvals: RunApprovalPolicy = field(default_factory=RunApprovalPolicy)
@@ -63,36 +79,35 @@ class RuntimeConfig:
     def __post_init__(self) -> None:
         # Text is a sequence of texts to Python: its letters, taken for patterns, would deny nothing.
         for name in ("allow", "deny"):
-            given: object = getattr(self, name)
-            patterns = _listed(given)
+            value: object = getattr(self, name)
+            patterns = _listed(value)
             if not all(isinstance(each, str) for each in patterns):
-                raise UsageError(f"{name} must be patterns of calls, each a text, not {given!r}")
+                raise UsageError(f"{name} must be patterns of calls, each a text, not {value!r}")
             object.__setattr__(self, name, patterns)
 
     @property
     def tell_denials(self) -> bool:
         """Whether a denial goes to the model; else it ends the run."""
-        said = self.approvals.return_permission_errors
-        return self.settings.return_permission_errors if said is None else said
+        chosen = self.approvals.return_permission_errors
+        return self.settings.return_permission_errors if chosen is None else chosen
 
     @classmethod
-    def of(cls, project: Project, **changes: Any) -> RuntimeConfig:
+    def of(cls, project: Project, **changes: Unpack[ConfigOptions]) -> RuntimeConfig:
         """The project's own configuration with a caller's changes; those that are None change nothing.
 
         Args:
             project: The project.
-            changes: Fields of this class, or of `RuntimeSettings`.
 
         Raises:
-            UsageError: A limit is none.
-            ValueError: `approvals` is none of what it may be.
+            UsageError: A limit is out of range.
+            ValueError: `approvals` is not a known mode or answer.
         """
-        given = {name: value for name, value in changes.items() if value is not None}
-        _check_limits(given)
+        options: dict[str, Any] = {name: value for name, value in changes.items() if value is not None}
+        _check_limits(options)
         settings = set(RuntimeSettings.__dataclass_fields__) - set(cls.__dataclass_fields__)
-        own = {name: given.pop(name) for name in list(given) if name in settings}
-        approvals = RunApprovalPolicy.of(given.pop("approvals", None) or project.settings.approval_mode)
-        return cls(approvals=approvals, settings=replace(project.settings, **own), **given)
+        own = {name: options.pop(name) for name in list(options) if name in settings}
+        approvals = RunApprovalPolicy.of(options.pop("approvals", None) or project.settings.approval_mode)
+        return cls(approvals=approvals, settings=replace(project.settings, **own), **options)
 
 
 def session_config(project: Project, config: RuntimeConfig | None, options: RuntimeOptions) -> RuntimeConfig:
@@ -102,16 +117,16 @@ def session_config(project: Project, config: RuntimeConfig | None, options: Runt
     both = [name for name, value in options.items() if value is not None]
     if both:
         raise UsageError(
-            f"{', '.join(both)} can't be combined with config, which is the whole configuration",
+            f"{', '.join(both)} can't be combined with config, which is the complete configuration",
             hint="Make the config with them: RuntimeConfig.of(project, ...).",
         )
     return config
 
 
-def _listed(given: object) -> tuple[object, ...]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        return (given,)
-    return tuple(cast("Iterable[object]", given))
+def _listed(value: object) -> tuple[object, ...]:
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        return (value,)
+    return tuple(cast("Iterable[object]", value))
 
 
 _LEAST = {
@@ -125,13 +140,13 @@ _LEAST = {
 """The limits that are counts, each with the least that it may be: what a manifest may say."""
 
 
-def _check_limits(given: Mapping[str, Any]) -> None:
+def _check_limits(options: Mapping[str, Any]) -> None:
     for name, least in _LEAST.items():
-        value = given.get(name, least)
+        value = options.get(name, least)
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise UsageError(f"{name} must be a whole number, {least} or more, not {value!r}")
     for name in ("run_timeout", "tool_timeout"):
-        seconds = given.get(name, 1)
+        seconds = options.get(name, 1)
         if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not seconds > 0:
             raise UsageError(f"{name} must be a number of seconds above 0, not {seconds!r}")
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, cast
 
 from llm_do.errors import UsageError
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.flow_spec import callers_by_name
 from llm_do.text.sanitizer import format_arguments, sanitize
+from llm_do.text.words import closest_match, did_you_mean
 from llm_do.ui.terminal.typed_values import json_or_text
 
 if TYPE_CHECKING:
@@ -116,14 +116,14 @@ def _tool(project: Project, agent: AgentSpec, name: str) -> ToolDefinition:
     tools = _tools(project, agent)
     if name not in tools:
         raise UsageError(
-            f"the agent {agent.name!r} has no tool {name!r} that is known before a run", hint=_near(name, tools)
+            f"the agent {agent.name!r} has no tool {name!r} that is known before a run",
+            hint=_near(name, tools),
         )
     return tools[name]
 
 
 def _near(name: str, known: Iterable[str]) -> str:
-    near = get_close_matches(name, list(known), 1)
-    return f"Did you mean {near[0]!r}?" if near else "`llm-do tools` lists them."
+    return did_you_mean(name, known) or "`llm-do tools` lists them."
 
 
 def _args(words: Sequence[str], schema: Mapping[str, Any], primary: str | tuple[str, ...] | None) -> dict[str, Any]:
@@ -155,15 +155,14 @@ def _check_text(words: Sequence[str], pairs: Sequence[tuple[str, str, str]], pro
     if not words or not named[0]:
         return
     names = [name for name, _, _ in pairs]
-    likely = not properties.keys().isdisjoint(names) or bool(get_close_matches(names[0], properties, 1))
+    likely = not properties.keys().isdisjoint(names) or closest_match(names[0], properties) is not None
     if names[0] not in properties and not (all(named) and likely):
         return  # such as a command that begins with the setting of a variable
     for word, pair, name in zip(words, named, names, strict=True):
         if not pair:
             raise UsageError(f"{word!r} is not NAME=VALUE, as the words before it are", hint="Quote a value's spaces.")
         if name not in properties:
-            near = get_close_matches(name, properties, 1)
-            hint = f"Did you mean {near[0]!r}?" if near else f"It takes {', '.join(properties)}."
+            hint = did_you_mean(name, properties) or f"It takes {', '.join(properties)}."
             raise UsageError(f"the tool has no argument {name!r}", hint=hint)
 
 

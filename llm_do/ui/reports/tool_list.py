@@ -21,18 +21,16 @@ def tools_data(project: Project, agent: str | None = None) -> dict[str, Any]:
     from llm_do.errors import UsageError
     from llm_do.project.agent_spec import AgentSpec
     from llm_do.project.flow_spec import callers_by_name
-    from llm_do.text.words import closest_match
+    from llm_do.text.words import did_you_mean
 
     specs = [item for item in callers_by_name(project.registry).values() if isinstance(item, AgentSpec)]
     if agent is not None:
         named = [spec for spec in specs if spec.name == agent]
         if not named:
-            near = closest_match(agent, [spec.name for spec in specs])
             raise UsageError(
                 f"the project has no agent {agent!r}",
-                hint=f"Did you mean {near!r}?"
-                if near
-                else "`llm-do graph` shows its agents; name another project with --project.",
+                hint=did_you_mean(agent, [spec.name for spec in specs])
+                or "`llm-do graph` shows its agents; name another project with --project.",
             )
         specs = named
     return {"agents": [_agent(project, spec) for spec in specs]}
