@@ -1,6 +1,6 @@
-"""`AgentSpec`: what one `.agent` file declares, in code; and the references it holds.
+"""`AgentSpec`: the declaration of an agent, in an `.agent` file or in code, and the references it contains.
 
-Resolving names is the linker's business, building runnable agents the runtime's. Nothing here imports PydanticAI.
+The linker resolves names, and the runtime builds runnable agents. Nothing here imports PydanticAI.
 """
 
 from __future__ import annotations
@@ -27,33 +27,33 @@ TOOL_SCHEMAS: ExtensionPoint[Callable[[AgentSpec], list[dict[str, Any]]]] = Exte
 """The tools that an agent's model sees when a run begins: only the runtime can build an agent."""
 
 ModelChoice: TypeAlias = "str | Sequence[str] | Model"
-"""A model: its name, names that are tried in order, or a PydanticAI model object."""
+"""A model: its name, several names to try in order, or a PydanticAI model object."""
 
 Instructions: TypeAlias = "str | Callable[..., str | Awaitable[str]]"
-"""Text, or a callable that takes nothing, the agent's name, or the `CallContext`."""
+"""Text, or a callable that takes no arguments, the agent's name, or the `CallContext`."""
 
 ToolsetFunc: TypeAlias = (
     "Callable[[RunContext[Any]], AbstractToolset[Any] | Awaitable[AbstractToolset[Any] | None] | None]"
 )
-"""A factory: called once per agent call, so that state lives as long as the call."""
+"""A factory, called once per agent call, so that its state lasts as long as the call."""
 
 ToolsetDef: TypeAlias = "AbstractToolset[Any] | ToolsetFunc"
-"""What a toolset's name stands for: an instance (shared) or a factory (one instance per call)."""
+"""A toolset: a shared instance, or a factory that makes one instance per call."""
 
 
 @frozen
 class ToolsetRef:
-    """One line of an agent's `toolsets`: a name and how its tools are shown.
+    """One entry of an agent's `toolsets`: a name, and how to present its tools.
 
     Args:
-        name: Registered name of a toolset, an agent or a flow, or a built-in's.
-        prefix: Put before each tool's name with an underscore. Empty gives none; so does None, but an MCP server
-            has its own prefix then.
+        name: The registered name of a toolset, agent or flow, or the name of a built-in.
+        prefix: Prepended to each tool's name with an underscore. Empty for no prefix; None as well, except that an MCP
+            server then uses its own.
         include: Globs of tool names to keep; empty keeps all.
         exclude: Globs of tool names to leave out.
-        options: What a built-in takes besides.
-        place: Where the line stands.
-        value: The toolset itself, where it isn't registered under the name.
+        options: Options of a built-in.
+        place: Where the entry is declared.
+        value: The toolset itself, if it isn't registered under the name.
     """
 
     name: str
@@ -70,7 +70,7 @@ class ServerSideTool:
     """A tool that the provider runs: `web_search`, `web_fetch`, `code_execution` or `image_generation`.
 
     Args:
-        tool_type: Which one.
+        tool_type: The tool's type.
         options: Its settings, such as `max_uses` or `allowed_domains`.
         place: Where it is declared.
     """
@@ -85,32 +85,32 @@ class AgentSpec:
     """An agent's declaration: stateless, shared by all its runs.
 
     Args:
-        name: The name it is called by; it becomes a tool name.
-        model: Pins the model; None takes what the run, the environment or the project says.
+        name: The agent's name, which is also its name as a tool.
+        model: Pins the model; None uses the one of the run, the environment or the project.
         instructions: Text or a callable.
         tools: Names of exported functions, functions, or tool objects.
         toolsets: Names, references, instances, factories, or other agents' specs.
-        handoffs: Agents it may hand control to.
+        handoffs: Agents it may hand over to.
         hooks: `(HookPoint, function)` pairs.
         output_type: `str`, a pydantic model or another type; or a JSON Schema (a dict).
-        input_model: Validates input, is the tool schema, renders the prompt; None is `PromptInput`.
-        max_steps: Model requests allowed in one run; None takes the project's.
-        model_settings: Sent to the provider; nothing is sent for what isn't set.
+        input_model: Validates the input, provides the tool schema and renders the prompt; None for `PromptInput`.
+        max_steps: The most model requests in one run; None for the project's limit.
+        model_settings: Settings sent to the provider; unset ones aren't sent.
         temperature: Short for `model_settings={"temperature": ...}`.
         max_tokens: Short for `model_settings={"max_tokens": ...}`.
-        retries: How often a model may try again after invalid output; None takes 1.
+        retries: How often a model may try again after invalid output; None for 1.
         description: Shown to models when the agent is a tool.
-        compaction: How a long history is shortened.
-        compatible_models: Globs that the resolved model's name must match one of, case-insensitively.
-        server_side_tools: Tools the provider runs.
-        template: The instructions are a template over the input's fields.
-        tool_timeout: Seconds a tool call may take; None takes the project's.
-        loop_threshold: Identical batches of tool calls before the run ends; None takes the project's.
+        compaction: How to shorten a long history.
+        compatible_models: Globs, one of which the resolved model's name must match, ignoring case.
+        server_side_tools: Tools that the provider runs.
+        template: Whether the instructions are a template over the input's fields.
+        tool_timeout: Seconds a tool call may take; None for the project's limit.
+        loop_threshold: How many identical batches of tool calls end the run; None for the project's limit.
         place: Where it is declared, for messages.
-        context_providers: Functions of the `CallContext`, or `ContextProvider`s, whose text goes to the instructions.
-        states: Tool to the states it needs and changes, for any of its tools: a machine of the agent's own.
-        gate: Whether tools that aren't available are hidden (`hide`) or shown and refused (`refuse`); None is as each
-            toolkit says, and `hide` for the agent's own machine.
+        context_providers: Functions of the `CallContext`, or `ContextProvider`s, that add text to the instructions.
+        states: The states that each tool needs and changes: the agent's own machine, for any of its tools.
+        gate: Whether unavailable tools are hidden (`hide`) or shown and refused (`refuse`); None for each toolkit's own
+            choice, and `hide` for the agent's own machine.
 
     Example:
         >>> spec = AgentSpec("greeter", instructions="Greet the person.", description="Greets.")
@@ -145,10 +145,10 @@ class AgentSpec:
     gate: Literal["hide", "refuse"] | None = None
 
     def add_toolkit(self, prefix: str, toolkit: ToolsetDef) -> None:
-        """Add a toolkit, or any toolset; its tools are called `prefix_tool`.
+        """Add a toolkit or any other toolset; its tools are named `prefix_tool`.
 
         Args:
-            prefix: What stands before its tools' names; the toolkit is called so in results too. Empty gives none.
+            prefix: Prepended to the tools' names, and the toolkit's name in results. Empty for no prefix.
             toolkit: The toolkit.
         """
         name = getattr(toolkit, "name", None) or getattr(toolkit, "id", None) or prefix or type(toolkit).__name__
@@ -159,15 +159,15 @@ class AgentSpec:
 
         Args:
             name: The tool's name.
-            function: The function; what `@tool(...)` says of it holds.
-            description: What the model reads; empty takes what the function says itself.
+            function: The function; options set with `@tool(...)` apply.
+            description: The description that the model sees; empty for the function's own.
         """
         options = options_of(function)
         named = NamedTool(function, replace(options, name=name, description=description or options.description))
         self.tools = (*self.tools, named)
 
     def describe(self) -> dict[str, Any]:
-        """What the agent is, for people and programs: name, model, tools, handoffs, max_steps, output_type."""
+        """Describe the agent for people and programs: name, model, tools, handoffs, max_steps, output_type."""
         return {
             "name": self.name,
             "model": self.model if isinstance(self.model, str | None) else str(self.model),
@@ -178,16 +178,16 @@ class AgentSpec:
         }
 
     def get_tool_schemas(self) -> list[dict[str, Any]]:
-        """The tools its model sees when a run begins, in OpenAI's format.
+        """Return the tools that the model sees at the start of a run, in OpenAI's format.
 
         Raises:
-            RunError: It lists a name that only a project knows.
+            RunError: The agent lists a name that only a project can resolve.
         """
         return TOOL_SCHEMAS.get()(self)
 
 
 def tool_label(item: object) -> str:
-    """What a tool or a toolset in an agent's lists is called."""
+    """Return the name of a tool or toolset in an agent's lists."""
     if isinstance(item, str):
         return item
     for name in (options_of(item).name, getattr(item, "name", None), getattr(item, "__name__", None)):

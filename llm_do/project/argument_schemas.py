@@ -1,4 +1,4 @@
-"""Values against schemas: what is wrong with a tool's arguments or an agent's output, in words for a model."""
+"""Checks tool arguments and agent outputs against schemas, with errors worded for a model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["check_schema", "find_schema_faults", "validation_text", "validator_c
 
 
 def validation_text(tool_name: str, error: ValidationError | ModelRetry) -> str:
-    """The faults of arguments that don't validate, for a model to read."""
+    """Describe for a model why arguments are invalid."""
     if not isinstance(error, ValidationError):
         return error.message
     faults = "; ".join(
@@ -30,14 +30,14 @@ def validation_text(tool_name: str, error: ValidationError | ModelRetry) -> str:
 
 
 def check_schema(schema: Mapping[str, Any], args: object) -> str | None:
-    """The first fault of arguments against a JSON Schema, None when there is none."""
+    """Check arguments against a JSON Schema, and return the first fault or None."""
     if not isinstance(args, dict):
         return "arguments must be a JSON object"
     return next(iter(find_schema_faults(schema, cast("dict[str, Any]", args), most=1)), None)
 
 
 def find_schema_faults(schema: Mapping[str, Any], value: Any, *, most: int = 5) -> list[str]:
-    """What is wrong with a value by a JSON Schema.
+    """Check a value against a JSON Schema, and list its faults.
 
     Example:
         >>> find_schema_faults({"properties": {"n": {"type": "integer"}}}, {"n": "one"})
@@ -45,7 +45,7 @@ def find_schema_faults(schema: Mapping[str, Any], value: Any, *, most: int = 5) 
     """
     try:
         found = list(islice(_validator(json.dumps(schema, sort_keys=True)).iter_errors(value), most))
-    except Exception as error:  # noqa: BLE001 (the schema isn't ours: a call that can't be checked isn't run)
+    except Exception as error:  # noqa: BLE001 (the schema isn't ours, and a call that can't be checked must not run)
         return [f"its schema can't be checked: {type(error).__name__}: {error}"]
     return [_describe(fault) for fault in found]
 
@@ -59,7 +59,7 @@ def _describe(fault: Any) -> str:
 def _validator(schema: str) -> Validator:
     from referencing import Registry
 
-    # An empty registry: a `$ref` to somewhere else is a fault, never a request.
+    # An empty registry, so that a remote `$ref` is a fault and never a network request.
     registry: Registry[Any] = Registry()
     return validator_class()(json.loads(schema), registry=registry)
 
@@ -69,8 +69,8 @@ _LIMITS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multip
 
 @cache
 def validator_class() -> Any:
-    """The validator of JSON Schema 2020-12, whose limits of numbers hold for NaN too: it is neither less nor more."""
-    # Imported when the first value is checked: most runs check none, and it costs them a thirtieth.
+    """Return a JSON Schema 2020-12 validator whose numeric limits also reject NaN, which compares false with all."""
+    # Imported on first use: most runs never need it, and importing it takes 3 % of a run.
     from jsonschema import Draft202012Validator, ValidationError as Fault
     from jsonschema.validators import extend  # pyright: ignore[reportUnknownVariableType]
 

@@ -1,4 +1,4 @@
-"""The toolsets that every agent can list by name: import paths, and what is known of their tools without them."""
+"""The built-in toolsets: their import paths, and facts about their tools that are known without importing them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ FILES: Mapping[str, ToolFacts] = {
     "move_file": _writing("source", "target"),
     "delete_file": _writing("path"),
 }
-"""The tools of file toolsets; read-only ones have those that write nothing."""
+"""The tools of file toolsets; read-only ones have those that don't write."""
 
 SHELL: Mapping[str, ToolFacts] = {
     "shell": ToolFacts(
@@ -119,17 +119,17 @@ _TOOLS: Mapping[str, Mapping[str, ToolFacts]] = {
     "shell": SHELL,
     "todo": TODO,
 }
-"""Built-in, or the `type` of a configured one, to its tools; those of others are known at run time."""
+"""Tools by the name of a built-in or the `type` of a configured one; those of others are only known at run time."""
 
 
 @frozen
 class BuiltinToolset:
-    """A built-in toolset, not imported yet. The registry holds one for each toolset that the manifest configures.
+    """A built-in toolset that isn't imported yet. The registry has one for each toolset the manifest configures.
 
     Args:
-        name: The name it is listed by.
+        name: The name that agents list it by.
         target: `module:attribute` of the factory.
-        config: The manifest's configuration; empty for a built-in that is listed by its own name.
+        config: The manifest's configuration; empty for a built-in listed by its own name.
     """
 
     name: str
@@ -148,7 +148,7 @@ class BuiltinToolset:
 
 
 def find_builtin(name: str) -> BuiltinToolset | None:
-    """The built-in of that name, None when there is none.
+    """Return the built-in of that name, or None if there is none.
 
     Example:
         >>> find_builtin("filesystem_cwd").target
@@ -159,7 +159,7 @@ def find_builtin(name: str) -> BuiltinToolset | None:
 
 
 def known_tools(toolset: BuiltinToolset, options: Mapping[str, Any]) -> Mapping[str, ToolFacts] | None:
-    """The tools of a built-in, None when only running it shows them.
+    """Return the tools of a built-in; None if they are only known at run time.
 
     Example:
         >>> list(known_tools(BuiltinToolset("docs", "", {"type": "filesystem"}), {"read_only": True}))
@@ -171,11 +171,11 @@ def known_tools(toolset: BuiltinToolset, options: Mapping[str, Any]) -> Mapping[
 
 @frozen
 class Options:
-    """What options an agent may give a built-in, and what is wrong with those it gives.
+    """The result of checking the options that an agent passes to a built-in.
 
     Args:
-        known: Their names.
-        wrong: Name to what is wrong with the value.
+        known: The names of the options that the built-in accepts.
+        wrong: The faults of the values, by option name.
     """
 
     known: tuple[str, ...]
@@ -183,7 +183,7 @@ class Options:
 
 
 def find_option_faults(toolset: BuiltinToolset, options: Mapping[str, Any]) -> Options:
-    """Check the options an agent gives a built-in: a configured one takes those of its type, others take none.
+    """Check the options an agent passes to a built-in: a configured one takes those of its type, others take none.
 
     Example:
         >>> find_option_faults(BuiltinToolset("docs", "", {"type": "filesystem"}), {"read_only": 1}).wrong
@@ -195,9 +195,9 @@ def find_option_faults(toolset: BuiltinToolset, options: Mapping[str, Any]) -> O
     if model is None:
         return Options((), {})
     known = tuple(name for name in model.model_fields if name != "type")
-    given = {name: value for name, value in options.items() if name in known}
-    faults = option_faults({**toolset.config, **given})
-    wrong = {name: why for name, why in faults.items() if name in given}
-    if "url" in faults and "url" not in given and "command" in given:
+    own = {name: value for name, value in options.items() if name in known}
+    faults = option_faults({**toolset.config, **own})
+    wrong = {name: reason for name, reason in faults.items() if name in own}
+    if "url" in faults and "url" not in own and "command" in own:
         wrong["command"] = "excludes `url`: a server has one of them"
     return Options(known, wrong)

@@ -1,7 +1,7 @@
-"""`FlowSpec`: what a flow declares, in the manifest or in code; and what can be said of it without running it.
+"""`FlowSpec`: the declaration of a flow, in the manifest or in code, and functions that inspect it.
 
-Reading expressions is `llm_do.formats.syntax.flow_expression`, checking flows `llm_do.linker.checks.flow_checks`,
-running them `llm_do.flows`. Nothing here imports PydanticAI.
+`llm_do.formats.syntax.flow_expression` parses expressions, `llm_do.linker.checks.flow_checks` checks flows and
+`llm_do.flows` runs them. Nothing here imports PydanticAI.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ __all__ = [
 FlowMode = Literal["workflow", "handoff", "team", "plan"]
 
 Aggregate: TypeAlias = "Callable[[list[Any]], Any | Awaitable[Any]]"
-"""Makes one output of the outputs of parallel members, given in declared order."""
+"""Combines the outputs of parallel members, passed in declared order, into one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,16 +53,16 @@ class FlowSpec:
     """A flow's declaration: stateless, shared by all its runs.
 
     Args:
-        name: The name it is called by.
+        name: The flow's name.
         mode: How its members work together.
         agents: Names of the members in declared order; the first one starts (handoff) or leads (team).
-        tree: The steps of a workflow; None takes the members one after the other.
-        members: What names stand for that code has given an object; all others are registered names.
-        separator: Put between the outputs of parallel members.
-        aggregate: Makes one output of them instead.
-        on_error: Whether a failing parallel member cancels the others, or they go on.
-        max_concurrency: Parallel members that run at once; None is no limit.
-        max_handoffs: Most handoffs in one run.
+        tree: The steps of a workflow; None runs the members in order.
+        members: The objects behind names of members passed in code; all other names are registered ones.
+        separator: Joins the outputs of parallel members.
+        aggregate: Combines the outputs of parallel members instead of `separator`.
+        on_error: Whether a failing parallel member cancels the others, or they finish.
+        max_concurrency: The most parallel members running at once; None for no limit.
+        max_handoffs: The most handoffs in one run.
         description: Shown to models when the flow is a tool.
         place: Where it is declared, for messages.
 
@@ -87,19 +87,19 @@ class FlowSpec:
 
     @property
     def steps(self) -> FlowTree:
-        """The tree: of a workflow its steps; of any other mode its members in order."""
+        """The steps of a workflow; in other modes, the members in order."""
         return self.tree if self.tree is not None else series_of(self.agents)
 
     def names(self) -> tuple[str, ...]:
-        """Every name it refers to, each once, in declared order."""
-        written = [step.name for step in names_in(self.tree)] if self.tree is not None else []
-        return tuple(dict.fromkeys([*written, *self.agents]))
+        """List every name the flow refers to once, in declared order."""
+        steps = [step.name for step in names_in(self.tree)] if self.tree is not None else []
+        return tuple(dict.fromkeys([*steps, *self.agents]))
 
     def input_model(self, registry: Mapping[str, Registered]) -> type[BaseModel]:
-        """What the flow takes: what its first step takes. Members side by side that differ take text.
+        """Return the input model of the flow's first step; parallel members with different models take text.
 
         Args:
-            registry: Every name of the project.
+            registry: The project's registry.
         """
         models = list(dict.fromkeys(self._first_models(registry, set())))
         return models[0] if len(models) == 1 else PromptInput
@@ -121,7 +121,7 @@ class FlowSpec:
 
 
 def as_member(flow: FlowSpec, name: str, registry: Mapping[str, Registered]) -> Registered | None:
-    """What a name means in a flow: what code has given it there, else what is registered under it.
+    """Look up a member by name: the object passed in code, else the registered one.
 
     Example:
         >>> flow = FlowSpec("solo", agents=("writer",), members={"writer": AgentSpec("writer")})
@@ -138,7 +138,7 @@ def as_member(flow: FlowSpec, name: str, registry: Mapping[str, Registered]) -> 
 
 
 def every_agent(names: Mapping[str, Registered]) -> list[tuple[AgentSpec, Location | None]]:
-    """Every agent of a project, as `every_caller` finds it.
+    """List every agent of a project, as `every_caller` does.
 
     Example:
         >>> critic = AgentSpec("critic")
@@ -150,7 +150,7 @@ def every_agent(names: Mapping[str, Registered]) -> list[tuple[AgentSpec, Locati
 
 
 def callers_by_name(names: Mapping[str, Registered]) -> dict[str, AgentSpec | FlowSpec]:
-    """Every agent and flow of a project by its name, as `every_caller` finds it; the first of those that share one."""
+    """Map the names of a project's agents and flows to the first one `every_caller` finds."""
     found: dict[str, AgentSpec | FlowSpec] = {}
     for item, _ in every_caller(names):
         found.setdefault(item.name, item)
@@ -158,36 +158,36 @@ def callers_by_name(names: Mapping[str, Registered]) -> dict[str, AgentSpec | Fl
 
 
 def every_caller(names: Mapping[str, Registered]) -> list[tuple[AgentSpec | FlowSpec, Location | None]]:
-    """Every agent and flow of a project: the registered ones, then those that code has given to one of them."""
+    """List every agent and flow of a project: the registered ones, then the objects passed to one of them in code."""
     found: list[tuple[AgentSpec | FlowSpec, Location | None]] = [
         (item.value, item.place) for item in names.values() if item.kind in ("agent", "flow")
     ]
     seen = {id(item) for item, _ in found}
     for holder, place in found:
-        for given in _given(holder):
-            if isinstance(given, AgentSpec | FlowSpec) and id(given) not in seen:
-                seen.add(id(given))
-                found.append((given, given.place or place))
+        for item in _references(holder):
+            if isinstance(item, AgentSpec | FlowSpec) and id(item) not in seen:
+                seen.add(id(item))
+                found.append((item, item.place or place))
     return found
 
 
-def _given(holder: AgentSpec | FlowSpec) -> Iterator[object]:
-    """What an agent or a flow has as an object, not by its name."""
+def _references(holder: AgentSpec | FlowSpec) -> Iterator[object]:
+    """Yield what an agent or flow refers to, by name or as an object."""
     yield from holder.members.values() if isinstance(holder, FlowSpec) else (*holder.toolsets, *holder.handoffs)
 
 
 @frozen
 class StepOutline:
-    """One part of a flow as a drawing shows it.
+    """One part of a flow's outline, for drawing it.
 
     Args:
-        kind: `flow` (its `mode` tells which), `serial`, `parallel`, `agent`, `function`, or `unknown`.
-        name: The name of a flow, an agent or a function; empty for `serial` and `parallel`.
+        kind: `flow`, `serial`, `parallel`, `agent`, `function`, or `unknown`.
+        name: The name of a flow, agent or function; empty for `serial` and `parallel`.
         mode: A flow's mode.
         expression: A workflow's steps as an expression.
-        parts: What is inside, in order. Of a handoff flow its agents, the first one starting; of a team the lead, then
-            the workers. Empty for a flow that is inside itself.
-        to: For an agent, the names it may hand control to.
+        parts: The parts inside, in order. A handoff flow has its agents, the starting one first; a team has its lead,
+            then the workers. Empty for a flow nested in itself.
+        to: The names of the agents that an agent may hand over to.
     """
 
     kind: Literal["flow", "serial", "parallel", "agent", "function", "unknown"]
@@ -199,7 +199,7 @@ class StepOutline:
 
 
 def step_outlines(flow: FlowSpec, registry: Mapping[str, Registered]) -> StepOutline:
-    """Describe a flow, nested ones included, for whoever draws it.
+    """Outline a flow and the flows nested in it.
 
     Example:
         >>> from llm_do.formats.syntax.flow_expression import parse_flow
@@ -213,18 +213,18 @@ def _outline(flow: FlowSpec, registry: Mapping[str, Registered], above: tuple[Fl
     shown = format_flow(flow.steps) if flow.mode == "workflow" else ""
     if flow in above:
         return StepOutline("flow", flow.name, flow.mode, shown)
-    inside = _outlined(flow.steps, flow, registry, (*above, flow))
+    inside = _outline_tree(flow.steps, flow, registry, (*above, flow))
     parts = inside.parts if inside.kind == "serial" else (inside,)
     return StepOutline("flow", flow.name, flow.mode, shown, parts)
 
 
-def _outlined(
+def _outline_tree(
     tree: FlowTree, flow: FlowSpec, registry: Mapping[str, Registered], above: tuple[FlowSpec, ...]
 ) -> StepOutline:
     if isinstance(tree, Serial):
-        return StepOutline("serial", parts=tuple(_outlined(step, flow, registry, above) for step in tree.steps))
+        return StepOutline("serial", parts=tuple(_outline_tree(step, flow, registry, above) for step in tree.steps))
     if isinstance(tree, Parallel):
-        return StepOutline("parallel", parts=tuple(_outlined(each, flow, registry, above) for each in tree.members))
+        return StepOutline("parallel", parts=tuple(_outline_tree(each, flow, registry, above) for each in tree.members))
     found = as_member(flow, tree.name, registry)
     if found is None:
         return StepOutline("unknown", tree.name)
@@ -236,13 +236,13 @@ def _outlined(
 
 
 def handoff_names(spec: AgentSpec) -> tuple[str, ...]:
-    """The names of the agents that an agent may hand control to."""
+    """Return the names of the agents that an agent may hand over to."""
     handoffs: Sequence[str | AgentSpec] = spec.handoffs
     return tuple(item if isinstance(item, str) else item.name for item in handoffs)
 
 
 def _first(tree: FlowTree) -> Iterator[str]:
-    """The names that get the flow's own input."""
+    """Yield the names of the steps that receive the flow's own input."""
     if isinstance(tree, Reference):
         yield tree.name
     elif isinstance(tree, Serial):

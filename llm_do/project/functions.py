@@ -1,6 +1,6 @@
-"""Functions of the form `(input, ctx)`: entries and steps of flows. How to tell one from a tool, and what it takes.
+"""Functions of the form `(input, ctx)`, which are entries and steps of flows: how to recognize them, and their input.
 
-Calling one is the runtime's business.
+The runtime calls them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["input_annotation", "input_model_of", "takes_context"]
 
 
 def takes_context(function: object) -> bool:
-    """Whether a function is called with its input and the `CallContext`, rather than with arguments as a tool is.
+    """Check whether a function takes its input and the `CallContext`, unlike a tool, which takes arguments.
 
     Example:
         >>> def step(input, ctx): ...
@@ -42,7 +42,7 @@ def takes_context(function: object) -> bool:
 
 
 def input_annotation(function: Callable[..., Any]) -> Any:
-    """What such a function says its input is.
+    """Return the annotation of such a function's input; `PromptInput` if it has none.
 
     Example:
         >>> def step(input: "str", ctx): ...
@@ -53,8 +53,8 @@ def input_annotation(function: Callable[..., Any]) -> Any:
     annotation = first.annotation
     if annotation in (first.empty, Any):
         return PromptInput
-    # Only this one: the other names CallContext, which many import for the type checker alone. Text in quotes under
-    # `from __future__ import annotations` is text twice.
+    # Only this parameter's: the other one names CallContext, which is often imported for type checking only. Under
+    # `from __future__ import annotations`, a quoted annotation has to be evaluated twice.
     for _ in range(2):
         if isinstance(annotation, str):
             try:
@@ -65,7 +65,7 @@ def input_annotation(function: Callable[..., Any]) -> Any:
 
 
 def input_model_of(function: Callable[..., Any]) -> type[BaseModel]:
-    """The input model of such a function: the one it is annotated with, else `PromptInput`."""
+    """Return the input model of such a function: its annotation, or `PromptInput`."""
     annotation = input_annotation(function)
     return annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else PromptInput
 

@@ -1,6 +1,6 @@
-"""`Gate`: which states a tool needs and changes; what the linker proves of gates; how it recognizes gated toolsets.
+"""`Gate`: the states a tool needs and changes, the analysis of gates, and the base class of gated toolsets.
 
-Pure values: gates are enforced by `llm_do.machines` and drawn by `llm_do.ui.reports.machine_diagrams`.
+These are only values: `llm_do.machines` enforces gates, and `llm_do.ui.reports.machine_diagrams` draws them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ DYNAMIC_MARK = "x-llm-do-dynamic"
 """The key under which a type that depends on the context describes itself in a tool's JSON Schema."""
 
 MOST_SITUATIONS = 20_000
-"""How many sets of states are examined before the analysis is cut short."""
+"""The most sets of states that an analysis examines."""
 
 
 @frozen
@@ -65,11 +65,11 @@ class Gate:
 
     @property
     def empty(self) -> bool:
-        """Whether it neither needs nor changes anything."""
+        """Whether the tool neither needs nor changes anything."""
         return not any(self.to_dict().values())
 
     def to_dict(self) -> dict[str, list[str]]:
-        """The gate as JSON data, without its place."""
+        """Convert the gate to JSON data, without its place."""
         return {
             "requires": list(self.requires),
             "forbids": list(self.forbids),
@@ -80,17 +80,17 @@ class Gate:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Iterable[str]]) -> Gate:
-        """The gate that `to_dict` gave."""
+        """Create a gate from the data that `to_dict` returns."""
         return cls(**{key: tuple(states) for key, states in data.items()})  # pyright: ignore[reportArgumentType]
 
     def opens(self, unlocked: Set[str]) -> bool:
-        """Whether the states allow the tool, whatever the context."""
+        """Check whether the states allow the tool, regardless of the context."""
         return all(state in unlocked for state in self.requires) and not any(
             state in unlocked for state in self.forbids
         )
 
     def reason(self, unlocked: Set[str], has: Callable[[str], bool]) -> str | None:
-        """Why the tool is not available now, None when it is."""
+        """Explain why the tool is not available; None if it is."""
         for state in self.requires:
             if state not in unlocked:
                 return f"it needs the state {state!r}"
@@ -103,14 +103,14 @@ class Gate:
         return None
 
     def after(self, unlocked: frozenset[str]) -> frozenset[str]:
-        """The unlocked states once the tool has succeeded."""
+        """Return the states that are unlocked after the tool has succeeded."""
         if not self.enables and not self.disables:
             return unlocked
         return (unlocked | frozenset(self.enables)) - frozenset(self.disables)
 
 
 def gate_of(options: ToolOptions) -> Gate:
-    """The gate that a tool's options describe."""
+    """Create the gate that a tool's options describe."""
     return Gate(
         tuple(options.required_states),
         tuple(options.forbidden_states),
@@ -121,7 +121,7 @@ def gate_of(options: ToolOptions) -> Gate:
 
 
 def wire_name(name: str, tools: Mapping[str, tuple[str | None, str]]) -> str:
-    """The name on the wire of a tool written as `toolkit::tool`, or as it is.
+    """Translate `toolkit::tool` to the tool's name on the wire; other names stay as they are.
 
     Example:
         >>> wire_name("plane::select", {}), wire_name("plane::select", {"select": ("plane", "select")})
@@ -137,12 +137,12 @@ def wire_name(name: str, tools: Mapping[str, tuple[str | None, str]]) -> str:
 
 
 class GatedTools(ABC):
-    """What the linker and the runtime need of a toolset with gates, and its users don't."""
+    """The interface of a gated toolset that the linker and the runtime use."""
 
     @property
     @abstractmethod
     def gates(self) -> Mapping[str, Gate]:
-        """Every tool with its gate."""
+        """The gate of each tool."""
 
     @property
     @abstractmethod
@@ -152,21 +152,21 @@ class GatedTools(ABC):
     @property
     @abstractmethod
     def functions(self) -> Mapping[str, object]:
-        """Every tool with the function or object that it was made of."""
+        """The function or object behind each tool."""
 
     @abstractmethod
     def check(self) -> None:
-        """Raise `ToolkitError` if one of the tools can't be used."""
+        """Raise `ToolkitError` if any tool is unusable."""
 
     @abstractmethod
     def tools(
         self, name: str | None = None, prefix: str | None = None, *, hides: bool | None = None
     ) -> Sequence[PydanticTool[Any]]:
-        """Its tools with their gates in their traits, for an agent that lists it under this name and prefix."""
+        """Return the tools with their gates, for an agent that lists the toolset under this name and prefix."""
 
 
 class GatedToolset(ABC):
-    """A toolset that has a machine; base class by which toolkits are recognized without importing them."""
+    """Base class of toolsets with a machine, which makes toolkits recognizable without importing them."""
 
     gated: GatedTools
 
@@ -176,8 +176,8 @@ class DeadEnd:
     """A situation in which no tool of the machine is available.
 
     Args:
-        path: The tools that lead there, one after the other.
-        unlocked: The states then.
+        path: The tools that lead there, in order.
+        unlocked: The states that are unlocked there.
     """
 
     path: tuple[str, ...]
@@ -186,13 +186,13 @@ class DeadEnd:
 
 @frozen
 class Analysis:
-    """What was proved of a machine, assuming that the context has what tools need.
+    """The result of analysing a machine, assuming that the context has everything tools need.
 
     Args:
-        unreached: States that tools need and that nothing unlocks, each with the tools that need it.
+        unreached: States that tools need but nothing unlocks, each with the tools that need it.
         never: Tools that can never become available.
-        dead_ends: The shortest way to each dead end, at most a few.
-        complete: Whether every situation was examined; else `dead_ends` may miss some.
+        dead_ends: Up to three dead ends, those with the shortest paths.
+        complete: Whether every situation was examined; if not, `dead_ends` may be incomplete.
     """
 
     unreached: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
@@ -202,7 +202,7 @@ class Analysis:
 
 
 def analyse(gates: Mapping[str, Gate], initial: Iterable[str] = ()) -> Analysis:
-    """Find states and tools of a machine that can't be reached, and dead ends.
+    """Find a machine's unreachable states and tools, and its dead ends.
 
     Example:
         >>> found = analyse({"push": Gate(requires=("tested",)), "test": Gate(enables=("testd",))})
@@ -231,7 +231,7 @@ def analyse(gates: Mapping[str, Gate], initial: Iterable[str] = ()) -> Analysis:
 
 
 def _situations(gates: Mapping[str, Gate], start: frozenset[str]) -> tuple[dict[frozenset[str], tuple[str, ...]], bool]:
-    """Every set of states that calls can lead to, with the shortest way there; breadth first."""
+    """Find every reachable set of states with the shortest path to it, breadth first."""
     paths: dict[frozenset[str], tuple[str, ...]] = {start: ()}
     waiting = [start]
     for unlocked in waiting:
@@ -249,7 +249,7 @@ def _situations(gates: Mapping[str, Gate], start: frozenset[str]) -> tuple[dict[
 
 
 def _reachable(gates: Mapping[str, Gate], start: frozenset[str]) -> frozenset[str]:
-    """The states that could be unlocked if nothing were forbidden or locked again: a superset of those that can be."""
+    """Find the states reachable if nothing were forbidden or locked again: a superset of the reachable ones."""
     ever, before = start, None
     while ever != before:
         before = ever

@@ -1,6 +1,6 @@
-"""Input models: what a callable takes, how input becomes one, and how one becomes a prompt.
+"""Input models: the types of a callable's input, its validation, and its rendering as a prompt.
 
-Attachments are named here and read by the runtime, which knows what a model may see.
+Attachments are only named here; the runtime reads them, because it knows what a model may see.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ __all__ = [
 
 @frozen
 class Attachment:
-    """A file that goes to the model beside the text.
+    """A file sent to the model along with the text.
 
     Args:
         path: Path of the file, relative to the project root.
-        data: Its bytes, when they are at hand already; then `path` is only its name.
-        media_type: Such as `image/png`; None takes it from the file's name.
+        data: Its content, if already loaded; then `path` is only its name.
+        media_type: Such as `image/png`; None to guess it from the file's name.
     """
 
     path: str
@@ -50,7 +50,7 @@ PromptContent: TypeAlias = "str | Attachment | UserContent"
 
 
 class AgentArgs(BaseModel):
-    """Base of typed input: validates, is the tool schema, and renders the prompt.
+    """Base class of typed input: validates it, provides the tool schema, and renders the prompt.
 
     Example:
         >>> class Pitch(AgentArgs):
@@ -62,12 +62,12 @@ class AgentArgs(BaseModel):
     """
 
     def prompt_messages(self) -> list[PromptContent]:
-        """The prompt: by default the input as JSON. Override it to say it in words."""
+        """Render the prompt: by default, the input as JSON. Override it to write prose instead."""
         return [self.model_dump_json()]
 
 
 class PromptInput(AgentArgs):
-    """The default input: a text, and paths of files in the project that go with it."""
+    """The default input: a text, and paths of files in the project to attach."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -75,7 +75,7 @@ class PromptInput(AgentArgs):
     attachments: list[str] = Field(default_factory=list, description="Paths of files in the project to attach.")
 
     def prompt_messages(self) -> list[PromptContent]:
-        """The text, then one attachment per path."""
+        """Render the text, then one attachment per path."""
         return [self.input, *(Attachment(path) for path in self.attachments)]
 
 
@@ -86,7 +86,7 @@ class AnyInput(AgentArgs):
 
 
 def to_input(model: type[BaseModel], value: object) -> BaseModel:
-    """Make an input model of what a caller gave.
+    """Validate a caller's input as an input model.
 
     Example:
         >>> to_input(PromptInput, "hello").input
@@ -110,14 +110,14 @@ def to_input(model: type[BaseModel], value: object) -> BaseModel:
             f"{'.'.join(str(part) for part in fault['loc']) or 'input'}: {fault['msg']}"
             for fault in error.errors(include_url=False, include_input=False)
         )
-        how = f"It takes {describe_input(model)}"
+        hint = f"It takes {describe_input(model)}"
         if isinstance(value, str) and "input" not in input_names(model):
-            how += "; on the command line, give them with --field NAME=VALUE"
-        raise InputError(f"input does not fit {model.__name__}: {faults}", hint=f"{how}.") from error
+            hint += "; on the command line, pass them with --field NAME=VALUE"
+        raise InputError(f"input does not fit {model.__name__}: {faults}", hint=f"{hint}.") from error
 
 
 def describe_input(model: type[BaseModel]) -> str:
-    """Say in one line what an input model takes, for error messages and help.
+    """Describe the fields of an input model in one line, for error messages and help.
 
     Example:
         >>> describe_input(PromptInput)
@@ -133,7 +133,7 @@ def describe_input(model: type[BaseModel]) -> str:
 
 
 def input_names(model: type[BaseModel]) -> dict[str, FieldInfo]:
-    """The fields of a model by the names that an input may have for them.
+    """Map the names that an input may use to the model's fields.
 
     Example:
         >>> list(input_names(PromptInput))
@@ -143,7 +143,7 @@ def input_names(model: type[BaseModel]) -> dict[str, FieldInfo]:
 
 
 def _names(name: str, info: FieldInfo, model: type[BaseModel]) -> Iterator[str]:
-    """The names of a field in an input, the one to be shown first; none where it is only found inside of something."""
+    """Yield the names of a field in an input, the preferred one first; none if it is only read from a nested path."""
     config = model.model_config
     by_alias, alias = config.get("validate_by_alias") is not False, info.validation_alias
     for choice in alias.choices if isinstance(alias, AliasChoices) else [alias]:

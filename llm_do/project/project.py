@@ -1,6 +1,6 @@
-"""`Project`: what linking yields. Frozen; the runtime reads it and never changes it.
+"""`Project`: the result of linking. Frozen; the runtime only reads it.
 
-How files become one lives in `llm_do.linker.linker`.
+`llm_do.linker.linker` creates one from files.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class Modules(Protocol):
 
 @frozen
 class EntrySpec:
-    """What runs first.
+    """The entry: what a run starts with.
 
     Args:
         kind: An agent, a flow, or a function.
         name: The agent's or flow's registered name, or the function's own name.
         function: The function, for a function entry.
-        input_model: What it takes; None is `PromptInput` (for an agent: the agent's own).
-        args: Default input, used when none is given.
+        input_model: The entry's input model; None for `PromptInput` (for an agent: the agent's own).
+        args: Default input.
         place: Where it is declared.
     """
 
@@ -60,7 +60,7 @@ class EntrySpec:
 
 @frozen
 class Budget:
-    """What a whole run may use, nested and parallel calls included; None is no limit.
+    """Limits for a run, including nested and parallel calls; None for no limit.
 
     Args:
         requests: Model requests.
@@ -83,7 +83,7 @@ class Budget:
 
 @frozen
 class Overrides:
-    """One agent's answer to "do calls to it need approval"; None takes the project's."""
+    """Whether calls to one agent need approval; None for the project's setting."""
 
     calls_require_approval: bool | None = None
     attachments_require_approval: bool | None = None
@@ -91,24 +91,24 @@ class Overrides:
 
 @frozen
 class RuntimeSettings:
-    """The manifest's `runtime`: limits and modes, with the defaults the contract gives.
+    """The manifest's `runtime`: limits and modes, with their defaults.
 
     Args:
-        approval_mode: Who answers what is asked: `prompt`, `approve_all` or `reject_all`.
+        approval_mode: How approval requests are answered: `prompt`, `approve_all` or `reject_all`.
         max_depth: Deepest nested call; the entry agent is at 1.
-        max_steps: Model requests in one agent run.
-        loop_threshold: Identical batches of tool calls that end a run; 0 is off.
-        max_retries: Retries of a model request that failed for a passing reason.
+        max_steps: The most model requests in one agent run.
+        loop_threshold: How many identical batches of tool calls end a run; 0 turns this off.
+        max_retries: Retries of a model request after a transient failure.
         on_tool_error: `return` a tool's error to the model, or `raise` it and end the run.
         tool_timeout: Seconds a tool call may take.
         run_timeout: Seconds a run may take.
-        max_concurrency: Model requests in flight.
-        max_result_bytes: Bytes of a tool's result that a model is sent.
-        budget: What a whole run may use.
-        return_permission_errors: Tell the model of a denial; False ends the run.
-        agent_calls_require_approval: Whether calling an agent or a flow, or handing over, is asked about.
-        agent_attachments_require_approval: Whether attaching files to such a call is.
-        agent_approval_overrides: The two above for one agent.
+        max_concurrency: The most model requests in flight.
+        max_result_bytes: The most bytes of a tool result sent to a model.
+        budget: Limits for a run.
+        return_permission_errors: Return a denial to the model; False ends the run.
+        agent_calls_require_approval: Whether calling an agent or a flow, or handing over, needs approval.
+        agent_attachments_require_approval: Whether attaching files to such a call needs approval.
+        agent_approval_overrides: The two settings above for single agents.
     """
 
     approval_mode: Literal["prompt", "approve_all", "reject_all"] = "prompt"
@@ -129,14 +129,14 @@ class RuntimeSettings:
 
 
 def title(name: str | None, description: str | None) -> str | None:
-    """A project's name and what it does in one line, None when it says neither.
+    """Join a project's name and description in one line; None if it has neither.
 
     Example:
         >>> title("receipts", "Reads\\nreceipts."), title(None, None)
         ('receipts: Reads receipts.', None)
     """
-    said = [" ".join(part.split()) for part in (name, description) if part]
-    return ": ".join(part for part in said if part) or None
+    parts = [" ".join(part.split()) for part in (name, description) if part]
+    return ": ".join(part for part in parts if part) or None
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,26 +145,26 @@ class Project:
 
     Args:
         root: The folder that paths in its files are relative to.
-        entry: What runs first.
-        registry: Every name.
-        manifest: Path of `project.json`, None for an implied one.
-        name: The project's name, for people.
-        description: What it does, for people.
+        entry: What a run starts with.
+        registry: All registered names.
+        manifest: Path of `project.json`; None for an implied one.
+        name: The project's name, for display.
+        description: What the project does, for display.
         model: Default model.
-        model_settings: Default settings.
+        model_settings: Default model settings.
         settings: Limits and modes.
-        allow_cli_input: Whether the command line may give input.
+        allow_cli_input: Whether input may be passed on the command line.
         policy: The manifest's rules, each with its place.
         policy_function: The function that `approvals.policy` names.
         hooks: The manifest's hooks, for every agent: `(point, function)` pairs in declared order.
         context_providers: Functions that add to the instructions of every agent.
-        threads: Where threads are kept, and how new ones are configured.
-        toolset_configs: The manifest's `toolsets`, NAME to configuration.
-        files: Every file that was read, for `check` and for what a model may not write.
+        threads: Where threads are stored, and how new ones are configured.
+        toolset_configs: The manifest's `toolsets`: configurations by name.
+        files: Every file that was read; `check` lists them, and models may not write them.
         python_files: The listed Python files.
         record: Whether runs are recorded on disk.
         generated_agents_dir: Where `agent_create` writes.
-        warnings: What linking found that doesn't stop it.
+        warnings: Warnings from linking.
         modules: Keeps the project's Python modules importable.
 
     Example:
@@ -204,15 +204,15 @@ class Project:
             path: A folder, a manifest, or one `.agent` file.
 
         Returns:
-            The linked project; its `warnings` say what was found that doesn't stop it.
+            The linked project, with any warnings in `warnings`.
 
         Raises:
             UsageError: There is no project at `path`.
-            LinkError: It doesn't link; the error carries every diagnostic.
+            LinkError: The project has errors; the exception contains every diagnostic.
         """
         return LINK.get()(Path(path))
 
-    def is_made(self, agent: AgentSpec) -> bool:
-        """Whether an agent's file is one that `agent_create` writes."""
+    def is_generated(self, agent: AgentSpec) -> bool:
+        """Check whether `agent_create` wrote an agent's file."""
         folder = self.generated_agents_dir
         return folder is not None and agent.place is not None and (self.root / agent.place.file).parent == folder

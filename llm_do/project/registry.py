@@ -1,6 +1,6 @@
-"""The one registry of names: agents, tools, toolsets and flows share it, each with its place.
+"""The registry of names, which agents, tools, toolsets and flows share.
 
-Filling it from files is the linker's business (`llm_do.linker.linker`).
+The linker (`llm_do.linker.linker`) fills it from files.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ Kind = Literal["agent", "tool", "toolset", "flow"]
 
 @frozen
 class Registered:
-    """One name and what it stands for.
+    """A registered name and its value.
 
     Args:
         name: The name.
-        kind: What it is.
+        kind: What it names.
         value: An `AgentSpec`; a function or tool object; a toolset instance or factory; or a flow.
-        place: Where it was declared, None for what code registered.
+        place: Where it was declared; None if registered in code.
     """
 
     name: str
@@ -36,10 +36,10 @@ class Registered:
 
 
 class Registry(Mapping[str, Registered]):
-    """Names to what they stand for; never changed after linking.
+    """All registered names of a project, immutable after linking.
 
-    A runtime that registers names late makes a new registry with `extended`, so that what was built from the old
-    one stays true.
+    To register names later, a runtime makes a new registry with `extended`, so that anything built from the old one
+    stays valid.
 
     Args:
         names: The registered names.
@@ -63,14 +63,14 @@ class Registry(Mapping[str, Registered]):
         return len(self._names)
 
     def agent(self, name: str) -> AgentSpec | None:
-        """The agent of that name, None when there is none or the name is something else's."""
+        """Return the agent of that name; None if the name is unknown or isn't an agent's."""
         found = self._names.get(name)
         return found.value if found is not None and found.kind == "agent" else None
 
     def agents(self) -> list[AgentSpec]:
-        """All agents, in the order they were registered."""
+        """List all agents in the order they were registered."""
         return [item.value for item in self._names.values() if item.kind == "agent"]
 
     def extended(self, more: Mapping[str, Registered]) -> Registry:
-        """A registry that has `more` besides; a name both have is `more`'s."""
+        """Return a new registry with names added or replaced."""
         return Registry({**self._names, **more})

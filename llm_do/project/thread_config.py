@@ -1,4 +1,4 @@
-"""What a project says of threads: where they are kept, and how agents work on them. Values only."""
+"""A project's settings for threads: where they are stored, and how agents work on them. Values only."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ __all__ = ["ThreadConfig", "ThreadsSpec"]
 
 @frozen
 class ThreadConfig:
-    """How agents work on one thread. What isn't set is left to the agent's file and to the project.
+    """How agents work on one thread. Unset values come from the agent's file and the project.
 
     Args:
-        model: The model of the thread's agent, or several that are tried in order.
-        model_settings: Sent to the provider, over the agent's own.
-        enabled_tools: Names or globs of the tools that may be seen and called; None is all that agents declare.
-        history_limit: Messages of the past that a model is sent; None is all of them.
+        model: The model of the thread's agent, or several to try in order.
+        model_settings: Sent to the provider; they override the agent's own.
+        enabled_tools: Names or globs of the tools that models may see and call; None for all that agents declare.
+        history_limit: How many past messages to send to the model; None for all.
         system_prompt: Added to the agent's instructions.
-        compaction: How a long history is shortened, as in an agent's file.
+        compaction: How to shorten a long history, as in an agent's file.
 
     Example:
         >>> config = ThreadConfig(enabled_tools=("search_*",))
@@ -38,7 +38,7 @@ class ThreadConfig:
     compaction: Mapping[str, Any] | None = None
 
     def is_tool_enabled(self, tool: str) -> bool:
-        """Whether a tool may be seen and called here: the one predicate for both.
+        """Check whether models may see and call a tool on this thread.
 
         Args:
             tool: The name the model sees.
@@ -48,11 +48,11 @@ class ThreadConfig:
 
 @frozen
 class ThreadsSpec:
-    """A project's threads.
+    """The manifest's `threads`.
 
     Args:
-        store: Where they are kept: `sqlite` or `memory`.
-        config: The configuration that a new thread begins with.
+        store: Where threads are stored: `sqlite` or `memory`.
+        config: The configuration of a new thread.
     """
 
     store: str = "sqlite"

@@ -1,8 +1,8 @@
-"""From functions and tool objects to tools with a schema, and what toolsets are known to hold without running.
+"""Creates tools with schemas from functions and tool objects, and finds the tools of toolsets without running them.
 
-The linker shows with it what is wrong with a tool before anything runs; the runtime makes its tools with the same
-functions and adds what it needs (`llm_do.runtime.tools.stamped_tools`). PydanticAI makes the schemas, and is imported
-when one is asked for.
+The linker uses it to report faulty tools before anything runs; the runtime creates its tools with the same functions
+and adds what it needs (`llm_do.runtime.tools.stamped_tools`). PydanticAI generates the schemas, and is only imported
+when one is needed.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ __all__ = [
 ]
 
 UNCHECKED = frozenset({"any", "dict[str,any]"})
-"""Titles of validators that check no more than "some JSON": the tool's JSON Schema has to be checked besides."""
+"""Titles of validators that accept any JSON, so that the tool's JSON Schema has to be checked separately."""
 
 APPROVAL_KEY = "__llm_do_approval__"
-"""The attribute of a toolset under which `set_toolset_approval_config` keeps what was said."""
+"""The attribute of a toolset in which `set_toolset_approval_config` stores its configuration."""
 
 APPROVAL_WORDS = ("pre_approved", "approval_required", "blocked")
-"""What can be said of a tool there, each True or False."""
+"""The keys of that configuration for one tool, each True or False."""
 
 
 @frozen
@@ -59,11 +59,11 @@ class MadeTool:
     """A tool with its schema.
 
     Args:
-        tool: PydanticAI's tool; the receiver's own, who may change it.
-        metadata: What its author put into the metadata.
-        options: What its author said with `@tool`, or by other means.
-        facts: What the tool is.
-        unchecked: Its validator checks nothing, so its JSON Schema has to be.
+        tool: PydanticAI's tool; a copy that the caller may change.
+        metadata: The metadata its author set.
+        options: The options its author set, with `@tool` or otherwise.
+        facts: Facts about the tool.
+        unchecked: Whether its validator accepts anything, so that its JSON Schema has to be checked.
     """
 
     tool: PydanticTool[Any]
@@ -74,7 +74,7 @@ class MadeTool:
 
 
 def make_schema(item: Callable[..., Any] | PydanticTool[Any] | Tool | NamedTool, name: str | None = None) -> MadeTool:
-    """Make the PydanticAI tool of a function or a tool object.
+    """Create a PydanticAI tool from a function or a tool object.
 
     Example:
         >>> def add(a: int, b: int) -> int:
@@ -95,7 +95,7 @@ def make_schema(item: Callable[..., Any] | PydanticTool[Any] | Tool | NamedTool,
             approval = "ask"
         options = ToolOptions(approval=approval, primary=metadata.get("primary"))
         facts = metadata_facts(metadata)
-        # The runtime asks inline; PydanticAI must not end the run to defer the call.
+        # The runtime asks for approval inline; PydanticAI must not end the run to defer the call.
         made.requires_approval = False
         unchecked = made.function_schema.validator.title in UNCHECKED  # pyright: ignore[reportAttributeAccessIssue]
     elif isinstance(item, Tool):
@@ -122,21 +122,21 @@ def make_schema(item: Callable[..., Any] | PydanticTool[Any] | Tool | NamedTool,
 def tool_of(
     function: Callable[..., Any], *, name: str | None, description: str | None, takes_ctx: bool | None = None
 ) -> PydanticTool[Any]:
-    """The PydanticAI tool of a function."""
+    """Create the PydanticAI tool of a function."""
     from pydantic_ai import Tool as PydanticTool
 
-    # PydanticAI warns of what it can make no schema of, such as an iterator that is returned.
+    # PydanticAI warns if it can't generate a return schema, such as for an iterator.
     suppress_warning("Could not generate return schema for", UserWarning)
     return PydanticTool(function, takes_ctx=takes_ctx, name=name, description=description)
 
 
 def approval_config(toolset: AbstractToolset[Any]) -> Mapping[str, Mapping[str, Any]]:
-    """What was said with `set_toolset_approval_config`; empty when nothing was."""
+    """Return the configuration set with `set_toolset_approval_config`; empty if there is none."""
     return getattr(toolset, APPROVAL_KEY, {})
 
 
 def describe_approval(item: object) -> object:
-    """What a tool object, or the definition of a tool, says as its approval: a word, nothing, or what is no word."""
+    """Return the `approval` of a tool object or tool definition, which may be None or invalid."""
     if isinstance(item, Tool):
         return item.approval
     metadata: object = getattr(item, "metadata", None)
@@ -144,23 +144,23 @@ def describe_approval(item: object) -> object:
 
 
 def static_approval(levels: Sequence[tuple[AbstractToolset[Any], str]], tool_def: ToolDefinition) -> Effect | None:
-    """What is said of a toolset's tool for all arguments: by its metadata, or for it from Python."""
+    """Return the approval that applies to a toolset's tool for all arguments, from its metadata or configuration."""
     config: dict[str, Any] = {}
     for owner, name in reversed(levels):
-        said_here = approval_config(owner).get(name, {})
-        config = {**said_here, "blocked": True} if config.get("blocked") else dict(said_here or config)
-    said = describe_approval(tool_def)
-    if said == "deny" or approval_fault(said) is not None or config.get("blocked"):
+        own = approval_config(owner).get(name, {})
+        config = {**own, "blocked": True} if config.get("blocked") else dict(own or config)
+    approval = describe_approval(tool_def)
+    if approval == "deny" or approval_fault(approval) is not None or config.get("blocked"):
         return "deny"
     if config.get("pre_approved"):
         return "allow"
     if config.get("approval_required"):
         return "ask"
-    return cast("Effect | None", said) or ("ask" if tool_def.kind == "unapproved" else None)
+    return cast("Effect | None", approval) or ("ask" if tool_def.kind == "unapproved" else None)
 
 
 def add_examples(description: str | None, examples: Sequence[Mapping[str, Any]]) -> str | None:
-    """A tool's description with the calls that its author wants to show the model.
+    """Append example calls to a tool's description.
 
     Example:
         >>> add_examples("Add.", [{"a": 1, "b": 2}])
@@ -168,12 +168,12 @@ def add_examples(description: str | None, examples: Sequence[Mapping[str, Any]])
     """
     if not examples:
         return description
-    shown = "\n".join(json.dumps(dict(example), ensure_ascii=False) for example in examples)
-    return f"{description or ''}\n\nExamples:\n{shown}".strip()
+    calls = "\n".join(json.dumps(dict(example), ensure_ascii=False) for example in examples)
+    return f"{description or ''}\n\nExamples:\n{calls}".strip()
 
 
 def fixed_tools(toolset: object) -> list[PydanticTool[Any]] | None:
-    """The tools of a toolset that can't change from step to step, None for one that can."""
+    """Return the tools of a toolset that can't change during a run; None for one that can."""
     if "pydantic_ai" not in sys.modules:
         return None
     if isinstance(toolset, GatedToolset):
@@ -196,7 +196,7 @@ def fixed_tools(toolset: object) -> list[PydanticTool[Any]] | None:
 
 
 def schema_properties(schema: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The parameters that a tool's JSON Schema names, None where it names none.
+    """Return the parameters of a tool's JSON Schema; None if it has none.
 
     Example:
         >>> schema_properties({"$ref": "#/$defs/Node", "$defs": {"Node": {"properties": {"name": {"type": "string"}}}}})
@@ -212,7 +212,7 @@ def schema_properties(schema: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def is_included(name: str, include: Sequence[str], exclude: Sequence[str]) -> bool:
-    """Whether globs include a tool: one of `include` matches, if there are any, and none of `exclude`.
+    """Check whether globs include a tool: one of `include` matches, if there are any, and none of `exclude`.
 
     Example:
         >>> is_included("search_issues", ["search_*"], []), is_included("search_code", [], ["*_code"])

@@ -1,7 +1,7 @@
-"""PydanticAI's wrappers of toolsets, looked through without running anything: names, levels, and tools they show.
+"""Looks through PydanticAI's toolset wrappers without running anything, to find the tools they show.
 
-Which tools a toolset without wrappers has is `llm_do.project.tool_schemas`' business. PydanticAI is imported by the
-project's own code where there is a toolset at all.
+`llm_do.project.tool_schemas` finds the tools of a toolset without wrappers. If there is a toolset at all, the
+project's own code has already imported PydanticAI.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["Level", "ShownTool", "find_shown_tools", "wrapper_levels"]
 
 Level: TypeAlias = "tuple[AbstractToolset[Any], str]"
-"""A toolset, and what a tool is called there."""
+"""A toolset, and a tool's name in it."""
+
+_RUN_METHODS = ("for_run", "for_run_step")
 
 
 @frozen
@@ -29,11 +31,11 @@ class ShownTool:
     """A tool as a wrapped toolset shows it.
 
     Args:
-        tool: The function's tool, innermost.
-        definition: What is shown of it.
-        levels: The toolsets it comes through, the outermost first.
-        conditional: Whether it is shown is decided at run time.
-        prepared: A function of the project's may change what is shown of it.
+        tool: The innermost tool.
+        definition: The definition that the model sees.
+        levels: The toolsets it passes through, outermost first.
+        conditional: Whether it may be hidden at run time.
+        prepared: Whether a function of the project's may change its definition.
     """
 
     tool: PydanticTool[Any]
@@ -44,7 +46,7 @@ class ShownTool:
 
 
 def find_shown_tools(toolset: object) -> list[ShownTool] | None:
-    """The tools that a toolset is known to have, None where only a run can tell.
+    """Find the tools that a toolset is known to have; None if they are only known at run time.
 
     Example:
         >>> from pydantic_ai import FunctionToolset
@@ -58,27 +60,27 @@ def find_shown_tools(toolset: object) -> list[ShownTool] | None:
         return None
     from pydantic_ai.toolsets import CombinedToolset, FunctionToolset, WrapperToolset
 
-    given = cast("AbstractToolset[Any]", toolset)
+    outermost = cast("AbstractToolset[Any]", toolset)
     fixed = fixed_tools(toolset)
     if fixed is not None:
-        return [ShownTool(tool, tool.tool_def, ((given, tool.name),)) for tool in fixed]
-    if isinstance(toolset, FunctionToolset) and _same(given, FunctionToolset, "get_tools", "for_run", "for_run_step"):
+        return [ShownTool(tool, tool.tool_def, ((outermost, tool.name),)) for tool in fixed]
+    if isinstance(toolset, FunctionToolset) and _inherits(outermost, FunctionToolset, "get_tools", *_RUN_METHODS):
         own = cast("FunctionToolset[Any]", toolset)
         return [_of_function(own, tool) for tool in own.tools.values()]
-    if isinstance(toolset, CombinedToolset) and _same(given, CombinedToolset, "get_tools", "for_run", "for_run_step"):
+    if isinstance(toolset, CombinedToolset) and _inherits(outermost, CombinedToolset, "get_tools", *_RUN_METHODS):
         parts = [find_shown_tools(part) for part in cast("CombinedToolset[Any]", toolset).toolsets]
         if any(part is None for part in parts):
             return None
-        return [_outside(shown, given) for part in parts for shown in part or ()]
-    if isinstance(toolset, WrapperToolset) and _same(given, WrapperToolset, "for_run", "for_run_step"):
+        return [_outside(shown, outermost) for part in parts for shown in part or ()]
+    if isinstance(toolset, WrapperToolset) and _inherits(outermost, WrapperToolset, *_RUN_METHODS):
         wrapper = cast("WrapperToolset[Any]", toolset)
         inner = find_shown_tools(wrapper.wrapped)
-        return None if inner is None else _wrapped(wrapper, inner)
+        return None if inner is None else _wrap(wrapper, inner)
     return None
 
 
 def wrapper_levels(toolset: AbstractToolset[Any], name: str, owner: AbstractToolset[Any] | None = None) -> list[Level]:
-    """The toolsets that a call comes through, the outermost first, with the tool's name at each."""
+    """List the toolsets that a call passes through, outermost first, with the tool's name in each."""
     from pydantic_ai.toolsets import WrapperToolset
 
     found: list[Level] = []
@@ -93,8 +95,8 @@ def wrapper_levels(toolset: AbstractToolset[Any], name: str, owner: AbstractTool
             return found
 
 
-def _same(toolset: object, kind: type, *names: str) -> bool:
-    """Whether a toolset's class leaves methods of its base as they are."""
+def _inherits(toolset: object, kind: type, *names: str) -> bool:
+    """Check that a toolset's class doesn't override the named methods of its base."""
     return all(getattr(type(toolset), name) is getattr(kind, name) for name in names)
 
 
@@ -104,14 +106,14 @@ def _of_function(owner: AbstractToolset[Any], tool: PydanticTool[Any]) -> ShownT
 
 
 def _outside(shown: ShownTool, toolset: AbstractToolset[Any], name: str | None = None, **changes: Any) -> ShownTool:
-    """A tool one level further out."""
+    """Add an outer level to a tool."""
     name = name or shown.definition.name
     definition = shown.definition if name == shown.definition.name else replace(shown.definition, name=name)
     return replace(shown, **{"definition": definition, **changes}, levels=((toolset, name), *shown.levels))
 
 
-def _wrapped(wrapper: WrapperToolset[Any], inner: Sequence[ShownTool]) -> list[ShownTool] | None:
-    """What a wrapper shows of the tools inside; None for one with code of its own."""
+def _wrap(wrapper: WrapperToolset[Any], inner: Sequence[ShownTool]) -> list[ShownTool] | None:
+    """Return the tools as a wrapper shows them; None for a wrapper with its own code."""
     from pydantic_ai import toolsets
 
     maker = next(kind for kind in type(wrapper).__mro__ if "get_tools" in vars(kind))
@@ -128,7 +130,7 @@ def _wrapped(wrapper: WrapperToolset[Any], inner: Sequence[ShownTool]) -> list[S
     if maker is not toolsets.PreparedToolset:
         return None
     if isinstance(wrapper, toolsets.SetMetadataToolset):
-        return [_outside(shown, wrapper, definition=_told(shown, wrapper.metadata)) for shown in inner]
+        return [_outside(shown, wrapper, definition=_with_metadata(shown, wrapper.metadata)) for shown in inner]
     if isinstance(wrapper, toolsets.IncludeReturnSchemasToolset):
         return [_outside(shown, wrapper) for shown in inner]
     if isinstance(wrapper, toolsets.DeferredLoadingToolset):
@@ -140,12 +142,12 @@ def _wrapped(wrapper: WrapperToolset[Any], inner: Sequence[ShownTool]) -> list[S
     return [_outside(shown, wrapper, conditional=True, prepared=True) for shown in inner]
 
 
-def _told(shown: ShownTool, metadata: dict[str, Any]) -> ToolDefinition:
+def _with_metadata(shown: ShownTool, metadata: dict[str, Any]) -> ToolDefinition:
     return replace(shown.definition, metadata={**(shown.definition.metadata or {}), **metadata})
 
 
 def _inside(wrapper: WrapperToolset[Any], name: str) -> str:
-    """What a tool is called one level further in, as a call finds it."""
+    """Return a tool's name one level further in, as a call looks it up."""
     from pydantic_ai.toolsets import PrefixedToolset, RenamedToolset
 
     if isinstance(wrapper, PrefixedToolset):

@@ -87,7 +87,7 @@ async def agent_create(
     where = path.relative_to(project.root).as_posix()
     async with _MAKING.get():
         taken = runtime.registry.get(name)
-        if taken is not None and not (taken.kind == "agent" and project.is_made(taken.value)):
+        if taken is not None and not (taken.kind == "agent" and project.is_generated(taken.value)):
             raise ToolError(f"{name!r} is already the name of the project's own {taken.kind}; choose another name")
         try:
             spec = link_agent(text, path, project.root, runtime.registry)
@@ -116,8 +116,8 @@ async def agent_call(ctx: RunContext[CallContext], name: str, input: str) -> str
     """
     call = ctx.deps
     spec = call.runtime.registry.agent(name)
-    if spec is None or not call.project.is_made(spec):
-        made = sorted(each.name for each in call.runtime.registry.agents() if call.project.is_made(each))
+    if spec is None or not call.project.is_generated(spec):
+        made = sorted(each.name for each in call.runtime.registry.agents() if call.project.is_generated(each))
         known = f"Agents that were made: {', '.join(made)}." if made else "Make it with agent_create first."
         raise ToolError(f"there is no made agent called {name!r}. {known}")
     _check_within(spec, _maker(call))

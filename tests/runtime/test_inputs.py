@@ -98,7 +98,7 @@ def test_text_for_an_input_without_text_explains_how_to_pass_fields() -> None:
     with pytest.raises(InputError, match="company") as error:
         run_spec(agent("main", echo(), input_model=Pitch), "text")
 
-    assert str(error.value.hint).endswith("; on the command line, give them with --field NAME=VALUE.")
+    assert str(error.value.hint).endswith("; on the command line, pass them with --field NAME=VALUE.")
 
 
 def test_unknown_fields_are_named() -> None:

@@ -138,7 +138,7 @@ def makers_of(project: Project, registry: Registry, path: str) -> tuple[str, ...
     makers: list[str] = []
     while len(names) > 1:
         spec = registry.agent(names.pop())
-        if spec is None or not project.is_made(spec):
+        if spec is None or not project.is_generated(spec):
             break
         makers.append(names[-1])
     return tuple(makers)
