@@ -23,11 +23,11 @@ CHANGES_A_RUN = re.compile(
     r"|LANG|LANGUAGE|LC_.*|TZ|EDITOR|VISUAL|PAGER|PYTHON(PATH|WARNINGS|UTF8|IOENCODING|UNBUFFERED|DONTWRITEBYTECODE)"
     r"|LLM_DO_(?!KILLS$|CACHE$).*|OTEL_.*|.*_API_KEY|.*_BASE_URL|(?i:(https?|all|no)_proxy)"
 )
-"""Variables that tests are run without; `LLM_DO_CACHE` is where the weights are."""
+"""Variables that tests run without; `LLM_DO_CACHE` is where the weights are."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the surroundings the same, choose how many examples there are, and let what tests start hear Ctrl-C."""
+    """Normalize the environment, choose the number of examples, and make Ctrl-C work in processes that tests start."""
     for name in [name for name in os.environ if CHANGES_A_RUN.fullmatch(name)]:
         del os.environ[name]
     os.environ["TERM"] = "xterm"
@@ -38,7 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run the property tests too when slow tests are asked for, which have many examples then."""
+    """Include the property tests, with many examples, among the slow tests."""
     if config.option.markexpr == "slow":
         for item in items:
             if is_hypothesis_test(getattr(item, "obj", None)):

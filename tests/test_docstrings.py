@@ -29,8 +29,8 @@ def test_examples_run(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     packages = [llm_do, *map(importlib.import_module, PACKAGES)]
     public = {each: getattr(package, each) for package in packages for each in package.__all__}
     runner = doctest.DocTestRunner(optionflags=OPTIONS, verbose=False)
-    said: list[str] = []
+    output: list[str] = []
     for test in doctest.DocTestFinder(exclude_empty=True).find(module, name, globs={**public, **vars(module)}):
-        runner.run(test, compileflags=0, out=said.append)  # as in a shell: without the module's own `__future__`
+        runner.run(test, compileflags=0, out=output.append)  # as in a shell: without the module's own `__future__`
 
-    assert "".join(said) == ""
+    assert "".join(output) == ""

@@ -1,4 +1,4 @@
-"""Errors as values: each survives being copied and sent to another process, with all that it carries."""
+"""Errors as values: each survives copying and pickling with all its data."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ERRORS = [
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
-def test_an_error_is_the_same_after_it_was_copied_or_sent(error: LlmDoError) -> None:
+def test_an_error_survives_copying_and_pickling(error: LlmDoError) -> None:
     for made in (copy.copy(error), copy.deepcopy(error), pickle.loads(pickle.dumps(error))):
         assert type(made) is type(error)
         assert (str(made), made.args, vars(made)) == (str(error), error.args, vars(error))

@@ -45,7 +45,7 @@ class Folded:
         return 7
 
 
-def test_a_value_compares_hashes_and_shows_as_a_dataclass_does() -> None:
+def test_a_value_compares_hashes_and_prints_like_a_dataclass() -> None:
     assert Point(1) == Point(1, 0, "another note")
     assert Point(1) != Point(2)
     assert Point(1) != Reference(1)
@@ -53,7 +53,7 @@ def test_a_value_compares_hashes_and_shows_as_a_dataclass_does() -> None:
     assert repr(Point("a", 2)) == repr(Reference("a", 2)).replace("Reference", "Point")
 
 
-def test_a_value_that_holds_itself_can_be_shown() -> None:
+def test_a_value_that_contains_itself_can_be_printed() -> None:
     held: list[object] = []
     point = Point(held)
     held.append(point)
@@ -73,7 +73,7 @@ def test_a_value_is_a_dataclass_to_the_standard_library() -> None:
     assert pickle.loads(pickle.dumps(Point(1, 2))) == Point(1, 2)
 
 
-def test_a_derived_value_counts_its_own_fields_and_is_no_equal_of_its_base() -> None:
+def test_a_derived_value_has_its_own_fields_and_never_equals_its_base() -> None:
     assert Named(x=1, name="a") != Named(x=1, name="b")
     assert Named(x=1, name="a") != Point(1)
 
@@ -100,7 +100,7 @@ class Marked(Order):
     """Only derives from a value."""
 
 
-def test_a_value_is_made_as_a_dataclass_is() -> None:
+def test_a_value_is_created_like_a_dataclass() -> None:
     order = Order(1, rush=True)
     order.lines.append("late")
     assert (order.counted, order.seen, Order(2, ["a", "b"]).counted, Order(3).lines) == (0, [], 2, [])
@@ -112,7 +112,7 @@ def test_a_value_is_made_as_a_dataclass_is() -> None:
 
 
 @pytest.mark.parametrize("made_before", [False, True])
-def test_what_a_value_is_called_with_can_be_asked_for(made_before: bool) -> None:
+def test_the_signature_of_a_value_can_be_inspected(made_before: bool) -> None:
     @frozen
     class Fresh:
         number: int
@@ -126,7 +126,7 @@ def test_what_a_value_is_called_with_can_be_asked_for(made_before: bool) -> None
     assert str(inspect.signature(Fresh)).replace("-> None", "-> 'None'") == shown
 
 
-def test_a_class_that_derives_from_a_value_may_have_attributes_and_a_start_of_its_own() -> None:
+def test_a_derived_class_may_have_attributes_and_its_own_init() -> None:
     class Started(Order):
         def __init__(self, text: str) -> None:
             super().__init__(len(text))
@@ -140,7 +140,7 @@ def test_a_class_that_derives_from_a_value_may_have_attributes_and_a_start_of_it
     assert list(inspect.signature(Started).parameters) == ["text"]
 
 
-def test_a_value_is_copied_whole() -> None:
+def test_a_value_is_copied_completely() -> None:
     order = Order(1, ["a"])
     assert copy.deepcopy(order) == order
     assert copy.deepcopy(order).lines is not order.lines

@@ -1,4 +1,4 @@
-"""What `import llm_do` offers: every name, sorted, loaded when asked for, and nothing heavy before."""
+"""The names that `import llm_do` offers: sorted, loaded on demand, and nothing heavy before that."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ NAMED_BY_THE_CONTRACT = {
 
 
 def imported_by(code: str) -> list[str]:
-    """The heavy modules that are loaded after some code, in a fresh interpreter."""
+    """Return the heavy modules loaded after running code in a fresh interpreter."""
     script = f"{code}\nimport json, sys\nprint(json.dumps([name for name in {HEAVY!r} if name in sys.modules]))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=300)
     return json.loads(done.stdout.splitlines()[-1])
@@ -90,7 +90,7 @@ def test_type_checkers_see_the_names_that_there_are(package: str) -> None:
 
 
 @pytest.mark.parametrize("name", llm_do.__all__)
-def test_every_name_can_be_had(name: str) -> None:
+def test_every_name_can_be_imported(name: str) -> None:
     assert getattr(llm_do, name) is not None
 
 

@@ -1,4 +1,4 @@
-"""`llm_do.testing.play`: what it shows of a run, who answers questions, conversations, and what it refuses."""
+"""`llm_do.testing.play`: the recorded run, answers to approval requests, conversations, and invalid arguments."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ def calls(*names: str, **args: str) -> dict[str, object]:
 
 
 def test_a_run_shows_its_calls_its_questions_and_its_result(root: Path) -> None:
-    played = play(root, "x", answers=[calls("send", to="ann"), calls("fail"), {"text": "said: {tool}"}])
+    played = play(root, "x", answers=[calls("send", to="ann"), calls("fail"), {"text": "result: {tool}"}])
 
     assert played.tools == ["send", "fail"]
     assert played.call("send").result == "sent to ann"
     assert played.call("fail").status == "failed"
     assert [question.tool for question in played.questions] == ["send", "fail"]
     assert played.status == "completed"
-    assert played.output.startswith("said: ")
+    assert played.output.startswith("result: ")
 
 
-def test_each_tool_may_have_its_own_answer_and_what_is_not_named_is_denied(root: Path) -> None:
+def test_each_tool_may_have_its_own_answer_and_others_are_denied(root: Path) -> None:
     answers = {
         "main": [calls("send", to="ann"), calls("helper", input="go"), {"text": "over"}],
         "helper": [calls("fail"), calls("send", to="bob"), {"text": "helped"}],
@@ -70,7 +70,7 @@ def test_each_tool_may_have_its_own_answer_and_what_is_not_named_is_denied(root:
     assert refused.questions == [Question("fail", {}, "main", refused.questions[0].reason, "deny")]
 
 
-def test_a_call_that_was_made_twice_or_never_is_told(root: Path) -> None:
+def test_asking_for_a_call_made_twice_or_never_is_an_error(root: Path) -> None:
     played = play(root, "x", answers=[calls("send", "send", to="ann"), {"text": "over"}], approvals="approve_all")
 
     with pytest.raises(AssertionError, match="send was called 2 times"):
@@ -80,7 +80,7 @@ def test_a_call_that_was_made_twice_or_never_is_told(root: Path) -> None:
     assert played.questions == []
 
 
-def test_an_early_end_is_a_status_and_a_wrong_start_an_exception(root: Path) -> None:
+def test_an_early_end_is_a_status_and_invalid_arguments_an_exception(root: Path) -> None:
     limited = play(root, "x", answers=[calls("send", to="a"), calls("send", to="b")], approvals="once", max_steps=1)
 
     assert limited.status == "limited"
@@ -92,7 +92,7 @@ def test_an_early_end_is_a_status_and_a_wrong_start_an_exception(root: Path) -> 
 
 
 @pytest.mark.parametrize("approvals", ["allow", {"send": "allow"}, {"send": "approve_all"}])
-def test_what_is_no_answer_is_refused_before_anything_runs(root: Path, approvals: object) -> None:
+def test_an_invalid_answer_is_refused_before_anything_runs(root: Path, approvals: object) -> None:
     with pytest.raises(ValueError, match="is not an answer; answers are once, session, always, deny, abort"):
         play(root, "x", answers=[calls("send", to="ann"), {"text": "over"}], approvals=approvals)  # type: ignore[arg-type]
 
@@ -128,7 +128,7 @@ def talking(root: Path) -> Path:
     return root
 
 
-def test_each_input_of_a_conversation_goes_on_where_the_one_before_ended(talking: Path) -> None:
+def test_each_input_of_a_conversation_continues_from_the_previous_one(talking: Path) -> None:
     answers = [calls("send", to="ann"), {"text": "first: {tool}"}, calls("send", to="bob"), {"text": "second: {tool}"}]
 
     played = play(talking, ["one", "two"], answers=answers)
@@ -144,7 +144,7 @@ def test_each_input_of_a_conversation_goes_on_where_the_one_before_ended(talking
     assert played.turns[0].turns == []
 
 
-def test_denials_of_all_turns_are_told_and_a_turn_that_ends_early_ends_no_conversation(talking: Path) -> None:
+def test_denials_of_all_turns_are_listed_and_an_early_end_does_not_end_the_conversation(talking: Path) -> None:
     answers = [calls("send", to="a"), {"text": "no"}, calls("send", to="b"), {"text": "over"}]
 
     played = play(talking, ("one", "two"), answers=answers, approvals="deny")
@@ -167,7 +167,7 @@ def test_a_thread_is_kept_in_memory_for_the_conversation(talking: Path) -> None:
     assert not (talking / ".llm-do").exists()
 
 
-def test_a_thread_in_a_store_of_ones_own_goes_on_in_the_next_play(talking: Path) -> None:
+def test_a_thread_in_an_own_store_continues_in_the_next_play(talking: Path) -> None:
     answers = [calls("count"), {"text": "{tool}"}, calls("count"), {"text": "{tool}"}]
     store = memory_store()
 
@@ -177,7 +177,7 @@ def test_a_thread_in_a_store_of_ones_own_goes_on_in_the_next_play(talking: Path)
     assert len(asyncio.run(ConversationManager(store).get_messages("t"))) == 8
 
 
-def test_an_input_that_does_not_fit_in_the_middle_is_an_exception(talking: Path) -> None:
+def test_an_invalid_input_in_the_middle_raises(talking: Path) -> None:
     with pytest.raises(InputError):
         play(talking, ["one", {"nonsense": 1}], answers=[{"text": "x"}, {"text": "y"}])
     with pytest.raises(ValueError, match="at least one input"):
@@ -185,7 +185,7 @@ def test_an_input_that_does_not_fit_in_the_middle_is_an_exception(talking: Path)
 
 
 @pytest.mark.parametrize(
-    ("option", "said"),
+    ("option", "message"),
     [
         ("max_step", "play has no option 'max_step'; did you mean `max_steps`?"),
         ("thread", "play has no option 'thread'; did you mean `thread_id`?"),
@@ -193,12 +193,12 @@ def test_an_input_that_does_not_fit_in_the_middle_is_an_exception(talking: Path)
         ("nonsense", "options are approvals, model, models, allow"),
     ],
 )
-def test_an_option_that_does_not_exist_is_told_before_anything_is_loaded(option: str, said: str) -> None:
-    with pytest.raises(TypeError, match=re.escape(said)):
+def test_an_unknown_option_is_reported_before_anything_is_loaded(option: str, message: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(message)):
         play("nowhere", "x", **{option: 1})
 
 
-def test_answers_that_no_model_would_be_asked_for_are_refused(root: Path) -> None:
+def test_answers_that_no_model_would_use_are_refused(root: Path) -> None:
     with pytest.raises(ValueError, match="give answers or a model"):
         play(root, "x", answers=[{"text": "over"}], model="test")
 

@@ -41,7 +41,7 @@ def spoiling(args: Any) -> None:
 
 
 @pytest.mark.parametrize("arguments", [{"to": "ann"}, {"to": "ann", "items": ["one"]}])
-def test_what_a_policy_function_does_to_arguments_stays_with_it(arguments: dict[str, Any]) -> None:
+def test_a_policy_function_cannot_change_the_arguments(arguments: dict[str, Any]) -> None:
     def policy(info: Any) -> str:
         spoiling(info.args)
         return "approve"
@@ -51,7 +51,7 @@ def test_what_a_policy_function_does_to_arguments_stays_with_it(arguments: dict[
 
 
 @pytest.mark.parametrize("arguments", [{"to": "ann"}, {"to": "ann", "items": ["one"]}])
-def test_what_a_callback_does_to_arguments_stays_with_it(arguments: dict[str, Any]) -> None:
+def test_a_callback_cannot_change_the_arguments(arguments: dict[str, Any]) -> None:
     asked: list[ApprovalRequest] = []
 
     async def callback(request: ApprovalRequest) -> ApprovalDecision:
@@ -74,14 +74,14 @@ def panics() -> Any:
 
 
 @pytest.mark.parametrize("broken", [exits, panics])
-def test_a_policy_function_that_breaks_down_rejects(broken: Callable[[], Any]) -> None:
+def test_a_failing_policy_function_rejects(broken: Callable[[], Any]) -> None:
     sent, result = carried_out({"to": "ann"}, policy=lambda info: broken())
     assert sent == []
     assert len(result.denials) == 1
 
 
 @pytest.mark.parametrize("broken", [exits, panics])
-def test_a_callback_that_breaks_down_denies(broken: Callable[[], Any]) -> None:
+def test_a_failing_callback_denies(broken: Callable[[], Any]) -> None:
     async def callback(request: ApprovalRequest) -> ApprovalDecision:
         await asyncio.sleep(0)
         return broken()

@@ -1,4 +1,4 @@
-"""Arguments that are no text: said once, in the form that was asked for, and nothing runs."""
+"""Arguments that aren't text: reported once, in the requested format, and nothing runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BROKEN = os.fsdecode(b"h\xffi")
 
 
 @pytest.mark.parametrize("args", [[BROKEN], ["hi", "--thread", BROKEN], ["hi", "--user", BROKEN]])
-def test_an_argument_that_is_not_utf8_is_a_wrong_call(tmp_path: Path, args: list[str]) -> None:
+def test_an_argument_that_is_not_utf8_is_a_usage_error(tmp_path: Path, args: list[str]) -> None:
     write_project(tmp_path)
     ended = run("run", str(tmp_path), *args, "--output", "json")
     assert ended.code == 2

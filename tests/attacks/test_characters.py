@@ -1,4 +1,4 @@
-"""Halves of characters, in whatever a model or a tool says: a run goes on, and all of it can be written down."""
+"""Lone surrogates in the output of models and tools: a run continues, and everything can be stored."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def fail(text: str) -> str:
         call("fail", text="x"),
     ],
 )
-def test_half_a_character_ends_no_run(tmp_path: Path, turn: Turn) -> None:
+def test_a_lone_surrogate_does_not_end_a_run(tmp_path: Path, turn: Turn) -> None:
     runtime = runtime_of([agent("main", script(turn, "end"), tools=[echo, fail])], root=tmp_path, record=True)
     heard(runtime, "text")  # Makes it stream; this model's double fails at counting a whole response like these.
     result = carry_out(runtime)
@@ -48,7 +48,7 @@ def test_half_a_character_ends_no_run(tmp_path: Path, turn: Turn) -> None:
     json.dumps(result.to_dict(), ensure_ascii=False).encode()
 
 
-def test_events_have_no_half_characters() -> None:
+def test_events_have_no_lone_surrogates() -> None:
     runtime = runtime_of(
         [agent("main", script(call("echo", text="inside"), call("fail", text="x"), f"half {LONE}"), tools=[echo, fail])]
     )
@@ -59,7 +59,7 @@ def test_events_have_no_half_characters() -> None:
     assert {"tool_call", "tool_result", "text_done"} <= set(ear.types)
 
 
-def test_two_halves_that_come_apart_are_one_character() -> None:
+def test_a_surrogate_pair_split_across_chunks_is_one_character() -> None:
     runtime = runtime_of([agent("main", script("\ud83d\ude00"))])
     ear = heard(runtime, "text_done")
     assert carry_out(runtime).output == "😀"

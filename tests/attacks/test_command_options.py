@@ -74,13 +74,13 @@ def denied(rule: str, command: str) -> bool:
         ("emacs *", "emacs --funcall x"),
     ],
 )
-def test_a_star_covers_no_option_that_runs_or_writes(rule: str, command: str) -> None:
+def test_a_star_does_not_cover_options_that_run_or_write(rule: str, command: str) -> None:
     assert not allowed(rule, command)
 
 
 @pytest.mark.parametrize("program", ["less", "more", "zless", "vi", "vim", "view", "nvim", "ex", "/usr/bin/less"])
 @pytest.mark.parametrize("word", ["'+!touch m'", "++G", "+/x", "'+:w out'", "+"])
-def test_a_star_covers_no_command_that_a_pager_or_an_editor_takes_behind_a_plus(program: str, word: str) -> None:
+def test_a_star_does_not_cover_plus_commands_of_pagers_and_editors(program: str, word: str) -> None:
     assert not allowed(f"{program} *", f"{program} notes.txt {word}")
     assert not allowed(f"{program} * notes.txt", f"{program} {word} notes.txt")
     assert allowed(f"{program} {word} *", f"{program} {word} notes.txt")
@@ -90,12 +90,12 @@ def test_a_star_covers_no_command_that_a_pager_or_an_editor_takes_behind_a_plus(
 @pytest.mark.parametrize(
     ("rule", "command"), [("man *", "man -P 'sh -c x' ls"), ("man *", "man -aPx ls"), ("man *", "man --pag=x ls")]
 )
-def test_a_star_covers_no_pager_of_anothers(rule: str, command: str) -> None:
+def test_a_star_does_not_cover_the_pager_of_another_program(rule: str, command: str) -> None:
     assert not allowed(rule, command)
 
 
 @pytest.mark.parametrize("command", ["tail +5 f", "sort +1 f", "date +%F", "nano +5 f", "chmod +r f"])
-def test_a_plus_is_nothing_special_to_other_programs(command: str) -> None:
+def test_other_programs_have_no_plus_commands(command: str) -> None:
     assert allowed(f"{command.split()[0]} *", command)
 
 
@@ -121,7 +121,7 @@ def test_a_plus_is_nothing_special_to_other_programs(command: str) -> None:
         ("tool a* x", "tool a:/etc/passwd x"),
     ],
 )
-def test_a_star_covers_no_way_out_of_the_folder(rule: str, command: str) -> None:
+def test_a_star_does_not_cover_paths_outside_the_folder(rule: str, command: str) -> None:
     assert not allowed(rule, command)
 
 
@@ -151,7 +151,7 @@ def test_a_star_covers_no_way_out_of_the_folder(rule: str, command: str) -> None
         ("grep *", "grep -rn --fixed-strings x src"),
     ],
 )
-def test_a_star_covers_what_is_usual(rule: str, command: str) -> None:
+def test_a_star_covers_common_arguments(rule: str, command: str) -> None:
     assert allowed(rule, command)
 
 
@@ -219,7 +219,7 @@ def test_a_denied_program_is_found_in_what_runs_it(command: str) -> None:
         "sh -c 'git -c alias.p=push p'",
     ],
 )
-def test_a_denied_subcommand_is_not_got_round_by_another_name_for_it(command: str) -> None:
+def test_a_denied_subcommand_is_denied_under_other_names(command: str) -> None:
     assert denied("git push *", command)
 
 
@@ -227,7 +227,7 @@ def test_a_denied_subcommand_is_not_got_round_by_another_name_for_it(command: st
     "command",
     ["git -C sub add include.h", "git -c user.name=x log", "git commit -m 'alias.p=push'", "git config alias.p"],
 )
-def test_a_name_is_not_yet_given(command: str) -> None:
+def test_a_variable_name_alone_is_not_a_program(command: str) -> None:
     assert not denied("git push *", command)
 
 
@@ -250,7 +250,7 @@ def test_a_word_is_not_yet_a_program(command: str) -> None:
         ("sed -n 1,5p *", False),
     ],
 )
-def test_a_rule_that_lets_any_program_text_in_is_broad(rule: str, expected: bool) -> None:
+def test_a_rule_that_allows_any_program_text_is_broad(rule: str, expected: bool) -> None:
     text = f"shell({rule})"
     assert is_overly_broad(Rule("allow", parse_pattern(text), text), [*SHELL.values()]) is expected
 

@@ -32,7 +32,7 @@ def allowed(rule: str, *argv: str) -> bool:
         ("foo run *", ["foo", "run", "--my-script", "x"]),
     ],
 )
-def test_a_star_covers_nothing_that_runs_something_else(rule: str, argv: list[str]) -> None:
+def test_a_star_does_not_cover_arguments_that_run_another_program(rule: str, argv: list[str]) -> None:
     assert not allowed(rule, *argv)
 
 
@@ -48,5 +48,5 @@ def test_a_star_covers_nothing_that_runs_something_else(rule: str, argv: list[st
         ("foo run *", ["foo", "run", "a=b"]),
     ],
 )
-def test_a_star_covers_the_ordinary(rule: str, argv: list[str]) -> None:
+def test_a_star_covers_ordinary_arguments(rule: str, argv: list[str]) -> None:
     assert allowed(rule, *argv)

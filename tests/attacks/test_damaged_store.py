@@ -1,4 +1,4 @@
-"""A store whose rows were changed by somebody else: what can't be read says so, and nothing runs for ever."""
+"""A store with tampered rows: unreadable ones are reported, and nothing loops for ever."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def asked(file: Path, question: Callable[[SqliteStore], Awaitable[T]]) -> T:
     return asyncio.run(ask())
 
 
-def test_messages_that_stand_on_each_other_are_read_once(tmp_path: Path) -> None:
+def test_messages_in_a_cycle_are_read_once(tmp_path: Path) -> None:
     file = changed(made(tmp_path), "UPDATE messages SET parent = (SELECT head FROM threads) WHERE parent IS NULL")
 
     async def read(store: SqliteStore) -> int:

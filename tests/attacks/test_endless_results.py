@@ -59,25 +59,25 @@ def result_of(function: Callable[..., Any], root: Path | None = None, **settings
         (lambda: counting(0), []),
     ],
 )
-def test_a_generator_that_ends_is_a_list(made: Callable[[], Any], expected: Any) -> None:
+def test_a_finite_generator_becomes_a_list(made: Callable[[], Any], expected: Any) -> None:
     ended = result_of(lambda: made())
     assert (ended.status, ended.result) == ("success", expected)
 
 
-@pytest.mark.parametrize("said", [Iterator[int], AsyncIterator[int], Record, "Iterator[int]"])
-def test_what_a_tool_says_it_returns_may_be_anything(said: Any) -> None:
+@pytest.mark.parametrize("annotation", [Iterator[int], AsyncIterator[int], Record, "Iterator[int]"])
+def test_the_return_annotation_of_a_tool_may_be_anything(annotation: Any) -> None:
     def go() -> Any:
         """Count."""
         return counting(2)
 
-    go.__annotations__["return"] = said
+    go.__annotations__["return"] = annotation
     ended = result_of(go)
     assert (ended.status, ended.result) == ("success", [0, 1])
 
 
 @pytest.mark.parametrize("function", [counting, counting_async, itertools.count])
 @pytest.mark.parametrize("inside", [False, True])
-def test_a_generator_without_an_end_is_cut(function: Callable[[], Any], inside: bool, tmp_path: Path) -> None:
+def test_an_endless_generator_is_truncated(function: Callable[[], Any], inside: bool, tmp_path: Path) -> None:
     def go() -> Any:
         """Count."""
         return {"numbers": function()} if inside else function()
@@ -93,7 +93,7 @@ def test_a_generator_without_an_end_is_cut(function: Callable[[], Any], inside: 
     assert MAX_ITEMS * 0.99 < len(json.dumps(numbers)) < MAX_ITEMS * 1.01
 
 
-def test_a_generator_that_is_slow_for_ever_times_out_and_is_let_go_of() -> None:
+def test_a_slow_endless_generator_times_out_and_is_abandoned() -> None:
     closed = threading.Event()
 
     def slow() -> Any:
@@ -109,7 +109,7 @@ def test_a_generator_that_is_slow_for_ever_times_out_and_is_let_go_of() -> None:
     assert closed.wait(30)
 
 
-def test_an_asynchronous_generator_that_never_waits_times_out() -> None:
+def test_an_async_generator_that_never_awaits_times_out() -> None:
     async def busy() -> Any:
         """Say nothing, again and again."""
         while True:
@@ -135,7 +135,7 @@ def test_generators_of_generators_are_refused() -> None:
     )
 
 
-def test_a_generator_that_breaks_is_a_failed_result() -> None:
+def test_a_failing_generator_is_a_failed_result() -> None:
     def breaking() -> Any:
         """Break."""
         yield 1

@@ -34,7 +34,7 @@ def test_a_path_through_a_link_is_denied_by_each_of_its_names(root: Path, rule: 
     assert not (root / "current" / "new.md").exists()
 
 
-def test_a_link_at_the_end_of_links_is_denied_by_all_on_the_way(root: Path) -> None:
+def test_a_chain_of_links_is_denied_by_each_of_its_names(root: Path) -> None:
     for rule in ("note.md", "current/note.md", "releases/**"):
         assert denied(root, f"write_file({rule})", path="note.md", content="x") == 1
     assert denied(root, "write_file(releases/2/**)", path="note.md", content="x") == 0
@@ -48,20 +48,20 @@ def test_the_directory_of_a_command_is_denied_by_each_of_its_names(root: Path) -
 
 @pytest.mark.parametrize("rule", ["shell(cwd=current)", "shell(cwd=releases/**)", "shell(command=ls, cwd=releases/1)"])
 @pytest.mark.parametrize("cwd", ["current", "./current", "releases/../current", "{root}/current/."])
-def test_so_is_that_of_a_command_that_is_the_same_in_any(root: Path, rule: str, cwd: str) -> None:
+def test_the_directory_counts_even_for_a_command_that_ignores_it(root: Path, rule: str, cwd: str) -> None:
     toolset = configured(root, "sh", allow=["ls *"])
     assert denied(root, rule, "shell", toolset, command="ls", cwd=cwd.format(root=root)) == 1
     assert denied(root, "shell(cwd=releases/2)", "shell", toolset, command="ls", cwd=cwd.format(root=root)) == 0
 
 
-def test_the_usual_directory_of_a_command_has_a_name_too(root: Path) -> None:
+def test_the_default_directory_of_a_command_has_a_name_too(root: Path) -> None:
     toolset = configured(root, "sh", cwd="current")
     for rule in ("shell(cwd=current)", "shell(cwd=releases/1)"):
         assert denied(root, rule, "shell", toolset, command="ls") == 1
         assert denied(root, rule, "shell", toolset, command="ls", cwd=".") == 0
 
 
-def test_a_directory_that_comes_to_lead_elsewhere_while_it_is_asked_about_is_decided_about_again(root: Path) -> None:
+def test_a_directory_relinked_while_approval_is_pending_is_decided_again(root: Path) -> None:
     (root / "secret").mkdir()
 
     async def person(request: ApprovalRequest) -> ApprovalDecision:

@@ -12,7 +12,7 @@ from tests.support.runs import agent, carry_out, heard, project_of
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_a_provider_that_asks_for_days_has_failed(monkeypatch: pytest.MonkeyPatch, status: int) -> None:
+def test_a_provider_that_asks_to_wait_for_days_has_failed(monkeypatch: pytest.MonkeyPatch, status: int) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "test")
     with serve({"m": [{"status": status, "times": 9, "retry_after": 999_999}]}) as (url, log):
         monkeypatch.setenv("OPENAI_BASE_URL", url)

@@ -56,26 +56,26 @@ def run(root: Path, *, approvals: Any = "approve_all", **rules: Any) -> list[str
     return sorted(path.stem for path in root.glob("*.txt"))
 
 
-def test_without_rules_all_may_write(tmp_path: Path) -> None:
+def test_without_rules_everything_may_be_written(tmp_path: Path) -> None:
     assert run(tmp_path) == ["main", "one", "two", "writer"]
 
 
 @pytest.mark.parametrize("rule", ["main:write_file", "main:write_file(**)", "ma?n:*_file"])
-def test_what_is_denied_to_the_maker_is_denied_to_what_it_makes(tmp_path: Path, rule: str) -> None:
+def test_denials_of_a_creator_apply_to_the_agents_it_creates(tmp_path: Path, rule: str) -> None:
     assert run(tmp_path, deny=[rule]) == ["writer"]
 
 
-def test_what_is_denied_to_a_made_agent_is_not_denied_to_its_maker(tmp_path: Path) -> None:
+def test_denials_of_a_created_agent_do_not_apply_to_its_creator(tmp_path: Path) -> None:
     assert run(tmp_path, deny=["one:write_file"]) == ["main", "writer"]
 
 
-def test_what_is_allowed_to_the_maker_is_not_thereby_allowed_to_what_it_makes(tmp_path: Path) -> None:
+def test_permissions_of_a_creator_do_not_extend_to_the_agents_it_creates(tmp_path: Path) -> None:
     allowed = ["agent_create", "main:write_file"]
     assert run(tmp_path, approvals="prompt", allow=allowed) == ["main"]
 
 
 @pytest.mark.parametrize("rule", ["[ot]*:write_file", "*/*:write_file", "main/**:write_file", "???:write_file"])
-def test_an_agent_does_not_make_itself_rights_by_the_name_it_gives(tmp_path: Path, rule: str) -> None:
+def test_an_agent_gains_no_permissions_by_naming_an_agent(tmp_path: Path, rule: str) -> None:
     rules = ["agent_create", rule]
     assert [name for name in run(tmp_path, approvals="reject_all", allow=rules) if name in ("one", "two")] == []
 
@@ -91,7 +91,7 @@ def test_an_agent_does_not_make_itself_rights_by_the_name_it_gives(tmp_path: Pat
         ("main/w*:write_file", ["writer"]),
     ],
 )
-def test_a_rule_that_names_what_was_made_or_its_maker_too_allows_it(
+def test_a_rule_that_names_the_created_agent_or_also_its_creator_applies(
     tmp_path: Path, rule: str, written: list[str]
 ) -> None:
     assert run(tmp_path, approvals="reject_all", allow=["agent_create", rule]) == written

@@ -1,4 +1,4 @@
-"""An MCP server that prints other things where the protocol belongs: it is told of once, and the tools work."""
+"""An MCP server that prints other things to its protocol stream: reported once, and the tools work."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ runpy.run_path({str(SERVER)!r}, run_name="__main__")
 
 
 @pytest.mark.slow
-def test_a_server_that_logs_to_its_standard_output_floods_nobody(
+def test_a_server_that_logs_to_its_standard_output_floods_no_log(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     given = {"type": "mcp", "timeout": 60, "command": [sys.executable, "-c", NOISY]}

@@ -49,20 +49,20 @@ def test_a_pattern_that_would_grow_beyond_memory_is_refused(tmp_path: Path, patt
         (r"function \w+\(\) \{", "function f() {"),
     ],
 )
-def test_ordinary_repetitions_are_searched_for(tmp_path: Path, pattern: str, text: str) -> None:
+def test_ordinary_repetitions_are_searched(tmp_path: Path, pattern: str, text: str) -> None:
     (tmp_path / "a.txt").write_text(text)
     assert found(tmp_path, pattern).startswith("a.txt:1: ")
 
 
 @pytest.mark.skipif(shutil.which("prlimit") is None, reason="the machine has no `prlimit`")
-def test_a_command_that_runs_unasked_may_not_take_all_memory(tmp_path: Path) -> None:
+def test_a_command_that_needs_no_approval_cannot_exhaust_memory(tmp_path: Path) -> None:
     result = run(shell_readonly(context(tmp_path)), "cat /proc/self/limits")
     assert re.search(rf"Max address space +{MEMORY} +{MEMORY} ", result["stdout"])
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("prlimit") is None, reason="the machine has no `prlimit`")
-def test_a_pattern_that_makes_grep_want_all_memory_ends_grep(tmp_path: Path) -> None:
+def test_grep_is_stopped_if_a_pattern_exhausts_memory(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("aaa")
     result = run(shell_readonly(context(tmp_path)), "grep -E '((a{1000}){1000}){1000}' a.txt", timeout=300)
     assert "memory" in result["stderr"].lower(), result

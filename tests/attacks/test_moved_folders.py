@@ -51,7 +51,7 @@ def summary(root: Path, command: str, *, any_command: bool) -> str:
         ("mv missing other", "ask"),
     ],
 )
-def test_a_folder_counts_for_what_is_in_it(root: Path, command: str, expected: str) -> None:
+def test_a_folder_stands_for_its_content(root: Path, command: str, expected: str) -> None:
     assert summary(root, command, any_command=False) == expected
     assert summary(root, command, any_command=True) == expected
 
@@ -72,7 +72,7 @@ def test_a_folder_counts_for_what_is_in_it(root: Path, command: str, expected: s
         ("cp -t plain evil/tools.py", "ask"),
     ],
 )
-def test_programs_that_write_are_judged_by_all_they_reach(root: Path, command: str, expected: str) -> None:
+def test_programs_that_write_are_decided_by_everything_they_reach(root: Path, command: str, expected: str) -> None:
     assert summary(root, command, any_command=True) == expected
 
 
@@ -86,18 +86,18 @@ def test_programs_that_write_are_judged_by_all_they_reach(root: Path, command: s
         ("mv ../agents ../others", "ask"),
     ],
 )
-def test_a_folder_that_comes_from_outside_is_for_a_person(root: Path, command: str, expected: str) -> None:
+def test_a_folder_from_outside_needs_approval(root: Path, command: str, expected: str) -> None:
     assert summary(root / "plain", command, any_command=False) == expected
 
 
-def test_a_folder_too_large_to_look_through_is_for_a_person(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_too_large_to_scan_needs_approval(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("llm_do.toolsets.filesystem.protection._MOST_LOOKED_AT", 3)
     for number in range(4):
         (root / "plain" / f"{number}").touch()
     assert summary(root, "mv plain other", any_command=False) == "person"
 
 
-def test_a_folder_too_deep_to_look_through_is_for_a_person(root: Path) -> None:
+def test_a_folder_too_deep_to_scan_needs_approval(root: Path) -> None:
     at = os.open(root / "plain", os.O_RDONLY)
     for _ in range(20):
         os.mkdir("d" * 250, dir_fd=at)
@@ -108,6 +108,6 @@ def test_a_folder_too_deep_to_look_through_is_for_a_person(root: Path) -> None:
     assert summary(root, "mv plain other", any_command=False) == "person"
 
 
-def test_many_files_at_once_are_for_a_person(root: Path) -> None:
+def test_many_files_at_once_need_approval(root: Path) -> None:
     many = " ".join(f"{'./' * number}plain" for number in range(60))
     assert summary(root, f"mv {many} other", any_command=False) == "person"

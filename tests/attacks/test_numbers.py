@@ -1,4 +1,4 @@
-"""Numbers that are none: they keep no limit, so no tool that has said one gets them."""
+"""NaN satisfies no limit, so a tool whose schema has one never receives it."""
 
 from __future__ import annotations
 
@@ -31,9 +31,7 @@ class Pay(Tool):
 
 @pytest.mark.parametrize("in_a_toolkit", [False, True])
 @pytest.mark.parametrize("amount", ["NaN", "Infinity", "-Infinity", "1e999", "100.5"])
-def test_a_limit_of_a_tools_schema_holds_for_every_number_that_a_model_can_write(
-    amount: str, in_a_toolkit: bool
-) -> None:
+def test_the_limits_of_a_tools_schema_apply_to_every_number_a_model_can_write(amount: str, in_a_toolkit: bool) -> None:
     pay, kit = Pay(), Toolkit("kit")
     kit.add_tool("pay", pay)
     where: dict[str, Any] = {"kits": [kit]} if in_a_toolkit else {"tools": [pay]}

@@ -1,4 +1,4 @@
-"""Numbers that JSON lacks, numbers too long to print, and errors that can't be told or are no `Exception`."""
+"""Numbers that JSON lacks, numbers too long to print, and errors that can't be printed or aren't an `Exception`."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def strict(data: Any) -> str:
 
 def measure(value: float, more: dict[str, Any] | None = None) -> str:
     """Note a measurement."""
-    return "noted"
+    return "saved"
 
 
 @pytest.mark.parametrize("args", ['{"value": NaN}', '{"value": 1, "more": {"x": [-Infinity]}}', '{"value": 1e999}'])
 @pytest.mark.parametrize("approvals", ["approve_all", "reject_all"])
-def test_events_and_results_have_no_number_that_json_lacks(args: str, approvals: Any) -> None:
+def test_events_and_results_have_only_json_numbers(args: str, approvals: Any) -> None:
     runtime = runtime_of(
         [agent("main", script(ToolCallPart("measure", args, tool_call_id="c"), "done"), tools=[measure])],
         approvals=approvals,
@@ -62,7 +62,7 @@ def returning(value: Any) -> Callable[[], Any]:
 
 
 @pytest.mark.parametrize("value", [LONG, {"a": [LONG]}, -LONG], ids=["bare", "inside", "negative"])
-def test_a_number_too_long_to_print_is_told_all_the_same(value: Any) -> None:
+def test_a_number_too_long_to_print_is_still_reported(value: Any) -> None:
     runtime = runtime_of([agent("main", script(call("give"), "done"), tools=[returning(value)])])
     ear = heard(runtime)
     result = carry_out(runtime)
@@ -115,7 +115,7 @@ def test_whatever_a_tool_raises_is_a_failed_result(error: BaseException, name: s
 
 
 @pytest.mark.parametrize("error", [Panic("broken"), MuteError()])
-def test_whatever_an_entry_raises_ends_the_run_in_order(error: BaseException) -> None:
+def test_whatever_an_entry_raises_ends_the_run_properly(error: BaseException) -> None:
     def entry(input: Any, ctx: Any) -> Any:
         raise error
 
@@ -159,7 +159,7 @@ def test_whatever_a_hook_raises_ends_the_run_with_its_name(point: HookPoint, lat
 
 @pytest.mark.parametrize("error", [Panic("broken"), SystemExit(3), MuteError(), TimeoutError("gone")])
 @pytest.mark.parametrize("later", [False, True])
-def test_whatever_a_context_provider_raises_the_agent_goes_on_without_it(later: bool, error: BaseException) -> None:
+def test_an_agent_continues_without_a_context_provider_that_raises(later: bool, error: BaseException) -> None:
     provider = raising(error, later)
     runtime = runtime_of([agent("main", script("done"), context_providers=[provider])], root=HERE)
     ear = heard(runtime)

@@ -22,7 +22,7 @@ def shown(line: str, column: int, end: int | None = None) -> list[str]:
 
 
 @pytest.mark.parametrize("column", [1, 5_000_000, 9_999_990])
-def test_a_fault_in_a_line_of_megabytes_is_shown_at_once(column: int) -> None:
+def test_a_fault_in_a_very_long_line_is_shown_quickly(column: int) -> None:
     line = "[" * 10_000_000
     begun = time.process_time()
     text = shown(line, column, column + 5)
@@ -32,7 +32,7 @@ def test_a_fault_in_a_line_of_megabytes_is_shown_at_once(column: int) -> None:
 
 
 @pytest.mark.parametrize("length", [100, 3_999, 4_001, 4_100, 9_000])
-def test_the_place_is_pointed_at_however_long_the_line(length: int) -> None:
+def test_the_caret_points_at_the_fault_however_long_the_line(length: int) -> None:
     for column in {1, 50, length // 2, length - 1}:
         line = "." * (column - 1) + "X" + "." * (length - column)
         _, source, caret, _ = shown(line, column, column + 1)
@@ -49,7 +49,7 @@ def test_a_script_whose_aliases_multiply_is_refused() -> None:
         parse_script(text, Path("answers.yaml"))
 
 
-def test_a_script_may_repeat_itself() -> None:
+def test_a_script_may_use_aliases() -> None:
     text = "- tools: [&call {name: a, args: {x: 1}}, *call]\n"
     assert len(parse_script(text, Path("answers.yaml")).agents[None][0].turn.tools) == 2  # type: ignore[union-attr]
 
@@ -72,7 +72,7 @@ def test_a_script_that_is_a_pipe_is_refused(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_python_file_that_spoils_standard_output_is_checked_quietly(tmp_path: Path, spoiling: str) -> None:
+def test_a_python_file_that_breaks_standard_output_is_checked_quietly(tmp_path: Path, spoiling: str) -> None:
     (tmp_path / "project.json").write_text(
         '{"version": 1, "name": "p", "entry": {"agent": "main"}, "agent_files": ["*.agent"], "python_files": ["t.py"]}'
     )

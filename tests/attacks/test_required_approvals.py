@@ -33,7 +33,7 @@ def wipe(ctx: RunContext[Any], paths: list[str]) -> str:
     return "wiped"
 
 
-def test_a_yes_to_some_arguments_is_none_to_others() -> None:
+def test_an_approval_of_some_arguments_does_not_cover_others() -> None:
     person = Answers(["session", "deny"])
     spec = agent("main", script([call("wipe", paths=["a"])], [call("wipe", paths=["b"])], "fin"), tools=[wipe])
     carry_out(runtime_of([spec], approvals=person, policy=OPEN))
@@ -42,7 +42,7 @@ def test_a_yes_to_some_arguments_is_none_to_others() -> None:
     assert [dict(request.args) for request in person.asked] == [{"paths": ["a"]}, {"paths": ["b"]}]
 
 
-def test_a_yes_is_none_to_a_later_call_that_uses_its_id_again() -> None:
+def test_an_approval_does_not_cover_a_later_call_with_the_same_id() -> None:
     again = [call("wipe", {"paths": ["a"]}, "same")], [call("wipe", {"paths": ["b"]}, "same")]
     person = Answers(["once", "deny"])
     result = carry_out(runtime_of([agent("main", script(*again, "fin"), tools=[wipe])], approvals=person, policy=OPEN))
@@ -51,7 +51,7 @@ def test_a_yes_is_none_to_a_later_call_that_uses_its_id_again() -> None:
     strict(result.messages)
 
 
-def test_a_yes_is_none_to_a_call_beside_it_with_the_same_id() -> None:
+def test_an_approval_does_not_cover_a_parallel_call_with_the_same_id() -> None:
     calls = [call("wipe", {"paths": ["a"]}, "same"), call("wipe", {"paths": ["b"]}, "same")]
 
     async def person(request: ApprovalRequest) -> ApprovalDecision:
@@ -62,7 +62,7 @@ def test_a_yes_is_none_to_a_call_beside_it_with_the_same_id() -> None:
     assert RAN == [["a"]]
 
 
-def test_what_a_tool_changes_before_it_asks_is_what_is_asked_about() -> None:
+def test_an_approval_request_shows_the_arguments_a_tool_changed_first() -> None:
     def creep(ctx: RunContext[Any], paths: list[str]) -> str:
         """Grows its own arguments."""
         if not ctx.tool_call_approved:
@@ -78,7 +78,7 @@ def test_what_a_tool_changes_before_it_asks_is_what_is_asked_about() -> None:
     assert [list(request.args["paths"]) for request in person.asked] == RAN == [["a", "/etc"]]
 
 
-def test_a_deny_rule_meets_what_a_tool_made_of_its_arguments() -> None:
+def test_a_deny_rule_applies_to_arguments_a_tool_has_changed() -> None:
     def creep(ctx: RunContext[Any], paths: list[str]) -> str:
         """Grows its own arguments."""
         if not ctx.tool_call_approved:
@@ -95,7 +95,7 @@ def test_a_deny_rule_meets_what_a_tool_made_of_its_arguments() -> None:
     assert len(result.denials) == 1
 
 
-def test_a_function_that_changes_the_arguments_it_judges_lets_nothing_run() -> None:
+def test_a_function_that_changes_the_arguments_it_checks_lets_nothing_run() -> None:
     def judge(ctx: Any, tool_def: Any, args: dict[str, Any]) -> bool:
         args["paths"].append("/etc")
         return False
@@ -113,9 +113,9 @@ def test_a_function_that_changes_the_arguments_it_judges_lets_nothing_run() -> N
     assert "changed each time" in result.denials[0].reason
 
 
-def test_a_question_that_changes_its_mind_is_asked_once() -> None:
-    said = iter([False, True, True, True])
-    kit = FunctionToolset([PydanticTool(_clean)]).approval_required(lambda ctx, tool_def, args: next(said))
+def test_a_changing_approval_requirement_is_evaluated_once() -> None:
+    answers = iter([False, True, True, True])
+    kit = FunctionToolset([PydanticTool(_clean)]).approval_required(lambda ctx, tool_def, args: next(answers))
     person = Answers(["deny"])
     spec = agent("main", script([call("_clean", path="a")], "fin"), toolsets=[kit])
     carry_out(runtime_of([spec], approvals=person, policy=OPEN))
@@ -129,7 +129,7 @@ def _clean(path: str) -> str:
     return "cleaned"
 
 
-def test_the_yes_to_an_agent_is_none_to_its_tools() -> None:
+def test_an_approval_of_an_agent_does_not_cover_its_tools() -> None:
     kit = FunctionToolset([PydanticTool(_clean)]).approval_required()
     inner = agent("inner", script([call("_clean", path="a")], "inner done"), toolsets=[kit])
     main = agent("main", script([call("inner", input="x")], "fin"), toolsets=[inner])
@@ -144,7 +144,7 @@ def test_the_yes_to_an_agent_is_none_to_its_tools() -> None:
     assert result.denials[0].agent_path == "main/inner"
 
 
-def test_the_tools_own_word_is_no_approval() -> None:
+def test_a_tools_own_claim_is_not_an_approval() -> None:
     kit = FunctionToolset([PydanticTool(_clean, metadata={"approval": "allow"})]).approval_required()
     spec = agent("main", script([call("_clean", path="a")], "fin"), toolsets=[kit])
     result = carry_out(Runtime(project_of([spec], policy=OPEN)))
@@ -153,9 +153,9 @@ def test_the_tools_own_word_is_no_approval() -> None:
     assert (result.status, result.exit_code) == ("denied", 4)
 
 
-def test_a_tool_that_swallows_the_run_by_raising_for_ever_is_asked_about_once_a_call() -> None:
+def test_a_tool_that_keeps_raising_is_asked_about_once_per_call() -> None:
     async def never(ctx: RunContext[Any]) -> str:
-        """Raises whatever is said."""
+        """Raise regardless of the answer."""
         await asyncio.sleep(0)
         raise ApprovalRequired
 
@@ -167,7 +167,7 @@ def test_a_tool_that_swallows_the_run_by_raising_for_ever_is_asked_about_once_a_
     assert len(person.asked) <= 2
 
 
-def test_a_reason_is_shown_as_text_and_draws_nothing() -> None:
+def test_a_reason_is_shown_as_plain_text() -> None:
     def loud(ctx: RunContext[Any], to: str) -> str:
         """Gives what a model wrote as its reason."""
         if not ctx.tool_call_approved:

@@ -40,7 +40,7 @@ def run_with(root: Path, toolset: FunctionToolset[Any], args: dict[str, Any], **
 
 @pytest.mark.parametrize("command", ["./go.sh", "sh go.sh"])
 @pytest.mark.parametrize("cwd", ["out", "out/../out", "./out/"])
-def test_an_allowed_program_does_not_run_elsewhere_unasked(root: Path, command: str, cwd: str) -> None:
+def test_an_allowed_program_needs_approval_in_another_directory(root: Path, command: str, cwd: str) -> None:
     by_rule = configured(root, "sh")
     run_with(root, by_rule, {"command": command, "cwd": cwd}, allow=[f"shell({command})"])
     run_with(root, configured(root, "sh", allow=[command]), {"command": command, "cwd": cwd})
@@ -58,7 +58,7 @@ def test_a_rule_may_name_the_directory(root: Path, rule: str) -> None:
     assert ran(root) == ["ran-in-out"]
 
 
-def test_the_usual_directory_needs_no_naming(root: Path) -> None:
+def test_the_default_directory_need_not_be_named(root: Path) -> None:
     for cwd in (None, ".", "out/.."):
         run_with(root, configured(root, "sh"), {"command": "./go.sh", "cwd": cwd}, allow=["shell(./go.sh)"])
         assert ran(root) == ["ran-in-home"]
@@ -67,7 +67,7 @@ def test_the_usual_directory_needs_no_naming(root: Path) -> None:
     assert ran(root) == ["ran-in-out"]
 
 
-def test_reading_in_a_folder_stays_unasked(root: Path) -> None:
+def test_reading_in_a_folder_needs_no_approval(root: Path) -> None:
     assert decision(shell_readonly(context(root)), "cat go.sh", cwd="out").effect == "allow"
     assert decision(configured(root, "sh", allow=["cat *"]), "cat go.sh", cwd="out").effect == "allow"
 

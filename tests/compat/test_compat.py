@@ -1,4 +1,4 @@
-"""Projects in the format of llm-do 0.3, as people have them: they link without a word, and run."""
+"""Projects in the format of llm-do 0.3: they link without warnings, and run."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def load(tmp_path: Path) -> Load:
 
 
 def answered(project: Project, **options: Any) -> Any:
-    """What a project's run on its own script gives."""
+    """Run a project on its own script, and return the result."""
     return Runtime(project, model=f"script:{project.root / 'answers.yaml'}", **options).run_sync()
 
 
 def module_of(project: Project, name: str) -> Any:
-    """A Python file of a linked project, as it was imported."""
+    """Return an imported Python file of a linked project."""
     import sys
 
     (found,) = [
@@ -61,7 +61,7 @@ def test_the_environment_names_the_model_and_test_is_one(load: Load, monkeypatch
     assert (result.status, result.usage.requests) == ("completed", 1)
 
 
-def test_every_setting_of_the_runtime_is_taken(load: Load) -> None:
+def test_every_runtime_setting_is_read(load: Load) -> None:
     settings = load("greeter").settings
     assert (settings.approval_mode, settings.max_depth, settings.return_permission_errors) == ("approve_all", 5, False)
     assert settings.agent_approval_overrides["greeter"].calls_require_approval is True
@@ -83,7 +83,7 @@ def test_a_factorys_handles_live_as_long_as_the_call(load: Load) -> None:
     assert module_of(project, "toolsets.py").BUILT == ["notes", "notes"]
 
 
-def test_what_is_pre_approved_runs_and_what_is_not_is_denied(load: Load) -> None:
+def test_pre_approved_tools_run_and_others_are_denied(load: Load) -> None:
     result = answered(load("approvals"))
     assert [(record.tool, record.reason) for record in result.approvals] == []
     assert [record.tool for record in result.denials] == ["book"]
@@ -95,7 +95,7 @@ def test_a_run_approval_policy_decides(load: Load) -> None:
     assert result.output == "booked 5"
 
 
-def test_compatible_models_are_checked_whatever_their_case(load: Load) -> None:
+def test_compatible_models_are_checked_ignoring_case(load: Load) -> None:
     project = load("compatible")
     assert answered(project).output == "fits"
     with pytest.raises(ModelUnavailableError, match="compatible"):
@@ -122,7 +122,7 @@ def test_a_function_is_the_entry_and_logs(load: Load, caplog: pytest.LogCaptureF
     assert [RuntimeEvent(agent="main", depth=0, event="a long text")] == module_of(project, "main.py").EVENTS
 
 
-def test_a_provider_of_ones_own_serves_the_agent(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_custom_provider_serves_the_agent(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
     with serve({"small": [{"text": "from the lab"}]}) as (url, log):
         monkeypatch.setenv("COMPAT_LAB_URL", url)
         project = load("provider")
@@ -142,7 +142,7 @@ def test_two_files_import_each_other(load: Load) -> None:
     assert answered(load("packages")).output == "flow of 3: HEY"
 
 
-def test_file_and_shell_toolsets_are_made_from_python(load: Load) -> None:
+def test_file_and_shell_toolsets_can_be_created_in_python(load: Load) -> None:
     project = load("files")
     result = answered(project)
     assert '"exit_code":0' in result.output
@@ -155,7 +155,7 @@ def test_tools_call_agents_and_an_agent_is_a_toolset(load: Load) -> None:
     assert [record.path for record in result.calls] == ["main/helper", "main/oracle"]
 
 
-def test_built_in_files_are_read_in_characters_when_asked_so(load: Load) -> None:
+def test_built_in_file_tools_read_a_number_of_characters(load: Load) -> None:
     result = answered(load("builtins"))
     assert "456" in result.output
     assert "total_chars" in result.output

@@ -1,4 +1,4 @@
-"""The benchmarks' command, their report and its picture: each promised figure is in both."""
+"""The benchmarks' command, report and picture: every promised figure is in both."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ decision about a pipeline of three, 50 rules
 """
 
 
-def test_a_figure_is_read_as_it_was_written() -> None:
+def test_a_figure_round_trips() -> None:
     figures = [
         Figure("whole run / bare PydanticAI", 0.71, 0.7, detail="1 ms against 2 ms"),
         Figure("llm-do check", 0.233, 0.2, " s"),
@@ -50,7 +50,7 @@ def test_a_figure_is_read_as_it_was_written() -> None:
     assert read_report("\n".join(["a machine", "", *(str(figure).rstrip() for figure in figures)])) == figures
 
 
-def test_only_a_ratio_that_is_more_than_a_tenth_higher_has_got_worse() -> None:
+def test_only_a_ratio_more_than_a_tenth_higher_is_a_regression() -> None:
     before = Figure("a", 1.0)
 
     assert [Figure("a", value).worse_than(before) for value in (0.5, 1.09, 1.11)] == [False, False, True]
@@ -64,7 +64,7 @@ def test_the_report_has_every_promised_figure_with_its_target() -> None:
     assert [name for name in PROMISED.strip().splitlines() if targets.get(name) is None] == []
 
 
-def test_the_picture_is_of_the_report() -> None:
+def test_the_picture_matches_the_report() -> None:
     make = runpy.run_path(str(ROOT / "docs/pictures/make.py"))
 
     assert make["plot"](REPORT) == (ROOT / "docs/pictures/benchmarks.svg").read_text(encoding="utf-8")
@@ -78,7 +78,7 @@ def test_every_module_that_measures_is_run() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (["--help"], 0, "--save"),
         (["link", "memmory"], 2, "there is no memmory; there are startup, whole_run"),
@@ -86,12 +86,12 @@ def test_every_module_that_measures_is_run() -> None:
         (["--fast"], 2, "unrecognized arguments: --fast"),
     ],
 )
-def test_what_is_no_benchmark_or_option_is_told_before_anything_is_measured(
-    arguments: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
+def test_an_unknown_benchmark_or_option_is_reported_before_anything_is_measured(
+    arguments: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments)
 
     assert ended.value.code == code
     shown = capsys.readouterr()
-    assert said in (shown.err if code else shown.out)
+    assert message in (shown.err if code else shown.out)

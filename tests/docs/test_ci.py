@@ -1,4 +1,4 @@
-"""`.ci/run` goes on after a failure, and says in the end what was skipped and what failed; all tools are stand-ins."""
+"""`.ci/run` continues after a failure and reports what was skipped and failed; all tools are stand-ins."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ case "$0 $*" in
     *pytest*) echo "5 passed in 1.00s" ;;
 esac
 """
-"""Every tool there is: it fails where it is told to, makes environments, and says what pytest would say."""
+"""A stand-in for every tool: it fails on request, creates environments, and prints what pytest would."""
 
 
 def run(folder: Path, fails: str) -> subprocess.CompletedProcess[str]:
@@ -50,7 +50,9 @@ def run(folder: Path, fails: str) -> subprocess.CompletedProcess[str]:
         ("-m slow", 1, "failed: [slow tests]"),
     ],
 )
-def test_the_script_goes_on_and_says_what_failed_in_the_end(fails: str, code: int, failed: str, tmp_path: Path) -> None:
+def test_the_script_continues_after_a_failure_and_reports_it(
+    fails: str, code: int, failed: str, tmp_path: Path
+) -> None:
     ended = run(tmp_path, fails)
 
     assert (ended.returncode, ended.stdout.splitlines()[-1]) == (code, failed)
@@ -59,7 +61,7 @@ def test_the_script_goes_on_and_says_what_failed_in_the_end(fails: str, code: in
 
 
 def test_the_script_counts_what_was_skipped(tmp_path: Path) -> None:
-    said = run(tmp_path, "no such step").stdout.splitlines()[-2]
+    line = run(tmp_path, "no such step").stdout.splitlines()[-2]
 
     absent = "".join(f" [Python {version}: not on this machine]" for version in ("3.12", "3.13"))
-    assert said == f"skipped:{absent} [slow tests: 12 tests]"
+    assert line == f"skipped:{absent} [slow tests: 12 tests]"

@@ -1,4 +1,4 @@
-"""Runs the documents: each is a session in a folder of its own that holds a copy of the examples.
+"""Runs the documents: each is a session in its own folder with a copy of the examples.
 
 In document order, a fenced block whose info string names a file (```` ```python tools.py ````) is written there;
 `python` blocks run as scripts, `output` is what the one before printed; in `console` blocks, lines that begin with
@@ -48,7 +48,7 @@ class Block:
 
 
 def named(document: Path) -> str:
-    """How a test names a document."""
+    """Return a document's name as a test id."""
     return document.relative_to(ROOT).as_posix()
 
 
@@ -81,7 +81,7 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=named)
-def test_what_a_document_shows_is_what_happens(document: Path, session: Path) -> None:
+def test_documented_output_is_the_actual_output(document: Path, session: Path) -> None:
     printed = ""
     for block in blocks_of(document.read_text(encoding="utf-8")):
         where = f"{document.name}:{block.line}"
@@ -120,7 +120,7 @@ def run_console(body: str, where: str) -> None:
 
 
 def run_command(command: str, before: int = 0) -> tuple[int, str]:
-    """Run a line of the shell's; the exit code, and what was printed.
+    """Run a shell command, and return its exit code and output.
 
     Args:
         command: The line. What needs no shell is run in a fork.

@@ -1,4 +1,4 @@
-"""What docs/editors.md tells editors to look for is what `llm-do check` prints."""
+"""The patterns in docs/editors.md match the output of `llm-do check`."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def pattern() -> dict[str, str | int]:
 def test_the_pattern_for_vs_code_finds_every_finding_and_its_place(tmp_path: Path) -> None:
     agent = "---\nname: main\ntools: [add, 'a:b: c']\nmodle: x\n---\nAdd.\n"
     (tmp_path / "main.agent").write_text(agent, encoding="utf-8")
-    wanted = pattern()
+    matcher = pattern()
     report = check_project(tmp_path)
     lines = render_text(report.diagnostics, lambda _: agent).splitlines()
 
-    found = [match for line in lines if (match := re.match(str(wanted["regexp"]), line))]
+    found = [match for line in lines if (match := re.match(str(matcher["regexp"]), line))]
 
     def of(name: str) -> list[str]:
-        return [match[int(wanted[name])] for match in found]
+        return [match[int(matcher[name])] for match in found]
 
     assert len(report.diagnostics) == 3
     assert of("file") == [item.file for item in report.diagnostics]

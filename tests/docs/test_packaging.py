@@ -1,4 +1,4 @@
-"""What is installed is what is written down: pyproject.toml, constraint files, README and Makefile agree."""
+"""Dependencies: pyproject.toml, constraint files, README and Makefile agree."""
 
 from __future__ import annotations
 

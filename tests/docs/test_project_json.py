@@ -1,4 +1,4 @@
-"""`project.json.example`: whole, and about the format there is."""
+"""`project.json.example` is complete and matches the current format."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from llm_do.formats.manifest import parse_manifest
 ROOT = Path(__file__).parents[2]
 EXAMPLE = (ROOT / "project.json.example").read_text(encoding="utf-8")
 OPEN = {"model_settings.", "threads.model_settings.", "hooks."}
-"""Objects with any number of keys, of which the example shows some."""
+"""Objects with arbitrary keys, of which the example shows some."""
 
 ALTERNATIVES = {"entry.agent", "entry.flow", "threads.compaction.fraction"}
-"""Keys that can't stand beside others of the example."""
+"""Keys that exclude others in the example."""
 
 FILES = {
     "agents/researcher.agent": "---\nname: researcher\ntoolsets: [git, notes, wiki]\n---\nFind out.\n",

@@ -1,4 +1,4 @@
-"""The pages of docs/reference: made from the code there is, whole, and with examples that link."""
+"""The pages of docs/reference: up to date with the code, complete, and with examples that link."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ OBJECTS = {(kind, name): keys for kind in (agent_schema, project_schema) for nam
 
 
 @pytest.mark.parametrize("name", reference.PAGES)
-def test_a_page_is_what_the_code_makes(name: str) -> None:
+def test_a_page_matches_the_code(name: str) -> None:
     assert text_of(name) == reference.page(name), "run: python scripts/reference.py"
 
 
@@ -119,7 +119,7 @@ def test_an_events_section_has_its_fields_and_shows_them(kind: type[EventBase]) 
     assert set(json.loads(shown["body"])) == names | {"type"}
 
 
-def test_the_events_are_those_there_are() -> None:
+def test_all_events_are_listed() -> None:
     assert [row.partition("`]")[0].removeprefix("[`") for row in tables("events.md")[0]] == list(EVENT_TYPES)
 
 
@@ -141,7 +141,7 @@ def test_every_tool_of_a_toolset_is_listed(name: str) -> None:
 
 
 @pytest.mark.parametrize("each", api.names(), ids=lambda each: each.heading)
-def test_a_public_name_says_what_it_is(each: api.Name) -> None:
+def test_every_public_name_is_documented(each: api.Name) -> None:
     assert each.parts.text
     assert f"\n## `{each.heading}`\n" in text_of(f"python-{each.page}.md")
     for key, member in vars(each.value).items() if each.kind == "class" else ():
@@ -180,7 +180,7 @@ def anchors(page: Path) -> set[str]:
     return {anchor for _, anchor in markdown.headings(page.read_text(encoding="utf-8"))}
 
 
-def test_each_public_name_leads_to_its_own_entry() -> None:
+def test_each_public_name_links_to_its_own_entry() -> None:
     links = re.findall(r"^\| \[`\w+`\]\((python-\w+\.md)#([\w-]+)\) \|", text_of("python.md"), re.MULTILINE)
     entries = {
         (page, anchor): heading
@@ -192,7 +192,7 @@ def test_each_public_name_leads_to_its_own_entry() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_every_link_leads_somewhere(page: Path) -> None:
+def test_every_link_has_a_target(page: Path) -> None:
     wrong: list[str] = []
     for found in LINK.finditer(markdown.FENCED.sub("", page.read_text(encoding="utf-8"))):
         path, _, part = found["to"].partition("#")
@@ -203,7 +203,7 @@ def test_every_link_leads_somewhere(page: Path) -> None:
     assert wrong == []
 
 
-def test_tables_are_not_absurdly_wide() -> None:
+def test_tables_are_not_too_wide() -> None:
     cells = [
         (name, cell)
         for name in reference.PAGES

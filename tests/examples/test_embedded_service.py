@@ -59,21 +59,21 @@ async def events_of(response: Any) -> AsyncIterator[tuple[str, Any]]:
             yield name, json.loads(line.removeprefix("data: "))
 
 
-async def until(events: AsyncIterator[tuple[str, Any]], wanted: str) -> tuple[list[Any], Any]:
+async def until(events: AsyncIterator[tuple[str, Any]], expected: str) -> tuple[list[Any], Any]:
     """Read up to an event of that name; gives what came before, and its data."""
     before: list[Any] = []
     async for name, data in events:
-        if name == wanted:
+        if name == expected:
             return before, data
         before.append(data)
-    raise AssertionError(f"the stream ended without {wanted}: {before}")
+    raise AssertionError(f"the stream ended without {expected}: {before}")
 
 
 def client(server: str) -> Any:
     return httpx.AsyncClient(base_url=server, timeout=120, trust_env=False)
 
 
-def test_a_run_is_watched_while_it_goes_on_and_answered_by_a_second_request(server: str) -> None:
+def test_a_run_streams_its_events_and_is_answered_by_a_second_request(server: str) -> None:
     async def main() -> None:
         async with client(server) as http, http.stream("POST", "/runs", json={"input": "Hello"}) as response:
             assert response.headers["content-type"].startswith("text/event-stream")
@@ -91,8 +91,8 @@ def test_a_run_is_watched_while_it_goes_on_and_answered_by_a_second_request(serv
 
             after, ended = await until(events, "run_finished")
             assert ended["output"] == "Done: a letter of 6 words is in the post"
-            told = [*before, *after, ended]
-            assert [item["seq"] for item in told] == list(range(len(told)))
+            received = [*before, *after, ended]
+            assert [item["seq"] for item in received] == list(range(len(received)))
             assert [item async for item in events] == []
             late = await http.post(f"/answers/{question['id']}", json={"answer": "once"})
             assert late.status_code == 404
@@ -100,7 +100,7 @@ def test_a_run_is_watched_while_it_goes_on_and_answered_by_a_second_request(serv
     asyncio.run(main())
 
 
-def test_a_client_that_goes_away_ends_its_run_and_no_other(server: str) -> None:
+def test_a_client_that_disconnects_ends_only_its_own_run(server: str) -> None:
     async def main() -> None:
         async with client(server) as http:
             async with http.stream("POST", "/runs", json={"input": "stays"}) as stays:
@@ -127,7 +127,7 @@ def test_a_client_that_goes_away_ends_its_run_and_no_other(server: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_request_that_does_not_fit_is_refused_before_anything_runs(server: str) -> None:
+def test_an_invalid_request_is_refused_before_anything_runs(server: str) -> None:
     async def main() -> None:
         async with client(server) as http, http.stream("POST", "/runs", content=b"not JSON") as response:
             assert [name async for name, _ in events_of(response)] == ["refused"]
@@ -135,7 +135,7 @@ def test_a_request_that_does_not_fit_is_refused_before_anything_runs(server: str
     asyncio.run(main())
 
 
-def test_the_notebook_runs_where_a_loop_runs_already(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_notebook_runs_inside_a_running_event_loop(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code = compile((folder / "notebook.py").read_text(encoding="utf-8"), "notebook.py", "exec")
 
     async def kernel() -> None:

@@ -9,7 +9,7 @@ from llm_do import Project, Runtime
 Load = Callable[[str], Project]
 
 
-def test_the_newsroom_checks_facts_and_style_side_by_side_and_prints_a_headline(example: Load) -> None:
+def test_the_newsroom_checks_facts_and_style_in_parallel_and_prints_a_headline(example: Load) -> None:
     result = Runtime(example("newsroom")).run_sync()
 
     assert str(result.output).startswith("A DRILL FOR THE WEEKEND\n\nWhoever needs a drill")
@@ -23,7 +23,7 @@ def test_the_newsroom_checks_facts_and_style_side_by_side_and_prints_a_headline(
     assert result.steps == 4
 
 
-def test_support_hands_over_asks_before_it_pays_and_stays_with_who_answered(example: Load) -> None:
+def test_support_hands_over_asks_before_paying_and_stays_with_the_last_agent(example: Load) -> None:
     runtime = Runtime(example("support_handoff"), allow=["refund"])
 
     first = runtime.run_sync()
@@ -35,14 +35,14 @@ def test_support_hands_over_asks_before_it_pays_and_stays_with_who_answered(exam
     assert str(second.output).startswith("The brass one.")
 
 
-def test_support_without_a_person_pays_nothing_and_says_so(example: Load) -> None:
+def test_support_pays_nothing_without_approval_and_says_so(example: Load) -> None:
     result = Runtime(example("support_handoff")).run_sync()
 
     assert [denial.agent_path for denial in result.denials] == ["support/2/billing"]
     assert "refund is denied" in str(result.output)
 
 
-def test_the_desk_sends_two_at_once_and_puts_the_page_together(example: Load) -> None:
+def test_the_desk_calls_two_agents_in_parallel_and_assembles_the_page(example: Load) -> None:
     result = Runtime(example("desk_team")).run_sync()
 
     assert "goose under an umbrella" in str(result.output)

@@ -57,7 +57,7 @@ def report_of(project: Project, texts: dict[str, str], answers: dict[str, dict[s
         ("16/11/26", "£17.00", ("2026-11-16", "GBP", "17.00")),
     ],
 )
-def test_dates_and_amounts_mean_what_their_country_means(
+def test_dates_and_amounts_follow_the_conventions_of_their_country(
     date: str, total: str, expected: tuple[str, str, str], example: Load
 ) -> None:
     report = report_of(example("receipts"), {"a.txt": "A"}, {"A": {"merchant": "Shop", "date": date, "total": total}})
@@ -79,7 +79,7 @@ def test_totals_add_up_by_currency_to_the_cent(example: Load) -> None:
     assert report.totals == {"EUR": Decimal("0.30"), "USD": Decimal("1.00")}
 
 
-def test_a_receipt_that_cannot_be_read_is_named_and_the_others_go_on(example: Load) -> None:
+def test_an_unreadable_receipt_is_reported_and_the_others_are_processed(example: Load) -> None:
     texts = {"bad.txt": "smudge", "good.txt": "fine"}
     answers = {
         "smudge": {"merchant": "?", "date": "someday", "total": "€1.00"},
@@ -93,7 +93,7 @@ def test_a_receipt_that_cannot_be_read_is_named_and_the_others_go_on(example: Lo
     assert "not read: bad.txt" in str(report)
 
 
-def test_a_file_that_is_no_text_is_named_too(example: Load) -> None:
+def test_a_file_that_is_not_text_is_reported_too(example: Load) -> None:
     project = example("receipts")
     (project.root / "some").mkdir()
     (project.root / "some" / "scan.txt").write_bytes(b"\xff\xfe\x00")
@@ -103,7 +103,7 @@ def test_a_file_that_is_no_text_is_named_too(example: Load) -> None:
     assert list(report.unread) == ["scan.txt"]
 
 
-def test_the_expected_answers_are_of_the_receipts_there_are(example: Load) -> None:
+def test_every_receipt_has_an_expected_answer(example: Load) -> None:
     names = sorted(path.name for path in (example("receipts").root / "receipts").iterdir())
 
     assert names == sorted(EXPECTED)

@@ -44,7 +44,7 @@ def test_the_calculator_answers_with_what_its_functions_and_its_agent_return(exa
     assert not result.denials
 
 
-def test_another_question_than_the_script_expects_says_what_was_asked(example: Load) -> None:
+def test_a_question_the_script_does_not_expect_is_reported(example: Load) -> None:
     with pytest.raises(ModelError, match=r"expects 'Three chairs'.* it was asked: 'Two lamps"):
         Runtime(example("calculator")).run_sync("Two lamps?")
 
@@ -60,7 +60,7 @@ def test_without_a_person_the_minutes_are_not_written_and_the_model_learns_why(e
 
 
 @pytest.mark.parametrize("options", [{"approvals": "approve_all"}, {"allow": ["write_file(out/**)"]}])
-def test_an_allowed_write_is_made(options: dict[str, object], example: Load) -> None:
+def test_an_allowed_write_is_carried_out(options: dict[str, object], example: Load) -> None:
     project = example("approvals")
 
     result = Runtime(project, **options).run_sync()  # pyright: ignore[reportArgumentType]
@@ -78,7 +78,7 @@ def test_a_write_that_no_rule_covers_is_denied(example: Load) -> None:
     assert not (project.root / MINUTES).exists()
 
 
-def test_a_denial_ends_the_run_where_that_is_asked_for(example: Load) -> None:
+def test_a_denial_ends_the_run_if_configured(example: Load) -> None:
     project = example("approvals")
     policy = RunApprovalPolicy("reject_all", return_permission_errors=False)
 

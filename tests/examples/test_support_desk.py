@@ -29,7 +29,7 @@ def turn(project: Project, text: str, user: str = "ann") -> RunResult:
     return asyncio.run(once())
 
 
-def test_the_agent_remembers_and_may_refund_only_where_that_is_enabled(example: Load) -> None:
+def test_the_agent_remembers_and_refunds_only_where_that_is_enabled(example: Load) -> None:
     project = example("support_desk")
     store = open_store(project)
 
@@ -53,9 +53,9 @@ def test_preferences_are_in_the_instructions_and_old_results_are_sent_cleared_bu
     for question in QUESTIONS:
         last = turn(project, question)
 
-    said = last.messages[-2].instructions or ""  # type: ignore[union-attr]
-    assert "The customer prefers: language German" in said
-    assert "Berlin" in said
+    instructions = last.messages[-2].instructions or ""  # type: ignore[union-attr]
+    assert "The customer prefers: language German" in instructions
+    assert "Berlin" in instructions
     strict(last.messages)
     kept = [part for message in last.messages for part in message.parts if isinstance(part, ToolReturnPart)]
     assert "seen in depot" in kept[0].model_response_str()

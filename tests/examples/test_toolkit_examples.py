@@ -13,13 +13,13 @@ from llm_do import Project, Runtime
 Load = Callable[[str], Project]
 
 
-def played(project: Project) -> tuple[Any, list[tuple[str, str]], list[str]]:
+def play_script(project: Project) -> tuple[Any, list[tuple[str, str]], list[str]]:
     """The result of a run, how each call ended, and what was shown for it."""
-    runtime, ends, said = Runtime(project), [], []
+    runtime, ends, results = Runtime(project), [], []
     runtime.on(
-        "tool_result", lambda event: (ends.append((event.tool_name, event.status)), said.append(str(event.result)))
+        "tool_result", lambda event: (ends.append((event.tool_name, event.status)), results.append(str(event.result)))
     )
-    return runtime.run_sync(), ends, said
+    return runtime.run_sync(), ends, results
 
 
 def issues(file: Path) -> list[tuple[int, int, str]]:
@@ -27,11 +27,11 @@ def issues(file: Path) -> list[tuple[int, int, str]]:
         return connection.execute("select id, priority, state from issues order by id").fetchall()
 
 
-def test_the_clerk_does_what_is_available_and_nothing_else(example: Load) -> None:
+def test_the_clerk_uses_only_available_tools(example: Load) -> None:
     project = example("ticket_desk")
     before = issues(project.root / "tickets.db")
 
-    result, ends, said = played(project)
+    result, ends, results = play_script(project)
 
     assert result.output == "Issue 3 of atlas has priority 1, and the project is closed."
     assert ends == [
@@ -49,9 +49,9 @@ def test_the_clerk_does_what_is_available_and_nothing_else(example: Load) -> Non
         ("close_project", "success"),
         ("edit_issue", "refused"),
     ]
-    assert said[1] == "not run: login, called before it in the same response, did not succeed"
-    assert "'mothballed' is not one of ['atlas', 'borealis']" in said[6]
-    assert "4 is not one of [1, 3]" in said[9]
+    assert results[1] == "not run: login, called before it in the same response, did not succeed"
+    assert "'mothballed' is not one of ['atlas', 'borealis']" in results[6]
+    assert "4 is not one of [1, 3]" in results[9]
     assert result.toolkits["desk"].unlocked_states == {"logged_in", "selected", "closed"}
     assert result.toolkits["desk"].context["project"] == "atlas"
     assert not result.denials
@@ -60,9 +60,9 @@ def test_the_clerk_does_what_is_available_and_nothing_else(example: Load) -> Non
     assert issues(project.root / "out" / "tickets.db") == after
 
 
-def test_a_second_run_begins_anew_and_one_that_continues_does_not(example: Load) -> None:
+def test_a_second_run_starts_afresh_unless_it_continues_the_thread(example: Load) -> None:
     project = example("ticket_desk")
-    first, again = (played(project) for _ in range(2))
+    first, again = (play_script(project) for _ in range(2))
     assert first[1] == again[1]
 
     kept = first[0].execution_context
@@ -73,7 +73,7 @@ def test_a_second_run_begins_anew_and_one_that_continues_does_not(example: Load)
 def test_the_changelog_waits_for_the_tests(example: Load) -> None:
     project = example("release_gate")
 
-    result, ends, said = played(project)
+    result, ends, results = play_script(project)
 
     assert result.output == "Released 1.1.0: slugs have hyphens."
     assert ends == [
@@ -88,9 +88,9 @@ def test_the_changelog_waits_for_the_tests(example: Load) -> None:
         ("tests_shell", "success"),
         ("changelog_edit_file", "success"),
     ]
-    assert "'exit_code': 1" in said[2]
-    assert said[3] == "not run: tests_shell, called before it in the same response, did not succeed"
-    assert said[7].endswith("it needs the state 'tests_passed', which tests_shell unlocks")
+    assert "'exit_code': 1" in results[2]
+    assert results[3] == "not run: tests_shell, called before it in the same response, did not succeed"
+    assert results[7].endswith("it needs the state 'tests_passed', which tests_shell unlocks")
     changelog = (project.root / "release" / "CHANGELOG.md").read_text(encoding="utf-8")
     assert changelog.count("## 1.1.0") == 1
     assert "Slugs have hyphens." in changelog

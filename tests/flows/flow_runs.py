@@ -1,4 +1,4 @@
-"""Running flows made in a test: one line each for a member, the runtime, the run, and what was heard of it."""
+"""Helpers for running flows in tests: one line each for a member, the runtime, the run and its events."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ class Note:
 
 
 def saying(name: str, *turns: Any, **fields: Any) -> AgentSpec:
-    """An agent that says these things, or that it was there."""
+    """Create an agent that answers with these turns, or with its name."""
     return agent(name, script(*(turns or (f"{name}'s",))), **fields)
 
 
 def asked(spec: AgentSpec) -> list[str]:
-    """The prompts that an agent got."""
+    """Return the prompts that an agent received."""
     return [item.prompt for item in spec.model.asked]  # type: ignore[union-attr]
 
 
@@ -70,7 +70,7 @@ def flow_project(
     hooks: Sequence[Any] = (),
     **settings: Any,
 ) -> Project:
-    """A project whose entry is the flow, or what `entry` says."""
+    """Create a project whose entry is the flow, or `entry`."""
     names = {flow.name: Registered(flow.name, "flow", flow)}
     for item in others:
         names[item.name] = Registered(item.name, "agent" if isinstance(item, AgentSpec) else "flow", item)
@@ -87,12 +87,12 @@ def flow_project(
 def flow_runtime(
     flow: FlowSpec, *others: AgentSpec | FlowSpec, approvals: Any = "approve_all", **fields: Any
 ) -> Runtime:
-    """A runtime over such a project that allows what is asked."""
+    """Create a runtime for such a project that approves every request."""
     return Runtime(flow_project(flow, *others, **fields), approvals=approvals)
 
 
 def finish(runtime: Runtime, input: Any = "go", **options: Any) -> RunResult:
-    """Run to the end, within a minute, and give the result however it ended."""
+    """Run to the end, within a minute, and return the result however it ended."""
 
     async def within() -> RunResult:
         return await asyncio.wait_for(runtime.execute(input, **options), 60)
@@ -101,32 +101,32 @@ def finish(runtime: Runtime, input: Any = "go", **options: Any) -> RunResult:
 
 
 def run_flow(flow: FlowSpec, input: Any = "go", *others: AgentSpec | FlowSpec, **fields: Any) -> RunResult:
-    """Run a flow and give the result however it ended."""
+    """Run a flow and return the result however it ended."""
     return finish(flow_runtime(flow, *others, **fields), input)
 
 
 def outline(runtime: Runtime, input: Any = "go") -> list[str]:
-    """What a whole run tells, one line an event."""
-    ear = heard(runtime)
+    """Return the events of a run, one line each."""
+    log = heard(runtime)
     finish(runtime, input)
-    assert [event.seq for event in ear.events] == list(range(len(ear.events)))
-    return ear.outline
+    assert [event.seq for event in log.events] == list(range(len(log.events)))
+    return log.outline
 
 
 def streamed(runtime: Runtime, input: Any = "go") -> list[str]:
-    """What the same run tells when it is streamed, pieces of text left out."""
-    ear = Heard()
+    """Return the events of a streamed run, without pieces of text."""
+    log = Heard()
 
     async def read() -> None:
         async for event in runtime.stream(input):
-            ear.events.append(event)
+            log.events.append(event)
 
     asyncio.run(read())
-    assert [event.seq for event in ear.events] == list(range(len(ear.events)))
-    return [line for line in ear.outline if not line.startswith("text ")]
+    assert [event.seq for event in log.events] == list(range(len(log.events)))
+    return [line for line in log.outline if not line.startswith("text ")]
 
 
 def text_of(result: RunResult) -> Any:
-    """The output of a run that came to its end."""
+    """Return the output of a completed run."""
     assert result.error is None, result.error
     return result.output

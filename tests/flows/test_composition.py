@@ -1,4 +1,4 @@
-"""Flows with everything else at once: approvals, denials, time-outs, cancellation, hooks, limits, nesting."""
+"""Flows combined with other features: approvals, denials, timeouts, cancellation, hooks, limits, nesting."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ def send(text: str) -> str:
 
 
 def gated(name: str, skips: int = 0) -> Any:
-    """An agent that asks to send something, then tells what came of it; `skips` answers of others come first."""
+    """Create an agent that calls `send` and reports the result, after `skips` other answers."""
 
-    def told(messages: Any, info: Any) -> str:
+    def report(messages: Any, info: Any) -> str:
         return f"{name}: {messages[-1].parts[0].content}"
 
-    return agent(name, script(*["others"] * skips, call("send", {"text": name}, f"{name}1"), told), tools=[send])
+    return agent(name, script(*["others"] * skips, call("send", {"text": name}, f"{name}1"), report), tools=[send])
 
 
-def test_a_step_waits_for_a_person_while_its_sibling_runs_on() -> None:
-    """The answer is given by the sibling: if it didn't run while the question is open, nobody would answer."""
+def test_a_step_waits_for_approval_while_its_sibling_keeps_running() -> None:
+    """The sibling gives the answer, so it has to run while the request is pending."""
 
     async def main() -> None:
         asked: asyncio.Queue[ApprovalRequest] = asyncio.Queue()
@@ -53,20 +53,20 @@ def test_a_step_waits_for_a_person_while_its_sibling_runs_on() -> None:
     asyncio.run(main())
 
 
-def test_questions_of_parallel_members_are_put_one_at_a_time_and_each_is_answered() -> None:
+def test_approval_requests_of_parallel_members_are_shown_one_at_a_time() -> None:
     answers = Answers(["once", "deny", "once"])
 
     result = run_flow(ParallelGroup("all", [gated("a"), gated("b"), gated("c")]), approvals=answers)
 
     assert [request.agent_path for request in answers.asked] == ["all/1/a", "all/1/b", "all/1/c"]
-    said = text_of(result).split("\n\n")
-    assert (said[0], said[2]) == ("a: sent a", "c: sent c")
-    assert "denied" in said[1]
+    outputs = text_of(result).split("\n\n")
+    assert (outputs[0], outputs[2]) == ("a: sent a", "c: sent c")
+    assert "denied" in outputs[1]
     assert [record.agent_path for record in result.denials] == ["all/1/b"]
 
 
 @pytest.mark.parametrize("on_error", ["cancel", "collect"])
-def test_a_denial_that_ends_the_run_ends_it_whatever_is_collected(on_error: Any) -> None:
+def test_a_denial_that_ends_the_run_ends_it_even_with_collect(on_error: Any) -> None:
     ended: list[str] = []
 
     async def waits(input: str, ctx: CallContext) -> str:
@@ -93,7 +93,7 @@ def test_a_person_who_aborts_ends_the_run(on_error: Any) -> None:
 
 
 @pytest.mark.parametrize("on_error", ["cancel", "collect"])
-def test_a_members_tool_that_times_out_is_that_members_own_business(on_error: Any) -> None:
+def test_a_tool_timeout_only_affects_its_own_member(on_error: Any) -> None:
     @tool(approval="allow", timeout=0.01)
     async def stuck() -> str:
         """Never end."""
@@ -176,11 +176,11 @@ def test_hooks_are_called_once_per_occurrence_in_declared_order_in_every_way_to_
     def on(point: HookPoint, mark: str) -> Any:
         async def hook(agent: Any, **data: Any) -> None:
             known = {name: value for name, value in data.items() if name in ("tool_name", "arguments", "result")}
-            told = " ".join([point.value, agent.name, *map(str, known.values())])
+            line = " ".join([point.value, agent.name, *map(str, known.values())])
             if mark == "first":
-                seen.append(told)
+                seen.append(line)
             else:
-                assert seen[-1] == told
+                assert seen[-1] == line
             assert set(data) == {
                 HookPoint.ERROR: {"error"},
                 HookPoint.PRE_LLM_CALL: {"messages"},
@@ -211,7 +211,7 @@ def test_hooks_are_called_once_per_occurrence_in_declared_order_in_every_way_to_
 
 
 def newsroom() -> Swarm:
-    """A workflow with a team inside whose worker is a handoff flow with a gated agent."""
+    """Create a workflow that contains a team whose worker is a handoff flow with a gated agent."""
     clerk = agent("clerk", script(call("transfer_to_printer", {"reason": "print"}, "h1")), handoffs=["printer"])
     press = Swarm([clerk, gated("printer", skips=1)], mode="handoff", name="press")
     editor = agent("editor", script(call("delegate_to_press", {"task": "print it"}, "d1"), "edited"))
@@ -261,14 +261,14 @@ run_finished paper completed
 """.strip().splitlines()
 
 
-def test_a_handover_inside_a_team_inside_a_workflow_is_told_in_order_in_run_and_in_stream() -> None:
+def test_nested_flows_emit_the_same_events_in_order_in_run_and_in_stream() -> None:
     runtime = flow_runtime(newsroom(), approvals=Answers(["once"]))
 
     assert outline(runtime) == WHOLE
     assert streamed(runtime) == WHOLE
 
 
-def test_every_event_of_a_nested_flow_knows_its_caller() -> None:
+def test_every_event_of_a_nested_flow_names_its_caller() -> None:
     runtime = flow_runtime(newsroom(), approvals=Answers(["once"]))
     ear = heard(runtime)
     result = finish(runtime)
@@ -292,7 +292,7 @@ def test_depth_is_counted_through_flows_teams_and_handovers() -> None:
     assert refused == ["paper/2/desk/1/editor/press/1/clerk"]
 
 
-def test_a_flow_that_an_agent_inside_it_calls_again_ends_at_the_depth_limit() -> None:
+def test_a_flow_called_recursively_by_its_agent_ends_at_the_depth_limit() -> None:
     again = agent("again", script(call("loop", {"input": "more"}, "c1"), "enough"), toolsets=["loop"])
 
     result = run_flow(Swarm([again], name="loop"))

@@ -1,4 +1,4 @@
-"""Flows in files: what links, what is wrong with what doesn't, under which characters."""
+"""Flows in files: which ones link, and where the faults of the others are located."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def flow(text: str, **keys: Any) -> dict[str, Any]:
     return {"f": {"mode": "workflow", "flow": text, **keys}}
 
 
-def told(report: LinkReport) -> list[tuple[str, str]]:
-    """Code and the text that each finding stands under."""
+def findings(report: LinkReport) -> list[tuple[str, str]]:
+    """Return each finding's code and the text it is located at."""
     shown: list[tuple[str, str]] = []
     for item in report.diagnostics:
         line = (report.root / item.file).read_text(encoding="utf-8").splitlines()[item.line - 1]
@@ -78,18 +78,18 @@ def told(report: LinkReport) -> list[tuple[str, str]]:
         ({"f": {"mode": "handoff", "agents": ["a", "b", "c"]}}, [("LD505", '"b"'), ("LD505", '"c"')]),
     ],
 )
-def test_what_is_wrong_with_a_flow_is_shown_under_its_characters(
+def test_a_fault_in_a_flow_is_located_in_its_expression(
     link: Link, flows: dict[str, Any], expected: list[tuple[str, str]]
 ) -> None:
     report = link(flows)
 
-    wanted = [item for item in told(report) if item[0] != "LD801"]
-    assert wanted == expected
+    relevant = [item for item in findings(report) if item[0] != "LD801"]
+    assert relevant == expected
     errors = [code for code, _ in expected if code != "LD505"]
     assert (report.project is None) == bool(errors)
 
 
-def test_the_caret_stands_under_the_fault(link: Link) -> None:
+def test_the_caret_points_at_the_fault(link: Link) -> None:
     report = link(flow("a >> bb >> c"))
 
     shown = render_text(report.diagnostics, lambda file: (report.root / file).read_text(encoding="utf-8"))
@@ -101,15 +101,15 @@ def test_the_caret_stands_under_the_fault(link: Link) -> None:
     assert source[caret.index("^") : caret.rindex("^") + 1] == "bb"
 
 
-def test_escapes_in_the_manifest_move_no_caret(link: Link, tmp_path: Path) -> None:
+def test_escapes_in_the_manifest_do_not_move_the_caret(link: Link, tmp_path: Path) -> None:
     link(flow("a >> b"))
     path = tmp_path / "project.json"
     path.write_text(path.read_text().replace("a >> b", "a \\u003e> bb \\u003e> c"), encoding="utf-8")
 
-    assert told(check_project(tmp_path)) == [("LD201", "bb")]
+    assert findings(check_project(tmp_path)) == [("LD201", "bb")]
 
 
-def test_flows_that_run_each_other_are_told_with_the_way_round(link: Link) -> None:
+def test_flows_that_run_each_other_are_reported_with_the_cycle(link: Link) -> None:
     report = link({"f": flow("a >> g")["f"], "g": flow("b >> h")["f"], "h": flow("c >> g")["f"]})
 
     assert [(item.code, item.message) for item in report.diagnostics] == [
@@ -118,15 +118,15 @@ def test_flows_that_run_each_other_are_told_with_the_way_round(link: Link) -> No
     ]
 
 
-def test_handovers_stay_in_the_flow_and_reach_everybody(link: Link) -> None:
+def test_handoffs_stay_in_the_flow_and_reach_every_member(link: Link) -> None:
     handoff = {"f": {"mode": "handoff", "agents": ["a", "b"]}}
 
-    assert told(link(handoff, {"a": "handoffs: [b]", "b": ""})) == []
-    assert told(link(handoff, {"a": "handoffs: [b]", "b": "handoffs: [c]", "c": ""})) == [("LD506", '"b"')]
-    assert told(link(handoff, {"a": "handoffs: [x, b]", "b": ""})) == [("LD201", "x"), ("LD506", '"a"')]
+    assert findings(link(handoff, {"a": "handoffs: [b]", "b": ""})) == []
+    assert findings(link(handoff, {"a": "handoffs: [b]", "b": "handoffs: [c]", "c": ""})) == [("LD506", '"b"')]
+    assert findings(link(handoff, {"a": "handoffs: [x, b]", "b": ""})) == [("LD201", "x"), ("LD506", '"a"')]
 
 
-def test_a_tool_named_as_one_that_a_flow_gives_is_refused(link: Link) -> None:
+def test_a_tool_with_the_name_of_a_flows_own_tool_is_refused(link: Link) -> None:
     python = """
         def delegate_to_b(text: str) -> str:
             "Do it."
@@ -147,7 +147,7 @@ def test_a_tool_named_as_one_that_a_flow_gives_is_refused(link: Link) -> None:
     ]
 
 
-def test_a_name_too_long_for_the_tool_it_gives_is_refused(link: Link) -> None:
+def test_a_name_too_long_for_its_tool_is_refused(link: Link) -> None:
     long = "b" * 60
 
     report = link({"f": {"mode": "team", "lead": "a", "workers": [long]}}, {"a": "", long: ""})
@@ -156,9 +156,9 @@ def test_a_name_too_long_for_the_tool_it_gives_is_refused(link: Link) -> None:
 
 
 def test_a_flow_reaches_its_agents_and_an_agent_its_flows(link: Link) -> None:
-    assert told(link(flow("a >> b"), {"a": "", "b": "", "c": ""})) == [("LD801", "c")]
-    assert told(link(flow("a >> b"), {"a": "toolsets: [c]", "b": "", "c": ""})) == []
-    assert told(link(flow("b >> c"), {"a": "toolsets: [f]", "b": "", "c": ""}, entry={"agent": "a"})) == []
+    assert findings(link(flow("a >> b"), {"a": "", "b": "", "c": ""})) == [("LD801", "c")]
+    assert findings(link(flow("a >> b"), {"a": "toolsets: [c]", "b": "", "c": ""})) == []
+    assert findings(link(flow("b >> c"), {"a": "toolsets: [f]", "b": "", "c": ""}, entry={"agent": "a"})) == []
 
 
 def test_an_entry_takes_what_the_flow_takes(link: Link) -> None:
@@ -167,8 +167,8 @@ def test_an_entry_takes_what_the_flow_takes(link: Link) -> None:
     assert [item.code for item in report.diagnostics] == ["LD213"]
 
 
-def test_an_entry_that_is_no_flow_is_told(link: Link) -> None:
-    assert told(link(flow("a"), {"a": ""}, entry={"flow": "a"})) == [("LD204", '"a"')]
+def test_an_entry_that_is_not_a_flow_is_reported(link: Link) -> None:
+    assert findings(link(flow("a"), {"a": ""}, entry={"flow": "a"})) == [("LD204", '"a"')]
 
 
 def test_an_aggregate_is_a_function_of_the_project(link: Link) -> None:
@@ -178,9 +178,9 @@ def test_an_aggregate_is_a_function_of_the_project(link: Link) -> None:
         def none():
             return ""
     """
-    assert told(link(flow("a | b", aggregate="tools.py:both"), {"a": "", "b": ""}, python)) == []
+    assert findings(link(flow("a | b", aggregate="tools.py:both"), {"a": "", "b": ""}, python)) == []
     report = link(flow("a | b", aggregate="tools.py:none"), {"a": "", "b": ""}, python)
-    assert told(report) == [("LD212", '"tools.py:none"')]
+    assert findings(report) == [("LD212", '"tools.py:none"')]
 
 
 PYTHON_FLOWS = """
@@ -204,7 +204,7 @@ PYTHON_FLOWS = """
 def test_a_flow_that_python_exports_is_registered_and_runs(link: Link) -> None:
     report = link({"f": flow("quiet >> short")["f"]}, {}, PYTHON_FLOWS, agent_files=[])
 
-    assert told(report) == []
+    assert findings(report) == []
     assert report.project is not None
     result = Runtime(report.project).run_sync("ABCDEF")
     assert [record.path for record in result.calls] == [
@@ -229,7 +229,7 @@ def test_a_flow_that_python_exports_is_registered_and_runs(link: Link) -> None:
         ("FLOWS = [Swarm(['a'], name='a')]", "LD202"),
     ],
 )
-def test_what_is_wrong_with_an_exported_flow_is_told_in_its_file(link: Link, written: str, code: str) -> None:
+def test_a_fault_in_an_exported_flow_is_reported_in_its_file(link: Link, written: str, code: str) -> None:
     report = link(flow("a"), {"a": ""}, f"from llm_do import AgentSpec, Swarm\n{written}\n")
 
     assert [(item.code, item.file) for item in report.diagnostics if item.code[:3] != "LD8"] == [(code, "tools.py")]
@@ -243,12 +243,12 @@ HOOKS = """
 """
 
 
-def test_hooks_of_files_are_functions_that_take_what_they_are_given(link: Link) -> None:
+def test_hooks_in_files_are_functions_with_matching_parameters(link: Link) -> None:
     hooks = {"start": ["tools.py:begin"], "post_tool_call": ["tools.py:after"]}
-    assert told(link(flow("a"), {"a": "hooks: {error: ['tools.py:after']}"}, HOOKS, hooks=hooks)) == []
+    assert findings(link(flow("a"), {"a": "hooks: {error: ['tools.py:after']}"}, HOOKS, hooks=hooks)) == []
 
     wrong = {"error": ["tools.py:wrong"], "start": ["tools.py:LIMIT"], "finished": ["tools.py:nothing"]}
-    assert told(link(flow("a"), {"a": "hooks: {pre_llm_call: ['tools.py:begin']}"}, HOOKS, hooks=wrong)) == [
+    assert findings(link(flow("a"), {"a": "hooks: {pre_llm_call: ['tools.py:begin']}"}, HOOKS, hooks=wrong)) == [
         ("LD212", "'tools.py:begin'"),
         ("LD212", '"tools.py:wrong"'),
         ("LD212", '"tools.py:LIMIT"'),

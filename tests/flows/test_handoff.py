@@ -1,4 +1,4 @@
-"""Handing control over: who answers, what it has seen, and where it ends."""
+"""Handoffs: which agent answers, what it sees, and when a chain ends."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def to(name: str, reason: str = "it's theirs", id: str = "h1") -> Any:
 
 
 def desk(*triage: Any, billing: Any = ("paid",), **fields: Any) -> Swarm:
-    """triage hands over to billing or sales, billing back to triage."""
+    """Create agents: triage hands over to billing or sales, billing back to triage."""
     return Swarm(
         [
             agent("triage", script(*triage), handoffs=["billing", "sales"], instructions="You sort."),
@@ -64,7 +64,7 @@ def test_the_next_agent_sees_the_request_and_the_conversation_and_answers() -> N
     assert [message.kind for message in result.messages] == ["request", "response", "request", "response"]
 
 
-def test_the_tool_says_what_the_target_is_there_for_and_needs_no_approval() -> None:
+def test_the_handoff_tool_describes_its_target_and_needs_no_approval() -> None:
     flow = desk(to("billing"))
 
     result = run_flow(flow, approvals="reject_all")
@@ -76,13 +76,13 @@ def test_the_tool_says_what_the_target_is_there_for_and_needs_no_approval() -> N
     assert not result.denials
 
 
-def test_the_last_one_to_answer_goes_on_in_the_next_turn() -> None:
+def test_the_last_agent_to_answer_continues_in_the_next_turn() -> None:
     flow = desk(to("billing"), billing=["paid"])
     runtime = flow_runtime(flow)
 
     first = finish(runtime, "My bill is wrong")
     second = finish(runtime, "And the next one?", execution_context=first.execution_context)
-    anew = finish(runtime, "Somebody else")
+    anew = finish(runtime, "A new customer")
 
     assert [record.path for record in second.calls] == ["desk/1/billing"]
     assert len(model_of(flow, "triage").asked) == 2
@@ -110,7 +110,7 @@ def test_other_calls_of_the_same_response_run_first() -> None:
         for _ in range(5):
             await asyncio.sleep(0)
         done.append(text)
-        return "noted"
+        return "saved"
 
     def arrived(messages: Any, info: Any) -> str:
         done.append("billing")
@@ -122,18 +122,18 @@ def test_other_calls_of_the_same_response_run_first() -> None:
     result = run_flow(Swarm([triage, agent("billing", script(arrived))], mode="handoff"))
 
     assert done == ["x", "billing"]
-    assert results_of(result.messages) == [("h1", "success", "Control goes to billing."), ("n1", "success", "noted")]
+    assert results_of(result.messages) == [("h1", "success", "Control goes to billing."), ("n1", "success", "saved")]
     strict(result.messages)
 
 
-def test_of_two_handovers_in_one_response_the_first_one_holds() -> None:
+def test_the_first_of_two_handoffs_in_one_response_wins() -> None:
     result = run_flow(desk([to("sales", id="h1"), to("billing", id="h2")]))
 
     assert text_of(result) == "sold"
     assert [(id, outcome) for id, outcome, _ in results_of(result.messages)] == [("h1", "success"), ("h2", "failed")]
 
 
-def test_agents_that_hand_over_for_ever_are_stopped() -> None:
+def test_endless_handoffs_are_stopped() -> None:
     result = run_flow(desk(to("billing"), billing=[to("triage")], max_handoffs=3))
 
     assert (result.status, type(result.error)) == ("limited", HandoffLimitError)
@@ -173,7 +173,7 @@ def test_an_agent_with_handoffs_hands_over_wherever_it_is_called() -> None:
     strict(again.messages)
 
 
-def test_hooks_see_each_agent_begin_and_end_once() -> None:
+def test_hooks_see_each_agent_start_and_end_once() -> None:
     seen: list[str] = []
 
     def on(point: HookPoint) -> Any:
@@ -217,22 +217,22 @@ run_finished desk completed
 """.strip().splitlines()
 
 
-def test_run_and_stream_tell_the_same_whole_story() -> None:
+def test_run_and_stream_emit_the_same_events() -> None:
     runtime = flow_runtime(desk(to("billing")))
-    told = heard(runtime, "handoff")
+    log = heard(runtime, "handoff")
 
     assert outline(runtime) == WHOLE
     assert streamed(runtime) == WHOLE
-    data = told.events[0].to_dict()
+    data = log.events[0].to_dict()
     assert (data["from"], data["to"], data["reason"]) == ("triage", "billing", "it's theirs")
 
 
-def test_a_target_that_leads_out_of_the_flow_is_refused_when_the_flow_is_made() -> None:
+def test_a_target_outside_the_flow_is_refused_on_creation() -> None:
     with pytest.raises(LinkError, match="hands over to `sales`, which is not in the flow"):
         Swarm([AgentSpec("triage", handoffs=["sales"])], mode="handoff")
 
 
-def test_run_takes_a_swarm_and_goes_on_with_it() -> None:
+def test_run_takes_a_swarm_and_continues_its_conversation() -> None:
     flow = desk(to("billing"))
 
     first = run.sync(flow, "one")
@@ -242,7 +242,7 @@ def test_run_takes_a_swarm_and_goes_on_with_it() -> None:
     assert len(model_of(flow, "triage").asked) == 1
 
 
-def test_a_typed_request_stays_typed_for_who_takes_the_same() -> None:
+def test_a_typed_request_stays_typed_for_a_target_with_the_same_type() -> None:
     first = agent("first", script(to("second")), input_model=Report, handoffs=["second"])
     second = agent("second", script("seen"), input_model=Report, template=True, instructions="About {{title}}.")
 
@@ -260,11 +260,11 @@ def test_an_agent_of_that_name_registered_late_is_found() -> None:
     assert text_of(finish(runtime)) == "here"
 
 
-def test_a_target_that_does_not_exist_is_named() -> None:
-    result = finish(agents_runtime([agent("triage", script(to("nobody")), handoffs=["nobody"])]))
+def test_an_unknown_target_is_named() -> None:
+    result = finish(agents_runtime([agent("triage", script(to("unknown")), handoffs=["unknown"])]))
 
     assert result.status == "failed"
-    assert "'triage' hands over to 'nobody', which isn't an agent" in str(result.error)
+    assert "'triage' hands over to 'unknown', which isn't an agent" in str(result.error)
     strict(result.messages)
 
 
@@ -286,7 +286,7 @@ def profile() -> str:
 
 
 @pytest.mark.parametrize("mode", ["handoff", "team"])
-def test_a_login_holds_in_the_next_turn_of_a_flow_that_is_one_conversation(mode: Any) -> None:
+def test_a_login_lasts_into_the_next_turn_of_a_conversational_flow(mode: Any) -> None:
     turns = iter([call("login"), "in", call("profile"), "seen"])
     clerk = agent("clerk", script(lambda messages, info: next(turns)), toolsets=[session()])
     runtime = flow_runtime(Swarm([clerk], mode=mode))
@@ -311,7 +311,7 @@ def test_a_login_in_a_handoff_flow_survives_a_restart_with_its_thread() -> None:
     assert results_of(once(call("profile"), "seen").messages)[-1][1:] == ("success", "ann's profile")
 
 
-def test_a_nested_handoff_flow_begins_with_states_of_its_own() -> None:
+def test_a_nested_handoff_flow_starts_with_its_own_states() -> None:
     clerk = agent("clerk", script(call("login"), "in"), toolsets=[session()])
     inner = Swarm([clerk], mode="handoff", name="inner")
 

@@ -1,4 +1,4 @@
-"""Messages as plain values: nothing is lost, nothing can be changed, all of it is JSON."""
+"""Messages as plain values: complete, immutable, and convertible to JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def divide(a: float, b: float) -> float:
     return a / b
 
 
-def test_a_whole_run_is_seen() -> None:
+def test_messages_of_a_complete_run_are_converted() -> None:
     a = agent(
         "a",
         script([call("divide", '{"a": 1, "b": 0}', "c1"), call("divide", {"a": 4, "b": 2}, "c2")], "two"),
@@ -49,7 +49,7 @@ def test_a_whole_run_is_seen() -> None:
     ]
 
 
-def test_they_go_through_json_and_come_back() -> None:
+def test_messages_round_trip_through_json() -> None:
     messages: list[Message] = [
         UserMessage(content="hi"),
         AssistantMessage(content="ho", tool_calls=(ToolCall(id="c", name="t", arguments="{}"),)),
@@ -61,7 +61,7 @@ def test_they_go_through_json_and_come_back() -> None:
     assert adapter.validate_json(adapter.dump_json(messages)) == messages
 
 
-def test_they_are_frozen_and_strict() -> None:
+def test_messages_are_frozen_and_strict() -> None:
     message = UserMessage(content="hi")
 
     with pytest.raises(ValidationError):
@@ -70,7 +70,7 @@ def test_they_are_frozen_and_strict() -> None:
         UserMessage(content="hi", colour="red")  # type: ignore[call-arg]
 
 
-def test_attachments_and_retries_have_their_place() -> None:
+def test_attachments_and_retries_are_represented() -> None:
     history = [
         ModelRequest([UserPromptPart(["Look:", ImageUrl("https://example.com/a.png")])]),
         ModelRequest([RetryFeedbackPart("Say it as JSON.", retry=RetryInfo(cause="output"))]),

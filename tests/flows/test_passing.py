@@ -1,4 +1,4 @@
-"""What passes from step to step of a workflow: text, fields, arguments; and what is said of what doesn't fit."""
+"""Values passed between the steps of a workflow: text, fields, arguments; and the errors for mismatches."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tests.support.runs import agent
 from tests.support.scripted import call, script
 
 
-def test_each_step_reads_what_the_one_before_said_and_the_last_one_answers() -> None:
+def test_each_step_reads_the_output_of_the_previous_one_and_the_last_answers() -> None:
     a, b, c = saying("a"), saying("b"), saying("c")
 
     assert text_of(run_flow(Swarm([a, b, c]), "start")) == "c's"
     assert [asked(spec) for spec in (a, b, c)] == [["start"], ["a's"], ["b's"]]
 
 
-def test_the_expression_not_the_list_says_the_order() -> None:
+def test_the_expression_determines_the_order() -> None:
     a, b = saying("a"), saying("b")
 
     assert text_of(run_flow(Swarm([a, b], flow="b >> a"))) == "a's"
@@ -93,7 +93,7 @@ class Translation(PromptInput):
         (["Tea"], "English", '["Tea"]'),
     ],
 )
-def test_text_with_fields_besides_it_gets_the_fields_where_they_fit(output: Any, language: str, prompt: str) -> None:
+def test_an_input_model_with_more_fields_receives_them(output: Any, language: str, prompt: str) -> None:
     def make(text: str) -> Any:
         return output
 
@@ -104,7 +104,7 @@ def test_text_with_fields_besides_it_gets_the_fields_where_they_fit(output: Any,
     assert writer.model.asked[0].info.instructions == language  # type: ignore[union-attr]
 
 
-def test_an_output_that_does_not_fit_the_next_step_ends_the_run_and_names_both() -> None:
+def test_an_output_that_the_next_step_cannot_take_ends_the_run_and_names_both() -> None:
     result = run_flow(Swarm([saying("a"), saying("b", input_model=Report)], name="pair"))
 
     assert result.status == "failed"
@@ -124,7 +124,7 @@ def test_a_flow_takes_what_its_first_step_takes() -> None:
     assert asked(writer) == ["Tea: hot"]
 
 
-def test_functions_are_steps_whatever_their_shape() -> None:
+def test_functions_of_every_shape_can_be_steps() -> None:
     def shorten(text: str) -> str:
         return text[:2]
 
@@ -186,7 +186,7 @@ def test_a_function_step_that_raises_is_named_with_its_line() -> None:
     assert result.error.file == "test_passing.py"  # type: ignore[union-attr]
 
 
-def test_no_member_can_change_what_another_one_gets() -> None:
+def test_no_member_can_change_another_ones_input() -> None:
     def make(text: str) -> dict[str, Any]:
         return {"notes": ["first"]}
 

@@ -21,7 +21,7 @@ def plan_of(executor: Any, planner: Any = None, synthesiser: Any = None) -> Flow
     return FlowSpec("work", mode="plan", agents=tuple(members), members=members)
 
 
-def test_functions_are_members_whatever_they_call_their_argument() -> None:
+def test_functions_can_be_members_whatever_their_argument_is_called() -> None:
     seen: list[str] = []
 
     def listed(request: str) -> list[str]:
@@ -38,7 +38,7 @@ def test_functions_are_members_whatever_they_call_their_argument() -> None:
     assert seen == ["read tea", "write"]
 
 
-def test_a_function_that_raises_is_named_with_its_line_and_its_task_has_failed() -> None:
+def test_a_function_that_raises_is_reported_with_its_line_and_its_task_fails() -> None:
     state: dict[str, Any] = {}
 
     async def execute(input: str, ctx: CallContext) -> str:
@@ -52,7 +52,7 @@ def test_a_function_that_raises_is_named_with_its_line_and_its_task_has_failed()
     assert [task["status"] for task in state["plans"]["work"]["tasks"]] == ["failed", "open"]
 
 
-def test_a_plan_outlives_a_state_that_a_tool_puts_in_the_place_of_the_threads() -> None:
+def test_a_plan_survives_a_tool_replacing_the_threads_state() -> None:
     states: list[Any] = []
 
     async def execute(input: str, ctx: CallContext) -> str:
@@ -66,7 +66,7 @@ def test_a_plan_outlives_a_state_that_a_tool_puts_in_the_place_of_the_threads() 
 
 
 @pytest.mark.parametrize("left", [{"request": "go"}, {"request": "go", "tasks": [{"task": 5}]}, "text", None])
-def test_what_is_no_plan_is_made_anew(left: Any) -> None:
+def test_an_invalid_stored_plan_is_replaced(left: Any) -> None:
     async def begin(input: Any, ctx: CallContext) -> Any:
         ctx.thread.state = {"plans": {"work": left}}
         return await ctx.call("work", "go")
@@ -76,8 +76,8 @@ def test_what_is_no_plan_is_made_anew(left: Any) -> None:
     assert text_of(finish(runtime)) == "the answer"
 
 
-@pytest.mark.parametrize(("state", "said"), [({"plans": ["a"]}, "under `plans`"), (["a"], "isn't an object")])
-def test_a_state_that_has_no_place_for_a_plan_ends_the_run_with_a_reason(state: Any, said: str) -> None:
+@pytest.mark.parametrize(("state", "message"), [({"plans": ["a"]}, "under `plans`"), (["a"], "isn't an object")])
+def test_a_state_that_cannot_hold_a_plan_ends_the_run_with_a_reason(state: Any, message: str) -> None:
     async def begin(input: Any, ctx: CallContext) -> Any:
         ctx.thread.state = state
         return await ctx.call("work", "go")
@@ -85,5 +85,5 @@ def test_a_state_that_has_no_place_for_a_plan_ends_the_run_with_a_reason(state: 
     result = finish(flow_runtime(plan_of(saying("executor", "done")), entry=begin))
 
     assert isinstance(result.error, RunError)
-    assert said in result.error.message
+    assert message in result.error.message
     assert result.steps == 0

@@ -1,4 +1,4 @@
-"""Flows in code: what is refused when one is made, and what the seed's names are."""
+"""Flows in code: what is refused on creation, and the public signatures."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def clashing() -> AgentSpec:
         (lambda: SerialGroup("g", []), "has no members", 1),
     ],
 )
-def test_a_flow_that_cannot_run_is_refused_where_it_is_made(make: Any, message: str, column: int) -> None:
+def test_a_flow_that_cannot_run_is_refused_on_creation(make: Any, message: str, column: int) -> None:
     with pytest.raises(LinkError) as raised:
         make()
 
@@ -78,7 +78,7 @@ def test_a_flow_that_cannot_run_is_refused_where_it_is_made(make: Any, message: 
         (lambda: SwarmNode(spec("a"), "node"), "the node 'node' needs a flow, not"),  # type: ignore[arg-type]
     ],
 )
-def test_what_makes_no_sense_together_is_refused(make: Any, message: str) -> None:
+def test_contradictory_arguments_are_refused(make: Any, message: str) -> None:
     with pytest.raises(LinkError, match=re.escape(message)):
         make()
 
@@ -127,7 +127,7 @@ def test_a_declaration_cannot_be_changed() -> None:
         flow.name = "other"  # type: ignore[misc]
 
 
-def test_what_code_needs_is_exported() -> None:
+def test_names_that_code_needs_are_exported() -> None:
     needed = {
         llm_do: {"Swarm", "HandoffLimitError", "RunResult", "CallRecord", "ErrorRecord", "ExecutionContext"},
         llm_do.flows: {"Swarm", "SwarmNode", "ParallelGroup", "SerialGroup", "FlowSpec", "MemberFailure"},
@@ -141,14 +141,14 @@ def test_what_code_needs_is_exported() -> None:
         assert all(getattr(module, name) is not None for name in names)
 
 
-def test_importing_the_names_alone_starts_nothing_heavy() -> None:
+def test_importing_the_names_imports_nothing_heavy() -> None:
     code = "import sys, llm_do; print([n for n in ('pydantic', 'pydantic_ai') if n in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "[]"
 
 
-def test_the_limit_error_survives_a_process_border() -> None:
+def test_the_limit_error_can_be_pickled() -> None:
     error = llm_do.HandoffLimitError("too often", agent_path="desk")
 
     assert str(pickle.loads(pickle.dumps(error))) == "too often"

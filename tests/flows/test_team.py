@@ -44,7 +44,7 @@ def test_the_lead_as_declared_has_no_such_tool() -> None:
     assert lead.model.asked[0].tools == []  # type: ignore[union-attr]
 
 
-def test_workers_asked_in_one_response_work_at_the_same_time() -> None:
+def test_workers_called_in_one_response_run_in_parallel() -> None:
     barrier = asyncio.Barrier(2)
 
     async def together(messages: Any, info: Any) -> str:
@@ -139,7 +139,7 @@ run_finished crew completed
 """.strip().splitlines()
 
 
-def test_run_and_stream_tell_the_same_whole_story() -> None:
+def test_run_and_stream_emit_the_same_events() -> None:
     lead = agent("lead", script(give("w", "dig", "d1"), "done"))
     runtime = flow_runtime(Swarm([lead, agent("w", script("dug"))], mode="team", name="crew"))
 

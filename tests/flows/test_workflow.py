@@ -1,4 +1,4 @@
-"""Workflows: flows in flows, what they add up to, where they may stand, and what is told of them."""
+"""Workflows: nesting, accumulated usage and messages, where flows may be used, and their events."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.scripted import call, script
 # -- flows in flows
 
 
-def test_groups_nest_to_any_depth_and_paths_tell_where_a_step_stands() -> None:
+def test_groups_nest_to_any_depth_and_paths_locate_each_step() -> None:
     names = "abcde"
     specs = {name: saying(name) for name in names}
     inner = Swarm([specs["b"], specs["c"]], name="inner", flow="b | c", separator="+")
@@ -39,7 +39,7 @@ def test_groups_nest_to_any_depth_and_paths_tell_where_a_step_stands() -> None:
     assert len({record.call_id for record in result.calls}) == 6
 
 
-def test_one_swarm_under_two_names_is_two_steps_that_share_nothing() -> None:
+def test_one_swarm_under_two_names_is_two_independent_steps() -> None:
     inner = Swarm([saying("a")], name="inner")
 
     result = run_flow(Swarm([SwarmNode(inner, "first"), SwarmNode(inner, "second")], name="outer"))
@@ -59,7 +59,7 @@ def test_depth_counts_flows_and_their_steps() -> None:
     assert result.error.agent_path == "f6/1/f5/1/f4/1/f3/1/f2/1/f1/1/leaf"  # type: ignore[union-attr]
 
 
-def test_a_budget_holds_over_all_branches() -> None:
+def test_a_budget_applies_across_all_branches() -> None:
     members = [saying(name) for name in "abcd"]
 
     result = run_flow(ParallelGroup("all", members), budget={"requests": 3})
@@ -68,7 +68,7 @@ def test_a_budget_holds_over_all_branches() -> None:
     assert result.usage.requests <= 3
 
 
-def test_usage_steps_and_messages_are_those_of_all_steps() -> None:
+def test_usage_steps_and_messages_cover_all_steps() -> None:
     def add(a: int, b: int) -> int:
         """Add."""
         return a + b
@@ -82,11 +82,11 @@ def test_usage_steps_and_messages_are_those_of_all_steps() -> None:
     assert result.usage.input_tokens == sum(record.usage.input_tokens for record in result.calls)
     strict(result.messages)
     assert [message.kind for message in result.messages] == ["request", "response"] * 4
-    said = [part.content for message in result.messages for part in message.parts if part.part_kind == "text"]
-    assert said == ["3", "b's", "c's"]
+    texts = [part.content for message in result.messages for part in message.parts if part.part_kind == "text"]
+    assert texts == ["3", "b's", "c's"]
 
 
-def test_an_early_end_keeps_what_the_steps_before_have_said() -> None:
+def test_an_early_end_keeps_the_messages_of_earlier_steps() -> None:
     async def fails(input: str, ctx: CallContext) -> str:
         raise RunError("broken")
 
@@ -97,7 +97,7 @@ def test_an_early_end_keeps_what_the_steps_before_have_said() -> None:
     assert result.output == "a's"
 
 
-def test_the_conversation_goes_to_the_first_step_and_is_told_once() -> None:
+def test_the_conversation_goes_to_the_first_step_and_is_added_once() -> None:
     a, b = saying("a"), saying("b")
     runtime = flow_runtime(ParallelGroup("pair", [a, b]))
 
@@ -110,7 +110,7 @@ def test_the_conversation_goes_to_the_first_step_and_is_told_once() -> None:
 
 
 @pytest.mark.parametrize("expression", ["up >> a", "up | a", "(up | low) >> a", "(up >> a) | b", "inner >> a"])
-def test_a_function_passes_the_conversation_on_to_who_speaks_first(expression: str) -> None:
+def test_a_function_passes_the_conversation_on_to_the_first_agent(expression: str) -> None:
     def up(text: str) -> str:
         return text.upper()
 
@@ -139,7 +139,7 @@ def test_a_function_passes_the_conversation_on_to_who_speaks_first(expression: s
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_a_flow_in_which_nobody_speaks_keeps_the_conversation(fails: bool) -> None:
+def test_a_flow_without_agents_keeps_the_conversation(fails: bool) -> None:
     def up(text: str) -> str:
         if fails:
             raise RunError("broken")
@@ -155,7 +155,7 @@ def test_a_flow_in_which_nobody_speaks_keeps_the_conversation(fails: bool) -> No
 # -- where a flow may stand
 
 
-def test_a_flow_is_called_from_code_as_an_agent_is() -> None:
+def test_a_flow_is_called_from_code_like_an_agent() -> None:
     async def main(input: Any, ctx: CallContext) -> list[str]:
         return [await ctx.call("pair", "one"), await ctx.call("pair", {"input": "two"})]
 
@@ -168,7 +168,7 @@ def test_a_flow_is_called_from_code_as_an_agent_is() -> None:
     assert [record.path for record in result.calls if record.path.endswith("/b")] == ["main/pair/2/b"] * 2
 
 
-def test_a_flow_made_in_code_is_called_itself_by_an_entry_and_only_inside_a_run() -> None:
+def test_a_flow_object_can_be_called_by_an_entry_but_only_inside_a_run() -> None:
     pair = Swarm([saying("a"), saying("b")], name="pair")
 
     async def main(input: Any, ctx: CallContext) -> list[str]:
@@ -182,7 +182,7 @@ def test_a_flow_made_in_code_is_called_itself_by_an_entry_and_only_inside_a_run(
         asyncio.run(pair("three"))
 
 
-def test_a_flow_is_a_tool_of_an_agent_and_runs_unasked() -> None:
+def test_a_flow_is_a_tool_of_an_agent_and_needs_no_approval() -> None:
     flow = Swarm([saying("a"), saying("b")], name="pair", description="Does both.")
     boss = agent("boss", script(call("pair", {"input": "work"}, "c1"), "done"), toolsets=["pair"])
 
@@ -210,7 +210,7 @@ def test_a_failing_flow_is_a_failed_result_to_the_model_that_called_it() -> None
     assert [error.agent_path for error in result.errors] == ["boss/pair/1/fails"]
 
 
-# -- what is told
+# -- events
 
 
 WHOLE = """
@@ -237,7 +237,7 @@ run_finished article completed
 """.strip().splitlines()
 
 
-def test_run_and_stream_tell_the_same_whole_story() -> None:
+def test_run_and_stream_emit_the_same_events() -> None:
     flow = Swarm([saying(name) for name in "abcd"], flow="a >> (b | c) >> d", name="article")
     runtime = flow_runtime(flow)
 
@@ -245,7 +245,7 @@ def test_run_and_stream_tell_the_same_whole_story() -> None:
     assert streamed(runtime) == WHOLE
 
 
-def test_fifty_runs_of_one_flow_at_once_see_nothing_of_each_other() -> None:
+def test_fifty_concurrent_runs_of_one_flow_are_independent() -> None:
     async def echo(messages: Any, info: Any) -> str:
         await asyncio.sleep(0)
         return str(messages[-1].parts[-1].content)

@@ -1,4 +1,4 @@
-"""Inputs nobody thought of: what a target is given, made of seeds by mutation.
+"""Generates inputs for fuzz targets by mutating seeds.
 
 A target takes bytes, raises when a promise is broken, and returns what came of them, such as the codes of findings. An
 input of which something new came is a seed from then on, so that mutation goes where the code has not been.
@@ -89,7 +89,7 @@ def mutated(pool: Sequence[bytes], random: Random) -> bytes:
                 data = b"".join(tokens)
             case 4:  # put something odd there
                 data = data[:start] + random.choice(_ODD) + data[start:]
-            case _:  # go on with another one
+            case _:  # try another one
                 data = data[:start] + random.choice(pool)[end:]
         data = data[:LONGEST]
     return data

@@ -1,4 +1,4 @@
-"""The targets hold their promises about inputs that nobody thought of; a few here, many among the slow tests."""
+"""The fuzz targets keep their invariants for generated inputs: a few here, many among the slow tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.fuzz.targets import TARGETS, seeds
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_a_target_holds_its_promise_about_a_few_mutations(name: str) -> None:
+def test_a_target_keeps_its_invariants_for_a_few_mutations(name: str) -> None:
     beginning = seeds(name)
 
     different = fuzz(TARGETS[name], beginning, Random(name), lambda tried: tried < len(beginning) + 100)
@@ -23,11 +23,11 @@ def test_a_target_holds_its_promise_about_a_few_mutations(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TARGETS)
 @pytest.mark.parametrize("seed", range(3))
-def test_a_target_holds_its_promise_about_many_mutations(name: str, seed: int) -> None:
+def test_a_target_keeps_its_invariants_for_many_mutations(name: str, seed: int) -> None:
     assert fuzz(TARGETS[name], seeds(name), Random(f"{name} {seed}"), lambda tried: tried < 5_000) > 20
 
 
-def test_an_input_that_breaks_a_promise_is_found_and_shown() -> None:
+def test_an_input_that_breaks_an_invariant_is_found_and_shown() -> None:
     def target(data: bytes) -> int:
         assert b"ab" not in data
         return len(data)
@@ -40,13 +40,13 @@ def test_an_input_that_breaks_a_promise_is_found_and_shown() -> None:
     assert "ab" in note
 
 
-def test_the_same_chance_gives_the_same_inputs() -> None:
+def test_the_same_seed_gives_the_same_inputs() -> None:
     first, again, other = ([mutated(seeds("flow"), random) for _ in range(20)] for random in map(Random, (1, 1, 2)))
 
     assert first == again != other
 
 
-def test_the_command_says_what_it_tried_and_ends_at_a_fault(
+def test_the_command_reports_what_it_tried_and_stops_at_a_fault(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     main(["flow", "--seconds", "0", "--seed", "1"])

@@ -1,4 +1,4 @@
-"""What an input's fields are called: what errors show, and what the command line and a chat take."""
+"""The names of an input's fields, in errors, on the command line and in a chat."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ByName(Aliased):
         (ByName, "projectId: str, several: int (optional)", ["projectId", "several"]),
     ],
 )
-def test_an_input_is_described_by_the_names_that_it_takes(model: type[BaseModel], shown: str, names: list[str]) -> None:
+def test_an_input_is_described_by_the_names_it_accepts(model: type[BaseModel], shown: str, names: list[str]) -> None:
     assert describe_input(model) == shown
     assert list(input_names(model)) == names
     first = names[0]

@@ -1,4 +1,4 @@
-"""Wrapped toolsets looked through: which tools they are known to have, and through which toolsets a call comes."""
+"""Wrapped toolsets: the tools they are known to have, and the toolsets a call passes through."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ WRAPPED: dict[str, AbstractToolset[Any]] = {
 
 
 @pytest.mark.parametrize("name", WRAPPED)
-def test_what_is_listed_is_what_a_run_shows(name: str) -> None:
+def test_the_listed_tools_are_those_a_run_shows(name: str) -> None:
     toolset = WRAPPED[name]
     run = RunContext(deps=None, model=TestModel(), usage=RunUsage())
     shown = asyncio.run(toolset.get_tools(run))
@@ -79,7 +79,7 @@ def test_what_is_listed_is_what_a_run_shows(name: str) -> None:
             assert wrapper_levels(toolset, tool.definition.name) == list(tool.levels)
 
 
-def test_what_a_run_may_hide_is_listed_as_such() -> None:
+def test_tools_that_a_run_may_hide_are_marked_conditional() -> None:
     deferred = parts().defer_loading(["find"]).prefixed("x")
     prepared = FunctionToolset([PydanticTool(find, prepare=lambda ctx, tool: None)])
 
@@ -89,7 +89,7 @@ def test_what_a_run_may_hide_is_listed_as_such() -> None:
     assert [tool.conditional for tool in find_shown_tools(parts().approval_required(yes)) or ()] == [False, False]
 
 
-def test_what_has_code_of_its_own_is_not_guessed_at() -> None:
+def test_a_wrapper_with_its_own_code_is_not_looked_through() -> None:
     class Listing(WrapperToolset[Any]):
         async def get_tools(self, ctx: RunContext[Any]) -> Any:
             return {}
@@ -127,7 +127,7 @@ def test_an_agents_wrapped_tools_are_known_by_the_names_its_model_sees() -> None
     assert list(found.open) == []
 
 
-def test_what_a_wrapper_wants_approved_is_no_right_that_the_tool_gives_itself() -> None:
+def test_approval_required_by_a_wrapper_is_not_a_permission_of_the_tool() -> None:
     kit = FunctionToolset([PydanticTool(find, metadata={"approval": "allow"})])
     [plain], [wrapped] = known(kit).tools, known(kit.approval_required(yes).prefixed("x")).tools
 
@@ -139,7 +139,7 @@ def test_what_a_wrapper_wants_approved_is_no_right_that_the_tool_gives_itself() 
     assert right(wrapped, allow=["x_find"]) == "allow"
 
 
-def test_what_a_function_may_change_is_not_known() -> None:
+def test_facts_that_a_function_may_change_are_unknown() -> None:
     found = known(parts().prepared(lambda ctx, tools: tools))
 
     assert [(tool.name, tool.facts.arguments, tool.schema, tool.conditional) for tool in found.tools] == [
@@ -148,5 +148,5 @@ def test_what_a_function_may_change_is_not_known() -> None:
     ]
 
 
-def test_what_is_said_outside_of_a_tool_is_known() -> None:
+def test_facts_set_outside_a_tool_are_known() -> None:
     assert [tool.approval for tool in known(parts().with_metadata(approval="deny").prefixed("x")).tools] == ["deny"] * 2

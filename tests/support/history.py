@@ -1,4 +1,4 @@
-"""The rule every history of ours keeps: one that a strict provider accepts."""
+"""Checks that a history is one that a strict provider accepts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["results_of", "strict"]
 
 
 def strict(messages: Sequence[ModelMessage]) -> None:
-    """Each response's calls are answered exactly once, in order, all in the next request, before anything else."""
+    """Assert that the next request answers each response's calls exactly once, in order, before anything else."""
     for index, message in enumerate(messages):
         before = messages[index - 1] if index else None
         if message.kind == "response":
@@ -31,7 +31,7 @@ def strict(messages: Sequence[ModelMessage]) -> None:
 
 
 def results_of(messages: Sequence[ModelMessage]) -> list[tuple[str, str, str]]:
-    """Every tool result of a history: call id, outcome, text."""
+    """List every tool result of a history: call id, outcome, text."""
     return [
         (part.tool_call_id, part.outcome, str(part.content))
         for message in messages

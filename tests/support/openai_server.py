@@ -36,7 +36,7 @@ Turn = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Request:
-    """One request as it came: path, headers in lower case, raw body, and the body read."""
+    """One received request: path, lower-case headers, raw body, and parsed body."""
 
     path: str
     headers: Mapping[str, str]
@@ -46,7 +46,7 @@ class Request:
 
 @contextmanager
 def serve(scripts: Mapping[str, Sequence[Turn]]) -> Iterator[tuple[str, list[Request]]]:
-    """Serve these scripts, by model name; gives the base URL and the log of requests."""
+    """Serve scripts by model name; yields the base URL and the log of requests."""
     server = _Server(scripts)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
@@ -72,7 +72,7 @@ class _Server(ThreadingHTTPServer):
         self.ids = count(1)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing of a client that went away; what else goes wrong, the test sees as a lost connection."""
+        """Ignore disconnected clients; tests see any other error as a lost connection."""
 
     def turn(self, body: Mapping[str, Any]) -> Turn:
         turns = self.scripts[body["model"]]
@@ -97,7 +97,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing on stderr."""
+        """Print nothing to stderr."""
 
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers.get("content-length", 0)))
@@ -199,24 +199,24 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def usage(body: Mapping[str, Any], turn: Turn) -> dict[str, int]:
-    """The tokens of an answer: the script's, or ten a message."""
+    """Return the token usage of an answer: the script's, or ten per message."""
     tokens_in, tokens_out = turn.get("usage", (10 * len(body["messages"]), 10))
     return {"prompt_tokens": tokens_in, "completion_tokens": tokens_out, "total_tokens": tokens_in + tokens_out}
 
 
 def arguments(value: object) -> str:
-    """A call's arguments as they go over the wire; text is sent as it is, well formed or not."""
+    """Encode a call's arguments for the wire; text is sent unchanged, well formed or not."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
 def pieces(text: str, number: int) -> list[str]:
-    """Cut a text into so many pieces, nearly even; empty ones are left out."""
+    """Split a text into this many nearly equal pieces, leaving out empty ones."""
     size = -(-len(text) // number) or 1
     return [text[start : start + size] for start in range(0, len(text), size)]
 
 
 def last(body: Mapping[str, Any], role: str) -> str:
-    """The text of the last message of this role."""
+    """Return the text of the last message with this role."""
     for message in reversed(body["messages"]):
         if message["role"] == role:
             content = message["content"]

@@ -1,4 +1,4 @@
-"""Running projects made in a test: one line each for the project, the run, and what was heard of it."""
+"""Helpers for running projects in tests: one line each for the project, the run and its events."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from llm_do.project.registry import Registered, Registry
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="llm-do-tests-")
 EMPTY = Path(_FOLDER.name)
-"""The root of projects that need none of their own."""
+"""The root of projects that don't need their own."""
 
 __all__ = ["Answers", "Heard", "agent", "carry_out", "heard", "project_of", "run_spec", "runtime_of"]
 
 
 def agent(name: str, model: Any, **fields: Any) -> AgentSpec:
-    """An agent's declaration."""
+    """Declare an agent."""
     return AgentSpec(name, model=model, **fields)
 
 
@@ -36,7 +36,7 @@ def project_of(
     input_model: Any = None,
     **fields: Any,
 ) -> Project:
-    """A project of these agents; fields of the settings and of the project may be given as keywords."""
+    """Create a project of these agents; keywords are fields of the settings or the project."""
     names = {spec.name: Registered(spec.name, "agent", spec) for spec in specs}
     names |= {name: Registered(name, "tool", item) for name, item in (tools or {}).items()}
     names |= {name: Registered(name, "toolset", item) for name, item in (toolsets or {}).items()}
@@ -59,7 +59,7 @@ def runtime_of(
     options: Any = None,
     **fields: Any,
 ) -> Runtime:
-    """A runtime over a project of these agents that allows what is asked."""
+    """Create a runtime for a project of these agents that approves every request."""
     return Runtime(project_of(specs, entry, **fields), approvals=approvals, **(options or {}))
 
 
@@ -78,19 +78,19 @@ class Heard:
 
     @property
     def outline(self) -> list[str]:
-        """Type and path of each event, and what tells it from its neighbours."""
+        """Type, path and distinguishing fields of each event."""
         return [_line(event) for event in self.events]
 
 
 def heard(runtime: Runtime, type: str | None = None, **filters: Any) -> Heard:
-    """Hear a runtime's events."""
-    ear = Heard()
-    runtime.on(type, ear.events.append, **filters)
-    return ear
+    """Collect a runtime's events."""
+    log = Heard()
+    runtime.on(type, log.events.append, **filters)
+    return log
 
 
 def carry_out(runtime: Runtime, input: Any = "go", **options: Any) -> RunResult:
-    """Run to the end and give the result however it ended."""
+    """Run to the end and return the result however it ended."""
 
     async def once() -> RunResult:
         try:
@@ -102,13 +102,13 @@ def carry_out(runtime: Runtime, input: Any = "go", **options: Any) -> RunResult:
 
 
 def run_spec(spec: AgentSpec, input: Any = "go", **fields: Any) -> RunResult:
-    """Run a project of this one agent."""
+    """Run a project of a single agent."""
     return carry_out(runtime_of([spec], **fields), input)
 
 
 @dataclass
 class Answers:
-    """A person who answers in this order, the last answer for ever; keeps what was asked."""
+    """An approver that answers in this order, repeats the last answer, and keeps the requests."""
 
     answers: list[Any] = field(default_factory=lambda: ["once"])
     asked: list[ApprovalRequest] = field(default_factory=list)
@@ -123,6 +123,6 @@ class Answers:
 
 
 def _line(event: Any) -> str:
-    told = [event.type, event.path]
-    told += [str(getattr(event, name)) for name in ("tool_name", "status", "decision", "text") if hasattr(event, name)]
-    return " ".join(told)
+    parts = [event.type, event.path]
+    parts += [str(getattr(event, name)) for name in ("tool_name", "status", "decision", "text") if hasattr(event, name)]
+    return " ".join(parts)

@@ -1,4 +1,4 @@
-"""Models that say what a test wrote down, whole or streamed, and keep what they were asked."""
+"""Models that follow a test's script, streamed or not, and keep the requests."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["Asked", "Script", "Turn", "call", "script"]
 Turn: TypeAlias = (
     "str | ToolCallPart | Sequence[ToolCallPart | TextPart] | ModelResponse | Exception | Callable[..., Any]"
 )
-"""A text; tool calls; a response; an exception; or a function `(messages, info)`, sync or async, that gives one."""
+"""A text; tool calls; a response; an exception; or a function `(messages, info)`, sync or async, that returns one."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """One request as the model got it."""
+    """One request that the model received."""
 
     messages: list[ModelMessage]
     info: AgentInfo
@@ -36,7 +36,7 @@ class Asked:
 
     @property
     def prompt(self) -> Any:
-        """What the last user part says."""
+        """The content of the last user part."""
         return [
             part.content for message in self.messages for part in message.parts if isinstance(part, UserPromptPart)
         ][-1]
@@ -79,9 +79,9 @@ class Script:
 
     async def stream(self, messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[Any]:
         response = await self.answer(messages, info)
-        said = False
+        yielded = False
         for index, part in enumerate(response.parts):
-            said = True
+            yielded = True
             if isinstance(part, TextPart):
                 middle = len(part.content) // 2
                 for piece in (part.content[:middle], part.content[middle:]):
@@ -90,16 +90,16 @@ class Script:
             elif isinstance(part, ToolCallPart):
                 args = part.args if isinstance(part.args, str) else json.dumps(part.args)
                 yield {index: DeltaToolCall(part.tool_name, args, tool_call_id=part.tool_call_id)}
-        if not said:
+        if not yielded:
             yield ""
 
 
 class ScriptedModel(FunctionModel):
-    """A `FunctionModel` with its script at hand."""
+    """A `FunctionModel` that exposes its script."""
 
-    def __init__(self, written: Script) -> None:
-        super().__init__(written.answer, stream_function=written.stream, model_name="scripted")
-        self.script = written
+    def __init__(self, script: Script) -> None:
+        super().__init__(script.answer, stream_function=script.stream, model_name="scripted")
+        self.script = script
 
     @property
     def asked(self) -> list[Asked]:
@@ -107,7 +107,7 @@ class ScriptedModel(FunctionModel):
 
 
 def script(*turns: Turn) -> ScriptedModel:
-    """A model that answers with these turns, one after the other."""
+    """Create a model that answers with these turns in order."""
     answers: list[Any] = []
     failures: dict[int, list[Exception]] = {}
     for turn in turns:
@@ -125,8 +125,8 @@ def script(*turns: Turn) -> ScriptedModel:
 
 
 def call(name: str, args: Any = None, id: str | None = None, /, **fields: Any) -> ToolCallPart:
-    """A tool call; arguments as keywords, as data, or as raw JSON text."""
-    given = fields if args is None else args
+    """Create a tool call; arguments may be keywords, data, or raw JSON text."""
+    arguments = fields if args is None else args
     if id is None:
-        return ToolCallPart(name, given)
-    return ToolCallPart(name, given, tool_call_id=id)
+        return ToolCallPart(name, arguments)
+    return ToolCallPart(name, arguments, tool_call_id=id)

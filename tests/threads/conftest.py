@@ -1,4 +1,4 @@
-"""Stores for tests: the same tests run on every one."""
+"""Store fixtures: the same tests run on every kind."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from llm_do.threads import SqliteStore, memory_store
 
 @pytest.fixture(params=["memory", "sqlite"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqliteStore]:
-    """A store of each kind, empty."""
+    """Provide an empty store of each kind."""
     made = memory_store() if request.param == "memory" else SqliteStore(tmp_path / "state.db")
     yield made
     asyncio.run(made.aclose())

@@ -1,4 +1,4 @@
-"""A process that takes one turn at a desk that wants a login, with one model or another.
+"""A process that takes one turn at a desk that requires a login, with one model or another.
 
 login_process.py ROOT MODEL
 """
@@ -40,7 +40,7 @@ async def main() -> None:
     spec = AgentSpec("main", model=models[sys.argv[2]])
     spec.add_toolkit("desk", desk)
     runtime = Runtime(project_of([spec], root=Path(sys.argv[1])), approvals="approve_all")
-    result = await runtime.run("go on", thread_id="t")
+    result = await runtime.run("continue", thread_id="t")
     await runtime.aclose()
     shown = models[sys.argv[2]].asked[0].tools
     print(

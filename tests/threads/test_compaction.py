@@ -1,4 +1,4 @@
-"""Shortening what is sent: what stays, what goes, and that a call and its result never part."""
+"""Compaction: what stays, what is removed, and that a call is never separated from its result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from llm_do.threads.compaction import CLEARED, SUMMARY, clear_results, slide
 from tests.support.history import results_of, strict
 from tests.support.runs import agent, carry_out, heard, runtime_of
 from tests.support.scripted import call, script
-from tests.threads.thread_support import on_thread, prompts, whole
+from tests.threads.thread_support import on_thread, prompts, stored_messages
 
 LONG = "word " * 400
 
@@ -29,7 +29,7 @@ def look(n: int) -> str:
 
 
 def history_of(shape: list[int]) -> list[ModelMessage]:
-    """Turns with so many parallel calls each, 0 for a plain answer."""
+    """Build turns with this many parallel calls each; 0 for a plain answer."""
     made: list[ModelMessage] = []
     for turn, calls in enumerate(shape):
         made.append(ModelRequest([UserPromptPart(f"prompt {turn}")]))
@@ -43,7 +43,7 @@ def history_of(shape: list[int]) -> list[ModelMessage]:
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=8), st.integers(0, 14), st.integers(1, 4000), st.integers(0, 3))
-def test_whatever_is_left_out_the_history_stays_valid(shape: list[int], recent: int, limit: int, cut: int) -> None:
+def test_the_history_stays_valid_whatever_is_left_out(shape: list[int], recent: int, limit: int, cut: int) -> None:
     history = history_of(shape)
     history = history[: len(history) - cut] or history
     if history[-1].kind == "response" and history[-1].tool_calls:  # type: ignore[union-attr]
@@ -71,7 +71,7 @@ def test_clearing_keeps_every_call_with_its_cleared_result() -> None:
     assert results_of(history)[0][2] == LONG
 
 
-def test_a_window_drops_the_oldest_first_and_no_more_than_it_must() -> None:
+def test_a_window_drops_the_oldest_messages_first_and_no_more_than_necessary() -> None:
     history = history_of([0, 1, 0, 0])
 
     shortened = slide(history, estimate_tokens(history) - 1, 2)
@@ -105,7 +105,7 @@ def test_a_history_that_fits_is_sent_as_it_is() -> None:
     assert LONG in results_of(model.asked[-1].messages)[0][2]
 
 
-def test_a_summary_takes_the_place_of_older_messages_and_is_made_once() -> None:
+def test_a_summary_replaces_older_messages_and_is_made_once() -> None:
     from llm_do import register_model_factory
 
     summariser = script("They looked twice.")
@@ -129,7 +129,7 @@ def test_a_summary_takes_the_place_of_older_messages_and_is_made_once() -> None:
     assert len(results_of(result.messages)) == 4
 
 
-def test_a_script_that_summarises_lies_in_the_project(tmp_path: Path) -> None:
+def test_a_summarising_script_is_found_in_the_project(tmp_path: Path) -> None:
     (tmp_path / "summary.yaml").write_text("- text: They looked.", encoding="utf-8")
     model = script(*(call("look", n=n) for n in range(3)), "done")
     compaction = {"max_tokens": 900, "strategies": ["summarization"], "preserve_recent": 2}
@@ -140,7 +140,7 @@ def test_a_script_that_summarises_lies_in_the_project(tmp_path: Path) -> None:
     assert f"{SUMMARY}\nThey looked." in prompts(model.asked[-1].messages)
 
 
-def test_a_summary_that_fails_falls_back_to_clearing_and_never_ends_the_run() -> None:
+def test_a_failed_summary_falls_back_to_clearing_and_never_ends_the_run() -> None:
     from llm_do import register_model_factory
 
     register_model_factory("brokensummary", lambda _: script(ValueError("no")))
@@ -163,13 +163,13 @@ def test_the_store_keeps_what_is_not_sent() -> None:
 
     on_thread(compacting(model, store, max_tokens=100, strategies=["sliding_window"], preserve_recent=1), *"abc")
 
-    assert len(whole(store)) == 12
-    assert all(LONG in text for _, _, text in results_of(whole(store)))
+    assert len(stored_messages(store)) == 12
+    assert all(LONG in text for _, _, text in results_of(stored_messages(store)))
     assert len(model.asked[-1].messages) < 6
 
 
 @pytest.mark.parametrize("strategies", [["tool_result_clearing"], ["sliding_window"], []])
-def test_a_thread_may_say_how_its_history_is_shortened(strategies: list[str]) -> None:
+def test_a_thread_can_configure_its_compaction(strategies: list[str]) -> None:
     from llm_do.threads import StateManager
 
     store = memory_store()

@@ -1,4 +1,4 @@
-"""The journal of runs: what is in it, and who hears of it."""
+"""The journal of runs: its entries and its subscribers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.scripted import call, script
 from tests.threads.thread_support import add, on_thread, runtime_on
 
 
-def test_the_journal_is_what_subscribers_hear(store: Any) -> None:
+def test_the_journal_has_the_events_that_subscribers_receive(store: Any) -> None:
     runtime = runtime_on(store, agent("main", script(call("add", a=1, b=2), "3"), tools=[add]))
     ear = heard(runtime)
 
@@ -28,12 +28,12 @@ def test_the_journal_is_what_subscribers_hear(store: Any) -> None:
     assert [each.seq for each in seen] == list(range(len(seen)))
 
 
-def test_a_tool_that_is_still_at_work_is_in_the_journal(store: Any) -> None:
+def test_a_running_tool_call_is_in_the_journal(store: Any) -> None:
     seen: list[str] = []
 
     @tool(approval="allow")
     async def look_at_the_journal() -> str:
-        """Look until the journal has this very call, or isn't going to."""
+        """Poll until the journal has this call, or give up."""
         for _ in range(200):
             seen[:] = [each.type for each in await store.observations(Filter(thread_id="t"))]
             if "tool_call" in seen:
@@ -46,40 +46,40 @@ def test_a_tool_that_is_still_at_work_is_in_the_journal(store: Any) -> None:
     assert seen[-1] == "tool_call"
 
 
-def test_an_observation_subscriber_hears_the_runs_of_its_thread_and_types_only(store: Any) -> None:
+def test_an_observation_subscriber_receives_only_its_thread_and_types(store: Any) -> None:
     runtime = runtime_on(store, agent("main", script(call("add", a=1, b=2), "3"), tools=[add]))
-    manager, told = ObservationManager(store, runtime), []
-    end = manager.subscribe(told.append, types=["tool_result", "run_finished"], thread_id="a")
+    manager, received = ObservationManager(store, runtime), []
+    end = manager.subscribe(received.append, types=["tool_result", "run_finished"], thread_id="a")
 
     on_thread(runtime, "x", thread="a")
     on_thread(runtime, "x", thread="b")
     end()
     on_thread(runtime, "x", thread="a")
 
-    assert [(each.type, each.thread_id) for each in told] == [("tool_result", "a"), ("run_finished", "a")]
-    assert told == asyncio.run(manager.get(run_id=told[0].run_id, types=["tool_result", "run_finished"]))
+    assert [(each.type, each.thread_id) for each in received] == [("tool_result", "a"), ("run_finished", "a")]
+    assert received == asyncio.run(manager.get(run_id=received[0].run_id, types=["tool_result", "run_finished"]))
 
 
 @pytest.mark.parametrize("error", [RuntimeError("no"), SystemExit(3)], ids=repr)
-def test_a_subscriber_of_the_journal_that_raises_disturbs_no_run(
+def test_a_failing_journal_subscriber_does_not_affect_the_run(
     error: BaseException, store: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     runtime = runtime_on(store, agent("main", script("done")))
-    manager, told = ObservationManager(store, runtime), []
+    manager, received = ObservationManager(store, runtime), []
 
     def broken(_: object) -> None:
         raise error
 
     manager.subscribe(broken)
-    manager.subscribe(lambda item: told.append(item.type))
+    manager.subscribe(lambda item: received.append(item.type))
     result = on_thread(runtime, "x")[0]
 
     assert result.output == "done"
-    assert told[-1] == "run_finished"
+    assert received[-1] == "run_finished"
     assert "a subscriber of the journal failed on run_finished" in caplog.text
 
 
-def test_a_denied_call_is_in_the_journal_with_who_denied_it(store: Any) -> None:
+def test_a_denied_call_is_in_the_journal_with_the_source_of_the_denial(store: Any) -> None:
     @tool
     def wipe() -> str:
         """Wipe."""
@@ -96,7 +96,7 @@ def test_a_denied_call_is_in_the_journal_with_who_denied_it(store: Any) -> None:
     assert [each.data.get("status") or each.data.get("decision") for each in seen][-1] == "denied"
 
 
-def test_what_an_attempt_did_that_lost_stays_in_the_journal(store: Any) -> None:
+def test_the_events_of_a_losing_attempt_stay_in_the_journal(store: Any) -> None:
     other = runtime_on(store, agent("main", script("other")))
 
     async def interfere(messages: list[Any], info: object) -> str:
@@ -116,7 +116,7 @@ def test_what_an_attempt_did_that_lost_stays_in_the_journal(store: Any) -> None:
     assert [dict(each.data) for each in seen] == [event.to_dict() for event in ear.events]
 
 
-def test_a_runs_entries_come_in_its_own_order_whatever_the_clock_does(store: Any) -> None:
+def test_a_runs_entries_keep_their_order_whatever_the_clock_does(store: Any) -> None:
     async def write() -> list[int]:
         await store.begin_run(RunRecord("r", "running", "main", None, None, 1.0), ThreadConfig())
         await store.write(

@@ -1,4 +1,4 @@
-"""A process may be killed at any moment: the store is consistent, nothing finished is missing, the next turn works."""
+"""Killed processes: the store stays consistent, no finished work is lost, and the next turn works."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from llm_do.threads.store.codec import message_text
 from tests.support.history import results_of, strict
 from tests.support.runs import agent, runtime_of
 from tests.support.scripted import call, script
-from tests.threads.thread_support import child, on_thread, record_of, said, state_file, whole
+from tests.threads.thread_support import child, on_thread, record_of, state_file, stored_messages, user_text
 
 
 def kill_at_random(root: Path, seed: int) -> list[str]:
-    """Let the worker go on until a random line or a random moment, and kill it; what it had told by then."""
+    """Kill the worker after a random line at a random moment, and return its output."""
     dice = random.Random(seed)
     process = child("worker_process.py", root, "t", 1000, f"k{seed}", wait=False)
     assert process.stdout is not None
@@ -49,21 +49,21 @@ def kill_at_random(root: Path, seed: int) -> list[str]:
     return lines
 
 
-def check_after_kill(root: Path, told: list[str], mark: str) -> None:
+def check_after_kill(root: Path, output: list[str], mark: str) -> None:
     with closing(sqlite3.connect(root / ".llm-do" / "state.db")) as db:
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     runtime = runtime_of([agent("main", script("fine"))], root=root)
     result = on_thread(runtime, "still there?")[0]
     assert result.status == "completed", result.error
-    messages = whole(state_file(root))
+    messages = stored_messages(state_file(root))
     strict(messages)
     prompts = [p.content for m in messages for p in m.parts if isinstance(p, UserPromptPart)]
-    # Each turn that was told of is there, whole and in order.
-    turns = [line.split()[1] for line in told if line.startswith("turn")]
+    # Every reported turn is there, complete and in order.
+    turns = [line.split()[1] for line in output if line.startswith("turn")]
     mine = [prompt for prompt in prompts if str(prompt).startswith(f"{mark}.")]
     assert mine[: len(turns)] == turns
-    # Each step that was told of: a response, and the results of its calls.
-    steps = sum(line.startswith("step") for line in told)
+    # Every reported step: a response, and the results of its calls.
+    steps = sum(line.startswith("step") for line in output)
     responses = [m for m in messages if m.kind == "response" and _run_of(m, messages, mark)]
     assert len(responses) >= steps - 1, (len(responses), steps)
     results = [part for message in messages for part in message.parts if isinstance(part, ToolReturnPart)]
@@ -88,19 +88,19 @@ def _run_of(response: object, messages: list, mark: str) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
-def test_a_process_killed_at_a_random_moment_loses_nothing_that_was_finished(tmp_path: Path, seed: int) -> None:
-    told = kill_at_random(tmp_path, seed)
-    check_after_kill(tmp_path, told, f"k{seed}")
+def test_a_process_killed_at_a_random_moment_loses_no_finished_work(tmp_path: Path, seed: int) -> None:
+    output = kill_at_random(tmp_path, seed)
+    check_after_kill(tmp_path, output, f"k{seed}")
 
 
 @pytest.mark.slow
 def test_one_thread_survives_hundreds_of_kills(tmp_path: Path) -> None:
     for seed in range(int(os.environ.get("LLM_DO_KILLS", "200"))):
-        told = kill_at_random(tmp_path, 1000 + seed)
-        check_after_kill(tmp_path, told, f"k{1000 + seed}")
+        output = kill_at_random(tmp_path, 1000 + seed)
+        check_after_kill(tmp_path, output, f"k{1000 + seed}")
 
 
-def test_results_that_were_recorded_before_the_kill_are_kept_and_open_calls_are_interrupted(tmp_path: Path) -> None:
+def test_results_recorded_before_the_kill_are_kept_and_open_calls_are_interrupted(tmp_path: Path) -> None:
     @tool(approval="allow")
     async def quick() -> str:
         """Be quick."""
@@ -108,7 +108,7 @@ def test_results_that_were_recorded_before_the_kill_are_kept_and_open_calls_are_
 
     @tool(approval="allow")
     async def slow() -> str:
-        """Take for ever."""
+        """Never return."""
         await asyncio.Event().wait()
         return "never"
 
@@ -117,7 +117,7 @@ def test_results_that_were_recorded_before_the_kill_are_kept_and_open_calls_are_
     )
 
     async def until_written() -> None:
-        """Run until the quick tool's result is on disk, then leave everything as a kill would."""
+        """Run until the quick tool's result is on disk, then stop as if killed."""
         heard = asyncio.Event()
         runtime.on("tool_result", lambda _: heard.set())
         task = asyncio.ensure_future(runtime.execute("go", thread_id="t"))
@@ -134,7 +134,7 @@ def test_results_that_were_recorded_before_the_kill_are_kept_and_open_calls_are_
     asyncio.run(until_written())
     on_thread(runtime_of([agent("main", script("fine"))], root=tmp_path / "after"), "and now?")
 
-    messages = whole(state_file(tmp_path / "after"))
+    messages = stored_messages(state_file(tmp_path / "after"))
     strict(messages)
     assert [(call_id, outcome) for call_id, outcome, _ in results_of(messages)] == [
         ("s", "interrupted"),
@@ -143,14 +143,14 @@ def test_results_that_were_recorded_before_the_kill_are_kept_and_open_calls_are_
     assert results_of(messages)[1][2] == "done quickly"
 
 
-def test_a_call_whose_id_was_used_before_does_not_get_the_earlier_calls_result(tmp_path: Path) -> None:
+def test_a_call_with_a_reused_id_does_not_get_the_earlier_calls_result(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "state.db")
 
     async def killed() -> None:
         await store.begin_run(RunRecord("r", "running", "main", "t", None, 1.0), ThreadConfig())
         ask = ModelResponse([call("add", {"a": 1}, "0")])
-        said_so = ModelRequest([ToolReturnPart("add", "first", tool_call_id="0")])
-        messages = [said("go"), ask, said_so, ask]
+        confirmed = ModelRequest([ToolReturnPart("add", "first", tool_call_id="0")])
+        messages = [user_text("go"), ask, confirmed, ask]
         rows = [
             MessageRow(f"m{n}", f"m{n - 1}" if n else None, n, float(n), message_text(each))
             for n, each in enumerate(messages)
@@ -163,13 +163,13 @@ def test_a_call_whose_id_was_used_before_does_not_get_the_earlier_calls_result(t
 
     asyncio.run(killed())
 
-    strict(whole(store))
-    assert [outcome for _, outcome, _ in results_of(whole(store))] == ["success", "interrupted"]
+    strict(stored_messages(store))
+    assert [outcome for _, outcome, _ in results_of(stored_messages(store))] == ["success", "interrupted"]
     asyncio.run(store.aclose())
 
 
 def _copy(root: Path, target: Path) -> None:
-    """The store's file as it is now, without the lock of the process that writes it."""
+    """Copy the store's current file, without the lock of the process that writes it."""
     (target / ".llm-do").mkdir(parents=True)
     source = sqlite3.connect(root / ".llm-do" / "state.db")
     copy = sqlite3.connect(target / ".llm-do" / "state.db")

@@ -1,4 +1,4 @@
-"""What code outside a run does with threads: the managers of messages, settings, states and the journal."""
+"""The managers of messages, settings, states and the journal, for code outside a run."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from llm_do.threads import (
     ThreadRecord,
     ThreadStore,
 )
-from tests.threads.thread_support import answered, done, prompts, said, talk
+from tests.threads.thread_support import done, model_text, prompts, talk, user_text
 
 
-def test_messages_come_in_order_each_with_id_time_and_metadata(store: ThreadStore) -> None:
+def test_messages_are_in_order_with_id_time_and_metadata(store: ThreadStore) -> None:
     manager = ConversationManager(store)
-    ids = done(manager.add_messages("t", [said("one"), answered("two")], metadata={"rating": 5}))
+    ids = done(manager.add_messages("t", [user_text("one"), model_text("two")], metadata={"rating": 5}))
 
     stored = done(manager.get_messages("t"))
 
     assert [each.id for each in stored] == ids
-    assert [each.message for each in stored] == [said("one"), answered("two")] or [
+    assert [each.message for each in stored] == [user_text("one"), model_text("two")] or [
         type(each.message).__name__ for each in stored
     ] == ["ModelRequest", "ModelResponse"]
     assert [each.parent for each in stored] == [None, ids[0]]
     assert all(each.time > 0 and each.metadata == {"rating": 5} for each in stored)
 
 
-def test_a_state_that_is_no_json_is_refused_with_its_threads_name(store: ThreadStore) -> None:
+def test_a_state_that_is_not_json_is_refused_and_the_error_names_its_thread(store: ThreadStore) -> None:
     manager = StateManager(store)
     context = done(manager.load_thread_context("t"))
     context.state["seen"] = {1}
@@ -47,8 +47,8 @@ def test_a_window_has_the_latest_messages(store: ThreadStore) -> None:
     ids = done(talk(store, 5))
     manager = ConversationManager(store)
 
-    def window(**wanted: Any) -> list[int]:
-        return [ids.index(each.id) for each in done(manager.get_messages("t", **wanted))]
+    def window(**query: Any) -> list[int]:
+        return [ids.index(each.id) for each in done(manager.get_messages("t", **query))]
 
     assert window(limit=3) == [7, 8, 9]
     assert window(limit=3, before=ids[5]) == [2, 3, 4]
@@ -68,9 +68,11 @@ def texts(stored: list[StoredMessage]) -> list[Any]:
 
 def test_no_message_of_another_thread_is_read_by_naming_it(store: ThreadStore) -> None:
     async def look() -> list[list[Any]]:
-        hers = await ConversationManager(store, "ann").add_messages("t", [said("hers"), answered("a"), said("more")])
-        other = await ConversationManager(store, "bob").add_messages("other", [said("elsewhere"), answered("a")])
-        await ConversationManager(store, "bob").add_messages("t", [said("his"), answered("a")])
+        hers = await ConversationManager(store, "ann").add_messages(
+            "t", [user_text("hers"), model_text("a"), user_text("more")]
+        )
+        other = await ConversationManager(store, "bob").add_messages("other", [user_text("elsewhere"), model_text("a")])
+        await ConversationManager(store, "bob").add_messages("t", [user_text("his"), model_text("a")])
         manager = ConversationManager(store, "bob")
         windows = [
             await manager.get_messages("t", before=hers[2]),
@@ -84,14 +86,14 @@ def test_no_message_of_another_thread_is_read_by_naming_it(store: ThreadStore) -
     assert done(look()) == [[]] * 5
 
 
-def test_between_two_messages_the_wrong_way_round_there_is_nothing(store: ThreadStore) -> None:
+def test_a_reversed_range_of_messages_is_empty(store: ThreadStore) -> None:
     ids = done(talk(store, 3))
 
     assert done(ConversationManager(store).get_messages("t", after=ids[4], before=ids[1])) == []
 
 
 @pytest.mark.parametrize("limit", [0, -1, -100])
-def test_a_limit_below_one_gives_no_message(store: ThreadStore, limit: int) -> None:
+def test_a_limit_below_one_returns_no_messages(store: ThreadStore, limit: int) -> None:
     ids = done(talk(store, 3))
     manager = ConversationManager(store)
 
@@ -100,15 +102,15 @@ def test_a_limit_below_one_gives_no_message(store: ThreadStore, limit: int) -> N
 
 
 @pytest.mark.parametrize("wrong", ["text", None, {"role": "user"}])
-def test_what_is_no_message_is_refused_and_nothing_is_stored(store: ThreadStore, wrong: Any) -> None:
+def test_a_value_that_is_not_a_message_is_refused_and_nothing_is_stored(store: ThreadStore, wrong: Any) -> None:
     with pytest.raises(UsageError, match="is not a conversation message"):
-        done(ConversationManager(store).add_messages("t", [said("x"), wrong]))
+        done(ConversationManager(store).add_messages("t", [user_text("x"), wrong]))
     assert done(store.thread("t")) is None
 
 
 def test_metadata_that_is_not_json_is_a_typed_error(store: ThreadStore) -> None:
     with pytest.raises(UsageError, match="metadata"):
-        done(ConversationManager(store).add_messages("t", [said("x")], metadata={"a": object()}))
+        done(ConversationManager(store).add_messages("t", [user_text("x")], metadata={"a": object()}))
     assert done(store.thread("t")) is None
 
 
@@ -128,7 +130,7 @@ def test_settings_are_found_by_their_dotted_names(store: ThreadStore) -> None:
     assert done(manager.get_thread_config_value("other", "model", "d")) == "d"
 
 
-def test_a_setting_is_taken_away_by_null_and_others_stay(store: ThreadStore) -> None:
+def test_null_removes_a_setting_and_keeps_the_others(store: ThreadStore) -> None:
     manager = StateManager(store)
     done(manager.set_thread_config("t", {"model": "test", "history_limit": 4}))
 
@@ -152,13 +154,13 @@ def test_a_setting_is_taken_away_by_null_and_others_stay(store: ThreadStore) -> 
         {"model_settings": {"extra": object()}},
     ],
 )
-def test_settings_that_make_no_sense_or_keep_secrets_are_refused(store: ThreadStore, wrong: dict[str, Any]) -> None:
+def test_invalid_settings_and_settings_with_secrets_are_refused(store: ThreadStore, wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         done(StateManager(store).set_thread_config("t", wrong))
     assert done(store.thread("t")) is None
 
 
-def test_state_is_saved_when_its_value_has_changed(store: ThreadStore) -> None:
+def test_state_is_saved_if_it_has_changed(store: ThreadStore) -> None:
     async def change() -> tuple[bool, bool, Any]:
         manager = StateManager(store)
         await store.save_thread(ThreadRecord("t", state={"tags": ["a"]}), expected=None)
@@ -171,7 +173,7 @@ def test_state_is_saved_when_its_value_has_changed(store: ThreadStore) -> None:
     assert done(change()) == (False, True, {"tags": ["a", "b"]})
 
 
-def test_state_is_not_saved_over_a_turn_that_came_between(store: ThreadStore) -> None:
+def test_state_does_not_overwrite_a_turn_in_between(store: ThreadStore) -> None:
     async def change() -> None:
         manager = StateManager(store)
         await store.save_thread(ThreadRecord("t", state={"n": 1}), expected=None)
@@ -184,7 +186,7 @@ def test_state_is_not_saved_over_a_turn_that_came_between(store: ThreadStore) ->
     done(change())
 
 
-def test_a_manager_remembers_so_many_loaded_states_and_loses_no_change_silently(
+def test_a_manager_remembers_a_limited_number_of_states_and_loses_no_change_silently(
     store: ThreadStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("llm_do.threads.managers.state_manager.LOADED", 2)
@@ -206,7 +208,7 @@ def test_a_manager_remembers_so_many_loaded_states_and_loses_no_change_silently(
     assert done(change()) == ([False, True, True], {"n": 2})
 
 
-def test_showing_and_calling_ask_one_predicate(store: ThreadStore) -> None:
+def test_showing_and_calling_a_tool_use_one_predicate(store: ThreadStore) -> None:
     manager = StateManager(store)
     assert done(manager.is_tool_enabled("new", "anything"))
     done(manager.set_thread_config("t", {"enabled_tools": ["read_*", "add"]}))
@@ -216,7 +218,7 @@ def test_showing_and_calling_ask_one_predicate(store: ThreadStore) -> None:
     assert not done(manager.is_tool_enabled("t", "delete_file"))
 
 
-def test_a_subscriber_hears_exactly_what_its_filter_says(store: ThreadStore) -> None:
+def test_a_subscriber_receives_exactly_what_its_filter_selects(store: ThreadStore) -> None:
     manager = ObservationManager(store)
     heard: list[tuple[str, str | None]] = []
     end = manager.subscribe(lambda item: heard.append((item.type, item.thread_id)), types=["note"], thread_id="t")
@@ -235,7 +237,7 @@ def test_a_subscriber_hears_exactly_what_its_filter_says(store: ThreadStore) -> 
 
 
 @pytest.mark.parametrize("error", [RuntimeError("no"), SystemExit(3)], ids=repr)
-def test_a_subscriber_that_raises_reaches_nobody(
+def test_a_failing_subscriber_affects_no_one_else(
     error: BaseException, store: ThreadStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     manager = ObservationManager(store)
@@ -254,7 +256,7 @@ def test_a_subscriber_that_raises_reaches_nobody(
 
 
 @pytest.mark.parametrize(("before", "after"), [(1, True), (False, 0), (1, 1.5), ([1, 2], [2, 1]), ("1", 1)])
-def test_states_are_compared_as_json_not_as_python_does(store: ThreadStore, before: Any, after: Any) -> None:
+def test_states_are_compared_as_json_not_as_python_values(store: ThreadStore, before: Any, after: Any) -> None:
     async def change() -> tuple[bool, Any]:
         manager = StateManager(store)
         await store.save_thread(ThreadRecord("t", state={"v": before}), expected=None)
@@ -267,7 +269,7 @@ def test_states_are_compared_as_json_not_as_python_does(store: ThreadStore, befo
     assert repr(state) == repr({"v": after})
 
 
-def test_the_same_json_written_otherwise_is_no_change(store: ThreadStore) -> None:
+def test_equivalent_json_is_not_a_change(store: ThreadStore) -> None:
     async def change() -> bool:
         manager = StateManager(store)
         await store.save_thread(ThreadRecord("t", state={"a": [1], "b": {"1": 2}}), expected=None)
@@ -279,7 +281,7 @@ def test_the_same_json_written_otherwise_is_no_change(store: ThreadStore) -> Non
     assert not done(change())
 
 
-def test_an_async_subscriber_is_refused_since_nobody_waits_for_it(store: ThreadStore) -> None:
+def test_an_async_subscriber_is_refused(store: ThreadStore) -> None:
     async def hear(_: object) -> None:
         pytest.fail("it was called")
 
@@ -287,7 +289,7 @@ def test_an_async_subscriber_is_refused_since_nobody_waits_for_it(store: ThreadS
         ObservationManager(store).subscribe(hear)
 
 
-def test_one_type_may_be_named_without_a_list(store: ThreadStore) -> None:
+def test_a_single_type_needs_no_list(store: ThreadStore) -> None:
     manager = ObservationManager(store)
     heard: list[str] = []
     manager.subscribe(lambda item: heard.append(item.type), types="note")
@@ -299,7 +301,7 @@ def test_one_type_may_be_named_without_a_list(store: ThreadStore) -> None:
     assert [each.type for each in done(manager.get(types="note"))] == ["note"]
 
 
-def test_an_entry_with_half_a_character_is_written(store: ThreadStore) -> None:
+def test_an_entry_with_a_lone_surrogate_is_written(store: ThreadStore) -> None:
     recorded = done(ObservationManager(store).record("note", {"text": "half \ud83d", "of": float("inf")}))
 
     assert (recorded.data["text"], recorded.data["of"]) == ("half \ufffd", None)

@@ -1,4 +1,4 @@
-"""Plans: the list is checked, each task's state is kept, and a restart goes on where it stopped."""
+"""Plans: the list is validated, each task's status is stored, and a restart resumes where it stopped."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run(runtime: Runtime, text: str = "build it") -> Any:
 
 
 @pytest.mark.parametrize(
-    ("said", "tasks"),
+    ("answer", "tasks"),
     [
         ({"items": ["a", "b"]}, ["a", "b"]),
         ({"tasks": [{"task": "a"}, {"title": "b"}]}, ["a", "b"]),
@@ -40,11 +40,11 @@ def run(runtime: Runtime, text: str = "build it") -> Any:
         ("- [ ] a\n* [x] b", ["a", "b"]),
     ],
 )
-def test_a_planners_list_is_read_in_every_usual_form(said: object, tasks: list[str]) -> None:
-    assert tasks_of(said) == tasks
+def test_a_planners_list_is_parsed_in_every_common_form(answer: object, tasks: list[str]) -> None:
+    assert tasks_of(answer) == tasks
 
 
-def test_a_plan_is_executed_task_by_task_and_put_together() -> None:
+def test_a_plan_is_executed_task_by_task_and_synthesised() -> None:
     asked: list[str] = []
 
     def execute(messages: list[Any], info: object) -> str:
@@ -71,7 +71,7 @@ def test_a_plan_is_executed_task_by_task_and_put_together() -> None:
     assert record_of(store).state == {"plans": {}}
 
 
-def test_the_same_request_goes_on_where_the_last_run_stopped() -> None:
+def test_the_same_request_resumes_where_the_last_run_stopped() -> None:
     did: list[str] = []
 
     def execute(messages: list[Any], info: object) -> str:
@@ -96,7 +96,7 @@ def test_the_same_request_goes_on_where_the_last_run_stopped() -> None:
     assert [call.path for call in second.calls] == ["work/2/2/e", "work/2/3/e", "work/3/s"]
 
 
-def test_another_request_makes_another_plan() -> None:
+def test_a_different_request_makes_a_new_plan() -> None:
     store = memory_store()
     runtime = planning(store, "- a", script(ValueError("down"), "fine"))
     run(runtime)
@@ -112,7 +112,7 @@ def test_an_answer_without_tasks_ends_the_run_with_a_reason() -> None:
     assert "0 tasks" in str(result.error)
 
 
-def test_a_plan_without_a_thread_runs_too() -> None:
+def test_a_plan_runs_without_a_thread() -> None:
     def execute(messages: list[Any], info: object) -> str:
         assert current_call().thread.id is None
         return "ok"

@@ -1,4 +1,4 @@
-"""Several processes on one store: nothing is lost, and who loses is told so."""
+"""Several processes on one store: nothing is lost, and the loser of a conflict gets an error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pydantic_ai.messages import ModelMessage, UserPromptPart
 
 from llm_do.threads.sqlite.worker import Worker
 from tests.support.history import strict
-from tests.threads.thread_support import child, record_of, state_file, whole
+from tests.threads.thread_support import child, record_of, state_file, stored_messages
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,7 +42,7 @@ def test_processes_on_the_same_threads_lose_nothing(
     assert len(ends) == processes * turns * len(threads)
     store = state_file(tmp_path)
     for thread in threads:
-        messages = whole(store, thread)
+        messages = stored_messages(store, thread)
         strict(messages)
         saved = [prompt for name, prompt, how in ends if name == thread and how == "saved"]
         lost = [prompt for name, prompt, how in ends if name == thread and how == "conflict"]
@@ -66,7 +66,7 @@ def test_processes_on_the_same_threads_lose_nothing(
     asyncio.run(store.aclose())
 
 
-def test_a_store_that_was_never_used_lets_its_process_end_quietly(tmp_path: Path) -> None:
+def test_a_process_with_an_unused_store_exits_quietly(tmp_path: Path) -> None:
     program = (
         "import pathlib, sys\nfrom llm_do.threads import SqliteStore\nstore = SqliteStore(pathlib.Path(sys.argv[1]))"
     )
@@ -76,7 +76,7 @@ def test_a_store_that_was_never_used_lets_its_process_end_quietly(tmp_path: Path
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
 
-def test_a_store_works_where_no_thread_can_be_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_works_when_no_thread_can_be_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(thread: threading.Thread) -> None:
         raise RuntimeError("can't create new thread at interpreter shutdown")
 

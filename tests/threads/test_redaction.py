@@ -1,4 +1,4 @@
-"""Secrets don't get into the store."""
+"""Secrets are redacted before anything is stored."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from llm_do import tool
 from llm_do.threads.store.codec import Redactor, redactor
 from tests.support.runs import agent, runtime_of
 from tests.support.scripted import call, script
-from tests.threads.thread_support import on_thread, state_file, whole
+from tests.threads.thread_support import on_thread, state_file, stored_messages
 
 SECRET = 'sk-live-"quoted"-4711'
 
@@ -48,9 +48,9 @@ def test_authorization_headers_are_redacted_in_lines_and_in_json_at_any_depth(li
     assert json.loads(json.loads(hidden)["inner"]) == {"Authorization": "[redacted]"}
 
 
-def test_a_variable_that_another_thread_takes_away_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_removed_by_another_thread_does_not_hide_others(monkeypatch: pytest.MonkeyPatch) -> None:
     class Vanishing(UserDict[str, str]):
-        """An environment whose first variable goes when it is come to."""
+        """An environment whose first variable disappears when it is read."""
 
         def __iter__(self) -> Iterator[str]:
             for name in tuple(self.data):
@@ -85,11 +85,11 @@ def test_a_variable_that_another_thread_takes_away_hides_no_other(monkeypatch: p
         ("an ordinary value", "an ordinary value", "an ordinary value"),
     ],
 )
-def test_a_secret_is_known_by_its_value_too(value: str, text: str, hidden: str) -> None:
+def test_a_secret_is_recognized_by_its_value(value: str, text: str, hidden: str) -> None:
     assert json.loads(Redactor({"X": value})(json.dumps(text))) == hidden
 
 
-def test_what_only_speaks_of_authorization_stays() -> None:
+def test_text_that_only_mentions_authorization_is_kept() -> None:
     text = '"The authorization of this call, and API-keys in general"'
     assert Redactor({"HOME": "/home/me-and-you", "API_KEY": "short"})(text) == text
 
@@ -103,16 +103,14 @@ TEXTS = st.text(max_size=20) | st.lists(PIECES, max_size=6).map("".join)
 @given(
     st.dictionaries(TEXTS, TEXTS | st.lists(TEXTS, max_size=3) | st.integers() | st.booleans() | st.none(), max_size=5)
 )
-def test_json_stays_json(data: dict[str, object]) -> None:
+def test_redacted_json_stays_valid_json(data: dict[str, object]) -> None:
     hide = Redactor({"SOME_TOKEN": 'ab"cd\\efgh'})
-    text = json.dumps({**data, "said": 'it is ab"cd\\efgh'}, ensure_ascii=False)
+    text = json.dumps({**data, "text": 'it is ab"cd\\efgh'}, ensure_ascii=False)
 
-    assert json.loads(hide(text))["said"] == "it is [redacted SOME_TOKEN]"
+    assert json.loads(hide(text))["text"] == "it is [redacted SOME_TOKEN]"
 
 
-def test_no_value_of_a_variable_that_looks_like_a_key_gets_into_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_value_of_a_key_like_variable_reaches_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ACME_API_KEY", SECRET)
 
     @tool(approval="allow")
@@ -124,7 +122,7 @@ def test_no_value_of_a_variable_that_looks_like_a_key_gets_into_the_file(
     on_thread(runtime_of([agent("main", model, tools=[show_environment])], root=tmp_path), f"what is {SECRET}?")
 
     store = state_file(tmp_path)
-    assert "redacted ACME_API_KEY" in str(whole(store))
+    assert "redacted ACME_API_KEY" in str(stored_messages(store))
     asyncio.run(store.aclose())
     data = b"".join(path.read_bytes() for path in (tmp_path / ".llm-do").iterdir() if path.is_file())
     assert b"sk-live" not in data

@@ -1,4 +1,4 @@
-"""Runs on a thread: what they continue from, and what they may use."""
+"""Runs on a thread: their history, settings and tools."""
 
 from __future__ import annotations
 
@@ -15,7 +15,17 @@ from llm_do.threads import ContextProvider, ConversationManager, StateManager
 from tests.support.history import results_of, strict
 from tests.support.runs import agent, carry_out, heard, runtime_of
 from tests.support.scripted import call, script
-from tests.threads.thread_support import add, answered, on_thread, prompts, record_of, remember, runtime_on, said, whole
+from tests.threads.thread_support import (
+    add,
+    model_text,
+    on_thread,
+    prompts,
+    record_of,
+    remember,
+    runtime_on,
+    stored_messages,
+    user_text,
+)
 
 # -- continuing
 
@@ -27,8 +37,8 @@ def test_a_thread_remembers_the_conversation_with_its_tool_calls(store: Any) -> 
 
     assert prompts(model.asked[-1].messages) == ["one", "two"]
     assert [text for _, _, text in results_of(results[1].messages)] == ["3", "3"]
-    strict(whole(store))
-    assert whole(store) == results[1].messages
+    strict(stored_messages(store))
+    assert stored_messages(store) == results[1].messages
     assert results[0].thread_id == "t"
 
 
@@ -43,7 +53,7 @@ def test_threads_do_not_see_each_other(store: Any) -> None:
     assert [prompts(asked.messages) for asked in model.asked] == [["secret"], ["hello"], ["hello"]]
 
 
-def test_a_run_without_a_thread_is_not_recorded_unless_that_is_asked_for(store: Any) -> None:
+def test_a_run_without_a_thread_is_only_recorded_on_request(store: Any) -> None:
     carry_out(runtime_on(store, agent("main", script("ok"))))
     assert asyncio.run(store.runs()) == []
 
@@ -52,7 +62,7 @@ def test_a_run_without_a_thread_is_not_recorded_unless_that_is_asked_for(store: 
     assert asyncio.run(store.threads()) == []
 
 
-def test_a_thread_where_nothing_may_be_recorded_is_refused(tmp_path: Path) -> None:
+def test_a_thread_is_refused_when_recording_is_off(tmp_path: Path) -> None:
     runtime = runtime_of([agent("main", script("ok"))], root=tmp_path, record=False)
 
     with pytest.raises(UsageError, match="nothing is recorded"):
@@ -60,7 +70,7 @@ def test_a_thread_where_nothing_may_be_recorded_is_refused(tmp_path: Path) -> No
     assert not (tmp_path / ".llm-do").exists()
 
 
-def test_a_window_bounds_the_past_and_never_begins_with_a_result(store: Any) -> None:
+def test_a_window_limits_the_past_and_never_starts_with_a_result(store: Any) -> None:
     model = script(call("add", a=1, b=2), "3")
     project = {"threads": ThreadsSpec(config=ThreadConfig(history_limit=6))}
     runtime = runtime_on(store, agent("main", model, tools=[add]), **project)
@@ -70,16 +80,16 @@ def test_a_window_bounds_the_past_and_never_begins_with_a_result(store: Any) -> 
     first_of_last = model.asked[-2].messages
     assert prompts(first_of_last) == ["c", "d"]
     assert not isinstance(first_of_last[0].parts[0], ToolReturnPart)
-    assert prompts(whole(store)) == ["a", "b", "c", "d"]
-    assert len(whole(store)) == 16
+    assert prompts(stored_messages(store)) == ["a", "b", "c", "d"]
+    assert len(stored_messages(store)) == 16
 
 
 @pytest.mark.parametrize("first", [ModelResponse([TextPart("Hello!")]), ModelRequest([SystemPromptPart("Be kind.")])])
 @pytest.mark.parametrize(("limit", "seen"), [(None, True), (3, True), (2, False)])
-def test_a_conversation_that_an_application_began_is_sent_from_its_beginning(
+def test_a_conversation_started_by_an_application_is_sent_from_its_beginning(
     store: Any, first: Any, limit: int | None, seen: bool
 ) -> None:
-    asyncio.run(ConversationManager(store).add_messages("t", [first, said("hi"), answered("hello")]))
+    asyncio.run(ConversationManager(store).add_messages("t", [first, user_text("hi"), model_text("hello")]))
     asyncio.run(StateManager(store).set_thread_config("t", {"history_limit": limit}))
     model = script("ok")
 
@@ -87,11 +97,11 @@ def test_a_conversation_that_an_application_began_is_sent_from_its_beginning(
 
     begins_with = model.asked[0].messages[0].parts[0]
     assert begins_with.part_kind == (first.parts[0].part_kind if seen else "user-prompt")
-    assert len(whole(store)) == 5
+    assert len(stored_messages(store)) == 5
 
 
 @pytest.mark.parametrize("limit", range(1, 9))
-def test_every_window_makes_a_valid_history(store: Any, limit: int) -> None:
+def test_every_window_is_a_valid_history(store: Any, limit: int) -> None:
     model = script([call("add", {"a": 1, "b": 2}, "x"), call("add", {"a": 2, "b": 2}, "y")], call("add", a=1, b=1), "4")
     config = ThreadsSpec(config=ThreadConfig(history_limit=limit))
 
@@ -99,11 +109,11 @@ def test_every_window_makes_a_valid_history(store: Any, limit: int) -> None:
 
     for asked in model.asked:
         strict(asked.messages)
-    strict(whole(store))
-    assert len(whole(store)) == 18
+    strict(stored_messages(store))
+    assert len(stored_messages(store)) == 18
 
 
-def test_messages_given_by_the_caller_go_before_the_threads(store: Any) -> None:
+def test_the_callers_messages_take_precedence_over_the_threads(store: Any) -> None:
     model = script("ok")
     runtime = runtime_on(store, agent("main", model))
     on_thread(runtime, "stored")
@@ -111,7 +121,7 @@ def test_messages_given_by_the_caller_go_before_the_threads(store: Any) -> None:
     asyncio.run(runtime.execute("now", thread_id="t", messages=[]))
 
     assert prompts(model.asked[-1].messages) == ["now"]
-    assert prompts(whole(store)) == ["stored", "now"]
+    assert prompts(stored_messages(store)) == ["stored", "now"]
 
 
 # -- configuration
@@ -121,7 +131,7 @@ def configure(store: Any, **config: Any) -> None:
     asyncio.run(StateManager(store).set_thread_config("t", config))
 
 
-def test_settings_of_the_call_go_before_the_threads_and_those_before_the_agents(store: Any) -> None:
+def test_call_settings_override_thread_settings_which_override_agent_settings(store: Any) -> None:
     models = {name: script(name) for name in ("agent", "thread", "call")}
     from llm_do import register_model_factory
 
@@ -157,7 +167,7 @@ def test_a_threads_settings_do_not_reach_the_agents_that_its_agent_calls(store: 
     assert "temperature" not in child_model.asked[0].settings
 
 
-def test_a_new_thread_begins_with_the_projects_settings(store: Any) -> None:
+def test_a_new_thread_starts_with_the_projects_settings(store: Any) -> None:
     config = ThreadConfig(system_prompt="From the project.")
     model = script("ok")
 
@@ -186,7 +196,7 @@ def test_a_tool_that_is_not_enabled_is_neither_shown_nor_run(store: Any) -> None
         "main",
         model,
         tools=[add, wipe],
-        hooks=[(HookPoint.PRE_TOOL_CALL, lambda **said: hooks.append(said["tool_name"]))],
+        hooks=[(HookPoint.PRE_TOOL_CALL, lambda **call: hooks.append(call["tool_name"]))],
     )
 
     result = on_thread(runtime_on(store, spec), "x")[0]
@@ -220,7 +230,7 @@ def test_a_thread_never_enables_what_the_agent_does_not_declare(store: Any) -> N
 # -- context providers
 
 
-def test_context_providers_add_to_the_instructions_and_one_that_fails_or_hangs_is_left_out() -> None:
+def test_context_providers_add_to_the_instructions_and_a_failing_or_hanging_one_is_skipped() -> None:
     async def hangs(ctx: CallContext) -> str:
         await asyncio.Event().wait()
         return "never"

@@ -1,4 +1,4 @@
-"""What every store does: the same tests on each kind."""
+"""Conformance tests that every kind of store passes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from llm_do import ThreadConflict
 from llm_do.runtime.record.stored_records import Filter, RunRecord
 from llm_do.runtime.record.thread_store import Batch, EventRow, MessageRow, RunEnd
 from llm_do.threads import ConversationManager, ThreadConfig, ThreadRecord, ThreadStore, memory_store
-from tests.threads.thread_support import done, said, talk
+from tests.threads.thread_support import done, talk, user_text
 
 
 def test_a_thread_that_was_never_saved_does_not_exist(store: ThreadStore) -> None:
@@ -22,7 +22,7 @@ def test_a_thread_that_was_never_saved_does_not_exist(store: ThreadStore) -> Non
     assert done(store.delete_thread("t")) is False
 
 
-def test_what_was_saved_is_read_back(store: ThreadStore) -> None:
+def test_saved_data_is_read_back(store: ThreadStore) -> None:
     record = ThreadRecord("t", config=ThreadConfig(model="test", history_limit=3), state={"a": [1, None, "ü"]})
 
     saved = done(store.save_thread(record, expected=None))
@@ -45,7 +45,7 @@ def test_a_writer_with_an_old_revision_loses_and_changes_nothing(store: ThreadSt
     assert done(store.message("m")) is None
 
 
-def test_a_new_thread_does_not_take_the_place_of_another(store: ThreadStore) -> None:
+def test_a_new_thread_does_not_replace_an_existing_one(store: ThreadStore) -> None:
     done(store.save_thread(ThreadRecord("t", state=1), expected=None))
 
     with pytest.raises(ThreadConflict):
@@ -62,7 +62,7 @@ def test_only_history_state_and_toolkits_make_a_new_turn(store: ThreadStore) -> 
     assert changed.turn != first.turn
 
 
-def test_another_users_thread_does_not_exist(store: ThreadStore) -> None:
+def test_another_users_thread_is_invisible(store: ThreadStore) -> None:
     done(talk(store, 2, user="ann"))
     done(talk(store, 1, user="bob"))
 
@@ -77,7 +77,7 @@ def test_another_users_thread_does_not_exist(store: ThreadStore) -> None:
     assert done(ConversationManager(store, "eve").get_messages("t")) == []
 
 
-def test_a_deleted_thread_takes_its_own_messages_along_and_leaves_shared_ones(store: ThreadStore) -> None:
+def test_deleting_a_thread_deletes_its_own_messages_and_keeps_shared_ones(store: ThreadStore) -> None:
     ids = done(talk(store, 2))
     original = done(store.thread("t")) or pytest.fail("it is gone")
     done(store.save_thread(replace(original, id="fork", head=ids[1], revision=""), expected=None))
@@ -89,7 +89,7 @@ def test_a_deleted_thread_takes_its_own_messages_along_and_leaves_shared_ones(st
     assert done(store.message(ids[3])) is None
 
 
-def test_a_head_that_exists_nowhere_is_refused(store: ThreadStore) -> None:
+def test_an_unknown_head_is_refused(store: ThreadStore) -> None:
     with pytest.raises(ThreadConflict):
         done(store.save_thread(ThreadRecord("t", head="nowhere"), expected=None))
 
@@ -97,7 +97,7 @@ def test_a_head_that_exists_nowhere_is_refused(store: ThreadStore) -> None:
 # -- users
 
 
-def test_a_users_state_has_a_revision_of_its_own(store: ThreadStore) -> None:
+def test_a_users_state_has_its_own_revision(store: ThreadStore) -> None:
     assert done(store.user_state("ann")) == ({}, None)
     revision = done(store.save_user_state("ann", {"lang": "de"}, expected=None))
 
@@ -114,7 +114,7 @@ def test_a_users_state_has_a_revision_of_its_own(store: ThreadStore) -> None:
 def row(message_id: str, parent: str | None = None, depth: int = 0) -> MessageRow:
     from llm_do.threads.store.codec import message_text
 
-    return MessageRow(message_id, parent, depth, 1.0, message_text(said(message_id)))
+    return MessageRow(message_id, parent, depth, 1.0, message_text(user_text(message_id)))
 
 
 def event(seq: int, type: str = "warning", time: float = 1.0) -> EventRow:
@@ -125,7 +125,7 @@ def run(run_id: str, thread: str | None = "t", user: str | None = None) -> RunRe
     return RunRecord(run_id, "running", "main", thread, user, 1.0)
 
 
-def test_two_runs_on_one_thread_the_second_to_end_loses_and_is_kept_as_a_branch(store: ThreadStore) -> None:
+def test_of_two_runs_on_one_thread_the_second_to_end_is_kept_as_a_branch(store: ThreadStore) -> None:
     async def race() -> None:
         one = await store.begin_run(run("r1"), ThreadConfig())
         two = await store.begin_run(run("r2"), ThreadConfig())
@@ -150,7 +150,7 @@ def test_two_runs_on_one_thread_the_second_to_end_loses_and_is_kept_as_a_branch(
     done(race())
 
 
-def test_a_losing_run_that_will_be_done_again_leaves_nothing(store: ThreadStore) -> None:
+def test_a_losing_run_that_restarts_leaves_nothing(store: ThreadStore) -> None:
     async def race() -> None:
         one = await store.begin_run(run("r1"), ThreadConfig())
         two = await store.begin_run(run("r2"), ThreadConfig())
@@ -167,7 +167,7 @@ def test_a_losing_run_that_will_be_done_again_leaves_nothing(store: ThreadStore)
     done(race())
 
 
-def test_a_users_state_takes_changes_of_different_keys_from_two_runs(store: ThreadStore) -> None:
+def test_two_runs_can_change_different_keys_of_a_users_state(store: ThreadStore) -> None:
     async def race() -> Any:
         await store.save_user_state("ann", {"a": 1, "b": 1}, expected=None)
         text = (await store.begin_run(run("r1", None, "ann"), ThreadConfig())).user_text
@@ -189,8 +189,8 @@ def test_the_journal_is_queried_by_thread_run_type_and_time(store: ThreadStore) 
             await store.write(Batch(run_id, [event(0, "tool_call", 1.0), event(1, "tool_result", 2.0)]))
             await store.write(Batch(run_id, [event(1, "tool_result", 9.0), event(2, "warning", 3.0)]))
 
-    def found(**wanted: Any) -> list[tuple[str, int]]:
-        return [(each.run_id, each.seq) for each in done(store.observations(Filter(**wanted)))]
+    def found(**query: Any) -> list[tuple[str, int]]:
+        return [(each.run_id, each.seq) for each in done(store.observations(Filter(**query)))]
 
     done(write())
 
@@ -204,8 +204,8 @@ def test_the_journal_is_queried_by_thread_run_type_and_time(store: ThreadStore) 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(st.tuples(st.sampled_from(["add", "fork", "state", "delete"]), st.integers(0, 3)), max_size=12))
-def test_a_store_does_what_a_dictionary_would(steps: list[tuple[str, int]]) -> None:
-    """Random steps on four threads against a model of lists."""
+def test_a_store_behaves_like_a_dictionary(steps: list[tuple[str, int]]) -> None:
+    """Compare random steps on four threads with a model of lists."""
 
     async def both() -> None:
         store, known = memory_store(), dict[str, tuple[list[str], Any]]()
@@ -216,7 +216,7 @@ def test_a_store_does_what_a_dictionary_would(steps: list[tuple[str, int]]) -> N
             messages, state = known.get(name, ([], {}))
             if what == "add":
                 known[name] = (
-                    [*messages, *await ConversationManager(store).add_messages(name, [said(str(number))])],
+                    [*messages, *await ConversationManager(store).add_messages(name, [user_text(str(number))])],
                     state,
                 )
             elif what == "state" and there is not None:

@@ -1,4 +1,4 @@
-"""What goes wrong with a store's file: it is said clearly, and what was saved before is still there."""
+"""Faults of a store's file: they are reported clearly, and earlier data survives."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from llm_do.threads.opened_stores import open_store
 from llm_do.threads.sqlite import migrations, sqlite_store
 from tests.support.runs import agent, carry_out, runtime_of
 from tests.support.scripted import script
-from tests.threads.thread_support import child, on_thread, prompts, record_of, state_file, whole
+from tests.threads.thread_support import child, on_thread, prompts, record_of, state_file, stored_messages
 
 
 def talker(root: Path, **options: Any) -> Runtime:
     return runtime_of([agent("main", script("ok"))], root=root, options=options)
 
 
-def test_a_folder_for_the_store_is_made_beside_its_own_gitignore(tmp_path: Path) -> None:
+def test_the_store_folder_is_created_with_a_gitignore(tmp_path: Path) -> None:
     on_thread(talker(tmp_path), "hello")
 
     assert "*" in (tmp_path / ".llm-do" / ".gitignore").read_text(encoding="utf-8").splitlines()
@@ -70,16 +70,16 @@ def test_a_damaged_file_is_named_and_not_touched(tmp_path: Path, damage: bytes |
     assert path.read_bytes() == data
 
 
-def test_a_run_that_only_wanted_to_be_recorded_goes_on_where_the_store_is_damaged(tmp_path: Path) -> None:
+def test_a_run_without_a_thread_continues_when_the_store_is_damaged(tmp_path: Path) -> None:
     (tmp_path / ".llm-do").mkdir()
     (tmp_path / ".llm-do" / "state.db").write_bytes(b"no database" * 1000)
-    told: list[str] = []
+    notices: list[str] = []
     runtime = talker(tmp_path, record=True)
-    object.__setattr__(runtime.config, "notice", told.append)
+    object.__setattr__(runtime.config, "notice", notices.append)
 
     assert carry_out(runtime).status == "completed"
-    assert len(told) == 1
-    assert "not recorded" in told[0]
+    assert len(notices) == 1
+    assert "not recorded" in notices[0]
 
 
 READ_ONLY = """
@@ -90,16 +90,16 @@ from tests.support.scripted import script
 from pathlib import Path
 from llm_do.threads import memory_store
 import asyncio
-told = []
+notices = []
 warm = runtime_of([agent("main", script("ok"))], options={"store": memory_store()})
 asyncio.run(warm.execute("x", thread_id="t"))
 if os.getuid() == 0:
     os.setresuid(65534, 65534, 0)
 runtime = runtime_of([agent("main", script("ok"))], root=Path(sys.argv[1]), options={"record": True})
-object.__setattr__(runtime.config, "notice", told.append)
+object.__setattr__(runtime.config, "notice", notices.append)
 result = asyncio.run(runtime.execute("x", thread_id="t"))
 again = asyncio.run(runtime.execute("y", thread_id="t"))
-print(result.status, len(again.messages), told)
+print(result.status, len(again.messages), notices)
 if os.getresuid()[2] == 0:
     os.setresuid(0, 0, 0)
 """
@@ -107,7 +107,7 @@ if os.getresuid()[2] == 0:
 
 @pytest.fixture
 def open_to_all() -> Iterator[Path]:
-    """A folder of its own: to that of pytest, other runs of tests take back the rights of others."""
+    """Create a separate folder: concurrent test runs reset the permissions of pytest's own."""
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o755)
         yield Path(name)
@@ -115,7 +115,7 @@ def open_to_all() -> Iterator[Path]:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="folders have no such rights there")
 @pytest.mark.parametrize("used", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_a_read_only_project_gives_a_warning_and_the_run_goes_on_unrecorded(open_to_all: Path, used: bool) -> None:
+def test_a_read_only_project_gives_a_warning_and_the_run_continues_unrecorded(open_to_all: Path, used: bool) -> None:
     root = open_to_all / "project"
     root.mkdir()
     if used:
@@ -142,17 +142,17 @@ def test_nothing_is_recorded_through_a_link(tmp_path: Path, link: str) -> None:
     outside.mkdir()
     (root / link).parent.mkdir(parents=True)
     (root / link).symlink_to(outside if link == ".llm-do" else outside / "state.db")
-    told: list[str] = []
+    notices: list[str] = []
     runtime = talker(root, record=True)
-    object.__setattr__(runtime.config, "notice", told.append)
+    object.__setattr__(runtime.config, "notice", notices.append)
 
     first, second = on_thread(runtime, "x", "y")
 
     assert [first.status, second.status, len(second.messages)] == ["completed", "completed", 4]
     assert list(outside.iterdir()) == []
-    assert len(told) == 1
-    assert told[0].startswith(f"this run is not recorded: {root / link} is a link")
-    assert ("in its place" if link == ".llm-do" else "Replace the link with the file itself") in told[0]
+    assert len(notices) == 1
+    assert notices[0].startswith(f"this run is not recorded: {root / link} is a link")
+    assert ("in its place" if link == ".llm-do" else "Replace the link with the file itself") in notices[0]
     with pytest.raises(StoreError, match="is a link"):
         open_store(root)
 
@@ -166,7 +166,7 @@ from tests.support.runs import agent, runtime_of
 from tests.support.scripted import call, script
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 root = Path(sys.argv[1])
-told = []
+notices = []
 
 @tool(approval="allow")
 def fill() -> str:
@@ -175,7 +175,7 @@ def fill() -> str:
 
 async def main():
     runtime = runtime_of([agent("main", script(call("fill"), "ok"), tools=[fill])], root=root)
-    object.__setattr__(runtime.config, "notice", told.append)
+    object.__setattr__(runtime.config, "notice", notices.append)
     first = await runtime.execute("first", thread_id="t")
     size = (root / ".llm-do" / "state.db").stat().st_size + 120_000
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
@@ -188,13 +188,13 @@ async def main():
             break
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     after = await runtime.execute("after", thread_id="t")
-    print(json.dumps([first.status, statuses, error, after.status, told]))
+    print(json.dumps([first.status, statuses, error, after.status, notices]))
 asyncio.run(main())
 """
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="files have no such limit there")
-def test_on_a_full_disk_the_run_says_so_and_earlier_turns_stay(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_earlier_turns_survive(tmp_path: Path) -> None:
     import json
 
     program = tmp_path / "program.py"
@@ -205,12 +205,12 @@ def test_on_a_full_disk_the_run_says_so_and_earlier_turns_stay(tmp_path: Path) -
     out, err = child(str(program), root).communicate()
 
     assert out, err
-    first, statuses, error, after, told = json.loads(out)
+    first, statuses, error, after, notices = json.loads(out)
     assert first == "completed"
     assert statuses[-1] == "failed"
     assert "state.db can't be written" in error
     assert after == "completed"
-    stored = whole(state_file(root))
+    stored = stored_messages(state_file(root))
     from pydantic_ai.messages import UserPromptPart
 
     from tests.support.history import strict
@@ -219,7 +219,7 @@ def test_on_a_full_disk_the_run_says_so_and_earlier_turns_stay(tmp_path: Path) -
     asked = [part.content for message in stored for part in message.parts if isinstance(part, UserPromptPart)]
     assert asked[: len(statuses)] == ["first", *(f"more {number}" for number in range(len(statuses) - 1))]
     assert asked[-1] == "after"
-    assert all("can't be written" in each for each in told)
+    assert all("can't be written" in each for each in notices)
 
 
 def test_a_run_whose_end_cannot_be_saved_is_finished_by_the_next_one(
@@ -235,45 +235,45 @@ def test_a_run_whose_end_cannot_be_saved_is_finished_by_the_next_one(
         failed = on_thread(talker(tmp_path, store=store), "first")[0]
     asyncio.run(store.aclose())
     assert store._worker._db is None, "it is still open"
-    told: list[str] = []
+    notices: list[str] = []
     runtime = talker(tmp_path, store=store)
-    object.__setattr__(runtime.config, "notice", told.append)
+    object.__setattr__(runtime.config, "notice", notices.append)
     then = on_thread(runtime, "second")[0]
 
     assert isinstance(failed.error, StoreError)
     assert then.status == "completed"
-    assert prompts(whole(store)) == ["first", "second"]
+    assert prompts(stored_messages(store)) == ["first", "second"]
     assert [run.status for run in asyncio.run(store.runs())] == ["completed", "interrupted"]
-    assert told == ["thread 't': its last run was interrupted; the work it had saved is kept"]
+    assert notices == ["thread 't': its last run was interrupted; the work it had saved is kept"]
     asyncio.run(store.aclose())
 
 
 @pytest.mark.parametrize("version", range(len(migrations.MIGRATIONS)))
-def test_a_store_of_any_earlier_version_is_brought_up_to_date(tmp_path: Path, version: int) -> None:
+def test_a_store_of_any_earlier_version_is_migrated(tmp_path: Path, version: int) -> None:
     path = tmp_path / ".llm-do" / "state.db"
     path.parent.mkdir()
     db = sqlite3.connect(path, isolation_level=None)
     migrations.migrate(db, "old", migrations.MIGRATIONS[:version])
     if version:
         from llm_do.threads.store.codec import message_text
-        from tests.threads.thread_support import said
+        from tests.threads.thread_support import user_text
 
         db.execute(
             "INSERT INTO threads VALUES ('', 't', '{}', '{\"n\": 1}', '{}', 'm', '[]', '{}', 'r', 'u', 1.0, 1.0)"
         )
-        db.execute("INSERT INTO messages VALUES ('m', NULL, 0, 1.0, NULL, NULL, ?)", (message_text(said("old")),))
+        db.execute("INSERT INTO messages VALUES ('m', NULL, 0, 1.0, NULL, NULL, ?)", (message_text(user_text("old")),))
     assert migrations.version_of(db) == version
     db.close()
 
     on_thread(talker(tmp_path), "new")
 
     store = state_file(tmp_path)
-    assert len(whole(store)) == (3 if version else 2)
+    assert len(stored_messages(store)) == (3 if version else 2)
     assert record_of(store).state == ({"n": 1} if version else {})
     assert [run.status for run in asyncio.run(store.runs())] == ["completed"]
 
 
-def test_a_migration_that_fails_leaves_the_version_before(tmp_path: Path) -> None:
+def test_a_failed_migration_keeps_the_previous_version(tmp_path: Path) -> None:
     db = sqlite3.connect(tmp_path / "x.db", isolation_level=None)
 
     def broken(db: sqlite3.Connection) -> None:
@@ -288,7 +288,7 @@ def test_a_migration_that_fails_leaves_the_version_before(tmp_path: Path) -> Non
     db.close()
 
 
-def test_a_store_that_is_closed_while_another_thread_begins_a_run_counts_as_alive(
+def test_a_store_closed_while_another_thread_starts_a_run_counts_as_alive(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, closing = SqliteStore(tmp_path / "state.db"), list[threading.Thread]()
@@ -312,14 +312,14 @@ def test_a_store_that_is_closed_while_another_thread_begins_a_run_counts_as_aliv
         asyncio.run(each.aclose())
 
 
-def test_a_process_that_is_alive_is_not_taken_for_dead(tmp_path: Path) -> None:
+def test_a_live_process_is_not_mistaken_for_a_dead_one(tmp_path: Path) -> None:
     async def two_stores() -> None:
         one, other = SqliteStore(tmp_path / "state.db"), SqliteStore(tmp_path / "state.db")
         await one.begin_run(RunRecord("r", "running", "main", "t", None, 1.0), ThreadConfig())
         assert await other.recover() == []
         begun = await other.begin_run(RunRecord("s", "running", "main", "t", None, 2.0), ThreadConfig())
         assert begun.recovered == []
-        # The lock goes with the process; what is left of it is a file nobody holds.
+        # The lock goes with the process; only an unlocked file is left.
         os.close(one._owners._descriptor)  # type: ignore[arg-type]
         one._owners._descriptor = None
         assert await other.recover() == ["r"]

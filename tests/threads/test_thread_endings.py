@@ -1,4 +1,4 @@
-"""However a run ends, its thread goes on from a valid history."""
+"""A thread continues from a valid history however its last run ended."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from llm_do.runtime.record.stored_records import Filter
 from tests.support.history import results_of, strict
 from tests.support.runs import agent, heard, runtime_of
 from tests.support.scripted import call, script
-from tests.threads.thread_support import add, on_thread, prompts, runtime_on, whole
+from tests.threads.thread_support import add, on_thread, prompts, runtime_on, stored_messages
 
 
 def endings() -> dict[str, tuple[dict[str, Any], Any]]:
@@ -53,7 +53,7 @@ def endings() -> dict[str, tuple[dict[str, Any], Any]]:
 
 
 @pytest.mark.parametrize("how", sorted(endings()))
-def test_however_a_run_ends_its_thread_goes_on_from_a_valid_history(store: Any, how: str) -> None:
+def test_a_thread_continues_from_a_valid_history_however_its_last_run_ended(store: Any, how: str) -> None:
     fields, model = endings()[how]
     own = {name: fields.pop(name) for name in ("max_steps", "tools", "hooks") if name in fields}
     spec = agent("main", model, **{"tools": [add], **own})
@@ -64,13 +64,13 @@ def test_however_a_run_ends_its_thread_goes_on_from_a_valid_history(store: Any, 
 
     assert ended.status != "completed"
     assert then.status == "completed", then.error
-    strict(whole(store))
-    assert prompts(whole(store)) == ["go", "next"]
+    strict(stored_messages(store))
+    assert prompts(stored_messages(store)) == ["go", "next"]
     last = asyncio.run(store.observations(Filter(run_id=ended.run_id), limit=1))[0]
     assert (last.type, last.data["status"]) == ("run_failed", ended.status)
 
 
-def test_a_cancelled_run_is_saved_before_the_cancellation_comes_out(store: Any) -> None:
+def test_a_cancelled_run_is_saved_before_the_cancellation_is_raised(store: Any) -> None:
     @tool(approval="allow")
     async def hang() -> str:
         """Hang."""
@@ -89,14 +89,12 @@ def test_a_cancelled_run_is_saved_before_the_cancellation_comes_out(store: Any) 
     asyncio.run(cancelled())
 
     assert [run.status for run in asyncio.run(store.runs())] == ["interrupted"]
-    strict(whole(store))
-    assert [(call_id, outcome) for call_id, outcome, _ in results_of(whole(store))] == [("h", "interrupted")]
+    strict(stored_messages(store))
+    assert [(call_id, outcome) for call_id, outcome, _ in results_of(stored_messages(store))] == [("h", "interrupted")]
 
 
 @pytest.mark.parametrize("conflict", [False, True])
-def test_a_cancellation_that_comes_while_the_end_is_saved_comes_out_and_the_run_is_closed(
-    store: Any, conflict: bool
-) -> None:
+def test_a_cancellation_while_the_end_is_saved_is_raised_and_the_run_is_closed(store: Any, conflict: bool) -> None:
     other, real = runtime_on(store, agent("main", script("other"))), store.finish_run
     task: Any = None
 
@@ -109,7 +107,7 @@ def test_a_cancellation_that_comes_while_the_end_is_saved_comes_out_and_the_run_
     async def cancelled_while_saving(ending: Any) -> None:
         store.finish_run = real
         task.cancel()
-        # Two rounds of the loop: the one that is cancelled has been told by then.
+        # Two rounds of the loop: by then the cancelled task has been notified.
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         await real(ending)
@@ -132,7 +130,7 @@ def test_a_cancellation_that_comes_while_the_end_is_saved_comes_out_and_the_run_
     assert store._active == {}
 
 
-def test_a_run_that_is_cancelled_while_it_begins_does_not_stay_open(store: Any) -> None:
+def test_a_run_cancelled_while_starting_does_not_stay_open(store: Any) -> None:
     begin = store.begin_run
 
     async def cancelled() -> None:
@@ -154,7 +152,7 @@ def test_a_run_that_is_cancelled_while_it_begins_does_not_stay_open(store: Any) 
     assert on_thread(runtime, "again")[0].status == "completed"
 
 
-def test_a_run_that_lost_and_cannot_begin_again_has_a_result(store: Any) -> None:
+def test_a_losing_run_that_cannot_restart_has_a_result(store: Any) -> None:
     other, begin = runtime_on(store, agent("main", script("other"))), store.begin_run
 
     async def refuse(*_: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What project files say of threads, compaction, context providers and plans; and the commands on the store."""
+"""Threads, compaction, context providers and plans in project files, and the commands on the store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ agents:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project of one agent whose threads are configured."""
+    """Create a project with one agent and configured threads."""
     write(tmp_path, {"threads": {"history_limit": 9, "enabled_tools": ["a*"], "compaction": {"max_tokens": 5000}}})
     return tmp_path
 
@@ -44,7 +44,7 @@ def _batch() -> Iterator[None]:
 
 
 def do(root: Path, *args: str, stdin: str = "") -> Ended:
-    """Carry out one command line in a folder."""
+    """Run one command line in a folder."""
     return BATCH.run(args, root, stdin.encode(), environment(NO_COLOR="1"))
 
 
@@ -81,7 +81,7 @@ def test_context_providers_are_linked_and_a_wrong_one_is_a_diagnostic(tmp_path: 
     assert "LD212" in codes
 
 
-def test_a_conversation_goes_on_in_another_process_and_can_be_looked_at(project: Path) -> None:
+def test_a_conversation_continues_in_another_process_and_can_be_shown(project: Path) -> None:
     assert do(project, "run", "hello", "--thread", "t").out == "first\n"
     assert do(project, "run", "again", "--thread", "t").out == "second\n"
     assert do(project, "run", "hello", "--thread", "t", "--user", "ann").out == "first\n"
@@ -135,7 +135,7 @@ def test_settings_forks_branches_export_and_import(project: Path) -> None:
         (lambda lines: lines, "thread 't' already exists"),
     ],
 )
-def test_an_import_that_is_wrong_stores_nothing_and_says_where(project: Path, spoil: object, says: str) -> None:
+def test_an_invalid_import_stores_nothing_and_reports_the_line(project: Path, spoil: object, says: str) -> None:
     do(project, "run", "one", "--thread", "t")
     lines = spoil(do(project, "threads", "export", "t").out.splitlines())  # type: ignore[operator]
 
@@ -146,7 +146,7 @@ def test_an_import_that_is_wrong_stores_nothing_and_says_where(project: Path, sp
     assert len(do(project, "threads", "list").out.splitlines()) == 1
 
 
-def test_nothing_is_kept_where_that_is_not_wanted(project: Path) -> None:
+def test_nothing_is_stored_with_recording_turned_off(project: Path) -> None:
     assert do(project, "run", "hello", "--no-record").out == "first\n"
     assert not (project / ".llm-do").exists()
     refused = do(project, "run", "hello", "--no-record", "--thread", "t")
@@ -157,7 +157,7 @@ def test_nothing_is_kept_where_that_is_not_wanted(project: Path) -> None:
     assert "nothing has been recorded" in nothing.err
 
 
-def test_a_plan_in_a_manifest_runs_with_the_shipped_agents(tmp_path: Path) -> None:
+def test_a_plan_in_a_manifest_runs_with_the_default_agents(tmp_path: Path) -> None:
     write(tmp_path, {"flows": {"project": {"mode": "plan"}}, "entry": {"flow": "project"}})
     (tmp_path / "answers.yaml").write_text(
         "agents:\n"

@@ -1,4 +1,4 @@
-"""Nothing is kept under an empty id: neither a thread nor what a user has."""
+"""Empty ids are refused for threads and users."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NO_IDS: list[Any] = ["", " ", "\n", 5]
 @pytest.mark.parametrize("what", ["thread", "user"])
 @pytest.mark.parametrize("bad", NO_IDS, ids=repr)
 @pytest.mark.parametrize("way", ["run", "run_sync", "stream"])
-def test_no_run_begins_under_an_empty_id(store: SqliteStore, way: str, bad: Any, what: str) -> None:
+def test_no_run_starts_with_an_empty_id(store: SqliteStore, way: str, bad: Any, what: str) -> None:
     model = script("done")
     runtime = runtime_on(store, agent("main", model))
     ids: Any = {f"{what}_id": bad}
@@ -44,13 +44,13 @@ def test_no_run_begins_under_an_empty_id(store: SqliteStore, way: str, bad: Any,
     assert done(store.threads(every_user=True)) == []
 
 
-def test_an_unrecorded_run_has_no_empty_id_either() -> None:
+def test_an_unrecorded_run_rejects_an_empty_id_too() -> None:
     with pytest.raises(UsageError, match="the user's id is empty"):
         runtime_of([agent("main", "test")]).run_sync("x", user_id="")
 
 
 @pytest.mark.parametrize("bad", NO_IDS, ids=repr)
-def test_no_manager_makes_a_thread_of_an_empty_id(store: SqliteStore, bad: Any) -> None:
+def test_no_manager_creates_a_thread_with_an_empty_id(store: SqliteStore, bad: Any) -> None:
     for work in (
         StateManager(store).set_thread_config(bad, {"model": "test"}),
         StateManager(store).load_thread_context(bad),
@@ -63,7 +63,7 @@ def test_no_manager_makes_a_thread_of_an_empty_id(store: SqliteStore, bad: Any) 
     assert done(store.threads(every_user=True)) == []
 
 
-def test_a_thread_of_an_empty_id_from_before_can_be_read_and_deleted(store: SqliteStore) -> None:
+def test_an_existing_thread_with_an_empty_id_can_be_read_and_deleted(store: SqliteStore) -> None:
     async def work() -> tuple[Any, bool]:
         await store.save_thread(ThreadRecord("", state={"n": 1}), expected=None)
         context = await StateManager(store).load_thread_context("")
@@ -83,7 +83,7 @@ def test_no_thread_is_forked_to_a_blank_id(store: SqliteStore) -> None:
 
 
 @pytest.mark.parametrize("bad", ["", " "], ids=repr)
-def test_no_thread_is_imported_under_an_empty_id(store: SqliteStore, bad: str) -> None:
+def test_no_thread_is_imported_with_an_empty_id(store: SqliteStore, bad: str) -> None:
     async def lines() -> list[str]:
         return await export_thread(store, ThreadRecord("t"))
 

@@ -1,4 +1,4 @@
-"""The model that a thread is set to: it goes before the agent's, and an error says whose setting it was."""
+"""The model set on a thread overrides the agent's, and errors name the setting's origin."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _no_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def on(store: SqliteStore, setting: Any, *, own: Any = "test", thread: str | None = "t", **options: Any) -> Any:
-    """The result of a run on a thread that is set to a model."""
+    """Run on a thread with this model set, and return the result."""
     done(StateManager(store).set_thread_config("t", {"model": setting}))
     spec = agent("main", own, place=Location("main.agent", 3))
     return carry_out(runtime_of([spec], options={"store": store, **options}), thread_id=thread)
@@ -38,7 +38,7 @@ def on(store: SqliteStore, setting: Any, *, own: Any = "test", thread: str | Non
     ],
     ids=["provider", "word", "key", "list", "file"],
 )
-def test_a_model_of_a_thread_that_cannot_be_had_is_told_as_the_threads(
+def test_an_unavailable_model_set_on_a_thread_is_reported_as_the_threads(
     store: SqliteStore, model: Any, says: str
 ) -> None:
     error = on(store, model).error
@@ -51,7 +51,7 @@ def test_a_model_of_a_thread_that_cannot_be_had_is_told_as_the_threads(
     assert (error.file, error.agent_path) == (None, "main")
 
 
-def test_the_agents_own_model_is_told_as_the_agents(store: SqliteStore) -> None:
+def test_an_unavailable_model_of_the_agent_is_reported_as_the_agents(store: SqliteStore) -> None:
     error = on(store, None, own="openai:gpt-5").error
 
     assert isinstance(error, ModelUnavailableError)
@@ -59,12 +59,12 @@ def test_the_agents_own_model_is_told_as_the_agents(store: SqliteStore) -> None:
     assert error.file == "main.agent"
 
 
-def test_what_the_caller_asked_for_is_not_told_as_the_threads(store: SqliteStore) -> None:
+def test_an_unavailable_model_of_the_caller_is_not_reported_as_the_threads(store: SqliteStore) -> None:
     error = on(store, "test", model="openai:gpt-5").error
 
     assert isinstance(error, ModelUnavailableError)
     assert "thread" not in error.message
 
 
-def test_an_empty_setting_is_none(store: SqliteStore) -> None:
+def test_an_empty_setting_counts_as_unset(store: SqliteStore) -> None:
     assert on(store, "").output == "success (no tool calls)"

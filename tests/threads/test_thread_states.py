@@ -1,4 +1,4 @@
-"""What a thread and a user keep between runs."""
+"""The states of threads and users, which persist between runs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from llm_do.threads import StateManager
 from tests.support.history import strict
 from tests.support.runs import agent, carry_out, heard, runtime_of
 from tests.support.scripted import call, script
-from tests.threads.thread_support import on_thread, prompts, record_of, remember, runtime_on, whole
+from tests.threads.thread_support import on_thread, prompts, record_of, remember, runtime_on, stored_messages
 
 
-def test_state_is_saved_without_being_marked_and_a_users_is_shared_by_their_threads(store: Any) -> None:
+def test_state_is_saved_automatically_and_a_users_state_is_shared_by_their_threads(store: Any) -> None:
     model = script(call("remember", key="lang", value="de"), "ok")
     runtime = runtime_on(store, agent("main", model, tools=[remember]))
 
@@ -40,7 +40,7 @@ def test_a_function_entry_keeps_state_on_its_thread_and_no_messages(store: Any) 
     results = on_thread(runtime_on(store, entry=main), "x", "x", "x")
 
     assert [result.output for result in results] == [1, 2, 3]
-    assert whole(store) == []
+    assert stored_messages(store) == []
 
 
 def test_without_a_thread_state_lives_as_long_as_the_run() -> None:
@@ -70,8 +70,8 @@ def test_state_that_is_not_json_ends_the_run_and_leaves_the_conversation_and_the
     assert result.status == "failed"
     assert "isn't JSON" in str(result.error)
     assert record_of(store).state == {}
-    strict(whole(store))
-    assert prompts(whole(store)) == ["x"]
+    strict(stored_messages(store))
+    assert prompts(stored_messages(store)) == ["x"]
     assert [run.status for run in asyncio.run(store.runs())] == ["failed"]
     seen = asyncio.run(store.observations(Filter(run_id=result.run_id)))
     assert [dict(each.data) for each in seen] == [event.to_dict() for event in ear.events]
@@ -91,14 +91,14 @@ def test_a_flow_keeps_the_history_of_its_last_agent(store: Any) -> None:
 
     asyncio.run(turns())
 
-    assert prompts(whole(store)) == ["draft", "draft"]
+    assert prompts(stored_messages(store)) == ["draft", "draft"]
     assert prompts(first.asked[-1].messages) == ["draft", "two"]
 
 
-def test_half_a_character_in_a_state_or_a_prompt_is_replaced(store: Any) -> None:
+def test_a_lone_surrogate_in_a_state_or_a_prompt_is_replaced(store: Any) -> None:
     @tool(approval="allow")
     def keep() -> str:
-        """Keep a file's name that is no text."""
+        """Store a file name that isn't valid text."""
         current_call().thread.state["name"] = current_call().user.state["name"] = "a\udcff"
         return "kept"
 
@@ -109,10 +109,10 @@ def test_half_a_character_in_a_state_or_a_prompt_is_replaced(store: Any) -> None
     assert result.status == "completed", result.error
     assert record_of(store, user="u").state == {"name": "a\ufffd"}
     assert asyncio.run(store.user_state("u"))[0] == {"name": "a\ufffd"}
-    assert prompts(whole(store, user="u")) == ["b\ufffd"]
+    assert prompts(stored_messages(store, user="u")) == ["b\ufffd"]
 
 
-def test_a_name_that_no_store_can_hold_is_a_typed_error(store: Any) -> None:
+def test_a_name_that_cannot_be_stored_is_a_typed_error(store: Any) -> None:
     runtime = runtime_on(store, agent("main", script("ok")))
 
     for names in ({"thread": "t\udcff"}, {"user": "u\udcff"}):

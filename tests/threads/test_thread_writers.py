@@ -1,4 +1,4 @@
-"""Several runs on one thread: who is second begins again, or is told so and kept as a branch."""
+"""Concurrent runs on one thread: the loser restarts, or fails and is kept as a branch."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from llm_do.threads.store.codec import message_text
 from tests.support.history import strict
 from tests.support.runs import agent, heard, project_of
 from tests.support.scripted import call, script
-from tests.threads.thread_support import add, on_thread, prompts, record_of, runtime_on, said, whole
+from tests.threads.thread_support import add, on_thread, prompts, record_of, runtime_on, stored_messages, user_text
 
 
-def test_a_run_that_lost_begins_again_where_nothing_with_effects_has_run(store: Any) -> None:
+def test_a_losing_run_restarts_if_nothing_with_effects_has_run(store: Any) -> None:
     other = runtime_on(store, agent("main", script("other")))
 
     async def interfere(messages: list[Any], info: object) -> str:
@@ -37,7 +37,7 @@ def test_a_run_that_lost_begins_again_where_nothing_with_effects_has_run(store: 
 
     assert result.status == "completed"
     assert result.output == "mine 3"
-    assert prompts(whole(store)) == ["from elsewhere", "mine"]
+    assert prompts(stored_messages(store)) == ["from elsewhere", "mine"]
     assert ear.types.count("run_started") == ear.types.count("run_finished") == 1
     assert "retry" in ear.types
     assert [event.seq for event in ear.events] == list(range(len(ear.events)))
@@ -45,7 +45,7 @@ def test_a_run_that_lost_begins_again_where_nothing_with_effects_has_run(store: 
     assert record_of(store).branches == ()
 
 
-def test_a_run_that_lost_after_a_tool_ran_is_told_so_and_kept_as_a_branch(store: Any) -> None:
+def test_a_run_that_loses_after_a_tool_call_fails_and_is_kept_as_a_branch(store: Any) -> None:
     other = runtime_on(store, agent("main", script("other")))
 
     async def interfere(messages: list[Any], info: object) -> str:
@@ -58,7 +58,7 @@ def test_a_run_that_lost_after_a_tool_ran_is_told_so_and_kept_as_a_branch(store:
 
     assert isinstance(result.error, ThreadConflict)
     assert result.exit_code == 1
-    assert prompts(whole(store)) == ["from elsewhere"]
+    assert prompts(stored_messages(store)) == ["from elsewhere"]
     record = record_of(store)
     kept = [each.message for each in asyncio.run(store.history(record.branches[0]))]
     assert prompts(kept) == ["mine"]
@@ -67,17 +67,17 @@ def test_a_run_that_lost_after_a_tool_ran_is_told_so_and_kept_as_a_branch(store:
     assert {run.status for run in asyncio.run(store.runs())} == {"completed", "failed"}
 
     asyncio.run(Conversations(store).branch("t", from_entry=record.branches[0], expected_revision=record.revision))
-    assert prompts(whole(store)) == ["mine"]
+    assert prompts(stored_messages(store)) == ["mine"]
 
 
-def test_settings_may_be_changed_while_a_run_goes_on(store: Any) -> None:
+def test_settings_can_change_during_a_run(store: Any) -> None:
     async def change(messages: list[Any], info: object) -> str:
         await StateManager(store).set_thread_config("t", {"history_limit": 5})
         return "ok"
 
     assert on_thread(runtime_on(store, agent("main", script(change))), "x")[0].status == "completed"
     assert record_of(store).config.history_limit == 5
-    assert len(whole(store)) == 2
+    assert len(stored_messages(store)) == 2
 
 
 def test_fifty_threads_at_once_do_not_mix(store: Any) -> None:
@@ -90,11 +90,11 @@ def test_fifty_threads_at_once_do_not_mix(store: Any) -> None:
     asyncio.run(all_at_once())
 
     for number in range(50):
-        assert prompts(whole(store, f"t{number}")) == [f"q{number}"]
-        strict(whole(store, f"t{number}"))
+        assert prompts(stored_messages(store, f"t{number}")) == [f"q{number}"]
+        strict(stored_messages(store, f"t{number}"))
 
 
-def test_a_budget_counts_the_attempts_that_lost() -> None:
+def test_a_budget_counts_losing_attempts() -> None:
     store = memory_store()
     other = runtime_on(store, agent("main", script("other")))
 
@@ -112,7 +112,7 @@ def test_a_budget_counts_the_attempts_that_lost() -> None:
 
 
 @pytest.mark.parametrize("thread", ["t", "another"])
-def test_a_run_that_lost_over_its_users_state_is_told_so_and_has_a_result(store: Any, thread: str) -> None:
+def test_a_run_that_loses_over_its_users_state_fails_with_a_result(store: Any, thread: str) -> None:
     @tool(approval="allow")
     def count(by: int) -> str:
         """Count."""
@@ -137,7 +137,7 @@ def test_a_run_that_lost_over_its_users_state_is_told_so_and_has_a_result(store:
     assert {run.status for run in asyncio.run(store.runs())} == {"completed", "failed"}
 
 
-def test_a_thread_deleted_while_a_run_goes_on_stays_deleted(store: Any) -> None:
+def test_a_thread_deleted_during_a_run_stays_deleted(store: Any) -> None:
     async def delete(messages: list[Any], info: object) -> str:
         assert await store.delete_thread("t")
         return "late"
@@ -152,10 +152,10 @@ def test_a_thread_deleted_while_a_run_goes_on_stays_deleted(store: Any) -> None:
     assert left(store) == 0
 
 
-def test_deleting_a_thread_takes_the_draft_of_its_killed_run_along(store: Any) -> None:
+def test_deleting_a_thread_deletes_the_pending_writes_of_its_killed_run(store: Any) -> None:
     async def killed() -> None:
         await store.begin_run(RunRecord("r", "running", "main", "t", None, 1.0), ThreadConfig())
-        row = MessageRow("m", None, 0, 1.0, message_text(said("secret")))
+        row = MessageRow("m", None, 0, 1.0, message_text(user_text("secret")))
         await store.write(Batch("r", (), [row], draft=PendingWrites("m")))
         assert await store.delete_thread("t")
 
@@ -165,5 +165,5 @@ def test_deleting_a_thread_takes_the_draft_of_its_killed_run_along(store: Any) -
 
 
 def left(store: Any) -> int:
-    """Messages that are in the store, whatever they belong to."""
+    """Count the messages in the store, whatever they belong to."""
     return asyncio.run(store._read(lambda db: db.execute("SELECT count(*) FROM messages").fetchone()[0]))

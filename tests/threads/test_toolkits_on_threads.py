@@ -17,7 +17,7 @@ def turn(root: Path, model: str) -> Any:
     return json.loads(out)
 
 
-def test_another_process_with_another_model_goes_on_with_the_login_unlocked(tmp_path: Path) -> None:
+def test_another_process_with_another_model_continues_with_the_login_unlocked(tmp_path: Path) -> None:
     turn(tmp_path, "first")
 
     output, results, shown, toolkits = turn(tmp_path, "second")

@@ -1,4 +1,4 @@
-"""Threads as JSON lines: what is read back, and what is refused with its line."""
+"""Threads as JSON lines: round trips, and faults reported with their line."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from llm_do import UsageError
 from llm_do.threads import ConversationManager, ThreadRecord, ThreadStore
 from llm_do.threads.managers.transfer import export_thread, import_lines
 from tests.support.scripted import call
-from tests.threads.thread_support import answered, done, said, whole
+from tests.threads.thread_support import done, model_text, stored_messages, user_text
 
 Lines = list[dict[str, Any]]
 
 
 async def exported(store: ThreadStore) -> Lines:
-    """A thread with all that one can have, as its lines say it."""
+    """Build the lines of a thread that uses every field."""
     calls = [ModelResponse([call("add", {"a": 1}, "c")]), ModelRequest([ToolReturnPart("add", "2", tool_call_id="c")])]
-    messages = [said("a\u2028b"), *calls, answered("2")]
+    messages = [user_text("a\u2028b"), *calls, model_text("2")]
     await ConversationManager(store).add_messages("t", messages, metadata={"rating": 5})
     record = await store.thread("t") or pytest.fail("it is gone")
     toolkits = {"desk": {"context": {"user": "ann"}, "unlocked_states": ["in"]}}
@@ -34,14 +34,14 @@ async def imported(store: ThreadStore, lines: Lines) -> ThreadRecord:
     return await import_lines(store, [json.dumps(each) for each in lines], None, name="back", source="t.jsonl")
 
 
-def test_what_was_exported_is_what_is_imported(store: ThreadStore) -> None:
+def test_an_exported_thread_is_imported_unchanged(store: ThreadStore) -> None:
     async def round_trip() -> tuple[ThreadRecord, ThreadRecord]:
         back = await imported(store, await exported(store))
         return await store.thread("t") or pytest.fail("it is gone"), back
 
     first, back = done(round_trip())
 
-    assert whole(store, "back") == whole(store)
+    assert stored_messages(store, "back") == stored_messages(store)
     assert (back.state, back.toolkits, back.config, back.created) == (
         first.state,
         first.toolkits,
@@ -78,7 +78,7 @@ WRONG: dict[str, tuple[Callable[[Lines], None], int]] = {
 
 
 @pytest.mark.parametrize("what", sorted(WRONG))
-def test_what_is_wrong_is_refused_with_its_line_and_nothing_is_stored(store: ThreadStore, what: str) -> None:
+def test_an_invalid_line_is_reported_and_nothing_is_stored(store: ThreadStore, what: str) -> None:
     spoil, line = WRONG[what]
 
     async def refused() -> UsageError:
@@ -95,6 +95,6 @@ def test_what_is_wrong_is_refused_with_its_line_and_nothing_is_stored(store: Thr
     assert done(store.thread("back")) is None
 
 
-def test_lines_nested_without_end_are_refused(store: ThreadStore) -> None:
+def test_extremely_nested_lines_are_refused(store: ThreadStore) -> None:
     with pytest.raises(UsageError, match="not JSON"):
         done(import_lines(store, ["[" * 100_000], None, name=None, source="t.jsonl"))

@@ -1,4 +1,4 @@
-"""What tests of threads share: agents on a thread, histories, and a child process that can be killed at any moment."""
+"""Helpers for tests of threads: agents on a thread, histories, and a child process that can be killed."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ T = TypeVar("T")
 ROOT = Path(__file__).parents[2]
 
 
-def said(text: str) -> ModelRequest:
+def user_text(text: str) -> ModelRequest:
     return ModelRequest([UserPromptPart(text)])
 
 
-def answered(text: str) -> ModelResponse:
+def model_text(text: str) -> ModelResponse:
     return ModelResponse([TextPart(text)])
 
 
@@ -35,18 +35,18 @@ def done(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def talk(store: ThreadStore, turns: int, thread: str = "t", user: str | None = None) -> list[str]:
-    """A conversation of so many turns; the ids of its messages."""
-    messages = [each for number in range(turns) for each in (said(f"q{number}"), answered(f"a{number}"))]
+    """Add a conversation of this many turns, and return the ids of its messages."""
+    messages = [each for number in range(turns) for each in (user_text(f"q{number}"), model_text(f"a{number}"))]
     return await ConversationManager(store, user).add_messages(thread, messages)
 
 
 def runtime_on(store: Any, *specs: AgentSpec, entry: Any = None, options: Any = None, **fields: Any) -> Runtime:
-    """A runtime over a project of these agents that records in a store."""
+    """Create a runtime for a project of these agents that records in a store."""
     return runtime_of(specs, entry, options={"store": store, **(options or {})}, **fields)
 
 
 def prompts(messages: list[Any]) -> list[Any]:
-    """What the user said."""
+    """Return the contents of the user prompts."""
     return [part.content for message in messages for part in message.parts if isinstance(part, UserPromptPart)]
 
 
@@ -66,7 +66,7 @@ def remember(key: str, value: str) -> str:
 
 
 def on_thread(runtime: Runtime, *inputs: str, thread: str = "t", user: str | None = None) -> list[RunResult]:
-    """One turn after the other on a thread, in one event loop."""
+    """Run one turn after another on a thread in one event loop."""
 
     async def turns() -> list[RunResult]:
         try:
@@ -77,8 +77,8 @@ def on_thread(runtime: Runtime, *inputs: str, thread: str = "t", user: str | Non
     return asyncio.run(turns())
 
 
-def whole(store: ThreadStore, thread: str = "t", user: str | None = None) -> list[ModelMessage]:
-    """A thread's stored messages."""
+def stored_messages(store: ThreadStore, thread: str = "t", user: str | None = None) -> list[ModelMessage]:
+    """Return a thread's stored messages."""
 
     async def read() -> list[ModelMessage]:
         record = await store.thread(thread, user)
@@ -95,12 +95,12 @@ def record_of(store: ThreadStore, thread: str = "t", user: str | None = None) ->
 
 
 def state_file(root: Path) -> SqliteStore:
-    """A project's store, as another process would open it."""
+    """Open a project's store as another process would."""
     return SqliteStore(root / ".llm-do" / "state.db")
 
 
 def child(program: str, *args: object, wait: bool = True, **options: Any) -> subprocess.Popen[str]:
-    """Start one of the programs beside this file."""
+    """Start one of the programs next to this file."""
     command: Sequence[str] = [sys.executable, str(Path(__file__).parent / program), *map(str, args)]
     env = {**os.environ, "PYTHONPATH": f"{ROOT}", "PYDANTIC_AI_NO_BANNER": "1", "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(command, text=True, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)

@@ -1,4 +1,4 @@
-"""A process that takes turns on threads and tells how each ended.
+"""A process that takes turns on threads and prints how each ended.
 
 turns_process.py ROOT MARK TURNS THREAD...
 """

@@ -1,4 +1,4 @@
-"""A process that works on a thread until it is killed: turn after turn, each with tools, told on stdout as it goes.
+"""A process that works on a thread until it is killed, turn after turn with tools, and prints its progress.
 
 worker_process.py ROOT THREAD TURNS MARK
 """
@@ -33,7 +33,7 @@ async def work(item: str) -> str:
 
 
 def turn(messages: list, info: object) -> list:
-    """Two calls at once; what the model sees now was finished before, and is told."""
+    """Make two parallel calls, and print the results the model sees, which are finished by now."""
     prompt = [p.content for m in messages for p in m.parts if isinstance(p, UserPromptPart)][-1]
     step = 0
     for message in reversed(messages):
