@@ -40,7 +40,7 @@ def _recorder() -> None:
 
 
 def _compactor() -> None:
-    from llm_do.runtime.request.history_compaction import COMPACTOR
+    from llm_do.runtime.context.history_compaction import COMPACTOR
     from llm_do.threads.compaction import HistoryCompactor
 
     COMPACTOR.provide(HistoryCompactor)

@@ -18,7 +18,7 @@ from llm_do.project.flow_spec import FlowSpec, as_member
 from llm_do.project.inputs import PromptInput
 from llm_do.project.registry import Registered
 from llm_do.runtime.context.call_context import CallContext
-from llm_do.runtime.record.emission import emit
+from llm_do.runtime.context.emission import emit
 from llm_do.runtime.record.events import StateChangedEvent
 from llm_do.runtime.record.results import output_text
 from llm_do.text.json_data import to_json_data

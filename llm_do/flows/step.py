@@ -9,9 +9,10 @@ from llm_do.concurrency.run_end import reraise_if_cancelled
 from llm_do.errors import LlmDoError
 from llm_do.flows.step_input import step_input
 from llm_do.project.registry import Registered
-from llm_do.runtime.call.call_scope import CallSite, Turn
+from llm_do.runtime.call.call_scope import CallSite
 from llm_do.runtime.call.invocation import invoke
 from llm_do.runtime.context.call_context import CallContext
+from llm_do.runtime.context.call_frame import Turn
 from llm_do.runtime.session.entries import entry_error
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ _EXPORTS = {
     "ApprovalDecision": "llm_do.runtime.approval.broker",
     "ApprovalRequest": "llm_do.runtime.approval.broker",
     "Attachment": "llm_do.project.inputs",
-    "CallConfig": "llm_do.runtime.call.call_scope",
+    "CallConfig": "llm_do.runtime.context.call_frame",
     "CallContext": "llm_do.runtime.context.call_context",
-    "CallFrame": "llm_do.runtime.call.call_scope",
+    "CallFrame": "llm_do.runtime.context.call_frame",
     "CallScope": "llm_do.runtime.call.call_scope",
     "Entry": "llm_do.runtime.session.entries",
     "FunctionEntry": "llm_do.runtime.session.entries",
@@ -50,8 +50,9 @@ if TYPE_CHECKING:
         ApprovalRequest as ApprovalRequest,
         RunApprovalPolicy as RunApprovalPolicy,
     )
-    from llm_do.runtime.call.call_scope import CallConfig as CallConfig, CallFrame as CallFrame, CallScope as CallScope
+    from llm_do.runtime.call.call_scope import CallScope as CallScope
     from llm_do.runtime.context.call_context import CallContext as CallContext
+    from llm_do.runtime.context.call_frame import CallConfig as CallConfig, CallFrame as CallFrame
     from llm_do.runtime.context.null_model import NullModel as NullModel
     from llm_do.runtime.record.results import RunResult as RunResult
     from llm_do.runtime.runtime import Runtime as Runtime

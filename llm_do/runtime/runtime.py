@@ -26,6 +26,7 @@ from llm_do.runtime.call.invocation import call_by_name
 from llm_do.runtime.context.budget import BudgetMeter
 from llm_do.runtime.context.resources import Resources
 from llm_do.runtime.context.run_state import RunState
+from llm_do.runtime.context.shared import Shared
 from llm_do.runtime.record.events import Event, Subscription
 from llm_do.runtime.record.histories import continue_history
 from llm_do.runtime.record.recording import check_id
@@ -35,7 +36,6 @@ from llm_do.runtime.session.entries import AgentEntry, Entry, entry_for, entry_i
 from llm_do.runtime.session.execution import Execution, RunInputs
 from llm_do.runtime.session.run_options import EntryOptions, RuntimeOptions, check_options
 from llm_do.runtime.session.runtime_config import RuntimeConfig, patterns_of, policy_of, session_config
-from llm_do.runtime.session.shared import Shared
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project

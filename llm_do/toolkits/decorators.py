@@ -22,7 +22,7 @@ from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, T
 
 from llm_do.concurrency.worker_threads import WORKERS
 from llm_do.errors import ToolError, ToolkitError
-from llm_do.runtime.context.call_context import CURRENT_TOOL
+from llm_do.runtime.tools.current_tool import CURRENT_TOOL
 from llm_do.toolkits.remembered_values import LOCK, RememberedCall, Scope, remembered_in
 
 __all__ = ["Scope", "cache_result", "rate_limit", "retry", "timeout"]

@@ -81,6 +81,32 @@ def imported() -> dict[str, set[str]]:
     return found
 
 
+def circles() -> list[set[str]]:
+    """The sets of modules that import each other, directly or not: Tarjan's strongly connected components."""
+    found: list[set[str]] = []
+    numbers: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    path: list[str] = []
+
+    def visit(module: str) -> None:
+        numbers[module] = lowest[module] = len(numbers)
+        path.append(module)
+        for other in graph().find_modules_directly_imported_by(module):
+            if other not in numbers:
+                visit(other)
+            if other in path:
+                lowest[module] = min(lowest[module], lowest[other])
+        if lowest[module] == numbers[module]:
+            start = path.index(module)
+            found.append(set(path[start:]))
+            del path[start:]
+
+    for module in sorted(graph().modules):
+        if module not in numbers:
+            visit(module)
+    return found
+
+
 def private(room: str) -> bool:
     return room.startswith("_") or room == ""
 
@@ -108,6 +134,11 @@ def test_the_contract_counts_every_import_and_excepts_what_the_page_lists() -> N
 
     assert contract()["importlinter"]["exclude_type_checking_imports"] == "False"
     assert sorted(excepted) == sorted(exceptions())
+
+
+def test_no_large_circle_of_modules_is_left() -> None:
+    """What leads in a circle can be understood only together."""
+    assert max(map(len, circles())) < 12
 
 
 def test_every_extension_point_is_filled_by_what_the_page_says() -> None:

@@ -11,7 +11,7 @@ import pytest
 from pydantic_ai.exceptions import ApprovalRequired, ModelRetry, ToolFailed
 
 from llm_do import ToolError, Toolkit, ToolkitError, Update, tool
-from llm_do.runtime.context.call_context import CURRENT_TOOL
+from llm_do.runtime.tools.current_tool import CURRENT_TOOL
 from llm_do.toolkits import cache_result, rate_limit, retry, timeout
 from tests.support.runs import agent, carry_out, runtime_of
 from tests.support.scripted import call, script

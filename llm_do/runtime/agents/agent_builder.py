@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
-from pydantic_ai import Agent, Tool as PydanticTool, ToolDefinition
+from pydantic_ai import Agent, Tool as PydanticTool
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
@@ -28,6 +28,7 @@ from llm_do.project.tool_schemas import fixed_tools, is_included
 from llm_do.runtime.agents.agent_parts import instructions_of, output_check, output_type, server_side_tool
 from llm_do.runtime.agents.pipeline import AdoptingPipeline, Pipeline
 from llm_do.runtime.call.callable_tool import agent_tool, flow_tool
+from llm_do.runtime.context.built_agent import BuiltAgent, parts_of
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.hooks import Hooks
 from llm_do.runtime.context.project_errors import project_error
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from llm_do.project.project import Project
     from llm_do.project.registry import Registry
 
-__all__ = ["AgentBuilder", "BuiltAgent", "builder_of"]
+__all__ = ["AgentBuilder", "builder_of"]
 
 UNLIMITED = 1_000_000
 """Retries of a tool call: a failing call never exhausts a budget of the library's, the runtime has its own limits."""
@@ -68,64 +69,6 @@ def builder_of(project: Project) -> AgentBuilder:
         if builder is None:
             builder = _builders[project] = AgentBuilder(project, project.registry)
         return builder
-
-
-@dataclass(frozen=True, eq=False)
-class BuiltAgent:
-    """An agent ready to run.
-
-    Args:
-        spec: Its declaration.
-        agent: What PydanticAI runs.
-        hooks: Its hooks.
-        toolsets: Names of its toolsets.
-        settings: Its model settings, including the project's and those of the connection.
-        capabilities: What its runs need in addition, if the project's own code has built the agent.
-        machines: One gate of each state machine that its tools belong to.
-        declared: The gates that the agent declares itself, by the names its model sees.
-        tools: Its tools that are known before a run.
-        conditional: Names of those that a run may hide.
-        open: Names of the toolsets whose tools show at run time only.
-        made_of: What the declaration had when it was built; None if the project's own code has built the agent.
-    """
-
-    spec: AgentSpec
-    agent: Agent[Any, Any]
-    hooks: Hooks
-    toolsets: tuple[str, ...]
-    settings: Mapping[str, Any]
-    capabilities: tuple[AbstractCapability[Any], ...] = ()
-    machines: tuple[ToolGate, ...] = ()
-    declared: Mapping[str, ToolGate] = field(default_factory=dict[str, "ToolGate"])
-    tools: tuple[ToolDefinition, ...] = ()
-    conditional: frozenset[str] = frozenset()
-    open: tuple[str, ...] = ()
-    made_of: tuple[object, ...] | None = None
-
-    def is_current(self) -> bool:
-        """Whether the declaration still has what the agent was built from; a tool may have been added since."""
-        made_of = self.made_of
-        return made_of is None or all(one is other for one, other in zip(made_of, _parts_of(self.spec), strict=True))
-
-
-def _parts_of(spec: AgentSpec) -> tuple[object, ...]:
-    """What an agent is built from; everything else is looked at when it is called."""
-    return (
-        spec.instructions,
-        spec.tools,
-        spec.toolsets,
-        spec.handoffs,
-        spec.hooks,
-        spec.output_type,
-        spec.model_settings,
-        spec.temperature,
-        spec.max_tokens,
-        spec.retries,
-        spec.server_side_tools,
-        spec.template,
-        spec.states,
-        spec.gate,
-    )
 
 
 class AgentBuilder:
@@ -186,7 +129,7 @@ class AgentBuilder:
         self._built[spec] = BuiltAgent(spec, agent, Hooks(), (), {}, (AdoptingPipeline(),))
 
     def _build(self, spec: AgentSpec) -> BuiltAgent:
-        made_of = _parts_of(spec)
+        made_of = parts_of(spec)
         toolbox, names, machines, listed = self._toolbox(spec)
         declared = self._declared(spec, toolbox)
         machines = {**machines, **{gate.key: gate for gate in declared.values()}}
@@ -320,7 +263,7 @@ class AgentBuilder:
         if isinstance(item, str):
             item = ToolsetRef(item)
         if isinstance(item, ToolsetRef):
-            return item, self._named(spec, item) if item.value is None else _instance(item.name, item.value)
+            return item, self._named(spec, item) if item.value is None else self._instance(item.name, item.value)
         if isinstance(item, AgentSpec):
             return ToolsetRef(item.name), _agent_tool(item)
         if isinstance(item, FlowSpec):
@@ -328,7 +271,7 @@ class AgentBuilder:
         name = (
             getattr(item, "name", None) or getattr(item, "id", None) or getattr(item, "__name__", type(item).__name__)
         )
-        return ToolsetRef(str(name)), _instance(str(name), item)
+        return ToolsetRef(str(name)), self._instance(str(name), item)
 
     def _named(self, spec: AgentSpec, ref: ToolsetRef) -> AbstractToolset[Any] | FixedTool:
         found = self.registry.get(ref.name)
@@ -341,7 +284,7 @@ class AgentBuilder:
         item = found.value if found is not None and found.kind == "toolset" else find_builtin(ref.name)
         if item is None:
             raise self._unknown(spec, "toolset", ref.name)
-        return self._builtin(item, ref) if isinstance(item, BuiltinToolset) else _instance(ref.name, item)
+        return self._builtin(item, ref) if isinstance(item, BuiltinToolset) else self._instance(ref.name, item)
 
     def _builtin(self, item: BuiltinToolset, ref: ToolsetRef) -> AbstractToolset[Any]:
         options = {**item.config, **ref.options}
@@ -350,8 +293,14 @@ class AgentBuilder:
             ctx = BuiltinContext(ref.name, self._root, Path.cwd(), self._python_files)
             factory = item.load()
             made = factory(ctx, parse_options(ref.name, options)) if item.config else factory(ctx)
-            self._builtins[key] = _instance(ref.name, made)
+            self._builtins[key] = self._instance(ref.name, made)
         return self._builtins[key]
+
+    def _instance(self, name: str, item: Any) -> AbstractToolset[Any]:
+        """A toolset of any origin: a factory is called once per agent call, an instance is shared."""
+        if isinstance(item, AbstractToolset):
+            return cast("AbstractToolset[Any]", item)
+        return per_call_toolset(name, item, self._root)
 
     def _unknown(self, spec: AgentSpec, what: str, name: str) -> RunError:
         return RunError(
@@ -361,11 +310,6 @@ class AgentBuilder:
             file=spec.place.file if spec.place else None,
             line=spec.place.line if spec.place else None,
         )
-
-
-def _instance(name: str, item: Any) -> AbstractToolset[Any]:
-    """A toolset of any origin: a factory is called once per agent call, an instance is shared."""
-    return cast("AbstractToolset[Any]", item) if isinstance(item, AbstractToolset) else per_call_toolset(name, item)
 
 
 def _agent_tool(spec: AgentSpec) -> FixedTool:

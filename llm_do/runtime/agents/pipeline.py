@@ -22,7 +22,7 @@ from pydantic_ai.toolsets.abstract import ToolsetTool
 from llm_do.errors import LoopError
 from llm_do.project.argument_schemas import check_schema, validation_text
 from llm_do.runtime.context.call_context import current_call
-from llm_do.runtime.record.emission import open_tool
+from llm_do.runtime.context.emission import open_tool
 from llm_do.runtime.request.model_request import parsed_arguments
 from llm_do.runtime.toolcall.tool_call import refuse, run_tool_call
 from llm_do.runtime.tools.stamped_tools import StampedToolset
@@ -84,7 +84,7 @@ class Pipeline(AbstractCapability[Any]):
         """Record that the call was asked for, and give it its place among those of its toolkit."""
         current = current_call()
         open_tool(current, call.tool_call_id, call.tool_name, parsed_arguments(args))
-        current.frame.required.pop(call.tool_call_id, None)
+        current.frame.approvals.required.pop(call.tool_call_id, None)
         traits = traits_of(tool_def.metadata)
         gates = current.frame.gating.gates(call.tool_name, traits.gate if traits is not None else None)
         if gates:

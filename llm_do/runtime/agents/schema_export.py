@@ -11,7 +11,8 @@ from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.project import EntrySpec, Project
 from llm_do.project.registry import Registered, Registry
 from llm_do.runtime.agents.agent_builder import AgentBuilder
-from llm_do.runtime.toolcall.gatekeeper import CallGates, show_available_tools
+from llm_do.runtime.toolcall.gatekeeper import show_available_tools
+from llm_do.runtime.tools.call_gates import CallGates
 
 __all__ = ["tool_schemas"]
 

@@ -15,20 +15,21 @@ from llm_do.concurrency.worker_threads import WORKERS
 from llm_do.errors import EntryError, LlmDoError, ModelBehaviourError, ModelUnavailableError, RunError
 from llm_do.models.pool import CONNECTION_SETTINGS
 from llm_do.project.thread_config import ThreadConfig
-from llm_do.runtime.call.call_scope import CallFrame, CallScope, CallSite, open_call
+from llm_do.runtime.call.call_scope import CallScope, CallSite, open_call
 from llm_do.runtime.call.context_providers import dynamic_instructions
 from llm_do.runtime.call.prompt import make_prompt
 from llm_do.runtime.context.budget import LoopGuard
 from llm_do.runtime.context.call_context import CallContext
+from llm_do.runtime.context.call_frame import CallFrame
+from llm_do.runtime.context.emission import emit
+from llm_do.runtime.context.history_compaction import compaction_of
 from llm_do.runtime.context.hooks import HookPoint
 from llm_do.runtime.context.project_errors import project_error
-from llm_do.runtime.record.emission import emit
 from llm_do.runtime.record.events import HandoffEvent
 from llm_do.runtime.record.histories import close_history
-from llm_do.runtime.request.history_compaction import compaction_of
 from llm_do.runtime.request.model_choice import model_for
-from llm_do.runtime.toolcall.gatekeeper import CallGates
-from llm_do.runtime.tools.handoffs import HandedOver, handoff_of
+from llm_do.runtime.tools.call_gates import CallGates
+from llm_do.runtime.tools.handoffs import HandedOver, handoff_by_text
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     from llm_do.machines.machine import ToolkitState
     from llm_do.project.agent_spec import AgentSpec
-    from llm_do.runtime.agents.agent_builder import BuiltAgent
+    from llm_do.runtime.context.built_agent import BuiltAgent
 
 __all__ = ["agent_context", "run_agent"]
 
@@ -134,7 +135,9 @@ async def _output(
         output, frame.messages = result.output, result.all_messages()
     except HandedOver:
         output, frame.messages = None, close_history(captured)
-    if handoff := handoff_of(ctx, spec, output):
+    if frame.handoff is None:
+        frame.handoff = handoff_by_text(spec, output)
+    if handoff := frame.handoff:
         emit(ctx, HandoffEvent, source=spec.name, target=handoff.target, reason=handoff.reason)
     if hooks:
         await hooks.call(HookPoint.FINISHED, agent=spec)

@@ -1,4 +1,4 @@
-"""The scopes of one call: what is fixed (`CallConfig`), what changes (`CallFrame`), and its life (`CallScope`).
+"""`CallScope`: one call from its first event to its last, and how a nested call is opened.
 
 A call's id and its path are made here and nowhere else, of its caller's and of the `CallSite` it is made at.
 """
@@ -7,38 +7,26 @@ from __future__ import annotations
 
 import asyncio
 from contextvars import Token
-from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from llm_do._startup.frozen import frozen
 from llm_do.concurrency.run_end import RunEndSignal
 from llm_do.errors import DepthLimitError, EntryError, InputError, LlmDoError, Status, error_text
-from llm_do.runtime.context.budget import LoopGuard, Reservation
 from llm_do.runtime.context.call_context import CURRENT_CALL, CallContext
-from llm_do.runtime.context.hooks import Hooks
-from llm_do.runtime.context.null_model import NULL_MODEL
-from llm_do.runtime.record.emission import OpenToolCall, emit, record_tool
+from llm_do.runtime.context.call_frame import CallConfig
+from llm_do.runtime.context.emission import emit, record_tool
 from llm_do.runtime.record.events import CallFinishedEvent, CallStartedEvent
 from llm_do.runtime.record.outcomes import CallOutcome, ToolOutcome, ToolOutput
 from llm_do.runtime.record.results import ErrorRecord, Usage
-from llm_do.runtime.toolcall.gatekeeper import CallGates
+from llm_do.runtime.tools.approval_requirement import CURRENT_APPROVALS, CallApprovals
 from llm_do.text.json_data import to_json_data
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pydantic import BaseModel
-    from pydantic_ai.messages import ModelMessage
-    from pydantic_ai.models import Model
 
-    from llm_do.machines.machine import ToolkitState
-    from llm_do.project.agent_spec import AgentSpec
-    from llm_do.runtime.request.history_compaction import Compaction
-    from llm_do.runtime.tools.approval_requirement import ValidatorRequirement
-    from llm_do.runtime.tools.handoffs import Handoff
 
-__all__ = ["CallConfig", "CallFrame", "CallScope", "CallSite", "Turn", "input_data", "open_call", "status_of"]
+__all__ = ["CallScope", "CallSite", "input_data", "open_call", "status_of"]
 
 
 @frozen
@@ -68,101 +56,6 @@ class CallSite:
             '2.1.writer'
         """
         return cls(f"{position.replace('/', '.')}{name}", position)
-
-
-@dataclass(slots=True, eq=False)
-class Turn:
-    """One turn of a conversation: what a call continues, and what it leaves behind however it ends.
-
-    Args:
-        history: The conversation so far.
-        active: The agent in control: of the last turn when this one begins, of this one when it ends.
-        messages: The conversation when the turn has ended; of a flow the histories of its steps, one after the other.
-        toolkits: The states of the conversation's toolkits, before the turn and, when it has ended, after it.
-    """
-
-    history: Sequence[ModelMessage] = ()
-    active: str | None = None
-    messages: list[ModelMessage] = field(default_factory=list["ModelMessage"])
-    toolkits: dict[str, ToolkitState] = field(default_factory=dict[str, "ToolkitState"])
-
-
-@frozen
-class CallConfig:
-    """What is fixed for one call.
-
-    Args:
-        name: Name of what is called.
-        path: Call path; empty for the frame around an entry that is a call of its own at depth 1.
-        depth: 0 for the entry, 1 for what it calls.
-        call_id: The call's id, derived from its caller's.
-        parent_call_id: The caller's id.
-        model: The model it asks; a `NullModel` for entries and functions.
-        active_toolsets: Names of the toolsets its model may use.
-        agent: The agent that runs; None for functions and entries.
-        max_steps: Model requests it may make.
-        tool_timeout: Seconds a tool call may take.
-    """
-
-    name: str
-    path: str
-    depth: int
-    call_id: str
-    parent_call_id: str | None
-    model: Model = NULL_MODEL
-    active_toolsets: tuple[str, ...] = ()
-    agent: AgentSpec | None = None
-    max_steps: int = 10
-    tool_timeout: float | None = None
-
-    @property
-    def is_root(self) -> bool:
-        """Whether the call only surrounds the run's entry, which is itself a call at depth 1."""
-        return not self.path
-
-
-@dataclass(slots=True, eq=False)
-class CallFrame:
-    """One call's own state: nothing of it is inherited from the caller.
-
-    Args:
-        config: What is fixed.
-        input: The validated input.
-        turn: The turn of its conversation.
-        prompt: The prompt, as text or parts.
-        messages: The history so far.
-        live: The history while the agent runs, where its steps are recorded.
-        compaction: Shortens what its model is sent.
-        required: Approvals that validators required, by tool call id.
-        approved: Running tool calls that were approved, as `ctx.tool_call_approved` shows their tools.
-    """
-
-    config: CallConfig
-    input: BaseModel
-    turn: Turn = field(default_factory=Turn)
-    prompt: Any = None
-    messages: list[ModelMessage] = field(default_factory=list["ModelMessage"])
-    requests: int = 0
-    steps: int = 0
-    usage: Usage = field(default_factory=Usage)
-    hooks: Hooks = field(default_factory=Hooks)
-    loops: LoopGuard = field(default_factory=lambda: LoopGuard(3))
-    gating: CallGates = field(default_factory=CallGates)
-    open_calls: dict[str, OpenToolCall] = field(default_factory=dict[str, OpenToolCall])
-    held: Reservation | None = None
-    children: int = 0
-    cancelled: asyncio.Event = field(default_factory=asyncio.Event)
-    text: str = ""
-    handoff: Handoff | None = None
-    live: list[ModelMessage] | None = None
-    compaction: Compaction | None = None
-    required: dict[str, ValidatorRequirement] = field(default_factory=dict[str, "ValidatorRequirement"])
-    approved: set[str] = field(default_factory=set[str])
-
-    def begin_turn(self, history: Sequence[ModelMessage], active: str | None) -> Turn:
-        """Begin the turn of an entry's conversation; the states of its toolkits are there already."""
-        self.turn.history, self.turn.active, self.turn.messages = history, active, []
-        return self.turn
 
 
 def open_call(ctx: CallContext, name: str, site: CallSite) -> CallConfig:
@@ -201,6 +94,7 @@ class CallScope:
         self.listed = listed
         self._output: Any = None
         self._token: Token[CallContext] | None = None
+        self._approvals: Token[CallApprovals | None] | None = None
 
     def returns(self, output: Any) -> Any:
         """Keep what the call returns as JSON data, and return it."""
@@ -218,6 +112,7 @@ class CallScope:
     async def __aenter__(self) -> CallScope:
         shown = input_data(self.ctx.frame.input, self.ctx.path)
         self._token = CURRENT_CALL.set(self.ctx)
+        self._approvals = CURRENT_APPROVALS.set(self.ctx.frame.approvals)
         emit(self.ctx, CallStartedEvent, input=shown)
         return self
 
@@ -228,6 +123,8 @@ class CallScope:
             self._close(error.error if isinstance(error, RunEndSignal) else error)
         finally:
             assert self._token is not None
+            assert self._approvals is not None
+            CURRENT_APPROVALS.reset(self._approvals)
             CURRENT_CALL.reset(self._token)
 
     def _close(self, error: BaseException | None) -> None:

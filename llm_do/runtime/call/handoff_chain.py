@@ -14,8 +14,9 @@ from llm_do.errors import HandoffLimitError, InputError, RunError
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.inputs import PromptInput, to_input
 from llm_do.runtime.call.agent_run import agent_context, run_agent
-from llm_do.runtime.call.call_scope import CallSite, Turn
+from llm_do.runtime.call.call_scope import CallSite
 from llm_do.runtime.context.call_context import CallContext
+from llm_do.runtime.context.call_frame import Turn
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -15,10 +15,11 @@ from llm_do.errors import LlmDoError, RunError
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.inputs import PromptInput
 from llm_do.project.registry import Registered
-from llm_do.runtime.call.call_scope import CallFrame, CallScope, CallSite, Turn, open_call
+from llm_do.runtime.call.call_scope import CallScope, CallSite, open_call
 from llm_do.runtime.call.function_call import checked_input, function_call
 from llm_do.runtime.call.handoff_chain import HandoffChain
 from llm_do.runtime.context.call_context import CallContext
+from llm_do.runtime.context.call_frame import CallFrame, Turn
 from llm_do.text.words import did_you_mean
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ It is `RunContext.deps` inside tools, and the second argument of entry and flow 
 
 from __future__ import annotations
 
-import threading
 from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,21 +13,19 @@ from llm_do.concurrency.run_end import RunEndSignal
 from llm_do.errors import AbortedError, PermissionDeniedError, ToolFailedError
 from llm_do.runtime.record.events import WarningEvent
 from llm_do.runtime.record.results import WarningRecord
+from llm_do.runtime.tools.current_tool import CURRENT_TOOL
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
-    from llm_do.runtime.call.call_scope import CallFrame
+    from llm_do.runtime.context.call_frame import CallFrame
     from llm_do.runtime.context.run_state import RunState
+    from llm_do.runtime.context.session import Session
     from llm_do.runtime.record.recording import ThreadView, UserView
-    from llm_do.runtime.runtime import Runtime
 
-__all__ = ["CURRENT_CALL", "CURRENT_TOOL", "CallContext", "current_call"]
+__all__ = ["CURRENT_CALL", "CallContext", "current_call"]
 
 CURRENT_CALL: ContextVar[CallContext] = ContextVar("llm_do_current_call")
 """The call whose agent is running in this task."""
-
-CURRENT_TOOL: ContextVar[threading.Event | None] = ContextVar("llm_do_current_tool", default=None)
-"""Set once the tool call that runs in this task or worker thread has been given up."""
 
 ABORTS = (AbortedError, PermissionDeniedError, ToolFailedError)
 """What ends the whole run, also where the project's code that has made the call would go on."""
@@ -46,7 +43,7 @@ class CallContext:
 
     __slots__ = ("frame", "parent", "run", "runtime")
 
-    def __init__(self, runtime: Runtime, run: RunState, frame: CallFrame, parent: CallContext | None = None) -> None:
+    def __init__(self, runtime: Session, run: RunState, frame: CallFrame, parent: CallContext | None = None) -> None:
         self.runtime = runtime
         self.run = run
         self.frame = frame

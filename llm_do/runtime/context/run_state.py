@@ -18,8 +18,8 @@ from llm_do.runtime.record.results import ApprovalRecord, CallRecord, ErrorRecor
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
-    from llm_do.runtime.call.call_scope import CallConfig
     from llm_do.runtime.context.call_context import CallContext
+    from llm_do.runtime.context.call_frame import CallConfig
     from llm_do.runtime.record.recording import Recording
 
 __all__ = ["RunState"]

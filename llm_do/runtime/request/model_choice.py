@@ -18,27 +18,27 @@ from llm_do.models.providers.model_names import ModelOverride, choose_model
 from llm_do.runtime.request.model_request import EngineModel
 
 if TYPE_CHECKING:
-    from llm_do.runtime.agents.agent_builder import BuiltAgent
-    from llm_do.runtime.runtime import Runtime
+    from llm_do.runtime.context.built_agent import BuiltAgent
+    from llm_do.runtime.context.session import Session
 
 __all__ = ["model_for"]
 
 
 def model_for(
-    runtime: Runtime,
+    session: Session,
     built: BuiltAgent,
     of_thread: str | Sequence[str] | None = None,
     thread_id: str | None = None,
 ) -> Model:
     """An agent's model, wrapped so that its requests pass through the run."""
-    spec, config = built.spec, runtime.config
+    spec, config = built.spec, session.config
     own = of_thread or spec.model
     model = config.model if isinstance(config.model, Model) and spec.name not in config.models else own
     if isinstance(model, Model):
         return EngineModel(model)
     override = ModelOverride(_names(config.model), config.models)
     try:
-        return _by_name(runtime, built, model, override)
+        return _by_name(session, built, model, override)
     except ModelUnavailableError as error:
         if not of_thread or override.of(spec.name):
             raise
@@ -50,9 +50,9 @@ def model_for(
 
 
 def _by_name(
-    runtime: Runtime, built: BuiltAgent, model: str | Sequence[str] | None, override: ModelOverride
+    session: Session, built: BuiltAgent, model: str | Sequence[str] | None, override: ModelOverride
 ) -> EngineModel:
-    spec, config, project = built.spec, runtime.config, runtime.project
+    spec, config, project = built.spec, session.config, session.project
     file = spec.place.file if spec.place else None
     choice = choose_model(
         spec.name,
@@ -67,7 +67,7 @@ def _by_name(
     )
     if choice.origin == "local":
         config.notice("no model is named and no key is set: using the local model")
-    return EngineModel(runtime.pool.get(choice.names, agent=spec.name, file=file, settings=built.settings))
+    return EngineModel(session.pool.get(choice.names, agent=spec.name, file=file, settings=built.settings))
 
 
 def _names(model: str | Sequence[str] | Model | None) -> str | tuple[str, ...] | None:

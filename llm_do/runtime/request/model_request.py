@@ -17,8 +17,8 @@ from llm_do.errors import StepLimitError
 from llm_do.models.composites import disable_client_retries
 from llm_do.project.thread_config import ThreadConfig
 from llm_do.runtime.context.call_context import CallContext, current_call
+from llm_do.runtime.context.emission import emit
 from llm_do.runtime.context.hooks import HookPoint
-from llm_do.runtime.record.emission import emit
 from llm_do.runtime.record.events import TextDoneEvent, ThinkingEvent, UsageEvent
 from llm_do.runtime.record.results import Usage
 from llm_do.runtime.request.retries import RetryPolicy, send_with_retries

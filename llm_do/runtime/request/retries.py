@@ -12,7 +12,7 @@ from llm_do._startup.frozen import frozen
 from llm_do.errors import LlmDoError
 from llm_do.models.composites import component_models
 from llm_do.models.providers.failures import explain_failure
-from llm_do.runtime.record.emission import emit
+from llm_do.runtime.context.emission import emit
 from llm_do.runtime.record.events import RetryEvent
 from llm_do.runtime.request.cost import check_price
 from llm_do.runtime.request.request_outcome import RequestOutcome

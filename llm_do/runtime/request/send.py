@@ -13,7 +13,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, PartDeltaEvent, Pa
 from pydantic_ai.models import Model, ModelRequestParameters
 
 from llm_do._startup.frozen import frozen
-from llm_do.runtime.record.emission import emit
+from llm_do.runtime.context.emission import emit
 from llm_do.runtime.record.events import TextEvent
 from llm_do.runtime.record.results import Usage
 from llm_do.runtime.request.cost import is_free, response_usage

@@ -21,10 +21,11 @@ from llm_do.errors import (
     ToolError,
     UsageError,
 )
-from llm_do.runtime.call.call_scope import CallConfig, CallFrame, Turn, status_of
+from llm_do.runtime.call.call_scope import status_of
 from llm_do.runtime.context.call_context import CallContext
+from llm_do.runtime.context.call_frame import CallConfig, CallFrame, Turn
+from llm_do.runtime.context.emission import emit
 from llm_do.runtime.context.run_state import RunState
-from llm_do.runtime.record.emission import emit
 from llm_do.runtime.record.events import Event, RetryEvent, RunFailedEvent, RunFinishedEvent, RunStartedEvent
 from llm_do.runtime.record.recording import toolkit_states
 from llm_do.runtime.record.results import ErrorRecord, ExecutionContext, RunResult
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
     from llm_do.machines.machine import ToolkitState
-    from llm_do.runtime.runtime import Runtime
+    from llm_do.runtime.context.session import Session
 
 __all__ = ["Execution", "RunInputs"]
 
@@ -73,13 +74,13 @@ class Execution:
     """Carries out one run.
 
     Args:
-        runtime: The session.
+        session: The session.
         run: The run's shared state.
         inputs: What it was started with.
     """
 
-    def __init__(self, runtime: Runtime, run: RunState, inputs: RunInputs) -> None:
-        self.runtime = runtime
+    def __init__(self, session: Session, run: RunState, inputs: RunInputs) -> None:
+        self.session = session
         self.run = run
         self.inputs = inputs
         self._turn = Turn(toolkits=dict(inputs.toolkits))
@@ -95,7 +96,7 @@ class Execution:
             self._turn.active = entry.active
         path = "" if isinstance(entry, AgentEntry | NamedEntry) else entry.name
         config = CallConfig(entry.name, path, 0, run.unique_call_id(run.run_id), None)
-        ctx = CallContext(self.runtime, run, CallFrame(config, value, self._turn))
+        ctx = CallContext(self.session, run, CallFrame(config, value, self._turn))
         emit(ctx, RunStartedEvent, entry=entry.name, input=to_json_data(value))
         attempt = 0
         while fault is None:
@@ -120,11 +121,11 @@ class Execution:
 
     async def _open(self, entry: Entry) -> Entry:
         """Begin the run's record where it has one; the entry then, with the thread's conversation."""
-        runtime, run, inputs = self.runtime, self.run, self.inputs
+        session, run, inputs = self.session, self.run, self.inputs
         keeps = run.thread_id is not None or run.user_id is not None
-        record = runtime.config.record
-        project = runtime.project
-        if not project.record and runtime.config.store is None and project.threads.store != "memory":
+        record = session.config.record
+        project = session.project
+        if not project.record and session.config.store is None and project.threads.store != "memory":
             record = False
         if record is False and run.thread_id is not None:
             raise UsageError(
@@ -133,17 +134,17 @@ class Execution:
             )
         if record is False or not (record or keeps):
             return entry
-        run.recording = recording = await runtime.shared.recorder().begin(run, entry.name)
+        run.recording = recording = await session.shared.recorder().begin(run, entry.name)
         if recording is None or not isinstance(entry, ConversationEntry) or inputs.history is not None:
             return entry
         self._turn.toolkits = toolkit_states(recording.toolkits)
-        return entry_for(project, runtime.registry, inputs.entry, list(recording.history), recording.active)
+        return entry_for(project, session.registry, inputs.entry, list(recording.history), recording.active)
 
     async def _attempt(self, ctx: CallContext, entry: Entry, value: BaseModel) -> RunOutcome:
         """Run the entry in a task of its own, so that `interrupt` can be distinguished from an outer cancellation."""
         task = asyncio.ensure_future(self._timed(ctx, entry, value))
         mark = (asyncio.get_running_loop(), task)
-        self.runtime.running.add(mark)
+        self.session.running.add(mark)
         try:
             await asyncio.wait([task])
         except asyncio.CancelledError as cancelled:
@@ -156,7 +157,7 @@ class Execution:
                     await self._close(ctx, entry, RunOutcome(error=clash))
             raise
         finally:
-            self.runtime.running.discard(mark)
+            self.session.running.discard(mark)
         try:
             output = task.result()
             self.run.raise_if_ended()
@@ -173,7 +174,7 @@ class Execution:
         return RunOutcome(output)
 
     async def _timed(self, ctx: CallContext, entry: Entry, value: BaseModel) -> Any:
-        limit = self.runtime.config.settings.run_timeout
+        limit = self.session.config.settings.run_timeout
         timer = asyncio.timeout(limit)
         try:
             async with timer:
@@ -222,7 +223,7 @@ class Execution:
     def _announce(self, result: RunResult, event: Event) -> None:
         """Emit a run's last event, when nothing can change its end any more."""
         self.run.deliver(event)
-        self.runtime.shared.count(result.usage)
+        self.session.shared.count(result.usage)
 
     def _result(self, ctx: CallContext, entry: Entry, outcome: RunOutcome) -> tuple[RunResult, Event]:
         """The result of a run, and its last event, which isn't emitted yet."""

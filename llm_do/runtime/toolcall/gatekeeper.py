@@ -1,22 +1,21 @@
 """The gates of one agent's call: which tools its model is shown, which calls may run, what a call changes.
 
 What a gate is, is in `llm_do.machines.tool_gate`; in which order calls come to it, in
-`llm_do.runtime.toolcall.call_order`.
+`llm_do.runtime.tools.call_order`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from llm_do.errors import ToolError
-from llm_do.runtime.record.emission import emit
+from llm_do.runtime.context.emission import emit
 from llm_do.runtime.record.events import StateChangedEvent
 from llm_do.runtime.record.outcomes import StateChange, ToolOutput
-from llm_do.runtime.toolcall.call_order import Order
 from llm_do.runtime.tools.artifacts import keep_artifact
 from llm_do.runtime.tools.iterated_results import collect_items
 from llm_do.runtime.tools.tool_output import limit_output
@@ -29,51 +28,11 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ToolCallPart
     from pydantic_ai.models import ModelRequestParameters
 
-    from llm_do.machines.machine import Machine, ToolkitState
     from llm_do.machines.tool_gate import ToolGate
     from llm_do.runtime.context.call_context import CallContext
+    from llm_do.runtime.tools.call_gates import CallGates
 
-__all__ = ["CallGates", "run_in_transaction", "show_available_tools", "wait_for_gates"]
-
-
-class CallGates:
-    """The machines of one agent's call: their states, and the order of the calls to each.
-
-    Args:
-        declared: The gates that the agent itself declares, by the tool's name on the wire.
-        saved: States to begin with, by machine.
-    """
-
-    __slots__ = ("_machines", "_saved", "declared", "order", "states")
-
-    def __init__(
-        self, declared: Mapping[str, ToolGate] | None = None, saved: Mapping[str, ToolkitState] | None = None
-    ) -> None:
-        self.declared: Mapping[str, ToolGate] = declared or {}
-        self.order = Order()
-        self.states: dict[str, ToolkitState] = {}
-        self._saved: Mapping[str, ToolkitState] = saved or {}
-        self._machines: dict[str, Machine] = {}
-
-    def gates(self, tool_name: str, own: ToolGate | None) -> tuple[ToolGate, ...]:
-        """The gates that a call passes: its toolkit's, then the agent's."""
-        return tuple(gate for gate in (own, self.declared.get(tool_name)) if gate is not None)
-
-    def state(self, gate: ToolGate) -> ToolkitState:
-        """The state of a gate's machine, which begins when it is first needed."""
-        state = self.states.get(gate.key)
-        if state is None:
-            state = self.states[gate.key] = gate.machine.resume(self._saved.get(gate.key))
-            self._machines[gate.key] = gate.machine
-        return state
-
-    def state_of(self, machine: Machine) -> ToolkitState | None:
-        """The state of a machine, None where it isn't one of this call's."""
-        return next((self.states[key] for key, known in self._machines.items() if known is machine), None)
-
-    def result(self) -> dict[str, ToolkitState]:
-        """Every machine's state; for those that weren't needed, the saved one."""
-        return {**self._saved, **self.states}
+__all__ = ["run_in_transaction", "show_available_tools", "wait_for_gates"]
 
 
 def show_available_tools(gating: CallGates, parameters: ModelRequestParameters) -> ModelRequestParameters:

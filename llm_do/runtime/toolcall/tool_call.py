@@ -31,9 +31,9 @@ from llm_do.errors import (
 from llm_do.policy.values import Decision
 from llm_do.runtime.approval.approver import ANSWERED, denial_text
 from llm_do.runtime.approval.pending_call import PendingCall, makers_of
-from llm_do.runtime.context.call_context import CURRENT_TOOL, CallContext
+from llm_do.runtime.context.call_context import CallContext
+from llm_do.runtime.context.emission import emit, record_tool
 from llm_do.runtime.context.hooks import HookAbort, HookPoint
-from llm_do.runtime.record.emission import emit, record_tool
 from llm_do.runtime.record.outcomes import ToolOutcome, ToolOutput, ToolStatus
 from llm_do.runtime.record.results import ApprovalRecord, ErrorRecord, Usage, arguments_data
 from llm_do.runtime.toolcall.gatekeeper import run_in_transaction, wait_for_gates
@@ -43,6 +43,7 @@ from llm_do.runtime.tools.approval_requirement import (
     required_by_error,
     required_by_wrappers,
 )
+from llm_do.runtime.tools.current_tool import CURRENT_TOOL
 from llm_do.runtime.tools.tool_output import truncate_text
 from llm_do.runtime.tools.traits import ToolTraits, traits_of
 
@@ -89,7 +90,7 @@ async def run_tool_call(
         raise
     finally:
         record_tool(ctx, outcome)
-        ctx.frame.approved.discard(call.tool_call_id)
+        ctx.frame.approvals.approved.discard(call.tool_call_id)
         if gates:
             ctx.frame.gating.order.leave(call.tool_call_id, call.tool_name, succeeded=outcome.succeeded)
     return _for_model(outcome)
@@ -124,7 +125,7 @@ class _ToolCall:
             return self.ended("refused", reason)
         if hooks:
             await hooks.call(HookPoint.PRE_TOOL_CALL, agent=agent, tool_name=name, arguments=self.args)
-        validator = ctx.frame.required.pop(self.part.tool_call_id, None)
+        validator = ctx.frame.approvals.required.pop(self.part.tool_call_id, None)
         if validator is not None:
             requirement = required_by_error(validator.error)
             self.handler = validator.before(self.handler)
@@ -166,7 +167,7 @@ class _ToolCall:
         if decision.source in ANSWERED:
             ctx.run.approvals.append(record)
         if decision.approves:
-            ctx.frame.approved.add(call.tool_call_id)
+            ctx.frame.approvals.approved.add(call.tool_call_id)
         return None
 
     def _pending(self, requirement: ApprovalRequirement | None) -> PendingCall:
@@ -222,7 +223,7 @@ class _ToolCall:
             raise
         except BaseException as error:  # libraries in other languages raise more than exceptions
             reraise_if_cancelled(error)
-            if isinstance(error, ApprovalRequired) and self.part.tool_call_id not in ctx.frame.approved:
+            if isinstance(error, ApprovalRequired) and self.part.tool_call_id not in ctx.frame.approvals.approved:
                 raise
             timed_out = isinstance(error, TimeoutError) and timer.expired()
             outcome = (

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import field, replace
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic_ai import RunContext, ToolDefinition
@@ -19,7 +20,6 @@ from llm_do._startup.frozen import frozen
 from llm_do.concurrency.run_end import reraise_if_cancelled
 from llm_do.errors import error_text
 from llm_do.policy.values import Decision
-from llm_do.runtime.context.call_context import CURRENT_CALL
 from llm_do.runtime.record.results import arguments_data
 from llm_do.text.canonical_json import canonical_json
 
@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from llm_do.runtime.tools.traits import ToolTraits
 
 __all__ = [
+    "CURRENT_APPROVALS",
     "DEFERRED_REASON",
     "ApprovalRequirement",
+    "CallApprovals",
     "ValidatorRequirement",
     "defer_requirement",
     "mark_approved",
@@ -125,8 +127,8 @@ def _required_decision(metadata: object) -> Decision:
 
 def mark_approved(run: RunContext[Any]) -> RunContext[Any]:
     """A call as its tool sees it: with `tool_call_approved` set where it was approved."""
-    call = CURRENT_CALL.get(None)
-    if call is None or run.tool_call_approved or run.tool_call_id not in call.frame.approved:
+    approvals = CURRENT_APPROVALS.get()
+    if approvals is None or run.tool_call_approved or run.tool_call_id not in approvals.approved:
         return run
     return replace(run, tool_call_approved=True)
 
@@ -141,10 +143,10 @@ def defer_requirement(validator: Callable[..., Any] | None) -> Callable[..., Any
         try:
             await _await(check(run, **args))
         except ApprovalRequired as error:
-            call = CURRENT_CALL.get(None)
-            if call is None:  # not in a run of ours: PydanticAI has its own way
+            approvals = CURRENT_APPROVALS.get()
+            if approvals is None:  # not in a run of ours: PydanticAI has its own way
                 raise
-            call.frame.required[run.tool_call_id or ""] = ValidatorRequirement(error, check, run)
+            approvals.required[run.tool_call_id or ""] = ValidatorRequirement(error, check, run)
         except CallDeferred as error:
             raise ModelRetry(DEFERRED_REASON) from error
 
@@ -173,6 +175,23 @@ class ValidatorRequirement:
             return await handler(args)
 
         return handled
+
+
+@dataclass(slots=True, eq=False)
+class CallApprovals:
+    """The approvals of one agent's call in which its tools have a part.
+
+    Args:
+        required: Approvals that validators required, by tool call id.
+        approved: Running tool calls that were approved, as `ctx.tool_call_approved` shows their tools.
+    """
+
+    required: dict[str, ValidatorRequirement] = field(default_factory=dict[str, ValidatorRequirement])
+    approved: set[str] = field(default_factory=set[str])
+
+
+CURRENT_APPROVALS: ContextVar[CallApprovals | None] = ContextVar("llm_do_current_approvals", default=None)
+"""Those of the call that runs in this task; None outside a run of ours."""
 
 
 async def _await(result: object) -> None:

@@ -6,7 +6,7 @@ What happens then is `llm_do.runtime.call.handoff_chain`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import TypeAdapter
 from pydantic_ai import RunContext, ToolDefinition
@@ -23,9 +23,8 @@ from llm_do.runtime.tools.traits import ToolTraits
 
 if TYPE_CHECKING:
     from llm_do.project.registry import Registry
-    from llm_do.runtime.context.call_context import CallContext
 
-__all__ = ["HandedOver", "Handoff", "handoff_of", "transfer_name", "transfer_tools"]
+__all__ = ["HandedOver", "Handoff", "handoff_by_text", "transfer_name", "transfer_tools"]
 
 
 @frozen
@@ -45,6 +44,17 @@ class Handoff:
 
 class HandedOver(Exception):  # noqa: N818 (no error: it ends the run of the agent that handed over)
     """Raised where the next model request would be made, once all tool calls of the response have run."""
+
+
+class _Frame(Protocol):
+    handoff: Handoff | None
+
+
+class _Caller(Protocol):
+    """A call that can hand over."""
+
+    @property
+    def frame(self) -> _Frame: ...
 
 
 class TransferArguments(TypedDict):
@@ -86,21 +96,15 @@ def transfer_tools(spec: AgentSpec, registry: Registry) -> Iterator[FixedTool]:
         yield _transfer_tool(name, target.description if target is not None else None, owner)
 
 
-def handoff_of(ctx: CallContext, spec: AgentSpec, output: object) -> Handoff | None:
-    """What became of an agent's run: to whom it handed over, None when it answered.
-
-    Args:
-        ctx: Its call.
-        spec: The agent.
-        output: Its answer; a text that is exactly the name of one of its targets hands over too.
-    """
-    if ctx.frame.handoff is None and isinstance(output, str) and output.strip() in handoff_names(spec):
-        ctx.frame.handoff = Handoff(output.strip(), by_text=True)
-    return ctx.frame.handoff
+def handoff_by_text(spec: AgentSpec, output: object) -> Handoff | None:
+    """The handoff of an agent whose answer is exactly the name of one of its targets."""
+    if isinstance(output, str) and output.strip() in handoff_names(spec):
+        return Handoff(output.strip(), by_text=True)
+    return None
 
 
 def _transfer_tool(target: str, description: str | None, owner: AbstractToolset[Any]) -> FixedTool:
-    async def transfer(args: dict[str, Any], ctx: RunContext[CallContext]) -> str:
+    async def transfer(args: dict[str, Any], ctx: RunContext[_Caller]) -> str:
         frame = ctx.deps.frame
         if frame.handoff is not None:
             raise ToolError(f"control already goes to {frame.handoff.target}")

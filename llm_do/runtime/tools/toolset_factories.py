@@ -15,36 +15,34 @@ from pydantic_ai import RunContext
 from pydantic_ai.toolsets import AbstractToolset, DynamicToolset
 
 from llm_do.errors import RunError
-from llm_do.runtime.context.call_context import CallContext
 
 __all__ = ["per_call_toolset"]
 
 
-def per_call_toolset(name: str, factory: Callable[..., Any]) -> AbstractToolset[Any]:
-    """A toolset that the factory makes anew for each call of its agent."""
+def per_call_toolset(name: str, factory: Callable[..., Any], root: Path) -> AbstractToolset[Any]:
+    """A toolset that the factory makes anew for each call of its agent; `root` is the project's folder."""
 
-    async def make(ctx: RunContext[CallContext]) -> AbstractToolset[CallContext] | None:
+    async def make(ctx: RunContext[Any]) -> AbstractToolset[Any] | None:
         made: Any = factory(ctx)
         if inspect.isawaitable(made):
             made = await made
         if made is None or isinstance(made, AbstractToolset):
             return made  # pyright: ignore[reportUnknownVariableType]
-        raise _no_toolset(name, factory, made, ctx.deps)
+        raise _no_toolset(name, factory, made, root)
 
     return DynamicToolset(make, per_run_step=False, id=name)
 
 
-def _no_toolset(name: str, factory: Callable[..., Any], made: object, ctx: CallContext) -> RunError:
+def _no_toolset(name: str, factory: Callable[..., Any], made: object, root: Path) -> RunError:
     function = _function_of(factory)
     called = getattr(function, "__qualname__", type(factory).__name__)
     returned = f"the class {made.__name__}" if inspect.isclass(made) else f"an object of type {type(made).__name__}"
-    file, line = _place(function, ctx.project.root)
+    file, line = _place(function, root)
     return RunError(
         f"the factory {called} of the toolset {name!r} returned {returned}, not a toolset",
         hint="It has to return a toolset, such as FunctionToolset([...]), or None where there are no tools.",
         file=file,
         line=line,
-        agent_path=ctx.path,
     )
 
 

@@ -15,7 +15,7 @@ from llm_do.runtime.record.results import Usage
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
-    from llm_do.runtime.session.runtime_config import RuntimeConfig
+    from llm_do.runtime.context.session import SessionConfig
 
 __all__ = ["Shared"]
 
@@ -31,7 +31,7 @@ class Shared:
         config: The session's configuration.
     """
 
-    def __init__(self, project: Project, config: RuntimeConfig) -> None:
+    def __init__(self, project: Project, config: SessionConfig) -> None:
         self._project = project
         self._config = config
         self.used = Usage()

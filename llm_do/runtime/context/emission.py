@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from llm_do.runtime.context.call_frame import OpenToolCall
 from llm_do.runtime.record.events import EventBase, ToolCallEvent, ToolResultEvent
 from llm_do.runtime.record.outcomes import ToolOutcome
 
 if TYPE_CHECKING:
     from llm_do.runtime.context.call_context import CallContext
 
-__all__ = ["OpenToolCall", "emit", "open_tool", "record_tool"]
-
-
-@dataclass(slots=True)
-class OpenToolCall:
-    """A tool call whose result isn't recorded yet."""
-
-    tool_name: str
-    started: float
+__all__ = ["emit", "open_tool", "record_tool"]
 
 
 def emit(ctx: CallContext, kind: Callable[..., EventBase], **data: Any) -> None:

@@ -1,0 +1,75 @@
+"""`BuiltAgent`: an agent ready to run, built by `llm_do.runtime.agents.agent_builder`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pydantic_ai import Agent, ToolDefinition
+    from pydantic_ai.capabilities import AbstractCapability
+
+    from llm_do.machines.tool_gate import ToolGate
+    from llm_do.project.agent_spec import AgentSpec
+    from llm_do.runtime.context.hooks import Hooks
+
+__all__ = ["BuiltAgent", "parts_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class BuiltAgent:
+    """An agent ready to run.
+
+    Args:
+        spec: Its declaration.
+        agent: What PydanticAI runs.
+        hooks: Its hooks.
+        toolsets: Names of its toolsets.
+        settings: Its model settings, including the project's and those of the connection.
+        capabilities: What its runs need in addition, if the project's own code has built the agent.
+        machines: One gate of each state machine that its tools belong to.
+        declared: The gates that the agent declares itself, by the names its model sees.
+        tools: Its tools that are known before a run.
+        conditional: Names of those that a run may hide.
+        open: Names of the toolsets whose tools show at run time only.
+        made_of: What the declaration had when it was built; None if the project's own code has built the agent.
+    """
+
+    spec: AgentSpec
+    agent: Agent[Any, Any]
+    hooks: Hooks
+    toolsets: tuple[str, ...]
+    settings: Mapping[str, Any]
+    capabilities: tuple[AbstractCapability[Any], ...] = ()
+    machines: tuple[ToolGate, ...] = ()
+    declared: Mapping[str, ToolGate] = field(default_factory=dict[str, "ToolGate"])
+    tools: tuple[ToolDefinition, ...] = ()
+    conditional: frozenset[str] = frozenset()
+    open: tuple[str, ...] = ()
+    made_of: tuple[object, ...] | None = None
+
+    def is_current(self) -> bool:
+        """Whether the declaration still has what the agent was built from; a tool may have been added since."""
+        made_of = self.made_of
+        return made_of is None or all(one is other for one, other in zip(made_of, parts_of(self.spec), strict=True))
+
+
+def parts_of(spec: AgentSpec) -> tuple[object, ...]:
+    """What an agent is built from; everything else is looked at when it is called."""
+    return (
+        spec.instructions,
+        spec.tools,
+        spec.toolsets,
+        spec.handoffs,
+        spec.hooks,
+        spec.output_type,
+        spec.model_settings,
+        spec.temperature,
+        spec.max_tokens,
+        spec.retries,
+        spec.server_side_tools,
+        spec.template,
+        spec.states,
+        spec.gate,
+    )

@@ -1,0 +1,96 @@
+"""`Session`: what calls take from the session they belong to. `llm_do.runtime.runtime.Runtime` is one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pydantic_ai import Tool
+    from pydantic_ai.models import Model
+
+    from llm_do.models.pool import ModelPool
+    from llm_do.project.agent_spec import AgentSpec
+    from llm_do.project.project import Project, RuntimeSettings
+    from llm_do.project.registry import Registry
+    from llm_do.runtime.approval.approver import Approver
+    from llm_do.runtime.context.built_agent import BuiltAgent
+    from llm_do.runtime.context.resources import Resources
+    from llm_do.runtime.context.shared import Shared
+    from llm_do.runtime.context.user_questions import AskUser
+    from llm_do.runtime.record.thread_store import ThreadStore
+
+__all__ = ["Builder", "Session", "SessionConfig"]
+
+
+class Builder(Protocol):
+    """Builds agents and tools, each once a project."""
+
+    def built(self, spec: AgentSpec) -> BuiltAgent:
+        """The agent of a declaration, ready to run."""
+        ...
+
+    def tool(self, item: Any, name: str | None = None) -> Tool[Any]:
+        """The tool of a function or a tool object."""
+        ...
+
+
+class SessionConfig(Protocol):
+    """What runs and calls take from a session's configuration; `RuntimeConfig` says what each means."""
+
+    @property
+    def settings(self) -> RuntimeSettings: ...
+    @property
+    def model(self) -> str | Sequence[str] | Model | None: ...
+    @property
+    def models(self) -> Mapping[str, str]: ...
+    @property
+    def max_steps(self) -> int | None: ...
+    @property
+    def record(self) -> bool | None: ...
+    @property
+    def store(self) -> ThreadStore | None: ...
+    @property
+    def retry_delay(self) -> float: ...
+    @property
+    def ask_user(self) -> AskUser | None: ...
+    @property
+    def notice(self) -> Callable[[str], None]: ...
+    @property
+    def tell_denials(self) -> bool: ...
+
+
+class Session(Protocol):
+    """A session over one project."""
+
+    approver: Approver
+    pool: ModelPool
+    project: Project
+    registry: Registry
+    resources: Resources
+    running: set[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]]
+    shared: Shared
+
+    @property
+    def config(self) -> SessionConfig:
+        """Its configuration."""
+        ...
+
+    @property
+    def builder(self) -> Builder:
+        """Builds the agents of `registry`."""
+        ...
+
+    def register_agents(self, agents: Mapping[str, AgentSpec]) -> None:
+        """Add agents late."""
+        ...
+
+    def register_tools(self, tools: Mapping[str, Callable[..., Any]]) -> None:
+        """Add functions late."""
+        ...
+
+    def register_toolsets(self, toolsets: Mapping[str, Any]) -> None:
+        """Add toolsets or toolset factories late."""
+        ...

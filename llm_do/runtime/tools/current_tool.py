@@ -1,0 +1,11 @@
+"""What code that a tool call runs may see without its context: whether the call has been given up."""
+
+from __future__ import annotations
+
+import threading
+from contextvars import ContextVar
+
+__all__ = ["CURRENT_TOOL"]
+
+CURRENT_TOOL: ContextVar[threading.Event | None] = ContextVar("llm_do_current_tool", default=None)
+"""Set once the tool call that runs in this task or worker thread has been given up."""
