@@ -201,7 +201,7 @@ def _register_toolsets(linked: _Linked) -> None:
         return
     for name, config in linked.files.manifest.toolsets.items():
         place = linked.files.key_place("toolsets", name)
-        value = BuiltinToolset(name, CONFIGURABLE[config.type], config.model_dump())
+        value = BuiltinToolset(name, CONFIGURABLE[config.type].target, config.model_dump())
         linked.names.register(name, "toolset", value, place)
 
 

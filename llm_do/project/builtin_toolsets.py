@@ -20,30 +20,11 @@ __all__ = [
     "TODO",
     "BuiltinToolset",
     "Options",
+    "Shipped",
     "find_builtin",
     "find_option_faults",
     "known_tools",
 ]
-
-BUILTINS: Mapping[str, str] = {
-    "ask_user": "llm_do.toolsets.ask_user:ask_user",
-    "dynamic_agents": "llm_do.toolsets.dynamic_agents:dynamic_agents",
-    "filesystem_cwd": "llm_do.toolsets.filesystem:filesystem_cwd",
-    "filesystem_cwd_ro": "llm_do.toolsets.filesystem:filesystem_cwd_ro",
-    "filesystem_project": "llm_do.toolsets.filesystem:filesystem_project",
-    "filesystem_project_ro": "llm_do.toolsets.filesystem:filesystem_project_ro",
-    "shell_file_ops": "llm_do.toolsets.shell:shell_file_ops",
-    "shell_readonly": "llm_do.toolsets.shell:shell_readonly",
-    "todo": "llm_do.toolsets.todo:todo",
-}
-"""Name to `module:attribute`."""
-
-CONFIGURABLE: Mapping[str, str] = {
-    "filesystem": "llm_do.toolsets.filesystem:configured",
-    "mcp": "llm_do.toolsets.mcp:configured",
-    "shell": "llm_do.toolsets.shell:configured",
-}
-"""The `type` of a toolset in the manifest to `module:attribute`."""
 
 
 def _reading(*arguments: str) -> ToolFacts:
@@ -106,20 +87,40 @@ ASK_USER: Mapping[str, ToolFacts] = {
 }
 
 _READ_ONLY_FILES = {name: facts for name, facts in FILES.items() if not facts.writes}
-_TOOLS: Mapping[str, Mapping[str, ToolFacts]] = {
-    "ask_user": ASK_USER,
-    "dynamic_agents": DYNAMIC_AGENTS,
-    "filesystem_cwd": FILES,
-    "filesystem_cwd_ro": _READ_ONLY_FILES,
-    "filesystem_project": FILES,
-    "filesystem_project_ro": _READ_ONLY_FILES,
-    "filesystem": FILES,
-    "shell_readonly": SHELL,
-    "shell_file_ops": SHELL,
-    "shell": SHELL,
-    "todo": TODO,
+
+
+@frozen
+class Shipped:
+    """A toolset that comes with llm-do, as far as it is known without importing it.
+
+    Args:
+        target: `module:attribute` of the factory.
+        tools: Its tools; None if they are only known at run time.
+    """
+
+    target: str
+    tools: Mapping[str, ToolFacts] | None
+
+
+BUILTINS: Mapping[str, Shipped] = {
+    "ask_user": Shipped("llm_do.toolsets.ask_user:ask_user", ASK_USER),
+    "dynamic_agents": Shipped("llm_do.toolsets.dynamic_agents:dynamic_agents", DYNAMIC_AGENTS),
+    "filesystem_cwd": Shipped("llm_do.toolsets.filesystem:filesystem_cwd", FILES),
+    "filesystem_cwd_ro": Shipped("llm_do.toolsets.filesystem:filesystem_cwd_ro", _READ_ONLY_FILES),
+    "filesystem_project": Shipped("llm_do.toolsets.filesystem:filesystem_project", FILES),
+    "filesystem_project_ro": Shipped("llm_do.toolsets.filesystem:filesystem_project_ro", _READ_ONLY_FILES),
+    "shell_file_ops": Shipped("llm_do.toolsets.shell:shell_file_ops", SHELL),
+    "shell_readonly": Shipped("llm_do.toolsets.shell:shell_readonly", SHELL),
+    "todo": Shipped("llm_do.toolsets.todo:todo", TODO),
 }
-"""Tools by the name of a built-in or the `type` of a configured one; those of others are only known at run time."""
+"""The toolsets that agents list by these names, which projects can't use for toolsets of their own."""
+
+CONFIGURABLE: Mapping[str, Shipped] = {
+    "filesystem": Shipped("llm_do.toolsets.filesystem:configured", FILES),
+    "mcp": Shipped("llm_do.toolsets.mcp:configured", None),
+    "shell": Shipped("llm_do.toolsets.shell:configured", SHELL),
+}
+"""The toolsets that the manifest configures, by their `type`."""
 
 
 @frozen
@@ -154,8 +155,8 @@ def find_builtin(name: str) -> BuiltinToolset | None:
         >>> find_builtin("filesystem_cwd").target
         'llm_do.toolsets.filesystem:filesystem_cwd'
     """
-    target = BUILTINS.get(name)
-    return BuiltinToolset(name, target) if target is not None else None
+    shipped = BUILTINS.get(name)
+    return BuiltinToolset(name, shipped.target) if shipped is not None else None
 
 
 def known_tools(toolset: BuiltinToolset, options: Mapping[str, Any]) -> Mapping[str, ToolFacts] | None:
@@ -165,7 +166,9 @@ def known_tools(toolset: BuiltinToolset, options: Mapping[str, Any]) -> Mapping[
         >>> list(known_tools(BuiltinToolset("docs", "", {"type": "filesystem"}), {"read_only": True}))
         ['read_file', 'list_files', 'search_files']
     """
-    tools = _TOOLS.get(str(toolset.config.get("type", toolset.name)))
+    kind = toolset.config.get("type")
+    shipped = BUILTINS.get(toolset.name) if kind is None else CONFIGURABLE.get(str(kind))
+    tools = shipped.tools if shipped is not None else None
     return _READ_ONLY_FILES if tools is FILES and {**toolset.config, **options}.get("read_only") is True else tools
 
 

@@ -136,6 +136,7 @@ def test_every_tool_of_a_toolset_is_listed(name: str) -> None:
     row = next(line for line in text_of("toolset-options.md").splitlines() if line.startswith(f"| [`{name}`]"))
 
     assert row.split("|")[3].strip() == ", ".join(f"`{tool}`" for tool in tools)
+    assert {tool for tool, _ in toolsets.CALLS[name]} == set(tools)
     for facts in tools.values():
         assert list(facts.arguments or ()) in [*tables("toolset-options.md"), []]
 

@@ -31,7 +31,7 @@ def test_what_is_written_down_of_a_built_in_is_what_it_is(name: str, tmp_path: P
 
 @pytest.mark.parametrize("kind", [kind for kind in CONFIGURABLE if kind != "mcp"])
 def test_a_configured_one_has_the_tools_that_are_written_down(kind: str, tmp_path: Path) -> None:
-    toolset = BuiltinToolset("mine", CONFIGURABLE[kind], {"type": kind})
+    toolset = BuiltinToolset("mine", CONFIGURABLE[kind].target, {"type": kind})
     made = toolset.load()(BuiltinContext("mine", tmp_path, tmp_path), parse_options("mine", {"type": kind}))
     known = known_tools(toolset, {})
     assert known is not None

@@ -29,7 +29,7 @@ def context(project: Path) -> BuiltinContext:
 
 def configured(project: Path, **options: object) -> FunctionToolset[object]:
     """Return the toolset that a manifest with these options configures."""
-    item = BuiltinToolset("files", CONFIGURABLE["filesystem"])
+    item = BuiltinToolset("files", CONFIGURABLE["filesystem"].target)
     return item.load()(context(project), parse_options("files", {"type": "filesystem", **options}))
 
 

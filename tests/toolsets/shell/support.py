@@ -22,7 +22,7 @@ __all__ = ["arun", "configured", "context", "decision", "git", "run", "traits"]
 
 def configured(root: Path, name: str = "shell", **options: object) -> FunctionToolset[Any]:
     """Return the toolset that a manifest with these options configures."""
-    item = BuiltinToolset(name, CONFIGURABLE["shell"])
+    item = BuiltinToolset(name, CONFIGURABLE["shell"].target)
     return item.load()(context(root, name), parse_options(name, {"type": "shell", **options}))
 
 
