@@ -33,7 +33,7 @@ COMMANDS: dict[str, str] = {
     "runs": "Show recorded runs and their events.",
     "schema": "Print the JSON Schema of project files, for editors.",
 }
-"""Name to the line that `--help` shows; `llm_do.cli.NAME` holds the command."""
+"""Name to the line that `--help` shows, with which the command's help begins; `llm_do.cli.commands.NAME` holds it."""
 
 _BAD_USAGE = cast("type[Exception]", typer.BadParameter.__base__)
 """What Typer raises for invalid arguments; it exports only this class's relatives, under a name that has moved."""

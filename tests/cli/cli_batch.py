@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import pkgutil
 import shutil
 import signal
 import sys
@@ -16,24 +17,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from llm_do.cli import main
+from llm_do.cli import actions, main
 from llm_do.cli.app import COMMANDS
 from llm_do.linker import check_worker, subprocess_check
 
 HEAVY = (
     *(f"llm_do.cli.commands.{name}" for name in COMMANDS),
-    *(
-        f"llm_do.cli.actions.{name}"
-        for name in [
-            "chat_session",
-            "dry_run",
-            "run_action",
-            "session",
-            "stored_runs",
-            "stored_threads",
-            "project_templates",
-        ]
-    ),
+    *(f"llm_do.cli.actions.{each.name}" for each in pkgutil.iter_modules(actions.__path__)),
     "llm_do.cli.arguments.run_input",
     "llm_do.models.providers.model_names",
     "llm_do.models.builtin.script_model",

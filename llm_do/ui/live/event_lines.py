@@ -66,14 +66,8 @@ def event_line(event: Event) -> str | None:
 def describe(event: Event, limit: int = 160) -> str:
     """What happened, on one line and safe for a terminal; each value is cut to `limit` characters."""
     match event:
-        case RunStartedEvent():
-            return f"started with {shorten_middle(_plain(event.input), limit)}"
-        case CallStartedEvent():
-            return f"called with {shorten_middle(_plain(event.input), limit)}"
-        case RunFinishedEvent() | CallFinishedEvent():
-            return event.status if event.output is None else outcome_text(event.status, event.output, limit)
-        case RunFailedEvent():
-            return outcome_text(event.status, event.error.get("message") or event.error.get("type"), limit)
+        case RunStartedEvent() | CallStartedEvent() | RunFinishedEvent() | CallFinishedEvent() | RunFailedEvent():
+            return _describe_call(event, limit)
         case TextEvent() | TextDoneEvent() | ThinkingEvent():
             return shorten_middle(event.text, limit)
         case WarningEvent():
@@ -90,6 +84,20 @@ def describe(event: Event, limit: int = 160) -> str:
             tokens = event.usage.get("input_tokens", 0) + event.usage.get("output_tokens", 0)
             return ", ".join(usage_text(tokens, event.usage.get("cost_usd"))) or "0 tokens"
     assert_never(event)
+
+
+def _describe_call(
+    event: RunStartedEvent | CallStartedEvent | RunFinishedEvent | CallFinishedEvent | RunFailedEvent, limit: int
+) -> str:
+    match event:
+        case RunStartedEvent():
+            return f"started with {shorten_middle(_plain(event.input), limit)}"
+        case CallStartedEvent():
+            return f"called with {shorten_middle(_plain(event.input), limit)}"
+        case RunFinishedEvent() | CallFinishedEvent():
+            return event.status if event.output is None else outcome_text(event.status, event.output, limit)
+        case RunFailedEvent():
+            return outcome_text(event.status, event.error.get("message") or event.error.get("type"), limit)
 
 
 def _describe_tool_call(

@@ -104,8 +104,9 @@ def test_the_help_names_every_command(light: dict[str, str]) -> None:
 
 
 def test_the_help_of_a_command_says_what_the_table_says() -> None:
-    for name in COMMANDS:
-        assert get_command(import_module(f"llm_do.cli.commands.{name}").app).help
+    for name, text in COMMANDS.items():
+        shown = get_command(import_module(f"llm_do.cli.commands.{name}").app).help or ""
+        assert shown.startswith(text.removesuffix("."))
 
 
 def test_every_command_takes_the_option_that_an_error_of_ours_names() -> None:
