@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-PATH = re.compile(r"(?:llm_do|tests|scripts|docs|benchmarks)(?:/[\w*.]+)+")
+PATH = re.compile(r"(?:llm_do|tests|scripts|docs|benchmarks)(?:/[\w*.-]+)+")
 PATHS = sorted({found[0].rstrip(".") for found in PATH.finditer(TEXT)})
 PLACEHOLDERS = re.compile(r"NAME|GROUP|SUBJECT")
 
