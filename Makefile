@@ -1,19 +1,19 @@
-# `make demo` and `make test` are the two commands of the README; `.ci/run` runs everything. `make fuzz` tries inputs that
-# nobody thought of, for as long as `FUZZ_ARGS="--seconds 600"` says.
+# `make demo` and `make test` are the README's two commands; `.ci/run` runs everything. `make fuzz` tries generated inputs
+# for a time set with `FUZZ_ARGS="--seconds 600"`.
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
 .PHONY: demo test fuzz check pictures
 
-# In place, as for the tests: a copy of the package would be what they start afterwards, and grow old.
+# Editable, as for the tests: an installed copy would become outdated.
 demo:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install -q -c constraints/tested.txt -e '.[local]'
 	$(BIN)/llm-do models pull
 	$(BIN)/llm-do run examples/receipts
 
-# A worker more than there are cores: many tests wait for a process of their own.
+# One more worker than there are cores, because many tests wait for a subprocess.
 test: $(VENV)/.ready
 	$(BIN)/python -m pytest -n $$($(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 1)') --dist worksteal -m 'not slow' $(PYTEST_ARGS)
 
@@ -29,7 +29,7 @@ check: $(VENV)/.ready
 pictures: $(VENV)/.ready
 	$(BIN)/python docs/pictures/make.py
 
-# The package in place, with what tests and checks need. pip learnt dependency groups in 25.1.
+# An editable install, with the dependencies of tests and checks. Dependency groups need pip 25.1.
 $(VENV)/.ready: pyproject.toml constraints/tested.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q 'pip>=25.1'

@@ -1,6 +1,6 @@
 """`python -m benchmarks [NAME ...]`: measure and print the report.
 
-Ends with 1 when a target is missed, or a ratio is more than a tenth worse than in `results.txt`.
+Exits with 1 if a target is missed, or a ratio is more than a tenth worse than in `results.txt`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ REPORT = Path(__file__).with_name("results.txt")
 
 
 def describe() -> str:
-    """The machine the figures are of."""
+    """Describe the machine that the figures come from."""
     from importlib.metadata import version
 
     return (
@@ -31,10 +31,10 @@ def describe() -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the benchmarks named, or all.
+    """Run the named benchmarks, or all of them.
 
     Raises:
-        SystemExit: There is no such benchmark or option, or help was asked for.
+        SystemExit: The benchmark or option is unknown, or help was requested.
     """
     parser = argparse.ArgumentParser(
         "python -m benchmarks", description="Measure and print the report.", allow_abbrev=False

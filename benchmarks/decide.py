@@ -1,4 +1,4 @@
-"""How long one decision takes, and reading one rule, in processor time."""
+"""The processor time of one decision, and of parsing one rule."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TARGET_US = 100.0
 
 
 def micros(action: Callable[[], object], *, seconds: float = 0.3) -> float:
-    """The least processor time of one call of an action, in microseconds, over about so many seconds."""
+    """Return the minimum processor time of an action in microseconds, measured over about this many seconds."""
     best, end = float("inf"), time.perf_counter() + seconds
     while time.perf_counter() < end:
         start = time.process_time_ns()
@@ -27,20 +27,20 @@ def micros(action: Callable[[], object], *, seconds: float = 0.3) -> float:
 
 
 def approvals(count: int) -> dict[str, object]:
-    """So many rules, half of them on the shell, spread over the three effects."""
+    """Build this many rules, half of them for the shell, spread over the three effects."""
     shapes = ("shell(tool{n} run *)", "write_file(area{n}/**/*.md)", "shell(git sub{n} --flag *)", "fn{n}(to=*@x.org)")
     texts = [shapes[number % 4].format(n=number) for number in range(count)]
     return {"deny": texts[::3], "ask": texts[1::3], "allow": texts[2::3]}
 
 
 def command(*stages: str) -> ToolCallInfo:
-    """A call of the shell with these commands piped together."""
+    """Build a shell call with these commands in a pipeline."""
     resolved = {"command": tuple(tuple(stage.split()) for stage in stages)}
     return ToolCallInfo("shell", {"command": " | ".join(stages)}, primary="command", resolved=resolved)
 
 
 def main() -> list[Figure]:
-    """Measure decisions among fifty rules, none of which matches, and reading one rule."""
+    """Measure decisions among fifty rules, none of which matches, and parsing one rule."""
     policy, faults = build_policy(approvals(RULES))
     assert not faults
     path = "area1/a/b/c/d/notes.txt"

@@ -1,4 +1,4 @@
-"""Flows against bare PydanticAI, with the same model class and server: side by side, in a chain, streamed, many."""
+"""Flows against bare PydanticAI with the same model class and server: parallel, chained, streamed, concurrent."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from llm_do.project.project import EntrySpec
 from llm_do.project.registry import Registered, Registry
 
 IDEAL = 0.2
-"""Seconds that eight children of 200 ms take when nothing is in their way."""
+"""Ideal wall time in seconds of eight parallel children of 200 ms."""
 
 
 def agent(name: str, model: str, **fields: Any) -> AgentSpec:
-    """An agent of ours."""
+    """Create an llm-do agent."""
     return AgentSpec(name, model=f"openai-chat:{model}", instructions="Be brief.", description="Does it.", **fields)
 
 
 def bare(model: str, **fields: Any) -> Agent[None, str]:
-    """The same without us."""
+    """Create the same agent on bare PydanticAI."""
     return Agent(f"openai-chat:{model}", instructions="Be brief.", **fields)
 
 
 def runtime(item: AgentSpec | FlowSpec, *others: AgentSpec) -> Runtime:
-    """A runtime whose entry is an agent or a flow; every request may be in flight at once."""
+    """Create a runtime for an agent or a flow, with unlimited concurrent requests."""
     kind = "flow" if isinstance(item, FlowSpec) else "agent"
     names = {item.name: Registered(item.name, kind, item)}
     names |= {spec.name: Registered(spec.name, "agent", spec) for spec in others}
@@ -49,7 +49,7 @@ def main() -> list[Figure]:
 
 
 def children_of_an_agent() -> Figure:
-    """An agent that calls eight others in one response, each of which takes 200 ms: time on the clock."""
+    """An agent that calls eight others of 200 ms each in one response: wall time."""
     children = [agent(f"child_{number}", "slow-200") for number in range(8)]
     ours = runtime(agent("parent", "children-8-200", toolsets=children), *children)
     reference = bare("children-8-200", tools=[_child(number) for number in range(8)])
@@ -57,7 +57,7 @@ def children_of_an_agent() -> Figure:
 
 
 def members_of_a_group() -> Figure:
-    """Eight parallel members of 200 ms each against a gather of eight bare agents: time on the clock."""
+    """Eight parallel members of 200 ms each against a gather of eight bare agents: wall time."""
     ours = runtime(ParallelGroup("group", [agent(f"m{number}", "slow-200") for number in range(8)]))
     members = [bare("slow-200") for _ in range(8)]
 
@@ -68,7 +68,7 @@ def members_of_a_group() -> Figure:
 
 
 def chain() -> Figure:
-    """Fifty steps, each with the output of the one before as its input."""
+    """Fifty steps, each with the previous one's output as its input."""
     ours = runtime(Swarm([agent(f"s{number}", "text") for number in range(50)], name="chain"))
     steps = [bare("text") for _ in range(50)]
 
@@ -83,7 +83,7 @@ def chain() -> Figure:
 
 
 def streaming() -> Figure:
-    """A text of 5,000 chunks, read as it comes."""
+    """A streamed text of 5,000 chunks."""
     ours, reference = runtime(Swarm([agent("s", "stream-5000")], name="one")), bare("stream-5000")
 
     async def streamed() -> None:
@@ -100,7 +100,7 @@ def streaming() -> Figure:
 
 
 def many() -> Figure:
-    """Five hundred runs at once of a flow of two steps."""
+    """Five hundred concurrent runs of a flow of two steps."""
     ours = runtime(Swarm([agent("a", "text"), agent("b", "text")], name="pair"))
     first, second = bare("text"), bare("text")
 
@@ -125,6 +125,6 @@ def _child(number: int) -> Callable[..., Awaitable[str]]:
 
 
 def _walls(name: str, ours: Any, reference: Any) -> Figure:
-    """Both against the ideal, and so against each other."""
+    """Measure both against the ideal time, and so against each other."""
     one, other = interleaved(ours, reference, rounds=5, clock=time.perf_counter)
     return Figure(name, one / other, 1.15, detail=f"{one / IDEAL:.3f} and {other / IDEAL:.3f} of the ideal")

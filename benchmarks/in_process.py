@@ -26,7 +26,7 @@ async def add(a: int, b: int) -> int:
 
 
 def tools() -> list[Callable[..., Any]]:
-    """Eight tools, of which one is called: an ordinary agent's offer."""
+    """Create eight tools, of which one is called, as for an ordinary agent."""
 
     def other(number: int) -> Callable[..., Any]:
         async def unused(text: str, count: int = 1) -> str:
@@ -40,21 +40,21 @@ def tools() -> list[Callable[..., Any]]:
 
 
 def runtime(model: str) -> Runtime:
-    """A runtime over one agent with eight tools."""
+    """Create a runtime for one agent with eight tools."""
     spec = AgentSpec("main", model=f"openai-chat:{model}", instructions="Be brief.", tools=tools(), max_steps=100)
     registry = Registry({"main": Registered("main", "agent", spec)})
     return Runtime(Project(Path.cwd(), EntrySpec("agent", "main"), registry))
 
 
 def bare(model: str) -> Any:
-    """The same agent on bare PydanticAI."""
+    """Create the same agent on bare PydanticAI."""
     from pydantic_ai import Agent
 
     return Agent(f"openai-chat:{model}", instructions="Be brief.", tools=tools())
 
 
 def times(count: int, work: Callable[[], Coroutine[Any, Any, object]]) -> Work:
-    """One after the other, so many times."""
+    """Repeat work sequentially."""
 
     async def repeated() -> None:
         for _ in range(count):
@@ -64,7 +64,7 @@ def times(count: int, work: Callable[[], Coroutine[Any, Any, object]]) -> Work:
 
 
 def at_once(count: int, work: Callable[[], Coroutine[Any, Any, object]]) -> Work:
-    """All at once."""
+    """Repeat work concurrently."""
 
     async def gathered() -> None:
         await asyncio.gather(*(work() for _ in range(count)))
@@ -73,7 +73,7 @@ def at_once(count: int, work: Callable[[], Coroutine[Any, Any, object]]) -> Work
 
 
 def main() -> list[Figure]:
-    """Measure runs without tools, tool-call round trips, approvals and many runs at once."""
+    """Measure runs without tools, tool-call round trips, approvals and concurrent runs."""
     with serving() as url:
         os.environ["OPENAI_BASE_URL"], os.environ["OPENAI_API_KEY"] = url, "benchmark"
         return [no_tools(), round_trips(), approvals(), *many()]
@@ -88,7 +88,7 @@ def no_tools() -> Figure:
 
 
 def round_trips() -> Figure:
-    """Ten rounds of one tool call, events heard by a subscriber."""
+    """Ten rounds of one tool call, with a subscriber to the events."""
     ours, reference = runtime("tools-10"), bare("tools-10")
     ours.on(None, lambda _: None)
     one, other = interleaved(times(4, lambda: ours.run("x")), times(4, lambda: reference.run("x")))
@@ -106,7 +106,7 @@ def approvals() -> Figure:
 
 
 def many() -> list[Figure]:
-    """Fifty and five hundred runs at once; and how a run fares among more, in a service."""
+    """Fifty and five hundred concurrent runs, and how the cost of a run grows with their number in a service."""
     figures: list[Figure] = []
     for count, target in ((50, 1.1), (500, 0.8)):
         ours, reference = runtime("text"), bare("text")

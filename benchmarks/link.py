@@ -1,4 +1,4 @@
-"""How long linking takes and what a linked agent weighs: processor time and memory, as the number of agents grows."""
+"""Processor time and memory of linking, per agent, as the number of agents grows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MANIFEST = '{"version": 1, "entry": {"agent": "agent_0"}, "agent_files": ["*.age
 
 
 def write_project(root: Path, count: int) -> None:
-    """Write a project of so many agents, each listing the next."""
+    """Write a project of this many agents, each listing the next."""
     (root / "project.json").write_text(MANIFEST, encoding="utf-8")
     for number in range(count):
         text = AGENT.format(number=number, next=(number + 1) % count)
@@ -42,7 +42,7 @@ def write_project(root: Path, count: int) -> None:
 
 
 def measure(count: int, rounds: int = ROUNDS) -> tuple[float, float]:
-    """Milliseconds of processor time, and kilobytes kept, for each of so many agents."""
+    """Measure processor milliseconds and retained kilobytes per agent."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         write_project(root, count)

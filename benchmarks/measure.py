@@ -1,6 +1,6 @@
-"""How benchmarks measure: processor time, interleaved, medians; and the figures they give.
+"""Measurement for benchmarks (interleaved, by median processor time) and the figures in their report.
 
-Clocks on a busy machine say little, ratios within one run say much: every figure that is quoted is one.
+On a busy machine, absolute times mean little and ratios within one run mean much, so every quoted figure is a ratio.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from typing import Any
 __all__ = ["Figure", "as_a_service", "environment", "interleaved", "interleaved_processes", "python", "read_report"]
 
 NAME = 50
-"""Columns of a name in the report."""
+"""The width of the name column in the report."""
 
 WORSE = 1.1
-"""A ratio so many times what it was is a defect."""
+"""A ratio that has grown by more than this factor is a defect."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class Figure:
     Args:
         name: What was measured.
         value: The figure, a ratio unless `unit` says otherwise.
-        target: What it may be at most.
-        unit: `x` for a ratio, else such as `ms`.
-        detail: The absolute figures behind it, of this machine.
+        target: The maximum allowed.
+        unit: `x` for a ratio, or a unit such as `ms`.
+        detail: The absolute figures behind it, on this machine.
     """
 
     name: str
@@ -51,11 +51,11 @@ class Figure:
 
     @property
     def met(self) -> bool:
-        """Whether it keeps its target."""
+        """Whether the figure meets its target."""
         return self.target is None or self.value <= self.target
 
     def worse_than(self, before: Figure | None) -> bool:
-        """Whether it has got worse than the report's; absolute figures of two machines say nothing."""
+        """Check whether a ratio has become worse than in the report; absolute figures of two machines don't compare."""
         return before is not None and self.unit == "x" and self.value > before.value * WORSE
 
     def __str__(self) -> str:
@@ -65,7 +65,7 @@ class Figure:
 
 
 def read_report(text: str) -> list[Figure]:
-    """The figures of a report.
+    """Parse the figures of a report.
 
     Args:
         text: A description of the machine, an empty line, and a line for each figure.
@@ -80,16 +80,16 @@ def read_report(text: str) -> list[Figure]:
 
 
 def environment() -> dict[str, str]:
-    """The environment of a measured process: bytecode is kept, so that imports cost what they cost a user."""
+    """Return the environment of a measured process, with bytecode caching on, as users have it."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return {**kept, "PYDANTIC_AI_NO_BANNER": "1", "OPENAI_API_KEY": "benchmark"}
 
 
 def cpu_of(command: Sequence[str], extra: dict[str, str] | None = None, *, code: int = 0) -> float:
-    """Processor seconds, user and system, of a process.
+    """Measure the processor seconds, user and system, of a process.
 
     Raises:
-        RuntimeError: It ended with another code than `code`.
+        RuntimeError: The process exited with another code than `code`.
     """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, env={**environment(), **(extra or {})}, capture_output=True, text=True, check=False)
@@ -107,7 +107,7 @@ def interleaved_processes(
     extra: dict[str, str] | None = None,
     code: int = 0,
 ) -> tuple[float, float]:
-    """Median processor seconds of two commands, run in turns after one warm-up each; ours ends with `code`."""
+    """Measure the median processor seconds of two commands, run alternately after a warm-up; ours exits with `code`."""
     pairs = [(cpu_of(ours, extra=extra, code=code), cpu_of(reference, extra=extra)) for _ in range(rounds + 1)][1:]
     return statistics.median(one for one, _ in pairs), statistics.median(other for _, other in pairs)
 
@@ -119,7 +119,7 @@ def interleaved(
     rounds: int = 7,
     clock: Callable[[], float] = time.process_time,
 ) -> tuple[float, float]:
-    """Median seconds of two coroutines in this process, run in turns on one event loop after one warm-up each."""
+    """Measure the median seconds of two coroutines, run alternately on one event loop after a warm-up each."""
 
     async def both() -> tuple[float, float]:
         times: list[tuple[float, float]] = []
@@ -138,7 +138,7 @@ def interleaved(
 
 @contextmanager
 def as_a_service() -> Iterator[None]:
-    """Garbage is collected as docs/embedding.md advises for a service: rarely, and what is there is left alone."""
+    """Configure garbage collection as docs/embedding.md advises for a service: rare, with existing objects frozen."""
     before = gc.get_threshold()
     gc.collect()
     gc.freeze()
@@ -151,5 +151,5 @@ def as_a_service() -> Iterator[None]:
 
 
 def python() -> str:
-    """The interpreter that runs the benchmarks."""
+    """Return the interpreter that runs the benchmarks."""
     return sys.executable

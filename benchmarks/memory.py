@@ -1,7 +1,7 @@
 """Memory: runs in flight, a run of ten thousand steps, and the events that a subscriber keeps.
 
-Each measured in a process of its own, by its peak: full peaks where both sides import their own, the
-difference of two sizes where one more of something is meant, so that what the imports take drops out.
+Each is measured by the peak memory of a separate process: the full peak to compare both sides with their imports, or
+the difference between two sizes for the cost of one more item, which cancels out the imports.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from benchmarks.server import serving
 IN_FLIGHT = (50, 500)
 STEPS = (1_000, 10_000)
 EVENTS = 4
-"""Events of a step: call, request, response, result; and as many of the run itself."""
+"""Events per step (call, request, response, result), which is also the number of the run's own events."""
 
 SIDES = ("ours", "bare")
 
@@ -31,7 +31,7 @@ Pair = tuple[float, float]
 
 
 def main() -> list[Figure]:
-    """Measure both sides in turns, in processes of their own."""
+    """Measure both sides alternately, each in its own processes."""
     with serving() as url:
         fewer, more = (peaks("flight", count, url, rounds=3) for count in IN_FLIGHT)
     in_flight = per_item(fewer, more, IN_FLIGHT)
@@ -60,7 +60,7 @@ def main() -> list[Figure]:
 
 
 def peaks(what: str, count: int, url: str = "", sides: tuple[str, str] = SIDES, rounds: int = 1) -> Pair:
-    """Median peaks of both sides' processes in KB, run in turns."""
+    """Measure the median peak memory of both sides' processes in KB, run alternately."""
     found: list[list[int]] = [[], []]
     for _ in range(rounds):
         for side, name in enumerate(sides):
@@ -76,12 +76,12 @@ def peaks(what: str, count: int, url: str = "", sides: tuple[str, str] = SIDES, 
 
 
 def per_item(few: Pair, many: Pair, counts: tuple[int, int]) -> Pair:
-    """What one more takes on each side."""
+    """Compute the cost of one more item on each side."""
     return (many[0] - few[0]) / (counts[1] - counts[0]), (many[1] - few[1]) / (counts[1] - counts[0])
 
 
 def peak() -> int:
-    """The peak memory of this process in KB, without its parent's where the two can be separated."""
+    """Return this process's peak memory in KB, without its parent's where the two can be separated."""
     try:
         status = Path("/proc/self/status").read_text(encoding="ascii")
     except OSError:
@@ -90,14 +90,14 @@ def peak() -> int:
 
 
 async def flight(side: str, count: int) -> None:
-    """So many runs that wait for their model at once."""
+    """Run this many concurrent runs that wait for their model."""
     run: Callable[[str], Awaitable[Any]] = (runtime if side == "ours" else bare)("slow-1500").run
     await run("x")
     await asyncio.gather(*(run("x") for _ in range(count)))
 
 
 async def steps(side: str, count: int) -> object:
-    """A run whose entry calls an agent so many times; bare keeps the messages of as many runs."""
+    """Run an entry that calls an agent this many times; the bare side keeps the messages of as many runs."""
     from pydantic_ai import Agent
     from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
     from pydantic_ai.models.function import AgentInfo, FunctionModel

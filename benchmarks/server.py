@@ -1,4 +1,4 @@
-"""A fast OpenAI-compatible server in a process of its own, so that its time isn't counted: `with serving() as url`.
+"""A fast OpenAI-compatible server in a separate process, whose time isn't counted: `with serving() as url`.
 
 The model's name is the script: `text`, `tools-N` (N rounds of one call of `add`, then text), `slow-MS` (text after a
 pause), `stream-N` (text in N chunks), `children-N-MS` (one response that calls `child_0` to `child_N-1`, whose model is
@@ -21,7 +21,7 @@ USAGE = {"prompt_tokens": 10, "completion_tokens": 10, "total_tokens": 20}
 
 @contextmanager
 def serving() -> Iterator[str]:
-    """Start the server and give its base URL; it ends with the block."""
+    """Start the server for the duration of the block, and yield its base URL."""
     process = subprocess.Popen([sys.executable, "-m", "benchmarks.server"], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
@@ -32,7 +32,7 @@ def serving() -> Iterator[str]:
 
 
 def answer(request: dict[str, Any]) -> tuple[float, dict[str, Any]]:
-    """Pause in seconds, and message of the answer to a request."""
+    """Return the delay in seconds and the message of the answer to a request."""
     name, *numbers = request["model"].split("-")
     done = sum(message["role"] == "assistant" for message in request["messages"])
     if name == "tools" and done < int(numbers[0]):
@@ -43,7 +43,7 @@ def answer(request: dict[str, Any]) -> tuple[float, dict[str, Any]]:
 
 
 def calls(requested: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
-    """A message that asks for tools."""
+    """Build a message with tool calls."""
     listed = [
         {"id": f"call_{number}", "type": "function", "function": {"name": name, "arguments": json.dumps(args)}}
         for number, (name, args) in enumerate(requested)
@@ -52,7 +52,7 @@ def calls(requested: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
 
 
 def chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:
-    """One event of a stream."""
+    """Encode one event of a stream."""
     data = {
         **HEAD,
         "object": "chat.completion.chunk",

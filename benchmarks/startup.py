@@ -1,4 +1,4 @@
-"""Starting: help and usage errors against an interpreter that does nothing, and commands that only read files."""
+"""Startup: help and usage errors against an idle interpreter, and commands that only read files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LIGHT = (
 
 
 def main() -> list[Figure]:
-    """Measure the commands that must be quick."""
+    """Measure the commands that must be fast."""
     figures: list[Figure] = []
     nothing = [python(), "-c", "pass"]
     for name, arguments, code in LIGHT:
@@ -42,7 +42,7 @@ def main() -> list[Figure]:
 
 
 def readers() -> list[Figure]:
-    """The commands that read a project and call nothing; their floor is one pydantic model."""
+    """Measure commands that only read a project, against defining one pydantic model."""
     figures: list[Figure] = []
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "main.agent").write_text(AGENT)

@@ -1,4 +1,4 @@
-"""Threads and the journal: what continuing a long thread costs, what recording adds, and many threads at once."""
+"""Threads and the journal: the cost of continuing a long thread, of recording, and of concurrent threads."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def main() -> list[Figure]:
 
 
 def recorded(model: str, store: SqliteStore) -> Runtime:
-    """The benchmarks' runtime with a record of each run."""
+    """Create the benchmarks' runtime with recording on."""
     base = runtime(model)
     return Runtime(base.project, config=replace(base.config, record=True, store=store))
 
 
 def turns(count: int) -> list[ModelMessage]:
-    """A conversation of so many messages."""
+    """Build a conversation of this many messages."""
     made: list[ModelMessage] = []
     for number in range(count // 2):
         made.append(ModelRequest([UserPromptPart(f"question {number} " + "x" * 80)]))
@@ -45,7 +45,7 @@ def turns(count: int) -> list[ModelMessage]:
 
 
 def lengths(folder: Path) -> list[Figure]:
-    """Continuing a long thread and a short one with a window of twenty messages, and appending to both."""
+    """Continue a long thread and a short one with a window of twenty messages, and append to both."""
     store = SqliteStore(folder / "lengths.db")
     manager = ConversationManager(store)
 
@@ -107,7 +107,7 @@ def recording(folder: Path) -> list[Figure]:
 
 
 def fifty(folder: Path) -> Figure:
-    """Fifty threads at once, by the clock, against the same runs without a record."""
+    """Fifty concurrent threads against the same runs unrecorded: wall time."""
     store = SqliteStore(folder / "fifty.db")
     ours, plain = recorded("text", store), runtime("text")
     number = iter(range(1_000_000))

@@ -1,4 +1,4 @@
-"""What toolkits cost, in this process and without a network.
+"""The cost of toolkits, in process and without a network.
 
 A run's copy of a context by its size, a step with a hundred gated tools against the same without gates, and five
 hundred concurrent runs.
@@ -22,7 +22,7 @@ from llm_do.project.project import EntrySpec
 from llm_do.project.registry import Registered, Registry
 
 FEW, MANY = 10, 100_000
-"""Keys of a context."""
+"""The number of keys in a context."""
 TOOLS = 100
 STEPS = 20
 RUNS = 500
@@ -31,7 +31,7 @@ TARGET_STEP = 1.2
 
 
 def micros(action: Callable[[], object], *, times: int = 200, rounds: int = 20) -> float:
-    """The least processor time of one call of an action, in microseconds."""
+    """Return the minimum processor time of an action in microseconds."""
     best = float("inf")
     for _ in range(rounds):
         start = time.process_time_ns()
@@ -42,13 +42,13 @@ def micros(action: Callable[[], object], *, times: int = 200, rounds: int = 20) 
 
 
 def copying(keys: int) -> float:
-    """Microseconds of a run's copy of a toolkit's state with so many keys, and of one write to it."""
+    """Measure the microseconds of copying a toolkit's state with this many keys and writing to it once."""
     kit = Toolkit("kit", context={f"key{number}": number for number in range(keys)})
     return micros(lambda: kit.machine.snapshot().context.copy().set("key1", 2))
 
 
 def stepping(steps: int) -> FunctionModel:
-    """A model that calls one tool so many times, then answers."""
+    """Create a model that calls one tool this many times, then answers."""
 
     async def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         done = sum(message.kind == "response" for message in messages)
@@ -60,23 +60,23 @@ def stepping(steps: int) -> FunctionModel:
 
 
 def runtime_of(spec: AgentSpec) -> Runtime:
-    """A runtime over this one agent that allows everything."""
+    """Create a runtime for one agent that approves everything."""
     registry = Registry({spec.name: Registered(spec.name, "agent", spec)})
     return Runtime(Project(Path.cwd(), EntrySpec("agent", spec.name), registry), approvals="approve_all")
 
 
 async def work(value: int) -> int:
-    """Give the value back."""
+    """Return the value."""
     return value
 
 
 def tools() -> list[Any]:
-    """A hundred async functions of one parameter."""
+    """Create a hundred async functions of one parameter."""
     made: list[Any] = []
     for number in range(TOOLS):
 
         async def tool(value: int) -> int:
-            """Give the value back."""
+            """Return the value."""
             return value
 
         tool.__name__ = f"tool_{number}"
@@ -85,7 +85,7 @@ def tools() -> list[Any]:
 
 
 def specs() -> dict[str, AgentSpec]:
-    """The same agent without gates, with a declared gate on every tool, and with a toolkit."""
+    """Declare the same agent without gates, with a gate on every tool, and with a toolkit."""
     common: Mapping[str, Any] = {"max_steps": STEPS + 1, "loop_threshold": 0}
     gates = {f"tool_{number}": Gate(forbids=("never",), enables=("used",)) for number in range(TOOLS)}
     kit = Toolkit("kit", context={f"key{number}": number for number in range(1_000)})
@@ -99,7 +99,7 @@ def specs() -> dict[str, AgentSpec]:
 
 
 def steps() -> dict[str, float]:
-    """Processor time of a step in milliseconds, interleaved so that a busy machine is busy for all of them."""
+    """Measure the processor milliseconds of a step, interleaved so that load affects all variants equally."""
     runtimes = {name: runtime_of(spec) for name, spec in specs().items()}
     best = dict.fromkeys(runtimes, float("inf"))
     for _ in range(12):
@@ -111,7 +111,7 @@ def steps() -> dict[str, float]:
 
 
 def crowd() -> tuple[float, int]:
-    """Five hundred runs of one toolkit at once: milliseconds of each, and how many saw another's state."""
+    """Run one toolkit in five hundred concurrent runs; return milliseconds per run and how many saw another's state."""
     kit = Toolkit("kit", context={"sum": 0, **{f"key{number}": number for number in range(10_000)}})
 
     @kit.tool(name="tool_0")
@@ -131,7 +131,7 @@ def crowd() -> tuple[float, int]:
 
 
 def main() -> list[Figure]:
-    """Measure copies by size, steps by kind, and many runs at once."""
+    """Measure copies by size, steps by kind, and concurrent runs."""
     few, many, stepped, (each, wrong) = copying(FEW), copying(MANY), steps(), crowd()
     copied = f"{many:.2f} against {few:.2f} us"
     return [

@@ -1,4 +1,4 @@
-"""A complete run from the shell, one agent without tools, against a minimal script on bare PydanticAI."""
+"""A complete run of one agent without tools from the shell, against a minimal script on bare PydanticAI."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AGENT = "---\nname: main\nmodel: openai-chat:text\n---\nAnswer briefly.\n"
 
 
 def main() -> list[Figure]:
-    """Measure both, each a process of its own; and what can be had without importing less than bare PydanticAI."""
+    """Measure both in separate processes, and the minimum achievable with the same imports as bare PydanticAI."""
     with tempfile.TemporaryDirectory() as folder, serving() as url:
         scripts = {"bare": BARE, "floor": FLOOR}
         for name, text in scripts.items():

@@ -14,7 +14,7 @@ import threading
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
-# Without deadlines: how long one example takes says nothing on a busy machine.
+# No deadlines: on a busy machine, the time of one example means nothing.
 settings.register_profile("quick", max_examples=30, deadline=None)
 settings.register_profile("thorough", max_examples=300, deadline=None)
 

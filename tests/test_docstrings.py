@@ -1,4 +1,4 @@
-"""Every example in a docstring of the package runs and says what it promises."""
+"""Every docstring example in the package runs and produces its documented output."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ LINK: ExtensionPoint[Callable[[Path], Project]] = ExtensionPoint("link")
 
 
 class Modules(Protocol):
-    """A project's Python modules, importable for as long as this is kept."""
+    """A project's Python modules, which stay importable while this object lives."""
 
     @property
     def public(self) -> Callable[[str], str]:

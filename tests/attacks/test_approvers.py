@@ -1,4 +1,4 @@
-"""Code that decides or asks about calls: it can't change what runs, and however it breaks down nothing is allowed."""
+"""Policy functions and approval callbacks can't change what runs, and their failures never allow anything."""
 
 from __future__ import annotations
 

@@ -260,7 +260,7 @@ def test_a_rule_that_allows_any_program_text_is_broad(rule: str, expected: bool)
 @example("a'b c'\"d\\\"e\" | b ''")
 @example('a "b\\c\\$"')
 def test_an_example_that_can_be_read_is_read_as_a_call_would_be(line: str) -> None:
-    """What a rule's examples prove has to hold for calls."""
+    """A rule's examples have to behave like actual calls."""
     read = split_command(line)
     if read is None:
         return

@@ -1,4 +1,4 @@
-"""What a `*` at the end of an allowed command doesn't cover: ways to have the program run something else."""
+"""A `*` at the end of an allowed command doesn't cover arguments that make the program run something else."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Record:
 
 
 def result_of(function: Callable[..., Any], root: Path | None = None, **settings: Any) -> Any:
-    """The event that tells how a tool's only call ended."""
+    """Return the result event of a tool's only call."""
     function.__name__ = "go"
     runtime = runtime_of([agent("main", script(call("go"), "done"), tools=[function])], root=root, **settings)
     ear = heard(runtime)

@@ -1,4 +1,4 @@
-"""A rule that denies a path is not got round by another name of it: a link's own, where it leads, the whole path."""
+"""A rule that denies a path can't be bypassed with another name: a link, its target, or the full path."""
 
 from __future__ import annotations
 

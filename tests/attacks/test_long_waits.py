@@ -1,4 +1,4 @@
-"""A provider can make a run wait, but not for as long as it likes."""
+"""A provider can make a run wait, but not indefinitely."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An agent that an agent made has no more rights than its maker: rules that name the maker hold for it too."""
+"""An agent created by another has no more permissions than its creator: rules for the creator apply to it too."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ agents:
 
 
 def run(root: Path, *, approvals: Any = "approve_all", **rules: Any) -> list[str]:
-    """`main` makes `one`, which makes `two`; each tries to write. What was written."""
+    """Have `main` create `one`, and `one` create `two`; each tries to write. Return the files written."""
     (root / "made").mkdir()
     (root / "answers.yaml").write_text(
         ANSWERS.replace("MODEL", str(root / "answers.yaml")).replace("NAME", "filesystem_project")

@@ -1,4 +1,4 @@
-"""What only a person may allow isn't reached by moving the folder around it."""
+"""Paths that need approval can't be reached by moving the folder that contains them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Project files that are huge, multiply, or are no files: refused at once."""
+"""Project files that are huge, expand exponentially, or aren't regular files are refused immediately."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def test_a_tool_that_keeps_raising_is_asked_about_once_per_call() -> None:
 
 def test_a_reason_is_shown_as_plain_text() -> None:
     def loud(ctx: RunContext[Any], to: str) -> str:
-        """Gives what a model wrote as its reason."""
+        """Return the model's own reason."""
         if not ctx.tool_call_approved:
             raise ApprovalRequired({"reason": f"for {to}"})
         return "done"

@@ -100,7 +100,7 @@ def test_documented_output_is_the_actual_output(document: Path, session: Path) -
 
 
 def run_script(code: str, where: str) -> str:
-    """Run a script in this process, and set its garbage collector right again; returns what it printed."""
+    """Run a script in this process, restore the garbage collector's settings, and return the script's output."""
     captured = io.StringIO()
     thresholds = gc.get_threshold()
     with contextlib.redirect_stdout(captured):
@@ -145,7 +145,7 @@ def run_command(command: str, before: int = 0) -> tuple[int, str]:
 
 
 def check_output(printed: str, expected: str, where: str) -> None:
-    """Compare what was printed with what the document shows; `...` stands for anything."""
+    """Compare output with the document; `...` matches anything."""
     pattern = r".*?".join(re.escape(piece) for piece in expected.strip().split("..."))
     assert re.fullmatch(pattern, printed.strip(), re.DOTALL), f"{where} printed:\n{printed}\nand not:\n{expected}"
 

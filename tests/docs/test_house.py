@@ -32,7 +32,7 @@ def drawn() -> list[list[str]]:
 
 
 def listed() -> dict[str, list[str]]:
-    """The table's rooms and what each imports, in the table's order."""
+    """Return the rooms of the table with their imports, in order."""
     rows = re.findall(r"^\| (\w+) \| ([\w, ]+) \|$", HOUSE, re.MULTILINE)
     return {room: imports.split(", ") for room, imports in rows if room != "room"}
 
@@ -45,7 +45,7 @@ def exceptions() -> list[tuple[str, str]]:
 
 
 def points() -> dict[str, tuple[str, str]]:
-    """Each extension point of the page: where it is declared, and what fills it."""
+    """Return each extension point of the page: its declaration and what fills it."""
     rows = re.findall(r"^\| `(\w+)` \| `([\w.]+)` \| `([\w.]+)` \|$", HOUSE, re.MULTILINE)
     return {name: (declared, filled) for name, declared, filled in rows}
 

@@ -21,7 +21,7 @@ OWN = [Requirement(line) for line in PROJECT["project"]["dependencies"]]
 EXTRAS = [Requirement(line) for extra in PROJECT["project"]["optional-dependencies"].values() for line in extra]
 TOOLS = [Requirement(line) for group in PROJECT["dependency-groups"].values() for line in group]
 
-# What comes with a package that is listed, in the version that this package wants.
+# Packages that a listed package installs, in the version it requires.
 BROUGHT = {
     "anthropic": "pydantic-ai-slim[anthropic]",
     "fastmcp-slim": "pydantic-ai-slim[mcp]",

@@ -1,4 +1,4 @@
-"""What the tests of examples share: a copy of an example to run in, and an environment without anybody's keys."""
+"""Fixtures for tests of examples: a copy of an example to run in, and an environment without API keys."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ async def events_of(response: Any) -> AsyncIterator[tuple[str, Any]]:
 
 
 async def until(events: AsyncIterator[tuple[str, Any]], expected: str) -> tuple[list[Any], Any]:
-    """Read up to an event of that name; gives what came before, and its data."""
+    """Read up to an event of that name; return the events before it and its data."""
     before: list[Any] = []
     async for name, data in events:
         if name == expected:

@@ -1,4 +1,4 @@
-"""The receipts example: its Python against answers that are given, and the local model against what is expected."""
+"""The receipts example: its Python with scripted answers, and the local model against the expected ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The greeter, the calculator, the approvals example, and that every example is whole."""
+"""The greeter, the calculator, the approvals example, and the completeness of every example."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The support desk: a thread per customer, what it remembers, and what it may do."""
+"""The support desk: one thread per customer, its memory and its permissions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ QUESTIONS = ("Where is order A-1001?", "Please speak German.", "It came damaged:
 
 
 def turn(project: Project, text: str, user: str = "ann") -> RunResult:
-    """One turn, each in a session of its own."""
+    """Run one turn in a separate session."""
 
     async def once() -> RunResult:
         runtime = Runtime(project)
@@ -60,6 +60,6 @@ def test_preferences_are_in_the_instructions_and_old_results_are_sent_cleared_bu
     kept = [part for message in last.messages for part in message.parts if isinstance(part, ToolReturnPart)]
     assert "seen in depot" in kept[0].model_response_str()
     assert CLEARED not in str(results_of(last.messages))
-    # What was sent holds less than the one result that is kept.
+    # The request is smaller than the one stored result.
     sent = last.messages[-1].usage.input_tokens  # type: ignore[union-attr]
     assert sent < len(kept[0].model_response_str()) // 4

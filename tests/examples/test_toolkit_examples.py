@@ -14,7 +14,7 @@ Load = Callable[[str], Project]
 
 
 def play_script(project: Project) -> tuple[Any, list[tuple[str, str]], list[str]]:
-    """The result of a run, how each call ended, and what was shown for it."""
+    """Run a project; return its result, how each call ended, and the result of each call."""
     runtime, ends, results = Runtime(project), [], []
     runtime.on(
         "tool_result", lambda event: (ends.append((event.tool_name, event.status)), results.append(str(event.result)))

@@ -19,7 +19,7 @@ LONGEST = 4_000
 """Bytes of an input."""
 
 SLOWEST = 5.0
-"""Seconds of processor time that an input of this length may take at most; a thousand times what they take."""
+"""The processor seconds allowed for an input of this length: a thousand times the usual."""
 
 _TOKEN = re.compile(rb"\w+|\s+|[^\w\s]")
 _ODD = (

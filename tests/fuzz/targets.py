@@ -1,6 +1,6 @@
-"""The targets: what reads what people and models write. Each takes any bytes and holds a promise about them.
+"""The fuzz targets: parsers of what people and models write. Each takes arbitrary bytes and keeps an invariant.
 
-Bytes go to `python -m tests.fuzz`, to the tests beside this file, or to a fuzzer of one's own: a target is a function.
+A target is a function, called by `python -m tests.fuzz`, by the tests next to this file, or by another fuzzer.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def flow(data: bytes) -> Hashable:
 
 
 def pattern(data: bytes) -> Hashable:
-    """An approval pattern: what it lets run it can also deny, or a fault inside the text."""
+    """An approval pattern: it can deny whatever it can allow, or its fault is inside the text."""
     text = data.decode(errors="replace")
     try:
         parsed = parse_pattern(text)
@@ -130,7 +130,7 @@ def pattern(data: bytes) -> Hashable:
 
 
 def command(data: bytes) -> Hashable:
-    """A command line: words that stay the same when quoted and read again, or a reason."""
+    """A command line: its words survive quoting and parsing, or it has a reason for rejection."""
     text = data.decode(errors="replace")
     try:
         pipeline = parse_command(text)
@@ -152,7 +152,7 @@ TARGETS: Mapping[str, Target] = {
 
 
 def seeds(name: str) -> Sequence[bytes]:
-    """What mutation begins with.
+    """The seeds of mutation.
 
     Args:
         name: The target.
@@ -173,7 +173,7 @@ def _fault(fault: ValueError, start: int, end: int, text: str) -> str:
 
 
 def _kind(error: Exception) -> str:
-    """An error's message without what it quotes."""
+    """Return an error's message without its quotations."""
     return re.sub(r"`.*`|'.*'|\d+", "", str(error), flags=re.DOTALL)[:40]
 
 

@@ -37,7 +37,7 @@ def kill_at_random(root: Path, seed: int) -> list[str]:
         lines.append(line.strip())
         if len(lines) >= until:
             break
-    # Not at a line's end only: somewhere in what follows it.
+    # Not only at the end of a line, but somewhere in the work after it.
     pause = threading.Event()
     pause.wait(dice.random() * 0.02)
     os.kill(process.pid, signal.SIGKILL)
@@ -68,7 +68,7 @@ def check_after_kill(root: Path, output: list[str], mark: str) -> None:
     assert len(responses) >= steps - 1, (len(responses), steps)
     results = [part for message in messages for part in message.parts if isinstance(part, ToolReturnPart)]
     assert [part for part in results if part.outcome not in ("success", "interrupted")] == []
-    # What a call's result says has happened is in the state too.
+    # The state includes the effects of every recorded result.
     done = record_of(state_file(root)).state.get("done", [])
     worked = [str(part.content).removeprefix("worked on ") for part in results if part.outcome == "success"]
     assert set(worked) <= set(done)

@@ -51,7 +51,7 @@ def test_processes_on_the_same_threads_lose_nothing(
         for number in range(processes):
             mine = [prompt for prompt in prompts(messages) if prompt.startswith(f"p{number}.")]
             assert mine == sorted(mine, key=lambda text: int(text.split(".")[1]))
-        # What lost is kept beside the thread: nothing is gone.
+        # The losers are kept as branches: nothing is lost.
         kept: list[str] = []
         for tip in record_of(store, thread).branches:
             branch = [each.message for each in asyncio.run(store.history(tip))]
