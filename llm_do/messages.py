@@ -1,6 +1,6 @@
-"""Messages as frozen, JSON-friendly values: views of PydanticAI's, for reading, storing and showing.
+"""Messages as frozen, JSON-friendly values: views of PydanticAI's messages, to read, store and show.
 
-A run's own history (`RunResult.messages`) stays PydanticAI's, which is what a next run continues from.
+A run's own history (`RunResult.messages`) consists of PydanticAI's messages, from which the next run continues.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class UserMessage(_View):
     """The input of a person, or of an agent's caller.
 
     Args:
-        content: The text; an attachment stands in it in brackets.
+        content: The text, with the type of each attachment in brackets.
 
     Example:
         >>> UserMessage(content="Hello").role
@@ -65,7 +65,7 @@ class AssistantMessage(_View):
 
     Args:
         content: The text.
-        tool_calls: The calls, in the order the model asked.
+        tool_calls: The calls, in the order the model made them.
     """
 
     role: Literal["assistant"] = "assistant"
@@ -74,7 +74,7 @@ class AssistantMessage(_View):
 
 
 class ToolResult(_View):
-    """How a tool call ended.
+    """The outcome of a tool call.
 
     Args:
         tool_call_id: The call's id.
@@ -95,14 +95,13 @@ Message: TypeAlias = Annotated[UserMessage | SystemMessage | AssistantMessage | 
 
 
 def to_messages(history: Iterable[ModelMessage]) -> list[Message]:
-    """View a history.
+    """Convert a history to the messages of this module.
 
     Args:
         history: PydanticAI's messages, such as `RunResult.messages`.
 
     Returns:
-        The same as values of this module. Instructions become a `SystemMessage` where they begin or change; what a
-        model thought is left out.
+        The messages. Instructions become a `SystemMessage` where they begin or change; thinking is left out.
 
     Example:
         >>> from pydantic_ai.messages import ModelRequest

@@ -1,7 +1,6 @@
-"""How authors write tools: the `tool` decorator, the `Tool` base class, and `Update`, which changes a context.
+"""The means to write tools: the `tool` decorator, the `Tool` base class, and `Update`, which changes a context.
 
-Making something a model can call of them is the runtime's business (`llm_do.runtime.tools.stamped_tools`). Nothing
-heavy here.
+`llm_do.runtime.tools.stamped_tools` turns them into tools that a model can call. This module imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -30,34 +29,34 @@ __all__ = [
 F = TypeVar("F", bound=Callable[..., Any])
 
 Approval: TypeAlias = Literal["allow", "ask", "deny"]
-"""What may be said of a tool for all arguments."""
+"""The approval that a tool may declare for all arguments."""
 
 
 @frozen
 class ToolOptions:
-    """What `@tool(...)` says of a function.
+    """The options of `@tool(...)`.
 
     Args:
-        name: The tool's name; None takes the function's.
-        description: What the model reads; None takes the docstring.
-        examples: Calls to show the model, as arguments.
-        approval: `allow`, `ask` or `deny` for all arguments; None is the project's default, which asks.
+        name: The tool's name; None uses the function's.
+        description: The description for the model; None uses the docstring.
+        examples: Example calls to show the model, as arguments.
+        approval: `allow`, `ask` or `deny` for all arguments; None uses the project's default, which asks.
         primary: The argument that a rule's `tool(PATTERN)` matches.
-        paths: Arguments that are paths; rules read them by segments.
-        commands: Arguments that are command lines; rules read them word by word.
-        hosts: Arguments that are the name of a host, or a URL; rules speak of the host.
+        paths: Arguments that are paths; rules match them segment by segment.
+        commands: Arguments that are command lines; rules match them word by word.
+        hosts: Arguments that are a host name or a URL; rules match the host.
         reads: Arguments whose targets a call reads.
         writes: Arguments whose targets a call changes.
-        repeatable: Whether a call has no effects, so that it can be repeated, and identical calls joined.
+        repeatable: Whether a call has no side effects, so that it can be repeated and identical calls can be merged.
         timeout: Seconds a call may take.
         required_context: Keys that must exist in the context of the toolkit, or of the agent.
         required_states: States that must be unlocked.
-        forbidden_states: States that must not be.
+        forbidden_states: States that must not be unlocked.
         enables_states: States that success unlocks.
         disables_states: States that success locks again.
 
     Raises:
-        ValueError: The approval is no such word, or the timeout no such number.
+        ValueError: The approval is unknown or the timeout is not a number above 0.
     """
 
     name: str | None = None
@@ -87,12 +86,12 @@ class ToolOptions:
             raise ValueError(f"a tool's timeout is a number of seconds above 0, not {timeout!r}")
         object.__setattr__(self, "examples", tuple(self.examples))
         for name in (*_ARGUMENTS, *_STATES):
-            given = getattr(self, name)
-            object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
+            value = getattr(self, name)
+            object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
 
     @property
     def gated(self) -> bool:
-        """Whether it says anything of states or context."""
+        """Whether the options mention states or context."""
         return any(getattr(self, name) for name in _STATES)
 
 
@@ -100,26 +99,23 @@ _ARGUMENTS = ("paths", "commands", "hosts", "reads", "writes")
 _STATES = ("required_context", "required_states", "forbidden_states", "enables_states", "disables_states")
 
 
-def approval_fault(said: object) -> str | None:
-    """What is wrong with what is said of a tool as its `approval`; None where nothing is.
+def approval_fault(approval: object) -> str | None:
+    """Describe the error in a tool's `approval`, or return None if it is valid or None.
 
-    A word that there isn't would be neither denied nor asked about.
-
-    Args:
-        said: A word, or None for nothing said.
+    An unknown word would neither deny a call nor ask about it.
 
     Example:
         >>> approval_fault("deny"), approval_fault(True)
         (None, "approval is 'allow', 'ask' or 'deny', not True")
     """
-    if said is None or (isinstance(said, str) and said in get_args(Approval)):
+    if approval is None or (isinstance(approval, str) and approval in get_args(Approval)):
         return None
-    shown = repr(said)[:60] if isinstance(said, str | int | float) else type(said).__name__
+    shown = repr(approval)[:60] if isinstance(approval, str | int | float) else type(approval).__name__
     return f"approval is 'allow', 'ask' or 'deny', not {shown}"
 
 
 class ToolArguments(TypedDict, total=False):
-    """The fields of `ToolOptions`, as `@tool(...)` takes them."""
+    """The fields of `ToolOptions` as keyword arguments of `@tool(...)`."""
 
     name: str | None
     description: str | None
@@ -151,11 +147,11 @@ def tool(function: None = None, /, **options: Unpack[ToolArguments]) -> Callable
 def tool(function: F | None = None, /, **options: Unpack[ToolArguments]) -> F | Callable[[F], F]:
     """Mark a function as a tool: `@tool`, `@tool()` or `@tool(name=..., ...)`.
 
-    The function stays what it is. Its parameters' types and its docstring make the schema.
+    The function itself doesn't change. The types of its parameters and its docstring become the schema.
 
     Args:
         function: The function, when used without parentheses.
-        options: What `ToolOptions` has, by name.
+        options: The fields of `ToolOptions`, by name.
 
     Returns:
         The function, or a decorator.
@@ -168,21 +164,17 @@ def tool(function: F | None = None, /, **options: Unpack[ToolArguments]) -> F | 
         >>> add(1, 2), add.__llm_do_tool__.name
         (3, 'sum')
     """
-    said = ToolOptions(**options)
+    tool_options = ToolOptions(**options)
 
     def mark(marked: F) -> F:
-        marked.__llm_do_tool__ = said  # pyright: ignore[reportFunctionMemberAccess]
+        marked.__llm_do_tool__ = tool_options  # pyright: ignore[reportFunctionMemberAccess]
         return marked
 
     return mark if function is None else mark(function)
 
 
 def options_of(item: object) -> ToolOptions:
-    """What is said of a function or a tool object; nothing where it wasn't marked.
-
-    Args:
-        item: The function or object.
-    """
+    """Return the options of a function or a tool object, the defaults if it isn't marked as a tool."""
     if isinstance(item, Tool):
         return ToolOptions(
             approval=item.approval,
@@ -195,18 +187,13 @@ def options_of(item: object) -> ToolOptions:
             repeatable=item.repeatable,
             timeout=item.timeout,
         )
-    said = getattr(item, "__llm_do_tool__", None)
-    return said if isinstance(said, ToolOptions) else ToolOptions()
+    options = getattr(item, "__llm_do_tool__", None)
+    return options if isinstance(options, ToolOptions) else ToolOptions()
 
 
 @dataclass(frozen=True, eq=False)
 class NamedTool:
-    """A function under another name or description than its own, where the function itself must stay as it is.
-
-    Args:
-        function: The function.
-        options: What is said of it.
-    """
+    """A function with a name or description other than its own, used if the function itself must not change."""
 
     function: Callable[..., Any]
     options: ToolOptions
@@ -217,10 +204,10 @@ class NamedTool:
 
 
 class Update:
-    """What a tool with a context returns: its result, and what changes in the context once it has succeeded.
+    """The return value of a tool with a context: its result, and the changes to the context once it has succeeded.
 
     Args:
-        result: What the model is told.
+        result: The result for the model.
         updates: Keys of the context and their new values.
 
     Example:
@@ -240,18 +227,18 @@ class Update:
 
     @classmethod
     def failed(cls, reason: str) -> Update:
-        """The outcome of a tool that did not succeed: the model is told why, and nothing changes.
+        """Report that the tool did not succeed: the model reads the reason, and the context doesn't change.
 
         Args:
-            reason: What the model is told.
+            reason: The reason for the model.
         """
-        made = cls()
-        made.failure = reason
-        return made
+        update = cls()
+        update.failure = reason
+        return update
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: object) -> CoreSchema:
-        """What PydanticAI says of a tool that returns one: nothing, since what the model is told may be anything."""
+        """Return a schema that accepts anything, since PydanticAI can't know the type of the result."""
         from pydantic_core import core_schema
 
         return core_schema.any_schema()
@@ -263,7 +250,7 @@ class Update:
 
 
 class Tool:
-    """Base of a tool that is an object: its parameters are a JSON Schema, checked before `execute` is called.
+    """Base class of tools that are objects: `parameters` is a JSON Schema that is checked before `execute` is called.
 
     Example:
         >>> class Query(Tool):
@@ -290,10 +277,10 @@ class Tool:
     timeout: float | None = None
 
     async def execute(self, **kwargs: Any) -> Any:
-        """Do the work; raise `ToolError` for a failure the model should read.
+        """Run the tool; raise `ToolError` for a failure that the model should read.
 
         Args:
-            kwargs: The arguments, as `parameters` allows them.
+            kwargs: The arguments, valid against `parameters`.
 
         Returns:
             The result: text, or JSON-like data.

@@ -1,7 +1,7 @@
-"""What arguments stand for, by their text and their tool's facts: a path, a command line, a host.
+"""Resolve arguments by their text and their tool's facts: to a path, a command line or a host.
 
-A toolset that has a root of its own resolves its arguments itself, against the files that are there; examples of rules
-and tools without a resolver are resolved here.
+A toolset with a root of its own resolves its arguments against the files on disk. These functions serve the examples of
+rules and tools without a resolver.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LONGEST_HOST = 253
 
 
 def resolve_by_text(facts: ToolFacts, args: Mapping[str, object]) -> dict[str, Resolved]:
-    """What the arguments of a call stand for; None for one that should be a path, a command or a host and isn't.
+    """Resolve the paths, commands and hosts among the arguments of a call; one that can't be resolved becomes None.
 
     Example:
         >>> facts = ToolFacts(paths=("path",), hosts=("url",))
@@ -41,12 +41,12 @@ def resolve_by_text(facts: ToolFacts, args: Mapping[str, object]) -> dict[str, R
 
 
 def _path(text: str) -> str | None:
-    """A path below the root; None for one that leads out of it."""
+    """Return the path relative to the root, or None if it leads out of the root."""
     return None if path_parts(text) is None or text.startswith(("/", "~")) else text
 
 
 def read_host(text: str) -> Host | None:
-    """The host that a URL or `host[:port]` names, in lower case; None where programs might read it differently.
+    """Return the host in a URL or `host[:port]`, in lower case, or None if programs might disagree about it.
 
     Example:
         >>> [read_host(text) for text in ("https://API.example.org:8443/v1?q=a", "[::1]:80", "127.0.0.1")]
@@ -83,7 +83,7 @@ def _host_name(name: str) -> Host | None:
     labels = name.split(".")
     if len(name) > _LONGEST_HOST or not all(map(_LABEL.fullmatch, labels)):
         return None
-    if _NUMBER.fullmatch(labels[-1]):  # an address; short forms such as 127.1 are read by some programs only
+    if _NUMBER.fullmatch(labels[-1]):  # an address; only some programs accept short forms such as 127.1
         try:
             return Host(str(IPv4Address(name)))
         except ValueError:
@@ -92,7 +92,7 @@ def _host_name(name: str) -> Host | None:
 
 
 def split_command(line: str) -> Pipeline | None:
-    """A command line of literal words as a pipeline; None when a character of it means more than itself.
+    """Split a command line of literal words into a pipeline; return None if any character has a special meaning.
 
     Example:
         >>> split_command("git log -3 | grep 'a b'"), split_command("git log; rm x")

@@ -1,17 +1,17 @@
-"""Command patterns, compared word by word with parsed command lines; never with raw text.
+"""Match command patterns word by word against parsed command lines, never against raw text.
 
-A rule that allows is read narrowly:
+A rule that allows matches narrowly:
 
-- a bare program name is that name and neither a path to it nor a program that runs it;
-- each word matches one word, and a last `*` any number of further ones;
-- a wildcard covers no word that leaves the folder by its looks (`/x`, `~`, `..`, `file:`, also behind `=`, `@`, `,`,
-  `:` or the letters of an option: `-C..`; a URL's `://` is none), at an inner place no option, and nowhere an option
-  that writes or executes (`llm_do.policy.risks`): these have to be spelled.
+- a bare program name matches that name only, not a path to it or a program that runs it;
+- each word matches one word, and a final `*` any number of further words;
+- a wildcard never covers a word that seems to leave the folder (`/x`, `~`, `..` or `file:`, also after `=`, `@`, `,`,
+  `:` or the letters of an option, as in `-C..`, but not the `://` of a URL) or an option that writes or executes
+  (`llm_do.policy.risks`), and one that isn't final covers no option at all: a rule has to spell these out.
 
-`*` alone allows every command that could be parsed.
+`*` alone allows every command that can be parsed.
 
-A rule that denies or asks is read widely: by any path, through any wrapper, options before and
-between the words or in another order, whatever follows.
+A rule that denies or asks matches broadly: by any path to the program, through any wrapper, with options before and
+between the words or in another order, and with any further words.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["CommandGlob", "Word", "is_pipeline"]
 _OUTSIDE = re.compile(r"(?:^|[=@,]|:(?!//)|^-[A-Za-z0-9]+)(?:[/~]|file:)", re.IGNORECASE)
 _CLIMBING = re.compile(r"(?:^|[/=@,:]|^-[A-Za-z0-9]+)\.\.(?:[/=@,:]|$)")
 _REDEFINES = re.compile(r"\b(?:alias|include(?:if)?)\..*=|=(?:alias|include(?:if)?)\.|^GIT_CONFIG", re.IGNORECASE)
-"""A setting of git that makes its subcommands mean something else."""
+"""A git setting that redefines subcommands."""
 _BLANKS = " \t\r\n\f\v"
 _MOST_WORDS = 1000
 _SCRIPT_WORD = re.compile(r"[^\s;|&()<>`$'\"{}=!]+")
@@ -55,7 +55,7 @@ class Word:
 
     @cached_property
     def glob(self) -> Glob:
-        """It as a glob over a whole word."""
+        """The glob that matches the word."""
         return Glob(self.atoms)
 
     @cached_property
@@ -64,7 +64,7 @@ class Word:
         return tuple(None if part.is_star and len(part.atoms) > 1 else part for part in parts)
 
     def admits(self, token: str) -> bool:
-        """Whether it allows a word: wildcards stay within a path segment, and cover no option and no `..`."""
+        """Whether it allows a word: wildcards stay within a path segment and cover no option and no `..`."""
         if self.glob.literal is not None:
             return token == self.glob.literal
         prefix = self.glob.prefix
@@ -83,7 +83,7 @@ class _Command:
 
     @cached_property
     def program(self) -> str | None:
-        """The program's name where it is written out, in small letters."""
+        """The program's name in lower case, None if it contains a wildcard."""
         name = self.words[0].glob.literal if self.words else None
         return None if name is None else name.lower()
 
@@ -107,7 +107,7 @@ class CommandGlob:
 
     @classmethod
     def of(cls, atoms: Atoms) -> CommandGlob:
-        """The command pattern that these atoms spell; unquoted blanks divide words, `|` commands."""
+        """Build the pattern from atoms; unquoted blanks separate words, `|` separates commands."""
         return cls(
             tuple(
                 _Command(tuple(Word(word) for word in split_atoms(command, _BLANKS) if word))
@@ -117,11 +117,11 @@ class CommandGlob:
 
     @cached_property
     def is_broad(self) -> bool:
-        """Whether it allows running anything: `*`, or any arguments to what runs other programs."""
+        """Whether it allows running anything: `*`, or any arguments to a program that runs other programs."""
         return any(_is_broad(command.words) for command in self.commands)
 
     def allows(self, pipeline: Pipeline) -> frozenset[int]:
-        """The stages of a pipeline that a rule of this pattern allows."""
+        """Return the stages of a pipeline that a rule with this pattern allows."""
         if len(self.commands) == 1:
             return frozenset(place for place, argv in enumerate(pipeline) if _allows(self.commands[0].words, argv))
         fits = len(self.commands) == len(pipeline) and all(
@@ -130,7 +130,7 @@ class CommandGlob:
         return frozenset(range(len(pipeline))) if fits else frozenset()
 
     def touches(self, pipeline: Pipeline) -> bool:
-        """Whether a pipeline has something that a rule of this pattern denies or asks about."""
+        """Whether a rule with this pattern that denies or asks applies to a pipeline."""
         if len(self.commands) == 1:
             return any(_touches(self.commands[0], argv) for argv in pipeline)
         left = list(self.commands)
@@ -198,7 +198,7 @@ def _covers_rest(program: str, programs: set[str], argv: tuple[str, ...], rest: 
 
 
 class _View(NamedTuple):
-    """The words of a command, and at which of them a program may stand, by its name."""
+    """The words of a command, and the positions where programs may start, by name."""
 
     words: tuple[str, ...]
     starts: dict[str, list[int]]
@@ -206,7 +206,7 @@ class _View(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _views(argv: tuple[str, ...]) -> tuple[_View, ...] | None:
-    """A command, and what it may run in turn; None when that is too long to look through, or can't be seen."""
+    """Return a command and the commands it may run; None if there are too many words or they can't be determined."""
     program = _program(argv[0])
     views = [_View(argv, {name: [0] for name in (program, argv[0].lower())})]
     if _runs_others(program, argv):
@@ -228,7 +228,7 @@ def _views(argv: tuple[str, ...]) -> tuple[_View, ...] | None:
 
 
 def _runs_others(program: str, argv: tuple[str, ...]) -> bool:
-    """Whether there may be other programs among a command's words."""
+    """Whether a command's words may include other programs."""
     if program in WRAPPERS or program in INTERPRETERS - {"git"} or program in ("find", "fd") or "=" in argv[0]:
         return True
     if _LOADER.fullmatch(program) or not RUNNERS.get(program, frozenset()).isdisjoint(argv[1:]):
@@ -266,7 +266,7 @@ def _has_option(word: Word, argv: Sequence[str]) -> bool:
         return False
     name = option.partition("=")[0]
     if option.startswith("--"):
-        # Programs take an abbreviation for the option, and `--opt=value` for `--opt`.
+        # Programs accept abbreviations of an option, and `--opt=value` for `--opt`.
         return any(len(token) > 2 and name.startswith(token.partition("=")[0]) for token in tokens if token[:2] == "--")
     letters = {letter for token in tokens if token[:2] != "--" for letter in token[1:]}
     return set(option[1:]) <= letters
@@ -290,7 +290,7 @@ def _is_word(word: Word, token: str) -> bool:
 
 
 def _after_options(places: set[int], argv: Sequence[str]) -> set[int]:
-    """Where the next word may stand when options, each with a value or without, are passed over."""
+    """Return the positions where the next word may be, skipping options with or without a value."""
     found: set[int] = set()
     todo = list(places)
     while todo:

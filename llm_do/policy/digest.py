@@ -1,7 +1,4 @@
-"""What binds an answer to the call it was given for: canonical text of arguments and its digest.
-
-Where answers are kept, and for how long, lives elsewhere.
-"""
+"""The digest that binds an approval to the call it was granted for."""
 
 from __future__ import annotations
 
@@ -12,8 +9,8 @@ __all__ = ["call_digest"]
 
 
 def call_digest(call: ToolCallInfo) -> str:
-    """The digest of what a person is shown of a call: who asks, for which tool, with what.
+    """Return the digest of a call as a person approves it: its agent, tool and arguments.
 
-    What the arguments resolve to belongs to it: a path that has come to lead elsewhere is another call.
+    It includes the resolved arguments: a call whose path now leads somewhere else is a different call.
     """
     return digest([call.path, call.toolset, call.tool_name, call.args, call.resolved])

@@ -1,7 +1,7 @@
-"""Whether a pattern matches a call: narrowly for a rule that allows, widely for one that denies or asks.
+"""Match patterns against calls: narrowly for a rule that allows, broadly for one that denies or asks.
 
-How patterns are read lives in `llm_do.policy.pattern`, how commands are compared word by word in
-`llm_do.policy.command_patterns`; what a match means for the call in `llm_do.policy.decision`.
+`llm_do.policy.pattern` parses patterns, `llm_do.policy.command_patterns` compares commands word by word, and
+`llm_do.policy.decision` decides what a match means for the call.
 """
 
 from __future__ import annotations
@@ -24,26 +24,21 @@ _Target: TypeAlias = "list[str] | Pipeline | Host | None"
 
 @frozen
 class PreparedCall:
-    """A call with what every rule needs to know of it, worked out once.
-
-    Args:
-        call: The call.
-        targets: What arguments stand for: a path's segments, a pipeline, a host, or None.
-        others: The segments of the other paths that arguments go by, where links are on their way or only rules that
-            deny or ask look at them.
-        unresolved: Whether an argument should stand for a path, a command or a host and doesn't.
-        stages: How many commands it runs, 1 for a call that isn't of commands.
-    """
+    """A call with its resolved arguments in the form that rules compare, computed once for all rules."""
 
     call: ToolCallInfo
     targets: Mapping[str, _Target]
+    """Resolved arguments by name: the segments of a path, a pipeline, a host, or None if it can't be resolved."""
     others: Mapping[str, Sequence[list[str]]]
+    """The segments of further paths, which only rules that deny or ask look at: the links on the way, for one."""
     unresolved: bool
+    """Whether any argument that should be a path, a command or a host couldn't be resolved."""
     stages: int
+    """The number of commands that the call runs, 1 for a call without commands."""
 
 
 def prepare_call(call: ToolCallInfo | PreparedCall) -> PreparedCall:
-    """Work out what every rule needs to know of a call."""
+    """Prepare a call for comparison with rules; return one that is prepared already as it is."""
     if isinstance(call, PreparedCall):
         return call
     targets: dict[str, _Target] = {}
@@ -55,36 +50,36 @@ def prepare_call(call: ToolCallInfo | PreparedCall) -> PreparedCall:
             continue
         targets[name] = path_parts(path)
         if isinstance(value, tuple):
-            others[name] = _ways(value[:-1])
+            others[name] = _split_paths(value[:-1])
     for name, value in call.restrictive.items():
-        others.setdefault(name, _ways(value if isinstance(value, tuple) else (value,)))
+        others.setdefault(name, _split_paths(value if isinstance(value, tuple) else (value,)))
     pipelines = [value for value in targets.values() if isinstance(value, tuple)]
     return PreparedCall(
         call, targets, others, None in targets.values(), len(pipelines[0]) if len(pipelines) == 1 else 1
     )
 
 
-def _ways(trail: Sequence[object]) -> list[list[str]]:
-    ways = [path_parts(way) for way in trail if isinstance(way, str)]
-    return [parts for parts in ways if parts is not None]
+def _split_paths(paths: Sequence[object]) -> list[list[str]]:
+    split = [path_parts(path) for path in paths if isinstance(path, str)]
+    return [parts for parts in split if parts is not None]
 
 
 def is_unresolved(call: ToolCallInfo | PreparedCall) -> bool:
-    """Whether an argument should stand for a path, a command or a host and doesn't: then no rule can allow the call."""
+    """Whether an argument that should be a path, a command or a host can't be resolved: no rule allows such a call."""
     return prepare_call(call).unresolved
 
 
 def covers(pattern: Pattern, call: ToolCallInfo | PreparedCall) -> frozenset[int]:
-    """Which of a call's stages a pattern allows; several patterns may allow a pipeline together."""
-    seen = prepare_call(call)
-    call = seen.call
-    if seen.unresolved or not pattern.tool.matches(call.tool_name) or not _agent_matches(pattern, call, fold=False):
+    """Return the stages of a call that a pattern allows; several patterns together may allow a pipeline."""
+    prepared = prepare_call(call)
+    call = prepared.call
+    if prepared.unresolved or not pattern.tool.matches(call.tool_name) or not _agent_matches(pattern, call, fold=False):
         return frozenset()
-    everything = frozenset(range(seen.stages))
-    if not _speaks_of_all(pattern, call):
+    everything = frozenset(range(prepared.stages))
+    if not _names_all_resolved(pattern, call):
         return frozenset()
     for name, argument in _arguments(pattern, call):
-        everything &= frozenset() if name is None else _allowed_stages(argument, name, seen)
+        everything &= frozenset() if name is None else _allowed_stages(argument, name, prepared)
         if not everything:
             break
     return everything
@@ -101,10 +96,10 @@ def matches(pattern: Pattern, call: ToolCallInfo | PreparedCall, *, restrictive:
         >>> matches(log, run("git", "log", "-3")), matches(log, run("git", "-C", "/", "log"))
         (True, False)
     """
-    seen = prepare_call(call)
-    call = seen.call
+    prepared = prepare_call(call)
+    call = prepared.call
     if not restrictive:
-        return len(covers(pattern, seen)) == seen.stages
+        return len(covers(pattern, prepared)) == prepared.stages
     if not (pattern.tool.matches(call.tool_name) or (call.tool and pattern.tool.matches(call.tool))):
         return False
     if not _agent_matches(pattern, call, fold=True):
@@ -112,10 +107,10 @@ def matches(pattern: Pattern, call: ToolCallInfo | PreparedCall, *, restrictive:
     if pattern.primary is None and not pattern.named:
         return True
     if pattern.primary is not None and not call.primary:
-        return any(_touched(pattern.primary, name, seen) for name in {**call.args, **call.resolved})
+        return any(_touches(pattern.primary, name, prepared) for name in {**call.args, **call.resolved})
     if pattern.primary is not None and isinstance(call.primary, str):
-        return _touched(pattern.primary, call.primary, seen)
-    return any(name is not None and _touched(argument, name, seen) for name, argument in _arguments(pattern, call))
+        return _touches(pattern.primary, call.primary, prepared)
+    return any(name is not None and _touches(argument, name, prepared) for name, argument in _arguments(pattern, call))
 
 
 def _agent_matches(pattern: Pattern, call: ToolCallInfo, *, fold: bool) -> bool:
@@ -142,8 +137,8 @@ def _arguments(pattern: Pattern, call: ToolCallInfo) -> Iterator[tuple[str | Non
     yield from pattern.named
 
 
-def _speaks_of_all(pattern: Pattern, call: ToolCallInfo) -> bool:
-    """Whether nothing that changes what the pattern's words stand for, such as a directory, goes unmentioned."""
+def _names_all_resolved(pattern: Pattern, call: ToolCallInfo) -> bool:
+    """Whether the pattern names every resolved argument, since one such as a directory changes what the others mean."""
     if (pattern.primary is None or pattern.primary.plain.is_star) and not pattern.named:
         return True
     primary = (call.primary,) if isinstance(call.primary, str) else call.primary or ()
@@ -160,53 +155,53 @@ def _text_of(value: object) -> str | None:
         return None
 
 
-def _allowed_stages(argument: ArgumentPattern, name: str, seen: PreparedCall) -> frozenset[int]:
-    everything = frozenset(range(seen.stages))
-    if name in seen.targets:
-        target = seen.targets[name]
+def _allowed_stages(argument: ArgumentPattern, name: str, prepared: PreparedCall) -> frozenset[int]:
+    everything = frozenset(range(prepared.stages))
+    if name in prepared.targets:
+        target = prepared.targets[name]
         if isinstance(target, Host):
             return everything if argument.plain.matches(target, fold=True) else frozenset()
         if not isinstance(target, tuple):
             return everything if target is not None and argument.path.matches(target) else frozenset()
         allowed = argument.command.allows(target)
         # With two command lines in one call, stages can't be told apart by number: all of them or none.
-        if len(target) == seen.stages and sum(isinstance(each, tuple) for each in seen.targets.values()) == 1:
+        if len(target) == prepared.stages and sum(isinstance(each, tuple) for each in prepared.targets.values()) == 1:
             return allowed
         return everything if len(allowed) == len(target) else frozenset()
-    args = seen.call.args
+    args = prepared.call.args
     text = _text_of(args[name]) if name in args else None
     if text is None or (argument.spans_folders and ".." in re.split(r"[/\\]", text)):
         return frozenset()
     return everything if argument.plain.matches(text) else frozenset()
 
 
-def _touched(argument: ArgumentPattern, name: str, seen: PreparedCall) -> bool:
-    if name in seen.targets:
-        target = seen.targets[name]
+def _touches(argument: ArgumentPattern, name: str, prepared: PreparedCall) -> bool:
+    if name in prepared.targets:
+        target = prepared.targets[name]
         if isinstance(target, tuple):
             return argument.command.touches(target)
         if isinstance(target, Host):
-            return argument.plain.matches(target, fold=True) or _touches_text(argument, name, seen)
+            return argument.plain.matches(target, fold=True) or _touches_text(argument, name, prepared)
         if target is None or argument.path.matches(target, restrictive=True):
             return True
-        ways = seen.others.get(name)
-        return ways is not None and any(argument.path.matches(way, restrictive=True) for way in ways)
-    if name in seen.call.restrictive:
-        unknown = seen.call.restrictive[name] is None
-        if unknown or any(argument.path.matches(way, restrictive=True) for way in seen.others[name]):
+        others = prepared.others.get(name, ())
+        return any(argument.path.matches(path, restrictive=True) for path in others)
+    if name in prepared.call.restrictive:
+        unknown = prepared.call.restrictive[name] is None
+        if unknown or any(argument.path.matches(path, restrictive=True) for path in prepared.others[name]):
             return True
-    return _touches_text(argument, name, seen)
+    return _touches_text(argument, name, prepared)
 
 
-def _touches_text(argument: ArgumentPattern, name: str, seen: PreparedCall) -> bool:
-    if name not in seen.call.args:
+def _touches_text(argument: ArgumentPattern, name: str, prepared: PreparedCall) -> bool:
+    if name not in prepared.call.args:
         return False
-    texts = map(_text_of, _parts(seen.call.args[name]))
+    texts = map(_text_of, _parts(prepared.call.args[name]))
     return any(text is None or argument.plain.matches(text, fold=True) for text in texts)
 
 
 def _parts(value: object) -> Iterator[object]:
-    """A value and whatever is in it, at any depth."""
+    """Yield a value and every value nested in it."""
     todo = [value]
     while todo:
         part = todo.pop()

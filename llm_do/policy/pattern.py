@@ -1,6 +1,6 @@
-"""Rule patterns: `[AGENT:]TOOL[(PATTERN)]` read into a value.
+"""Parse rule patterns: `[AGENT:]TOOL[(PATTERN)]`.
 
-Matching them against a call lives in `llm_do.policy.matcher`.
+`llm_do.policy.matcher` matches them against calls.
 
     read_file                            every call of the tool
     write_file(reports/**)               its primary argument, here a path
@@ -10,8 +10,8 @@ Matching them against a call lives in `llm_do.policy.matcher`.
     main/writer:write_file(reports/**)   only at this call path
     plane::select_project                another spelling of plane_select_project
 
-`*`, `?` and `[...]` are wildcards in every part. Quotes and backslashes take the meaning from any
-character: spaces, commas, parentheses, wildcards.
+`*`, `?` and `[...]` are wildcards in every part. Quotes and backslashes make any character literal: spaces, commas,
+parentheses, wildcards.
 """
 
 from __future__ import annotations
@@ -29,14 +29,7 @@ _NAMED = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*=")
 
 
 class PatternError(ValueError):
-    """A rule's text that is not a pattern.
-
-    Args:
-        message: What is wrong, one sentence.
-        text: The whole text.
-        column: Where in it, from 1.
-        hint: What to write instead.
-    """
+    """The text of a rule isn't a valid pattern; `column` counts from 1, `hint` says what to write instead."""
 
     def __init__(self, message: str, text: str, column: int, hint: str) -> None:
         super().__init__(message)
@@ -48,23 +41,23 @@ class PatternError(ValueError):
 
 @dataclass(frozen=True)
 class ArgumentPattern:
-    """What a pattern says of one argument; what the argument stands for decides how it is compared."""
+    """The part of a pattern that matches one argument, as text, a path or a command, whichever the argument is."""
 
     atoms: Atoms
 
     @cached_property
     def plain(self) -> Glob:
-        """For text: `*` is any text."""
+        """The glob for text: `*` matches any text."""
         return Glob(self.atoms)
 
     @cached_property
     def path(self) -> PathGlob:
-        """For a path inside a root: `*` stays within a segment."""
+        """The glob for a path inside a root: `*` stays within a segment."""
         return PathGlob.of(self.atoms)
 
     @cached_property
     def command(self) -> CommandGlob:
-        """For a command: word by word."""
+        """The glob for a command, matched word by word."""
         return CommandGlob.of(self.atoms)
 
     @cached_property
@@ -75,16 +68,7 @@ class ArgumentPattern:
 
 @dataclass(frozen=True)
 class Pattern:
-    """A rule's pattern.
-
-    Args:
-        text: As it was written.
-        tool: Which tools.
-        agent: Which agents by name, None for all.
-        agent_path: Which agents by call path, None for all.
-        primary: What it says of the primary argument.
-        named: What it says of arguments by name.
-    """
+    """A parsed rule pattern: the tools and agents it applies to, and the arguments it requires."""
 
     text: str
     tool: Glob = field(repr=False)
@@ -94,12 +78,12 @@ class Pattern:
     named: tuple[tuple[str, ArgumentPattern], ...] = field(default=(), repr=False)
 
     def names_tool(self, name: str) -> bool:
-        """Whether it speaks of a tool of this name on the wire, for the check that a rule can match anything."""
+        """Whether the pattern applies to a tool with this name on the wire."""
         return self.tool.matches(name)
 
 
 def parse_pattern(text: str) -> Pattern:
-    """Read a rule's text.
+    """Parse the text of a rule.
 
     Example:
         >>> parse_pattern("writer:write_file(reports/**)").names_tool("write_file")
@@ -109,7 +93,7 @@ def parse_pattern(text: str) -> Pattern:
 
 
 class _Reader:
-    """Reads one pattern; `at` is the next character."""
+    """A parser of one pattern; `at` is the index of the next character."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -148,7 +132,7 @@ class _Reader:
         )
 
     def name(self) -> Atoms:
-        """A name; `toolkit::tool` is one way to write `toolkit_tool`."""
+        """Read a name; `toolkit::tool` is another spelling of `toolkit_tool`."""
         head = self.atoms(":(),", blanks=False)
         while head and self.text.startswith("::", self.at):
             self.at += 2
@@ -177,7 +161,7 @@ class _Reader:
             if found is None:
                 raise self.fail("there is no `name=` here", "quote a comma that belongs to a pattern")
             if found[1] in named:
-                raise self.fail(f"the argument {found[1]} stands twice", "give each argument one pattern", start)
+                raise self.fail(f"the argument {found[1]} is given twice", "give each argument one pattern", start)
             self.at = found.end()
             named[found[1]] = self.argument("(),")
             if self.peek() != ",":
@@ -242,7 +226,7 @@ class _Reader:
 
     def escaped(self) -> Atom:
         if self.at + 1 == len(self.text):
-            raise self.fail("a backslash stands at the end", "write \\\\ for the character")
+            raise self.fail("a backslash ends the pattern", "write \\\\ for the character")
         self.at += 2
         return Atom("char", self.text[self.at - 1], bare=False)
 

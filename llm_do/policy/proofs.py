@@ -1,7 +1,7 @@
-"""Whether a rule means what its author thinks: its examples, and whether it grants more than a reader expects.
+"""Check that a rule means what its author thinks: run its examples, and find rules that allow more than expected.
 
-Both depend on the tools that the rule speaks of, by their facts; what a rule means for a call is
-`llm_do.policy.matcher`'s business.
+Both checks depend on the facts of the tools that the rule applies to; `llm_do.policy.matcher` matches rules against
+calls.
 """
 
 from __future__ import annotations
@@ -20,21 +20,17 @@ from llm_do.policy.values import ToolCallInfo
 __all__ = ["check_examples", "facts_of_call", "is_overly_broad"]
 
 _UNKNOWN = ToolFacts(primary="argument")
-"""A tool of which nothing is known before a run: its arguments are text."""
+"""The facts of a tool that is unknown before a run: its arguments are text."""
 
 
 def facts_of_call(call: ToolCallInfo) -> ToolFacts:
-    """What a call shows of its tool."""
+    """Return the facts of a tool that one of its calls reveals."""
     commands = tuple(name for name, value in call.resolved.items() if is_pipeline(value))
     return ToolFacts(call.kind, primary=call.primary, commands=commands)
 
 
 def is_overly_broad(rule: Rule, tools: Iterable[ToolFacts]) -> bool:
-    """Whether a rule grants more than a reader expects, which is worth a warning.
-
-    Args:
-        rule: The rule.
-        tools: The tools that it speaks of.
+    """Whether a rule allows more of these tools than a reader expects.
 
     Example:
         >>> shell = ToolFacts(primary="command", commands=["command"])
@@ -58,21 +54,19 @@ def is_overly_broad(rule: Rule, tools: Iterable[ToolFacts]) -> bool:
 def _allows_any_command(pattern: Pattern, facts: ToolFacts) -> bool:
     named = dict(pattern.named)
     primary = facts.primary_arguments
-    spoken = [pattern.primary if name in primary and pattern.primary else named.get(name) for name in facts.commands]
-    return any(argument is None or argument.command.is_broad for argument in spoken)
+    constraints = [
+        pattern.primary if name in primary and pattern.primary else named.get(name) for name in facts.commands
+    ]
+    return any(argument is None or argument.command.is_broad for argument in constraints)
 
 
 def check_examples(rule: Rule, tools: Iterable[ToolFacts]) -> tuple[RuleFault, ...]:
-    """Check a rule's examples; those of a rule that denies or asks say what it must leave alone and what it must not.
+    """Check a rule's examples against the tools it applies to; with no known tool, the arguments are text.
 
-    An example is the text of the primary argument, or of the only argument that the rule names; for
-    several it is written as in the rule: `to=ann, kind=mail`. One written as a whole call, `write_file(a.md)`, must
-    come out as it says for the argument too, so that none is refused only because no path looks like that.
-
-    Args:
-        rule: The rule.
-        tools: The tools that it speaks of; an example has to come out as it says for each. Where none is known, the
-            arguments are text.
+    An example is the text of the primary argument, or of the only argument that the rule names; several arguments are
+    written as in the rule: `to=ann, kind=mail`. For a rule that denies or asks, `allows` lists calls that it must not
+    match, `refuses` calls that it must. An example written as a full call, `write_file(a.md)`, is also checked as its
+    argument alone, so that it isn't refused only because no path looks like a call.
 
     Example:
         >>> shell = ToolFacts(primary="command", commands=["command"])
@@ -106,19 +100,19 @@ def _example_is(rule: Rule) -> str:
 
 
 def _argument_of_call(rule: Rule, example: str) -> str | None:
-    """What stands in the parentheses of an example that is written as a whole call of the rule's tool."""
-    found = _WHOLE_CALL.fullmatch(example.strip())
+    """Return the text in the parentheses of an example that is written as a full call of the rule's tool."""
+    found = _FULL_CALL.fullmatch(example.strip())
     return found[2] if found is not None and rule.pattern.names_tool(found[1]) else None
 
 
-_WHOLE_CALL = re.compile(r"(?:[^\s:()]+:)?([A-Za-z0-9_.-]+)\((.*)\)", re.DOTALL)
+_FULL_CALL = re.compile(r"(?:[^\s:()]+:)?([A-Za-z0-9_.-]+)\((.*)\)", re.DOTALL)
 
 
 def _proof_text(rule: Rule, key: str, example: str) -> str:
-    says = {"allow": "allow", "ask": "ask about", "deny": "deny"}[rule.effect]
+    verb = {"allow": "allow", "ask": "ask about", "deny": "deny"}[rule.effect]
     if (rule.effect == "allow") == (key == "allows"):
-        return f"the rule {rule.text} does not {says} {example!r}, which stands under {key}"
-    return f"the rule {rule.text} would {says} {example!r}, which stands under {key}"
+        return f"the rule {rule.text} does not {verb} {example!r}, which is listed under {key}"
+    return f"the rule {rule.text} would {verb} {example!r}, which is listed under {key}"
 
 
 def _text_of(argument: ArgumentPattern) -> str:
@@ -129,7 +123,7 @@ def _text_of(argument: ArgumentPattern) -> str:
 
 
 def _example_call(pattern: Pattern, example: str, facts: ToolFacts) -> ToolCallInfo | None:
-    """The call of a tool that an example stands for; None for one of another shape than the rule."""
+    """Return the tool call that an example describes, or None if it doesn't have the shape of the rule."""
     names = [name for name, _ in pattern.named]
     if pattern.primary is not None or not names:
         values = dict.fromkeys(facts.primary_arguments or ("argument",), example)

@@ -1,4 +1,4 @@
-"""The rule that would allow one call: what a denial proposes, and what a remembered answer stores."""
+"""Propose rules that would allow a call, for the message of a denial and for a person to save."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TOOL = re.compile(r"[A-Za-z0-9_./@%+-]+")
 
 
 def quote_argument(text: str) -> str:
-    """A text as a pattern that matches just this text.
+    """Quote a text as a pattern that matches this text only.
 
     Example:
         >>> quote_argument("notes/todo.md"), quote_argument("a *"), quote_argument("it's")
@@ -33,9 +33,9 @@ def quote_argument(text: str) -> str:
 
 
 def narrowest_rule(call: ToolCallInfo, *, limit: int | None = 500) -> str | None:
-    """The narrowest rule that allows a call.
+    """Return the narrowest rule that allows a call.
 
-    It speaks of the primary argument, or of every argument where the tool declares none.
+    It constrains the primary argument, or every argument if the tool declares no primary one.
 
     Example:
         >>> narrowest_rule(ToolCallInfo("write_file", {"path": "notes/todo.md", "content": ""}, primary="path"))
@@ -63,9 +63,9 @@ def narrowest_rule(call: ToolCallInfo, *, limit: int | None = 500) -> str | None
 
 
 def proposed_rules(call: ToolCallInfo) -> list[str]:
-    """Rules that would allow a call and others like it, for a person to choose from: the narrowest first.
+    """Return the rules a person can choose from to allow a call and calls like it, the narrowest first.
 
-    Each speaks of the agent that makes the call only, and allows this very call.
+    Each applies only to the agent that makes the call.
 
     Example:
         >>> path = {"path": "notes/todo.md"}
@@ -97,7 +97,7 @@ def proposed_rules(call: ToolCallInfo) -> list[str]:
 
 
 def wider_rule(call: ToolCallInfo) -> str | None:
-    """A rule that allows a call and others like it, where that is no more than a reader expects.
+    """Return a rule that allows a call and calls like it, unless it would allow more than a reader expects.
 
     Example:
         >>> wider_rule(ToolCallInfo("lend", {"title": "Emma"}))
@@ -114,7 +114,7 @@ def wider_rule(call: ToolCallInfo) -> str | None:
 
 
 def allows_call(rule: str, call: ToolCallInfo) -> bool:
-    """Whether a rule can be read and allows a call."""
+    """Whether a rule is valid and allows a call."""
     try:
         return matches(parse_pattern(rule), call)
     except PatternError:
@@ -126,7 +126,7 @@ def _is_broad(rule: str, call: ToolCallInfo) -> bool:
 
 
 def _subcommand(argv: tuple[str, ...]) -> list[str]:
-    """A program and its subcommand: the words in front of the first that is an option or looks like data."""
+    """Return a program and its subcommand: the words before the first that is an option or looks like data."""
     return [argv[0], *(word for word in argv[1:2] if re.fullmatch(r"[a-z][a-z-]*", word))]
 
 

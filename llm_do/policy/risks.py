@@ -1,9 +1,8 @@
-"""What a `*` at the end of an allowed command does not cover: options that write, execute or leave the project.
+"""The risky options of programs: those that write files, execute programs or leave the project.
 
-So are the commands that pagers and editors take behind a `+`.
-
-A table of programs, a rule for the ones that aren't in it, and the programs that run other programs.
-A rule that means such an option spells it: `shell(sort -o sorted.txt *)`.
+A `*` at the end of an allowed command covers none of them, nor the `+` commands of pagers and editors. To allow such an
+option, a rule has to spell it out: `shell(sort -o sorted.txt *)`. Programs that aren't in the table are judged by the
+names of their options.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ WRAPPERS = _words("""
     timelimit timeout tini tmux torify torsocks toybox trickle unbuffer unshare uvx valgrind watch watchexec xargs
     xonsh xterm xvfb-run yash zsh
 """)
-"""Programs whose arguments are a command. No bare name's rule reaches through them."""
+"""Programs whose arguments are a command. A rule that allows a bare program name doesn't look through them."""
 
 INTERPRETERS = _words("""
     awk bun dc deno ed emacs ex gawk git gvim irb julia lua make mariadb mawk mysql nawk node nvim osascript perl php
     powershell psql python python3 R Rscript ruby rview rvim sed sqlite3 vi view vim vimdiff
 """)
-"""Programs whose arguments can be a program: `PROGRAM *` is worth a warning."""
+"""Programs whose arguments can be a program: `PROGRAM *` gets a warning."""
 
 
 RUNNERS = {
@@ -71,36 +70,33 @@ RUNNERS = {
         "yarn": "dlx exec",
     }.items()
 }
-"""Programs with subcommands whose arguments are a command: a rule that denies looks into these."""
+"""Programs with subcommands whose arguments are a command: a rule that denies looks through these."""
 
 
 @frozen
 class Risk:
-    """What is risky about one program.
-
-    Args:
-        exact: Options as they are written.
-        long: Names of `--` options; abbreviations count, as the programs understand them.
-        short: Letters of `-` options, also inside a cluster such as `-uo`.
-        valued: Letters that end a cluster because the rest is their value.
-        safe: Names of `--` options that only look like an abbreviation.
-        operands: How many operands are harmless, None for any number; where a second one is an output file.
-        bundled: Whether the first operand may be options without a dash.
-        assigns: Whether an operand with `=` in it sets a variable, whose value may be run.
-        words: Operands behind which a command stands.
-        plus: Whether words that begin with `+` are its own commands, which may run others.
-    """
+    """The risky options and operands of one program."""
 
     exact: frozenset[str] = frozenset()
+    """Options as they are written."""
     long: frozenset[str] = frozenset()
+    """Names of `--` options; abbreviations count, since the programs accept them."""
     short: str = ""
+    """Letters of `-` options, alone or inside a cluster such as `-uo`."""
     valued: str = ""
+    """Letters that end a cluster because the rest is their value."""
     safe: frozenset[str] = frozenset()
+    """Names of `--` options that only look like an abbreviation."""
     operands: int | None = None
+    """The number of operands that are safe, None for any: a second one may be an output file."""
     bundled: bool = False
+    """Whether the first operand may be options without a dash."""
     assigns: bool = False
+    """Whether an operand that contains `=` sets a variable, whose value may be executed."""
     words: frozenset[str] = frozenset()
+    """Operands that are followed by a command."""
     plus: bool = False
+    """Whether words that begin with `+` are commands of the program, which may run other programs."""
 
 
 def _risk(
@@ -209,7 +205,7 @@ RISKS: dict[str, Risk] = {
         short="aeioOP",
     ),
 }
-"""By program. One that stands here with nothing has no risky option; others are judged by their options' names."""
+"""Risks by program. An empty entry means that the program has no risky option."""
 
 _RISKY_WORDS = _words("""
     cmd command config delete editor eval exec execute fix hook in-place inplace loader out outdir outfile output pager
@@ -220,7 +216,7 @@ _NAME = re.compile(r"--?([A-Za-z][A-Za-z0-9_-]*)")
 
 
 def program_name(program: str, words: Iterable[str]) -> set[str]:
-    """The names by which the risks of a command are known: its program's, and its subcommand's.
+    """Return the keys of a command in `RISKS`: its program, and the program with its subcommand.
 
     Example:
         >>> sorted(program_name("git", ["git", "rebase", "main"]))

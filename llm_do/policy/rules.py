@@ -1,7 +1,7 @@
-"""Rules: what a project's `approvals` say, read into values.
+"""The rules of a project's `approvals`.
 
-Faults are collected, not raised: the linker turns each into a diagnostic. Whether a rule means what its author thinks
-is in `llm_do.policy.proofs`.
+Faults are collected, not raised: the linker turns each into a diagnostic. `llm_do.policy.proofs` checks that a rule
+means what its author thinks.
 """
 
 from __future__ import annotations
@@ -22,17 +22,10 @@ _EFFECTS: tuple[Effect, ...] = ("deny", "ask", "allow")
 
 @frozen
 class Rule:
-    """One rule.
+    """One rule: the effect of a match, its pattern, and the examples that it must allow and refuse.
 
-    Args:
-        effect: What a match means.
-        pattern: Which calls.
-        text: The pattern as it was written.
-        why: The author's reason, shown with every decision it makes.
-        place: `file:line` where it stands, or the option it came from.
-        allows: Examples that it must let pass.
-        refuses: Examples that it must not.
-        path: Where it stands in the manifest, such as `("approvals", "allow", 0)`.
+    `why` is the author's reason, shown with every decision that the rule makes. `place` is `file:line` or the option
+    that the rule came from; `path` is its place in the manifest, such as `("approvals", "allow", 0)`.
     """
 
     effect: Effect
@@ -47,14 +40,7 @@ class Rule:
 
 @frozen
 class RuleFault:
-    """Something wrong with a rule.
-
-    Args:
-        message: What, one sentence.
-        path: Where in the manifest, such as `("approvals", "allow", 0)`.
-        column: Where in the rule's text, from 1, when that is known.
-        hint: What to write instead.
-    """
+    """A fault in a rule: the message, its place in the manifest, the column in the rule (from 1) if known, a hint."""
 
     message: str
     path: tuple[str | int, ...]
@@ -64,12 +50,10 @@ class RuleFault:
 
 @dataclass(frozen=True)
 class Policy:
-    """Everything a project and the command line say about calls in general.
+    """The approval policy of a project and its command line.
 
-    Args:
-        default: What applies when nothing else does; None leaves it to the tool's kind.
-        rules: The rules. Their order means nothing.
-        function: Reference of the project's policy function, such as `approvals.py:my_policy`.
+    `default` applies when nothing else does; None leaves it to the tool's kind. The order of the rules has no effect.
+    `function` is the reference of the project's policy function, such as `approvals.py:my_policy`.
     """
 
     default: Effect | None = None
@@ -93,18 +77,18 @@ class Policy:
 
     @cached_property
     def function_name(self) -> str:
-        """What a reason calls the policy function."""
+        """The name of the policy function in a decision's reason."""
         return f"the policy function {self.function}" if self.function else "the policy function"
 
     def plus(self, rules: Iterable[Rule]) -> Policy:
-        """This policy with more rules."""
+        """Return this policy with more rules."""
         return replace(self, rules=(*self.rules, *rules))
 
 
 def build_policy(
     data: Mapping[str, object], place_of: Callable[[tuple[str | int, ...]], str | None] | None = None
 ) -> tuple[Policy, tuple[RuleFault, ...]]:
-    """Read the manifest's `approvals`, whose shape is already checked.
+    """Build the policy from the manifest's `approvals`, whose schema has been validated.
 
     Example:
         >>> policy, faults = build_policy({"allow": ["read_file", "shell(git log"]})
@@ -141,7 +125,7 @@ def build_policy(
 
 
 def option_rules(effect: Effect, texts: Iterable[str]) -> tuple[Rule, ...]:
-    """The rules of a command line's `--deny PATTERN` options."""
+    """Return the rules of a command line's `--deny PATTERN` options."""
     return tuple(Rule(effect, parse_pattern(text), text, place=f"--{effect}") for text in texts)
 
 

@@ -1,7 +1,7 @@
-"""What looks like a secret: names and values of environment variables that no command is shown.
+"""Recognise secrets by the names and values of environment variables.
 
-Who asks is elsewhere: the linker about names that a manifest gives a shell, the shell about what it passes on, and the
-journal, about values alone, since what it takes out by mistake is missing in a conversation.
+The linker checks the names that a manifest passes to a shell, the shell checks names and values before it passes them
+on, and the journal checks values alone, since anything it redacts by mistake is missing from the conversation.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def is_secret(name: str, value: str = "") -> bool:
 
 
 def is_secret_value(value: str) -> bool:
-    """Whether a value has the form of a key, or holds a URL with a password.
+    """Whether a value has the form of a key or contains a URL with a password.
 
     Example:
         >>> is_secret_value("ghp_0123456789abcdef"), is_secret_value("a thing")

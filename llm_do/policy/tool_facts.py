@@ -1,7 +1,7 @@
-"""What a tool is, as data: declared once, by its toolset or by `@tool`, and read by everything that has to know.
+"""The facts of a tool, declared once by its toolset or by `@tool`.
 
-The linker, rules and their examples, the decision, questions and reference pages read the same facts; nothing guesses
-from a tool's name. How an argument is resolved below a toolset's own root is that toolset's business.
+The linker, rules and their examples, decisions, approval questions and the reference pages read these facts; nothing
+guesses from a tool's name. A toolset with a root of its own resolves its arguments itself.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from llm_do.policy.values import Effect, ToolKind
 __all__ = ["ArgumentKind", "ToolFacts"]
 
 ArgumentKind = Literal["text", "path", "command", "host"]
-"""What an argument stands for, and so how a rule's pattern is compared with it."""
+"""The kind of an argument, which determines how a rule's pattern is compared with it."""
 
 
 @frozen
 class ToolFacts:
-    """What a tool is, for rules, questions, `check`, `graph` and reference pages.
+    """The facts of a tool that rules, approval questions, `check`, `graph` and the reference pages use.
 
     Args:
-        kind: What stands behind the tool; set by whoever registers it, not by its author.
-        arguments: The names of its arguments, None where only its JSON Schema has them.
-        primary: The argument that a rule's `tool(PATTERN)` matches; several where the pattern has to hold for each
+        kind: What implements the tool; set by the code that registers it, not by its author.
+        arguments: The names of its arguments, None if only its JSON Schema lists them.
+        primary: The argument that a rule's `tool(PATTERN)` matches; several if the pattern must match each of them
             (both ends of a move).
         paths: Arguments that are paths below the toolset's root.
         commands: Arguments that are command lines.
-        hosts: Arguments that are the name of a host, or a URL.
+        hosts: Arguments that are a host name or a URL.
         reads: Arguments whose targets a call reads.
         writes: Arguments whose targets a call changes.
-        default: What happens to an ordinary call where no rule speaks of it; None leaves it to the project.
-        reason: Why, in a few words.
-        decides: Whether its toolset decides about each call by its arguments; `default` is then for ordinary ones.
-        repeatable: Whether a call has no effects, so that it can be repeated, and identical calls joined.
+        default: The effect for an ordinary call that no rule covers; None leaves it to the project.
+        reason: The reason for the default, in a few words.
+        decides: Whether its toolset decides about each call by its arguments; `default` then applies to ordinary calls.
+        repeatable: Whether a call has no side effects, so that it can be repeated and identical calls can be merged.
 
     Example:
         >>> fetch = ToolFacts(primary="url", hosts=["url"], reads=["url"], repeatable=True)
@@ -62,7 +62,7 @@ class ToolFacts:
             object.__setattr__(self, name, _tuple(getattr(self, name)))
 
     def argument_kind(self, name: str) -> ArgumentKind:
-        """What an argument stands for."""
+        """Return the kind of an argument."""
         if name in self.paths:
             return "path"
         if name in self.commands:
@@ -70,23 +70,23 @@ class ToolFacts:
         return "host" if name in self.hosts else "text"
 
     def has_arguments_of(self, pattern: Pattern) -> bool:
-        """Whether the tool has the arguments that a pattern speaks of, as far as they are known."""
+        """Whether the tool has the arguments that a pattern names, as far as they are known."""
         if pattern.primary is not None:
             return self.primary is not None
         return self.arguments is None or all(name in self.arguments for name, _ in pattern.named)
 
     @property
     def primary_arguments(self) -> tuple[str, ...]:
-        """The primary argument, or all of them; empty where there is none."""
+        """The primary arguments as a tuple, empty if there is none."""
         return _tuple(self.primary)
 
     @property
     def named_arguments(self) -> tuple[str, ...]:
-        """Every argument that it says something of."""
+        """Every argument that the facts name."""
         every = (self.primary_arguments, self.paths, self.commands, self.hosts, self.reads, self.writes)
         return tuple(dict.fromkeys(name for part in every for name in part))
 
 
 def _tuple(value: str | Sequence[str] | None) -> tuple[str, ...]:
-    """One name, several or none, as a tuple."""
+    """Return one name, several or none as a tuple."""
     return (value,) if isinstance(value, str) else tuple(value or ())

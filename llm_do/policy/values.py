@@ -1,6 +1,6 @@
-"""The values that decisions are made of: a call, an effect, a decision.
+"""The values of the approval policy: a call, an effect, a decision.
 
-Pure data; how a decision is reached lives in `llm_do.policy.decision`.
+Pure data; `llm_do.policy.decision` makes the decisions.
 """
 
 from __future__ import annotations
@@ -29,29 +29,29 @@ __all__ = [
 Effect = Literal["allow", "ask", "deny"]
 
 ToolKind = Literal["function", "toolset", "toolkit", "mcp", "agent", "flow", "handoff", "builtin"]
-"""What stands behind a tool. It chooses the default: agents, flows, handoffs and `builtin`
-(`todo`, `ask_user`) are allowed, all others are asked about."""
+"""What implements a tool. The kind sets the default: agents, flows, handoffs and `builtin` tools (`todo`, `ask_user`)
+are allowed, all others need approval."""
 
 CALLS: frozenset[ToolKind] = frozenset({"agent", "flow", "handoff"})
-"""The kinds that lead to other agents, which a project may want to be asked about."""
+"""The kinds that call other agents; a project may require approval for them."""
 
 Pipeline = tuple[tuple[str, ...], ...]
 """A parsed command line: the argument vectors of its stages, program first."""
 
 Trail = tuple[str, ...]
-"""The paths inside a root that an argument goes by when there are links on its way: as it was written first, where it
-really is last. What allows matches the last; what denies or asks, any."""
+"""The paths inside a root that an argument resolves through when it contains links: the path as written first, the real
+path last. A rule that allows matches the last; a rule that denies or asks matches any."""
 
 
 class Host(str):
-    """The name or address of a host, in lower case; a text of its own kind, so that rules don't take it for a path."""
+    """The name or address of a host, in lower case; a separate type, so that rules don't mistake it for a path."""
 
     __slots__ = ()
 
 
 Resolved = str | Trail | Pipeline | Host | None
-"""What an argument stands for: a POSIX path inside the toolset's root (`.` is the root) or its trail, a parsed
-command line, a host, or None when it should be one of these and can't be (outside the root, not parsable)."""
+"""The resolved value of an argument: a POSIX path inside the toolset's root (`.` is the root) or its trail, a parsed
+command line, a host, or None if the argument can't be resolved (it is outside the root or can't be parsed)."""
 
 Source = Literal[
     "blocked",
@@ -68,13 +68,13 @@ Source = Literal[
     "person",
     "unattended",
 ]
-"""What decided: the line of the table in docs/approvals.md that applied."""
+"""The line of the table in docs/approvals.md that decided."""
 
 _UNAPPROVED: frozenset[Source] = frozenset({"default", "metadata", "toolset"})
 
 
 def to_resolved(trail: Trail) -> str | Trail:
-    """A path as rules see it: with its trail only where links are on the way.
+    """Return a path as rules see it: with its trail only if it contains links.
 
     Example:
         >>> to_resolved(("a/b",)), to_resolved(("current/b", "releases/1/b"))
@@ -84,7 +84,7 @@ def to_resolved(trail: Trail) -> str | Trail:
 
 
 def real_path(value: Resolved) -> str | None:
-    """Where a resolved path really is; None for what is no path.
+    """Return the real path of a resolved argument, or None if the argument isn't a path.
 
     Example:
         >>> real_path("a"), real_path(("current", "releases/1")), real_path((("git", "log"),)), real_path(Host("a"))
@@ -96,26 +96,26 @@ def real_path(value: Resolved) -> str | None:
 
 @frozen
 class ToolCallInfo:
-    """One call a model asks for, as rules, policy functions and toolsets see it.
+    """A tool call that a model requests, as rules, policy functions and toolsets see it.
 
     Args:
         tool_name: The name on the wire, prefix included.
         args: The validated arguments, JSON-like.
-        agent: Name of the agent whose model asks.
+        agent: Name of the agent whose model requests the call.
         path: Call path of that agent, such as `main/analyst`.
         depth: Depth of that agent; the entry agent is at 1.
-        makers: Names of the agents that made this one, if agents did: what rules deny them or ask them about, holds
-            for it too.
+        makers: Names of the agents that created this one, if any: rules that deny or ask apply to it as they do to
+            them.
         toolset: Registered name of the toolset the tool belongs to, None for a plain function.
         tool: The tool's own name inside its toolset, without a prefix.
-        kind: What stands behind the tool.
+        kind: What implements the tool.
         primary: Name of the argument that `tool(PATTERN)` matches, if the tool declares one; several
-            names when the pattern has to hold for each of them (both ends of a move).
-        resolved: What arguments stand for, by name, where the toolset says so. A rule matches this
-            instead of the argument's text; a None in it keeps every rule from allowing the call, and what isn't
-            primary (the directory of a command) has to be named by a rule that looks at arguments.
-        restrictive: What more arguments stand for, for rules that deny or ask alone: the directory of a command, where
-            the command is the same in any.
+            names if the pattern must match each of them (both ends of a move).
+        resolved: The values that the toolset resolved arguments to, by name. A rule matches them instead of the
+            argument's text. If one is None, no rule can allow the call. A rule that constrains arguments must name
+            every resolved argument that isn't primary, such as the directory of a command.
+        restrictive: Further resolved values, which only rules that deny or ask match: the directory of a command that
+            does the same in any directory.
     """
 
     tool_name: str
@@ -134,16 +134,16 @@ class ToolCallInfo:
 
 @frozen
 class Decision:
-    """What is decided about a call, why, and by what.
+    """A decision about a call, its reason and its source.
 
     Args:
         effect: allow, ask or deny.
-        reason: Why, for a person and for the model.
-        source: What decided; a toolset that decides about its own tools says `toolset`.
-        rule: The rule's text, when a rule decided.
-        place: `file:line` of that rule, when it stands in a file.
+        reason: The reason, for a person and for the model.
+        source: What decided: a toolset that decides about its own tools passes `toolset`.
+        rule: The rule's text, if a rule decided.
+        place: `file:line` of that rule, if it is in a file.
         person_only: Only a person may answer this question: no mode, no option, no saved answer (effect is `ask`).
-        required: A toolset's question that the tool's metadata doesn't answer.
+        required: The toolset's question stands even if the tool's metadata allows the call.
 
     Example:
         >>> Decision("allow", source="option").approves, Decision("allow", source="default").approves
@@ -162,6 +162,6 @@ class Decision:
     def approves(self) -> bool:
         """Whether a rule, a policy function, an option, a mode or a person allowed the call.
 
-        The default doesn't, nor does what a tool says of itself.
+        The default and the tool's own metadata don't count as approval.
         """
         return self.effect == "allow" and self.source not in _UNAPPROVED

@@ -94,6 +94,6 @@ def test_what_is_wrapped_is_shown_and_decided_about_without_a_run(said: dict[str
     }
     assert "post_send" in said["rights"].out
 
-    assert "ask: post_send is asked about: the tool requires it for these arguments" in said["boss"].out
-    assert "ask: post_send is asked about: what its toolset requires shows at run time" in said["ann"].out
+    assert "ask: post_send needs approval: the tool requires it for these arguments" in said["boss"].out
+    assert "ask: post_send needs approval: what its toolset requires shows at run time" in said["ann"].out
     assert "deny: post_burn is denied by the rule post_burn" in said["burn"].out

@@ -78,7 +78,7 @@ def test_calls_of_this_kind_are_allowed_by_default_unless_the_project_asks(kind:
 @pytest.mark.parametrize("kind", ["function", "toolset", "toolkit", "mcp"])
 def test_the_projects_own_tools_need_approval_by_default(kind: ToolKind) -> None:
     assert decide(ToolCallInfo("send", {}, kind=kind), Policy()) == Decision(
-        "ask", "send is asked about by default: no rule speaks of it", source="default"
+        "ask", "send needs approval by default: no rule covers it", source="default"
     )
 
 
@@ -213,7 +213,7 @@ def test_a_required_approval_is_satisfied_by_any_source_but_the_tool_itself() ->
     required = Decision("ask", "expensive", required=True)
     asked = decide(CALL, rules(default="allow"), metadata="allow", toolset=required)
 
-    assert (asked.effect, asked.source, asked.reason) == ("ask", "toolset", "write_file is asked about: expensive")
+    assert (asked.effect, asked.source, asked.reason) == ("ask", "toolset", "write_file needs approval: expensive")
     assert decide(CALL, rules(allow=["write_file"]), toolset=required).approves
     assert decide(CALL, Policy(), toolset=required, function="allow").approves
     assert decide(CALL, rules(deny=["write_file"]), toolset=required).effect == "deny"
@@ -244,8 +244,10 @@ def test_a_call_allowed_by_its_kind_has_a_reason() -> None:
     listed = ToolCallInfo("todo_add", {}, kind="builtin")
 
     assert decide(listed, Policy()).reason.endswith("it changes nothing outside the run")
-    assert decide(listed, Policy(), harmless="it is a list").reason.endswith("allowed by default: it is a list")
-    assert decide(ToolCallInfo("critic", {}, kind="agent"), Policy()).reason.endswith("is decided in turn")
+    assert decide(listed, Policy(), default_reason="it is a list").reason.endswith("allowed by default: it is a list")
+    assert decide(ToolCallInfo("critic", {}, kind="agent"), Policy()).reason.endswith(
+        "its own calls are decided one by one"
+    )
 
 
 def test_without_a_person_a_denial_proposes_only_what_would_help() -> None:

@@ -65,17 +65,17 @@ def test_a_failing_example_is_reported_at_its_own_location() -> None:
     assert [(fault.path, fault.message) for fault in faults] == [
         (
             ("approvals", "allow", 0, "allows", 1),
-            "the rule shell(git log *) does not allow 'git push', which stands under allows",
+            "the rule shell(git log *) does not allow 'git push', which is listed under allows",
         ),
         (
             ("approvals", "allow", 0, "refuses", 0),
-            "the rule shell(git log *) would allow 'git log -3', which stands under refuses",
+            "the rule shell(git log *) would allow 'git log -3', which is listed under refuses",
         ),
     ]
     deny = check_examples(rule("shell(rm *)", "deny", allows=("rm x",), refuses=("ls",)))
     assert [fault.message for fault in deny] == [
-        "the rule shell(rm *) would deny 'rm x', which stands under allows",
-        "the rule shell(rm *) does not deny 'ls', which stands under refuses",
+        "the rule shell(rm *) would deny 'rm x', which is listed under allows",
+        "the rule shell(rm *) does not deny 'ls', which is listed under refuses",
     ]
 
 

@@ -149,7 +149,7 @@ def test_each_run_and_each_agent_has_its_own_list() -> None:
     [
         ("todo_list", "it changes nothing but the agent's own list"),
         ("ask_user", "it is a question to a person itself"),
-        ("critic", "what it does is decided in turn"),
+        ("critic", "its own calls are decided one by one"),
     ],
 )
 def test_a_tool_allowed_by_default_gives_its_own_reason(name: str, why: str) -> None:

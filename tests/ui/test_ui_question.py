@@ -24,7 +24,7 @@ def test_a_question_shows_agent_tool_arguments_description_changes_and_rule() ->
             args={"path": "notes.md", "lines": [1, 2], "text": "a\nb"},
             description="Write 3 bytes to notes.md",
             diff=DIFF,
-            reason="write_file is asked about",
+            reason="write_file needs approval",
             rule="write_file(**)",
         )
     )
@@ -43,7 +43,7 @@ def test_a_question_shows_agent_tool_arguments_description_changes_and_rule() ->
         "    | @@ -1 +1 @@",
         "    | -old",
         "    | +new",
-        "  asked because: write_file is asked about (rule write_file(**))",
+        "  asked because: write_file needs approval (rule write_file(**))",
     ]
 
 
@@ -58,7 +58,7 @@ def test_long_lines_go_on_behind_a_mark_of_their_own() -> None:
 
 
 def test_prose_of_ours_is_broken_between_words_behind_marks() -> None:
-    reason = "send is asked about by default: no rule speaks of it"
+    reason = "send needs approval by default: no rule covers it"
     lines = question_text(request(agent_path="main/writer/editor", reason=reason), columns=40).splitlines()
 
     assert lines == [
@@ -66,8 +66,8 @@ def test_prose_of_ours_is_broken_between_words_behind_marks() -> None:
         "    \\ write_file",
         "  (no arguments)",
         "  asked because:",
-        "    | send is asked about by default:",
-        "    \\ no rule speaks of it",
+        "    | send needs approval by default:",
+        "    \\ no rule covers it",
     ]
 
 

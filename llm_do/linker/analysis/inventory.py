@@ -1,7 +1,7 @@
-"""Which tools an agent's model would see, as far as that is known without running anything.
+"""List the tools that an agent's model sees, as far as they are known without running anything.
 
-What is wrong with them is `llm_do.linker.checks.tool_checks`' business. Factories, MCP servers and toolsets with code
-of their own show their tools at run time only; an inventory says which those are.
+Factories, MCP servers and toolsets with code of their own list their tools only at run time; an inventory names them.
+`llm_do.linker.checks.tool_checks` checks the tools.
 """
 
 from __future__ import annotations
@@ -41,12 +41,9 @@ __all__ = ["AgentTools", "Inventory", "KnownTool", "Miss", "Origin"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Origin:
-    """The line of an agent's `tools` or `toolsets` that a tool comes from.
+    """The entry of an agent's `tools` or `toolsets` that a tool comes from; `index` counts from 0.
 
-    Args:
-        name: The name that is listed.
-        ref: How a toolset is listed; None for a tool.
-        index: Which line of the list it is, from 0.
+    `ref` is the reference to a toolset, None for a tool.
     """
 
     name: str
@@ -59,19 +56,11 @@ class Origin:
 
 @frozen
 class KnownTool:
-    """One tool as an agent's model sees it.
+    """A tool as an agent's model sees it.
 
-    Args:
-        name: Its name on the wire, prefix included.
-        tool: Its own name.
-        origin: The line it comes from.
-        facts: What it is.
-        toolset: Name of its toolset, None for a function.
-        approval: What is decided about it for all arguments.
-        conditional: Whether its model is shown it is decided at run time.
-        fault: What is wrong with what is said of it as its approval.
-        schema: The JSON Schema of its arguments, where it is at hand.
-        description: What its model reads, where it is at hand.
+    `name` is its name on the wire, prefix included, and `tool` its own. `approval` is the effect its author declares
+    for all arguments, `fault` the error in that declaration. A `conditional` tool is offered or hidden at run time.
+    `schema` and `description` are None if they aren't known before a run.
     """
 
     name: str
@@ -87,21 +76,13 @@ class KnownTool:
 
     @property
     def kind(self) -> ToolKind:
-        """What stands behind it."""
+        """What implements the tool."""
         return self.facts.kind
 
 
 @frozen
 class Miss:
-    """A glob that matches no tool of the toolset it chooses from.
-
-    Args:
-        origin: The line it stands in.
-        key: `include` or `exclude`.
-        index: Which of that list's globs it is.
-        glob: The glob.
-        known: The names of the toolset's tools.
-    """
+    """A glob of `include` or `exclude` that matches none of a toolset's tools, whose names are in `known`."""
 
     origin: Origin
     key: str
@@ -112,12 +93,9 @@ class Miss:
 
 @frozen
 class AgentTools:
-    """The tools of one agent.
+    """The tools of one agent: the known ones in listed order, duplicate names included.
 
-    Args:
-        tools: Those that are known, in listed order; names may stand twice.
-        open: The toolsets whose tools show at run time only.
-        misses: Globs of `include` and `exclude` that match no tool.
+    `open` lists the toolsets whose tools are known only at run time, `misses` the globs that match no tool.
     """
 
     tools: Sequence[KnownTool]
@@ -126,29 +104,25 @@ class AgentTools:
 
 
 class Inventory:
-    """Lists agents' tools; each schema is made once.
-
-    Args:
-        names: Every name of the project.
-    """
+    """List the tools of agents, given every name of the project; each schema is built once."""
 
     def __init__(self, names: Mapping[str, Registered]) -> None:
         self._names = names
         self._made: dict[tuple[int, str | None], MadeTool | Exception] = {}
 
-    def made(self, item: Any, name: str | None = None) -> MadeTool | Exception:
-        """The tool of a function or a tool object, or why none can be made of it."""
+    def build_tool(self, item: Any, name: str | None = None) -> MadeTool | Exception:
+        """Return the tool of a function or a tool object, or the exception that building it raised."""
         key = (id(item), name)
         if key not in self._made:
             try:
                 with run_user_code():
                     self._made[key] = make_schema(item, name)
-            except Exception as error:  # noqa: BLE001 - making a schema runs the project's code
+            except Exception as error:  # noqa: BLE001 - building a schema runs the project's code
                 self._made[key] = error
         return self._made[key]
 
     def of(self, spec: AgentSpec) -> AgentTools:
-        """The tools of an agent; names that nothing has are passed over."""
+        """Return the tools of an agent, ignoring unknown names."""
         tools: list[KnownTool] = []
         open_: list[Origin] = []
         misses: list[Miss] = []
@@ -170,7 +144,7 @@ class Inventory:
             name, value = item, found.value
         else:
             name, value = display_name(item), item
-        made = self.made(value, name if isinstance(item, str) else None)
+        made = self.build_tool(value, name if isinstance(item, str) else None)
         origin = Origin(name, None, index)
         if isinstance(made, Exception):
             yield KnownTool(name, name, origin)
@@ -208,7 +182,7 @@ class Inventory:
 
 
 def _select(tools: list[KnownTool], misses: list[Miss]) -> list[KnownTool]:
-    """The tools of one line that its globs keep."""
+    """Return the tools of one entry that its globs select, and add the globs without a match to `misses`."""
     origin = tools[0].origin
     ref = cast("ToolsetRef", origin.ref)
     if not ref.include and not ref.exclude:
@@ -228,11 +202,11 @@ def _wire(ref: ToolsetRef, name: str) -> str:
 
 
 def _of_shown(shown: ShownTool, origin: Origin) -> KnownTool:
-    """A tool of a toolset, by what is shown of it outside all wrappers."""
+    """Return a tool of a toolset as the outermost wrapper shows it."""
     ref, definition = cast("ToolsetRef", origin.ref), shown.definition
     approval = static_approval(shown.levels, definition)
     facts = toolset_facts(shown.levels, definition)
-    # PydanticAI's `approval_required`: it may ask about any arguments, whatever the tool says of itself.
+    # PydanticAI's `approval_required` may require approval for any arguments, whatever the tool's own metadata says.
     if any(callable(getattr(toolset, "approval_required_func", None)) for toolset, _ in shown.levels):
         facts = replace(facts, default="ask", decides=True)
         approval = None if approval == "allow" else approval

@@ -1,4 +1,4 @@
-"""The one namespace while a project is being linked: registering names, looking them up, reporting what is wrong.
+"""The namespace of a project that is being linked: register names, look them up, report faults.
 
 The finished namespace is a `llm_do.project.registry.Registry`.
 """
@@ -19,18 +19,16 @@ from llm_do.text.words import did_you_mean
 __all__ = ["Broken", "Names"]
 
 _MOST_PROPOSALS = 50
-"""Looking for the nearest of many names is slow; a project with more unknown names than this has bigger problems."""
+"""Finding the nearest of many names is slow; a project with more unknown names than this has bigger problems."""
 
 
 @frozen
 class Broken:
-    """What a file that couldn't be read may have declared: names that aren't reported as unknown.
+    """The names that broken files may have declared, which aren't reported as unknown.
 
-    Args:
-        names: Stem and readable name of every file that failed to parse.
-        words: All words of the Python files that couldn't be imported; each may be an export.
-        python: Whether there are such files.
-        anything: What lists the files can't be read, so that any name may have been declared.
+    `names` has the stem and readable name of each file that failed to parse, `words` all words of the Python files that
+    failed to import (`python` is set if there are any), since each may be an export. `anything` is set if the list of
+    files can't be read: then any name may have been declared.
     """
 
     names: set[str] = field(default_factory=set[str])
@@ -39,23 +37,17 @@ class Broken:
     anything: bool = False
 
     def may_have(self, name: str) -> bool:
-        """Whether a name may be one that a broken file would have declared."""
+        """Whether a broken file may have declared a name."""
         return self.anything or name in self.names or name in self.words
 
 
 @dataclass(slots=True)
 class Names:
-    """The names registered so far.
+    """The names registered so far, with the diagnostics found on the way.
 
-    Args:
-        broken: What is known of files that failed.
-        taken: Name to the object that has it.
-        faults: The diagnostics so far.
-        refused: Names whose registration failed, which has been reported.
-        functions: Functions of the project's Python files, exported or not, each with its file.
-        toolsets: Toolsets bound to a name there, exported or not.
-        root: The project's folder.
-        dollars: The project has a budget in US dollars, so that every model's price must be known.
+    `refused` has the names whose registration failed and was reported. `functions` (each with its file) and `toolsets`
+    are those in the project's Python files, exported or not. `dollars` is set if the project has a budget in US
+    dollars, so that the price of every model must be known.
     """
 
     broken: Broken = field(default_factory=Broken)
@@ -82,7 +74,7 @@ class Names:
         return True
 
     def look_up(self, name: str, kinds: Sequence[Kind], what: str, place: Location) -> Registered | None:
-        """Look up a name of one of the kinds; report it when there is none."""
+        """Look up a name of one of the kinds; report it if there is none."""
         found = self.taken.get(name)
         if found is not None and found.kind in kinds:
             return found
@@ -117,5 +109,5 @@ class Names:
 
 
 def _noun(what: str) -> str:
-    """The noun without its article; where a toolset is expected, agents fit too."""
+    """Return the noun without its article; an agent is accepted wherever a toolset is."""
     return "toolset or agent" if what == "a toolset" else what.partition(" ")[2]

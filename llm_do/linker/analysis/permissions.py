@@ -1,7 +1,7 @@
-"""Effective rights: what each agent may have done, along every way that leads to it, by the function that decides.
+"""Effective permissions: what each agent may do at each call path, computed by the function that decides at run time.
 
-Nothing is called: a call without arguments stands for an ordinary one, and rules that speak of arguments are listed
-beside what it comes to.
+No tool is called: a call without arguments represents an ordinary one, and rules that constrain arguments are listed
+next to its decision.
 """
 
 from __future__ import annotations
@@ -21,18 +21,14 @@ if TYPE_CHECKING:
 __all__ = ["Escalation", "Permission", "agents_called", "call_paths", "find_escalations", "permission_for"]
 
 MOST_PATHS = 500
-"""Ways that are looked at; a project with more has them all alike."""
+"""The most call paths to examine; in a project with more, the rest look like these."""
 
 
 @frozen
 class Permission:
-    """What holds for one tool of one agent at one call path.
+    """The decision about an ordinary call of one tool by one agent at one call path.
 
-    Args:
-        tool: The tool.
-        decision: What an ordinary call comes to.
-        rules: Rules that decide otherwise for some arguments.
-        depends: Its toolset has a say that depends on the arguments.
+    `rules` may decide otherwise for some arguments; `depends` is set if the toolset decides by the arguments.
     """
 
     tool: KnownTool
@@ -42,18 +38,15 @@ class Permission:
 
     @property
     def effect(self) -> Effect:
-        """What an ordinary call comes to."""
+        """The effect for an ordinary call."""
         return self.decision.effect
 
 
 @frozen
 class Escalation:
-    """A right that an agent lacks and has through another one.
+    """A tool that an agent may not call freely, but can through another agent at the call path `path`.
 
-    Args:
-        path: The call path, such as `main/writer`.
-        tool: The tool's name.
-        own: What the rules say of the first agent's own call.
+    `own` is the decision about the first agent's own call.
     """
 
     path: str
@@ -78,16 +71,16 @@ def permission_for(
         primary=tool.facts.primary,
     )
     override = settings.agent_approval_overrides.get(tool.tool)
-    asked = settings.agent_calls_require_approval
+    requires_approval = settings.agent_calls_require_approval
     if override is not None and override.calls_require_approval is not None:
-        asked = override.calls_require_approval
+        requires_approval = override.calls_require_approval
     decision = decide(
         info,
         policy,
         metadata=tool.approval,
         toolset=Decision(tool.facts.default, tool.facts.reason) if tool.facts.default is not None else None,
-        calls_require_approval=tool.kind in CALLS and asked,
-        harmless=tool.facts.reason,
+        calls_require_approval=tool.kind in CALLS and requires_approval,
+        default_reason=tool.facts.reason,
     )
     rules = [
         rule
@@ -107,21 +100,21 @@ def _applies(rule: Rule, tool: KnownTool, agent: str, path: str) -> bool:
 
 
 def agents_called(tools: AgentTools) -> Iterator[KnownTool]:
-    """The tools of an agent that are agents, or flows of them."""
+    """Return the tools of an agent that are agents or flows."""
     return (tool for tool in tools.tools if tool.kind in ("agent", "flow") and tool.toolset is None)
 
 
 def call_paths(entry: str, tools: Mapping[str, AgentTools], deepest: int) -> Iterator[tuple[str, ...]]:
-    """Every way from an agent to those it reaches, none with an agent twice, the shortest first."""
-    waiting: list[tuple[str, ...]] = [(entry,)]
+    """Yield every call path from an agent to the agents it reaches, without repeating an agent, the shortest first."""
+    queue: list[tuple[str, ...]] = [(entry,)]
     count = 0
-    while waiting and count < MOST_PATHS:
-        path = waiting.pop(0)
+    while queue and count < MOST_PATHS:
+        path = queue.pop(0)
         count += 1
         yield path
         if len(path) >= deepest or path[-1] not in tools:
             continue
-        waiting.extend(
+        queue.extend(
             (*path, tool.tool)
             for tool in agents_called(tools[path[-1]])
             if tool.tool not in path and tool.tool in tools
@@ -131,33 +124,33 @@ def call_paths(entry: str, tools: Mapping[str, AgentTools], deepest: int) -> Ite
 def find_escalations(
     entry: str, tools: Mapping[str, AgentTools], policy: Policy, settings: RuntimeSettings
 ) -> Iterator[Escalation]:
-    """Find tools that rules keep from an agent, and that it has unasked through an agent it may call unasked."""
+    """Find tools that rules restrict for an agent, but that it can use without approval through agents it calls."""
     scoped = [rule for rule in policy.rules if rule.pattern.agent is not None or rule.pattern.agent_path is not None]
     if not scoped:
         return
-    told: set[tuple[str, str, str]] = set()
+    reported: set[tuple[str, str, str]] = set()
     for path in call_paths(entry, tools, settings.max_depth):
         if len(path) < 2:
             continue
         for start in range(len(path) - 1):
-            if not _open_way(path, start, tools, policy, settings):
+            if not _is_open(path, start, tools, policy, settings):
                 continue
             for tool in tools[path[-1]].tools:
                 key = (path[start], path[-1], tool.name)
-                if tool.kind in ("agent", "flow") or key in told:
+                if tool.kind in ("agent", "flow") or key in reported:
                     continue
                 own = permission_for(tool, "/".join(path[: start + 1]), policy, settings).decision
                 if own.source not in ("deny", "ask"):
                     continue
                 if permission_for(tool, "/".join(path), policy, settings).effect == "allow":
-                    told.add(key)
+                    reported.add(key)
                     yield Escalation("/".join(path), tool.name, own)
 
 
-def _open_way(
+def _is_open(
     path: Sequence[str], start: int, tools: Mapping[str, AgentTools], policy: Policy, settings: RuntimeSettings
 ) -> bool:
-    """Whether every call along a way is allowed unasked."""
+    """Whether every call along a call path is allowed without approval."""
     for index in range(start, len(path) - 1):
         step = next((tool for tool in agents_called(tools[path[index]]) if tool.tool == path[index + 1]), None)
         if step is None or permission_for(step, "/".join(path[: index + 1]), policy, settings).effect != "allow":

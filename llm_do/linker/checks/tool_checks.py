@@ -67,9 +67,9 @@ def check_functions(
 ) -> None:
     """See that a tool can be made of functions and tool objects, and that what they declare is there."""
     for item in items:
-        _check_function(inventory.made(item.value, item.name), item, names, public)
+        _check_function(inventory.build_tool(item.value, item.name), item, names, public)
     for item in given:
-        _check_function(inventory.made(item.value), item, names, public)
+        _check_function(inventory.build_tool(item.value), item, names, public)
 
 
 def _check_function(made: MadeTool | Exception, item: Registered, names: Names, public: Callable[[str], str]) -> None:

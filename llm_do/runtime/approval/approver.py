@@ -118,7 +118,7 @@ class Approver:
             toolset=call.own_decision(info),
             function=await self._function_effect(call, info),
             calls_require_approval=kind in CALLS and _requires_approval(self._settings, info),
-            harmless=call.traits.facts.reason,
+            default_reason=call.traits.facts.reason,
         )
 
     def automatic_answer(self, info: ToolCallInfo, decision: Decision, digest: str) -> Decision | None:

@@ -10,7 +10,7 @@ __all__ = ["configured"]
 
 
 def configured(ctx: BuiltinContext, config: McpConfig) -> McpServerToolset:
-    """The toolset of one server, which runs may share; nothing is started before an agent that lists it runs.
+    """Build the toolset of one server, which runs may share; the server starts when an agent that lists it runs.
 
     Example:
         >>> from pathlib import Path

@@ -1,7 +1,7 @@
-"""One connection to an MCP server: started once, shared by all who call it, started anew when it has died.
+"""A connection to an MCP server that its callers share, and that restarts when the server has died.
 
-A task of its own holds the connection, so that no caller's cancellation tears it down. PydanticAI's client speaks
-the protocol.
+A separate task holds the connection, so that a cancelled caller doesn't close it. PydanticAI's client speaks the
+protocol.
 """
 
 from __future__ import annotations
@@ -38,13 +38,7 @@ _GONE = re.compile(
 
 
 class McpSession:
-    """A connection to one server.
-
-    Args:
-        name: The server's name, for messages.
-        config: How it is reached.
-        root: The directory that a command runs in.
-    """
+    """A connection to one server; a server that is a command runs in `root`."""
 
     def __init__(self, name: str, config: McpConfig, root: Path) -> None:
         self.name = name
@@ -57,69 +51,60 @@ class McpSession:
         self._stderr = StderrTail()
 
     async def client(self) -> MCPToolset[Any]:
-        """The connected client; connects if need be.
-
-        Raises:
-            ToolError: The server did not start, or not in time.
-        """
-        # The client takes seconds to import, which are not the server's.
+        """Return the connected client, connecting first if necessary; raise `ToolError` if the server doesn't start."""
+        # Importing the client takes seconds, which don't count towards the server's timeout.
         if not _imported.is_set():
             await asyncio.to_thread(_import_client)
         async with self._lock:
             if self._task is None or self._task.done() or self._ready is None:
                 await self._close()
-                self._begin()
+                self._start()
             assert self._ready is not None
             try:
                 async with asyncio.timeout(self.config.timeout):
                     return await asyncio.shield(self._ready)
             except TimeoutError:
-                said = await self.said()
+                stderr = await self.describe_stderr()
                 await self._close()
                 raise ToolError(
-                    f"the MCP server {self.name} did not start in {self.config.timeout:g} s{said}"
+                    f"the MCP server {self.name} did not start in {self.config.timeout:g} s{stderr}"
                 ) from None
             except asyncio.CancelledError:
                 raise
             except Exception as error:
-                said = await self.said()
+                stderr = await self.describe_stderr()
                 await self._close()
-                raise ToolError(f"the MCP server {self.name} did not start: {_reason(error)}{said}") from error
+                raise ToolError(f"the MCP server {self.name} did not start: {_reason(error)}{stderr}") from error
 
-    async def failed(self, client: MCPToolset[Any], error: BaseException) -> ToolError | None:
-        """What became of the connection when a call failed so.
+    async def handle_failure(self, client: MCPToolset[Any], error: BaseException) -> ToolError | None:
+        """Close the connection if this error of a call means that the server is gone, so the next call restarts it.
 
-        Args:
-            client: The client that was called; a newer connection is left alone.
-            error: What the call raised.
-
-        Returns:
-            An error that says the server is gone, and the next call starts it anew; None when it is still there.
+        Return the error to raise, or None if the server is still there. A connection newer than `client` stays open.
         """
         if not _is_gone(error):
             return None
-        said = await self.said()
+        stderr = await self.describe_stderr()
         async with self._lock:
             if self._ready is not None and self._is_ready() and self._ready.result() is client:
                 await self._close()
-        return ToolError(f"the MCP server {self.name} is gone: {_reason(error)}{said}")
+        return ToolError(f"the MCP server {self.name} is gone: {_reason(error)}{stderr}")
 
-    async def said(self) -> str:
-        """The last lines of the server's standard error, as the end of a sentence."""
+    async def describe_stderr(self) -> str:
+        """Return the last lines of the server's standard error, as the end of a message."""
         await self._stderr.settle()
         lines = self._stderr.last_lines()
-        return f"; its last words:\n{lines}" if lines else ""
+        return f"; its last output:\n{lines}" if lines else ""
 
     async def aclose(self) -> None:
         """Stop the server."""
         async with self._lock:
             await self._close()
 
-    def _begin(self) -> None:
+    def _start(self) -> None:
         self._stop = asyncio.Event()
         self._stderr = StderrTail()
         self._ready = asyncio.get_running_loop().create_future()
-        # Somebody may have stopped waiting before it fails.
+        # The caller may have stopped waiting before the future fails.
         self._ready.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._task = asyncio.ensure_future(self._hold(self._ready, self._stop, self._stderr))
 
@@ -139,9 +124,9 @@ class McpSession:
         return self._ready is not None and self._ready.done()
 
     async def _hold(self, ready: asyncio.Future[MCPToolset[Any]], stop: asyncio.Event, stderr: StderrTail) -> None:
-        """Connect, say so, and stay connected until told to stop."""
+        """Connect, set `ready`, and stay connected until `stop` is set."""
         try:
-            toolset = await self._connection(stderr)
+            toolset = await self._create_client(stderr)
             async with toolset:
                 if not ready.done():
                     ready.set_result(toolset)
@@ -157,11 +142,11 @@ class McpSession:
         finally:
             stderr.close()
 
-    async def _connection(self, stderr: StderrTail) -> MCPToolset[Any]:
+    async def _create_client(self, stderr: StderrTail) -> MCPToolset[Any]:
         from fastmcp.client.transports import StdioTransport
         from pydantic_ai.mcp import MCPToolset
 
-        _quiet()
+        _silence_libraries()
         config = self.config
 
         async def log(message: Any) -> None:
@@ -174,13 +159,13 @@ class McpSession:
             "log_handler": log,
         }
         if config.url is not None:
-            headers = {name: _filled(value) for name, value in config.headers.items()}
+            headers = {name: _expand_variables(value) for name, value in config.headers.items()}
             return MCPToolset[Any](config.url, headers=headers, **options)
         assert config.command is not None
         transport = StdioTransport(
             config.command[0],
             list(config.command[1:]),
-            env={name: _filled(value) for name, value in config.env.items()},
+            env={name: _expand_variables(value) for name, value in config.env.items()},
             cwd=str(self._root),
             keep_alive=False,
             log_file=await stderr.open(),
@@ -189,43 +174,39 @@ class McpSession:
 
 
 def _import_client() -> None:
-    """Import the client, once: threads that import it at a time, or go on with half of it, wait for each other."""
+    """Import the client once; the lock keeps other threads from using a partially imported module."""
     with _importing:
         importlib.import_module("pydantic_ai.mcp")
         _imported.set()
 
 
-def _filled(text: str, environ: Mapping[str, str] | None = None) -> str:
-    """A text with `${NAME}` filled in from the environment.
+def _expand_variables(text: str, environ: Mapping[str, str] | None = None) -> str:
+    """Replace each `${NAME}` with the environment variable; raise `ToolError` if it isn't set."""
+    variables = os.environ if environ is None else environ
 
-    Raises:
-        ToolError: A variable is not set.
-    """
-    ours = os.environ if environ is None else environ
-
-    def value(found: re.Match[str]) -> str:
-        if found[1] not in ours:
-            raise ToolError(f"the environment variable {found[1]} is not set")
-        return ours[found[1]]
+    def value(match: re.Match[str]) -> str:
+        if match[1] not in variables:
+            raise ToolError(f"the environment variable {match[1]} is not set")
+        return variables[match[1]]
 
     return _VARIABLE.sub(value, text)
 
 
 def _is_gone(error: BaseException) -> bool:
-    """Whether a failure is the connection's and not the tool's."""
+    """Whether the connection failed, not the tool."""
     return _GONE.search(f"{type(error).__name__} {error}") is not None
 
 
 def _reason(error: BaseException) -> str:
-    """A failure's first line; one that is a group's tells its first member."""
+    """Return the first line of an error, or of the first error in a group."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     text = str(error).strip().splitlines()  # pyright: ignore[reportUnknownArgumentType]
     return text[0] if text else type(error).__name__  # pyright: ignore[reportUnknownArgumentType]
 
 
-def _quiet() -> None:
-    """The libraries report a broken server on our standard error themselves; what matters of it is in our messages."""
+def _silence_libraries() -> None:
+    """Keep the libraries from reporting a broken server on our standard error: our messages say what matters."""
     for name in ("mcp", "fastmcp"):
         logger = logging.getLogger(name)
         if not any(isinstance(handler, logging.NullHandler) for handler in logger.handlers):
@@ -238,14 +219,14 @@ def _quiet() -> None:
 
 
 class _Once(logging.Filter):
-    """Lets a message through once: a server that prints its log where the protocol belongs has one for each line."""
+    """Let each message through once: a server that logs to its standard output causes one for each line."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._told: set[str] = set()
+        self._logged: set[object] = set()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether it is new."""
-        new = record.msg not in self._told
-        self._told.add(record.msg)
+        """Whether the message is new."""
+        new = record.msg not in self._logged
+        self._logged.add(record.msg)
         return new

@@ -1,4 +1,4 @@
-"""What a server says on standard error: read as it comes, so that a flood stops nobody, and only its end kept."""
+"""Read the standard error of a server continuously, so that it never blocks, and keep the last lines."""
 
 from __future__ import annotations
 
@@ -26,11 +26,7 @@ class StderrTail:
         self.file: TextIO | None = None
 
     async def open(self) -> TextIO:
-        """Make the pipe, and read from now on.
-
-        Returns:
-            The end that a process writes to.
-        """
+        """Create the pipe, start reading it, and return the end that a process writes to."""
         read, write = os.pipe()
         self.file = os.fdopen(write, "w", encoding="utf-8")
         reader = asyncio.StreamReader(limit=_CHUNK)
@@ -41,16 +37,16 @@ class StderrTail:
         return self.file
 
     def add(self, text: str) -> None:
-        """Keep something the server has said in another way."""
+        """Add a text that the server sent in another way, such as a log message of the protocol."""
         self._keep(f"{text}\n".encode(errors="replace"))
 
     async def settle(self) -> None:
-        """Give what is on its way a moment to come in."""
+        """Wait a moment for output that is still in the pipe."""
         if self._task is not None:
             await asyncio.wait({self._task}, timeout=_MOMENT)
 
     def last_lines(self) -> str:
-        """The last lines, empty when there were none."""
+        """Return the last lines, or an empty text if there are none."""
         lines = [line.strip() for line in self._kept.decode(errors="replace").splitlines() if line.strip()]
         return "\n".join(line[:_LINE] for line in lines[-_LINES:])
 

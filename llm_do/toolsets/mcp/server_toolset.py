@@ -1,4 +1,4 @@
-"""An MCP server's tools as tools of ours: chosen and named as configured, asked about like any other."""
+"""The toolset of an MCP server: it offers the configured tools, which need approval like any other."""
 
 from __future__ import annotations
 
@@ -30,13 +30,7 @@ _LONGEST_PREFIX = 55
 
 
 class McpServerToolset(ServerToolset):
-    """The tools of one MCP server. The connection belongs to the session of whoever calls them.
-
-    Args:
-        name: The server's name in the project.
-        config: How it is reached, and which of its tools are offered.
-        root: The project's folder.
-    """
+    """The tools of one MCP server. The connection belongs to the session of the calling run."""
 
     def __init__(self, name: str, config: McpConfig, root: Path) -> None:
         super().__init__(name if config.prefix is None else config.prefix)
@@ -46,27 +40,23 @@ class McpServerToolset(ServerToolset):
         self._own: McpSession | None = None
 
     async def for_run(self, ctx: RunContext[CallContext]) -> McpServerToolset:
-        """Itself, or where each call has a server of its own, a toolset with one."""
+        """Return this toolset, or a copy with its own server if each call has one."""
         if self.config.scope == "session":
             return self
-        mine = copy.copy(self)
-        mine._own = McpSession(self.name, self.config, self.root)
-        return mine
+        toolset = copy.copy(self)
+        toolset._own = McpSession(self.name, self.config, self.root)
+        return toolset
 
     def under(self, prefix: str | None) -> Self:
-        """The same tools under the prefix that an agent names.
-
-        Raises:
-            UsageError: It leaves too little room for their names.
-        """
-        made = super().under(prefix)
-        if len(made.prefix) > _LONGEST_PREFIX:
+        """Return the same tools with an agent's prefix; raise `UsageError` if it leaves too little room for names."""
+        toolset = super().under(prefix)
+        if len(toolset.prefix) > _LONGEST_PREFIX:
             raise UsageError(
-                f"the MCP server {self.name} has a prefix of {len(made.prefix)} characters, which leaves too little "
+                f"the MCP server {self.name} has a prefix of {len(toolset.prefix)} characters, which leaves too little "
                 "room for its tools' names",
                 hint=f"Give it a `prefix` of at most {_LONGEST_PREFIX}.",
             )
-        return made
+        return toolset
 
     async def __aexit__(self, *exception: object) -> None:
         if self._own is not None:
@@ -78,19 +68,18 @@ class McpServerToolset(ServerToolset):
         return self.name
 
     async def get_tools(self, ctx: RunContext[CallContext]) -> dict[str, ToolsetTool[CallContext]]:
-        """The server's tools that are offered, by names that every provider takes.
+        """Return the tools that are offered, by names that every provider accepts.
 
-        Raises:
-            RunError: The server can't be had, and the run can't do without it.
+        A server that is unavailable raises `RunError` if it is required; otherwise the run continues without it.
         """
         session = self._session(ctx.deps)
         try:
-            found = await self._listed(session, ctx)
+            found = await self._list_tools(session, ctx)
         except ToolError as error:
             if self.config.required:
                 raise RunError(
                     error.message,
-                    hint="See that it starts by itself, or set `required: false` to go on without it.",
+                    hint="Check that the server starts on its own, or set `required: false` to run without it.",
                     agent_path=ctx.deps.path,
                 ) from error
             _warn_once(ctx.deps, self.name, error.message)
@@ -98,19 +87,14 @@ class McpServerToolset(ServerToolset):
         tools: dict[str, ToolsetTool[CallContext]] = {}
         for own, tool in found.items():
             if is_included(own, self.config.include, self.config.exclude):
-                name = self._shown(own, tools)
+                name = self._model_name(own, tools)
                 tools[name] = replace(tool, toolset=self, tool_def=self._definition(name, own, tool))
         return tools
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[CallContext], tool: ToolsetTool[CallContext]
     ) -> Any:
-        """Call a tool of the server; whatever becomes of the server, the call ends in time.
-
-        Raises:
-            ToolError: The server is gone, or did not answer in time.
-            ToolFailed: The tool failed.
-        """
+        """Call a tool of the server; raise `ToolFailed` if it failed, `ToolError` if the server is gone or too slow."""
         session = self._session(ctx.deps)
         own = str((tool.tool_def.metadata or {}).get("mcp_name", name))
         client = await session.client()
@@ -123,30 +107,32 @@ class McpServerToolset(ServerToolset):
         except TimeoutError as error:
             if not timer.expired():
                 raise
-            said = await session.said()
+            stderr = await session.describe_stderr()
             raise ToolError(
-                f"the MCP server {self.name} did not answer {own} in {self.config.timeout:g} s{said}"
+                f"the MCP server {self.name} did not answer {own} in {self.config.timeout:g} s{stderr}"
             ) from error
         except Exception as error:
-            if (gone := await session.failed(client, error)) is not None:
+            if (gone := await session.handle_failure(client, error)) is not None:
                 raise gone from error
             if isinstance(error, ModelRetry):
                 raise
             raise ToolError(f"{own} failed at the MCP server {self.name}: {error}") from error
 
-    async def _listed(self, session: McpSession, ctx: RunContext[CallContext]) -> dict[str, ToolsetTool[CallContext]]:
+    async def _list_tools(
+        self, session: McpSession, ctx: RunContext[CallContext]
+    ) -> dict[str, ToolsetTool[CallContext]]:
         client = await session.client()
         try:
             async with asyncio.timeout(self.config.timeout):
                 return await client.get_tools(ctx)
         except TimeoutError as error:
-            said = await session.said()
+            stderr = await session.describe_stderr()
             raise ToolError(
-                f"the MCP server {self.name} did not tell its tools in {self.config.timeout:g} s{said}"
+                f"the MCP server {self.name} did not list its tools in {self.config.timeout:g} s{stderr}"
             ) from error
         except Exception as error:
-            gone = await session.failed(client, error)
-            raise gone or ToolError(f"the MCP server {self.name} did not tell its tools: {error}") from error
+            gone = await session.handle_failure(client, error)
+            raise gone or ToolError(f"the MCP server {self.name} did not list its tools: {error}") from error
 
     def _session(self, call: CallContext) -> McpSession:
         if self._own is not None:
@@ -154,8 +140,8 @@ class McpServerToolset(ServerToolset):
         key = ("mcp", self.name, self.config.model_dump_json())
         return call.runtime.resources.get(key, lambda: McpSession(self.name, self.config, self.root))
 
-    def _shown(self, own: str, taken: dict[str, Any]) -> str:
-        """The name a model sees, without the prefix: the server's own, made fit for every provider."""
+    def _model_name(self, own: str, taken: dict[str, Any]) -> str:
+        """Return the name a model sees, without the prefix: the server's own, made valid for every provider."""
         room = _LONGEST - (len(self.prefix) + 1 if self.prefix else 0)
         plain = _UNUSABLE.sub("_", own) or "tool"
         if not self.prefix and plain[0] in "0123456789-":
@@ -164,8 +150,8 @@ class McpServerToolset(ServerToolset):
         name, number = plain, 1
         while name in taken:
             number += 1
-            ending = f"_{number}"
-            name = plain[: room - len(ending)] + ending
+            suffix = f"_{number}"
+            name = plain[: room - len(suffix)] + suffix
         return name
 
     def _definition(self, name: str, own: str, tool: ToolsetTool[CallContext]) -> Any:
@@ -175,8 +161,8 @@ class McpServerToolset(ServerToolset):
 
 
 def _warn_once(call: CallContext, name: str, message: str) -> None:
-    """Say once in a run that it goes on without a server."""
-    told = call.run.memory.setdefault("mcp_without", set())
-    if name not in told:
-        told.add(name)
-        call.warn(f"{message}; the run goes on without it")
+    """Warn once in a run that it continues without a server."""
+    warned = call.run.memory.setdefault("mcp_without", set())
+    if name not in warned:
+        warned.add(name)
+        call.warn(f"{message}; the run continues without it")

@@ -73,7 +73,7 @@ def test_a_person_answers_each_question_with_a_key(terminal: Callable[..., Scree
         "main wants to call send",
         "  to: ann",
         '  text: ""',
-        "  asked because: send is asked about by default: no rule speaks of it",
+        "  asked because: send needs approval by default: no rule covers it",
     ]
     assert text.count("main wants to call send") == 3
     assert shown[-2] == "the end"

@@ -28,7 +28,7 @@ def test_the_tools_reason_is_shown_and_no_rule_is_named() -> None:
     carry_out(runtime)
 
     [asked], [event] = person.asked, ear.events
-    assert asked.reason == event.reason == "careful is asked about: it goes to the boss"
+    assert asked.reason == event.reason == "careful needs approval: it goes to the boss"
     assert (asked.rule, event.rule) == (None, None)
 
 
