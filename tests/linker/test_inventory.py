@@ -72,4 +72,4 @@ def test_a_tool_is_made_once_however_many_agents_list_it() -> None:
         return to
 
     inventory = Inventory({"send": Registered("send", "tool", send)})
-    assert inventory.build_tool(send, "send") is inventory.made(send, "send")
+    assert inventory.build_tool(send, "send") is inventory.build_tool(send, "send")

@@ -1,6 +1,7 @@
-"""Commands as a tool, run without a shell: the built-in toolsets, those a manifest configures, and that of 0.3.
+"""The shell toolsets: the built-in ones, those that a manifest configures, and the one of 0.3.
 
-A command line is parsed into argument vectors of literal words, and these are judged, shown and run.
+A command line is parsed into argument vectors of literal words. The toolset checks, shows and runs these without
+a shell.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ __all__ = ["ShellConfig", "ShellRule", "ShellToolset", "configured", "shell_file
 
 
 def shell_readonly(ctx: BuiltinContext) -> FunctionToolset[Any]:
-    """Commands that only read, below the project's folder: `ls cat head tail wc grep find sort uniq` and some of git.
+    """Run read-only commands in the project's folder: `ls cat head tail wc grep find sort uniq` and some of git.
 
     Example:
         >>> from pathlib import Path
@@ -37,16 +38,15 @@ def shell_readonly(ctx: BuiltinContext) -> FunctionToolset[Any]:
 
 
 def shell_file_ops(ctx: BuiltinContext) -> FunctionToolset[Any]:
-    """`ls`, and `mv` after a question, below the project's folder."""
+    """Run `ls`, and `mv` with approval, in the project's folder."""
     protection = _protection(ctx)
     return shell_toolset(Shell(protection.root, file_operations_judge(protection)), name=ctx.name)
 
 
 def configured(ctx: BuiltinContext, config: ShellOptions) -> FunctionToolset[Any]:
-    """The toolset that a manifest's `{"type": "shell", ...}` describes; runs may share it.
+    """Build the toolset that a manifest's `{"type": "shell", ...}` describes; runs may share it.
 
-    Raises:
-        UsageError: Its commands would run outside the project or see a secret, or a pattern can't be read.
+    Commands that would run outside the project or see a secret, and invalid patterns, raise `UsageError`.
     """
     protection = _protection(ctx)
     if first_path_outside(protection.root, ".", [config.cwd]) is not None:

@@ -1,4 +1,4 @@
-"""A command's output in bounded memory: its head and its tail, and the whole of it in a file where there is one."""
+"""Capture a command's output in limited memory: its head and tail, and optionally all of it in a file."""
 
 from __future__ import annotations
 
@@ -11,16 +11,14 @@ __all__ = ["Capture", "OutputLimitError"]
 
 
 class OutputLimitError(Exception):
-    """A command has written more than it may."""
+    """A command printed more than the limit."""
 
 
 class Capture:
-    """Takes a stream piece by piece and keeps what is told of it.
+    """Capture a stream piece by piece: at most `limit` bytes in memory, half of them from the beginning.
 
-    Args:
-        limit: Bytes that are kept in memory, half of them from the beginning.
-        most: Bytes after which the command has to end.
-        spill: Opens the file that takes the whole stream once it is longer than `limit`; None keeps none.
+    A stream of more than `most` bytes raises `OutputLimitError`. `spill` opens the file that receives the full stream
+    once it is longer than `limit`.
 
     Example:
         >>> capture = Capture(limit=8, most=1000)
@@ -32,6 +30,7 @@ class Capture:
     def __init__(self, *, limit: int, most: int, spill: Callable[[], BinaryIO | None] | None = None) -> None:
         self.size = 0
         self._limit = limit
+        self._tail_limit = limit - limit // 2
         self._most = most
         self._spill = spill
         self._head = bytearray()
@@ -40,11 +39,7 @@ class Capture:
         self._file: BinaryIO | None = None
 
     def feed(self, data: bytes) -> None:
-        """Take the next piece.
-
-        Raises:
-            OutputLimitError: It is more than may be.
-        """
+        """Add the next piece."""
         if self._file is None and self._spill is not None and self.size + len(data) > self._limit:
             spill, self._spill = self._spill, None
             self._file = spill()
@@ -63,21 +58,20 @@ class Capture:
 
     @property
     def truncated(self) -> bool:
-        """Whether something is left out of the text."""
-        return self.size > len(self._head) + self._limit - self._limit // 2
+        """Whether the text omits a part of the stream."""
+        return self.size > len(self._head) + self._tail_limit
 
     def data(self) -> bytes:
-        """What is kept in memory, as it came."""
+        """Return the bytes in memory."""
         return bytes(self._head) + b"".join(self._tail)
 
     def text(self) -> str:
-        """What is told: all, or head and tail with a line between them, cut between characters."""
-        kept = self._limit - self._limit // 2
+        """Return all of the text, or its head and tail with a line between them, cut between characters."""
         tail = b"".join(self._tail)
         if not self.truncated:
             return (bytes(self._head) + tail).decode(errors="replace")
-        tail = tail[-kept:]
-        first, last = _whole_end(bytes(self._head)), _whole_start(tail)
+        tail = tail[-self._tail_limit :]
+        first, last = _trim_end(bytes(self._head)), _trim_start(tail)
         cut = self.size - len(first) - len(last)
         return (
             f"{first.decode(errors='replace')}\n[... {cut} of {self.size} bytes left out ...]\n"
@@ -91,7 +85,7 @@ class Capture:
                 self._file.close()
 
     def _write(self, data: bytes) -> None:
-        """Write to the file; a full disk costs the file, not the command."""
+        """Write to the file; give up the file, not the command, if the disk is full."""
         if self._file is not None:
             try:
                 self._file.write(data)
@@ -100,15 +94,14 @@ class Capture:
                 self._file = None
 
     def _keep_tail(self, data: bytes) -> None:
-        kept = self._limit - self._limit // 2
-        self._tail.append(data[-kept:])
+        self._tail.append(data[-self._tail_limit :])
         self._tail_size += len(self._tail[-1])
-        while self._tail_size - len(self._tail[0]) >= kept:
+        while self._tail_size - len(self._tail[0]) >= self._tail_limit:
             self._tail_size -= len(self._tail.popleft())
 
 
-def _whole_end(data: bytes) -> bytes:
-    """Without the beginning of a character at the end."""
+def _trim_end(data: bytes) -> bytes:
+    """Remove an incomplete character from the end."""
     for back in range(1, min(4, len(data)) + 1):
         byte = data[-back]
         if byte >= 0xC0:
@@ -119,8 +112,8 @@ def _whole_end(data: bytes) -> bytes:
     return data
 
 
-def _whole_start(data: bytes) -> bytes:
-    """Without the rest of a character at the beginning."""
+def _trim_start(data: bytes) -> bytes:
+    """Remove an incomplete character from the beginning."""
     start = 0
     while start < min(3, len(data)) and 0x80 <= data[start] < 0xC0:
         start += 1

@@ -1,4 +1,4 @@
-"""The shell toolset of version 0.3, with its configuration and tool; our own refusals come on top of its rules."""
+"""The shell toolset of version 0.3 with its configuration and tool; commands that are always refused stay refused."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class ShellRule(TypedDict, total=False):
 
     Args:
         pattern: Words that a command begins with.
-        approval_required: Whether it is asked about, True if left out.
-        approval_required_if_args: Arguments that make it asked about.
+        approval_required: Whether the command needs approval, True by default.
+        approval_required_if_args: Arguments with which the command needs approval.
     """
 
     pattern: str
@@ -36,9 +36,9 @@ class ShellConfig(TypedDict, total=False):
     """The configuration of a `ShellToolset`.
 
     Args:
-        rules: The first one whose pattern a command begins with decides.
-        default: What holds for other commands; without it they are blocked.
-        base_path: The folder that commands are confined to; the working directory if left out.
+        rules: The first rule whose pattern a command begins with decides.
+        default: The rule for other commands; without it they are blocked.
+        base_path: The folder that commands are confined to, the working directory by default.
     """
 
     rules: Sequence[ShellRule]
@@ -47,15 +47,15 @@ class ShellConfig(TypedDict, total=False):
 
 
 class ShellToolset(FunctionToolset[Any]):
-    """`shell` with rules of its own.
+    """The `shell` tool with its own rules.
 
     Args:
-        config: The rules and what holds without one.
+        config: The rules and the default.
         id: A name for the toolset.
         max_retries: Retries of a call with invalid arguments.
 
     Raises:
-        UsageError: The configuration has a key that means nothing, or a pattern that is no command.
+        UsageError: The configuration has an unknown key, or a pattern that isn't a command.
 
     Example:
         >>> toolset = ShellToolset({"rules": [{"pattern": "git status", "approval_required": False}]})
@@ -64,32 +64,32 @@ class ShellToolset(FunctionToolset[Any]):
     """
 
     def __init__(self, config: ShellConfig | None = None, id: str | None = None, max_retries: int = 1) -> None:
-        given: ShellConfig = config or {}
-        _known(given, ShellConfig.__annotations__)
-        default = given.get("default")
+        options: ShellConfig = config or {}
+        _reject_unknown(options, ShellConfig.__annotations__)
+        default = options.get("default")
         if default is not None:
-            _known(default, {"approval_required": bool})
-        protection = Protection(Root(given.get("base_path", ".")))
+            _reject_unknown(default, {"approval_required": bool})
+        protection = Protection(Root(options.get("base_path", ".")))
         asks = None if default is None else bool(default.get("approval_required", True))
-        judge = classic_judge(protection, [_rule(rule) for rule in given.get("rules", ())], asks)
+        judge = classic_judge(protection, [_rule(rule) for rule in options.get("rules", ())], asks)
         super().__init__([shell_tool(Shell(protection.root, judge), id or "shell")], max_retries=max_retries, id=id)
 
 
 def _rule(rule: ShellRule) -> ClassicRule:
-    _known(rule, ShellRule.__annotations__)
+    _reject_unknown(rule, ShellRule.__annotations__)
     try:
         pipeline = parse_command(rule.get("pattern", ""))
     except CommandRefusedError as error:
-        raise UsageError(f"the pattern {rule.get('pattern', '')!r} is no command: {error.message}") from error
+        raise UsageError(f"the pattern {rule.get('pattern', '')!r} is not a command: {error.message}") from error
     if len(pipeline) != 1:
         raise UsageError(f"the pattern {rule.get('pattern', '')!r} is more than one command")
-    asked = rule.get("approval_required_if_args", ())
-    if isinstance(asked, str):
-        raise UsageError(f"`approval_required_if_args` has to be a list of arguments, not the text {asked!r}")
-    return ClassicRule(pipeline[0], rule.get("approval_required", True), tuple(asked))
+    arguments = rule.get("approval_required_if_args", ())
+    if isinstance(arguments, str):
+        raise UsageError(f"`approval_required_if_args` must be a list of arguments, not the text {arguments!r}")
+    return ClassicRule(pipeline[0], rule.get("approval_required", True), tuple(arguments))
 
 
-def _known(given: object, names: Mapping[str, object]) -> None:
-    unknown = sorted(set(cast("Mapping[str, object]", given)) - set(names))
+def _reject_unknown(options: object, names: Mapping[str, object]) -> None:
+    unknown = sorted(set(cast("Mapping[str, object]", options)) - set(names))
     if unknown:
-        raise UsageError(f"ShellToolset knows no option {unknown[0]!r}", hint=f"It has {', '.join(names)}.")
+        raise UsageError(f"ShellToolset has no option {unknown[0]!r}", hint=f"Its options are {', '.join(names)}.")

@@ -1,6 +1,6 @@
-"""What a shell toolset says of a parsed command: allow it, ask about it, or block it, and why.
+"""Decide about a parsed command: allow it, ask about it or block it, with a reason.
 
-One function for each kind of toolset. They are pure but for looking up where paths lead.
+Each kind of shell toolset has its own judge. Judges are pure, except that they resolve paths on disk.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ __all__ = [
 ]
 
 CommandJudge = Callable[[Pipeline, str], Decision]
-"""Says what to do with a pipeline that would run in a directory, a path below the root."""
+"""Decides about a pipeline that would run in a directory, a path below the root."""
 
 _WRITERS = ("chmod", "chown", "cp", "dd", "install", "ln", "mkdir", "mv", "rm", "rmdir", "rsync", "sed", "tee", "touch")
 _TO_THE_LAST = ("cp", "install", "ln", "mv", "rsync")
 _DELETERS = ("shred", "truncate", "unlink")
 _MV = Options.of("finuvT", "", "force interactive no-clobber update verbose no-target-directory")
-_ELSEWHERE = "what is allowed is allowed in the usual directory, and this is another"
+_ELSEWHERE = "its `allow` applies to the usual directory, and this is another one"
 _MOST_MOVED = 50
 _TARGET = re.compile(r"-[A-Za-z]*t|--t[a-z-]*")
 _TARGET_IN_WORD = re.compile(r"(?:-[A-Za-z]*?t|--t[a-z-]*=)(.+)", re.DOTALL)
 _SED_SCRIPT = re.compile(r"-[A-Za-z]*[ef]|--[ef]")
-"""An option of sed that brings its script; without one the first operand is it."""
+"""An option of sed that contains its script; without one the first operand is the script."""
 _SED_IN_PLACE = re.compile(r"(?:-[A-Za-z]*?i|--i[a-z-]*=?)(.*)", re.DOTALL)
 _SED_WRITES = re.compile(r"(?:^|[^A-Za-z]|[gpIiMmeE])[wW][ \t]*([^\n]+)")
-"""What sed's `w` may name: the rest of the line."""
+"""The file that sed's `w` names: the rest of the line."""
 _SEVERITY = {"allow": 0, "ask": 1, "deny": 2}
 
 
 def as_read_only(argv: Sequence[str]) -> ReadOnlyCommand | None:
-    """What a command reads, when it only reads; None when it may do something else."""
+    """Return what a command reads, or None if it may do more than read."""
     try:
         return parse_read_only(argv)
     except NotReadOnlyError:
@@ -61,13 +61,9 @@ def as_read_only(argv: Sequence[str]) -> ReadOnlyCommand | None:
 
 
 def means_something_else(root: Root, pipeline: Pipeline, cwd: str, home: str) -> bool:
-    """Whether what is allowed in the usual directory would be something else in this one.
+    """Whether a pipeline means something else in the directory `cwd` than in the configured one, `home`.
 
-    Args:
-        root: The root.
-        pipeline: The commands; those that only read are the same everywhere.
-        cwd: The directory, a path below the root.
-        home: The usual one, as it was configured.
+    Commands that only read mean the same everywhere.
     """
     if all(as_read_only(argv) is not None for argv in pipeline):
         return False
@@ -78,11 +74,7 @@ def means_something_else(root: Root, pipeline: Pipeline, cwd: str, home: str) ->
 
 
 def read_only_judge(protection: Protection) -> CommandJudge:
-    """Commands that only read are allowed, reading outside the root is asked about, all else is blocked.
-
-    Args:
-        protection: The root, and what in it may hold secrets.
-    """
+    """Return a judge that allows commands that only read, asks about reads outside the root, and blocks the rest."""
 
     def judge(pipeline: Pipeline, cwd: str) -> Decision:
         found = Decision("allow", "it only reads")
@@ -98,11 +90,7 @@ def read_only_judge(protection: Protection) -> CommandJudge:
 
 
 def file_operations_judge(protection: Protection) -> CommandJudge:
-    """`ls` is allowed, `mv` is asked about, all else is blocked.
-
-    Args:
-        protection: The root, and what in it may not be written.
-    """
+    """Return a judge that allows `ls`, asks about `mv`, and blocks the rest."""
 
     def judge(pipeline: Pipeline, cwd: str) -> Decision:
         found = Decision("allow", "it only lists files")
@@ -119,14 +107,11 @@ def file_operations_judge(protection: Protection) -> CommandJudge:
 
 
 def pattern_judge(protection: Protection, allowed: Sequence[Pattern], home: str = ".") -> CommandJudge:
-    """Commands that fit one of the patterns are allowed, others asked about.
+    """Return a judge that allows commands that match a pattern and asks about others.
 
-    What may not be written, or only when a person says so, no pattern allows to the programs that are known to write.
-
-    Args:
-        protection: The root, and what in it may not be written.
-        allowed: Patterns as `shell(PATTERN)`; several may allow a pipeline together.
-        home: The directory they speak of; in another one, commands that don't only read are asked about.
+    Several patterns `shell(PATTERN)` may allow a pipeline together. No pattern allows programs that are known to write
+    to write protected files. The patterns apply in the directory `home`; in another one, commands that don't only read
+    need approval.
     """
 
     def judge(pipeline: Pipeline, cwd: str) -> Decision:
@@ -134,27 +119,21 @@ def pattern_judge(protection: Protection, allowed: Sequence[Pattern], home: str 
         for pattern in allowed:
             if pattern.primary is not None:
                 fitting |= pattern.primary.command.allows(pipeline)
-        missing = [argv for place, argv in enumerate(pipeline) if place not in fitting]
-        if missing:
-            reason = f"no pattern of `allow` fits {display_path(' '.join(missing[0]), 80)}"
+        unmatched = [argv for place, argv in enumerate(pipeline) if place not in fitting]
+        if unmatched:
+            reason = f"no pattern of `allow` matches {display_path(' '.join(unmatched[0]), 80)}"
             return _stricter(_asked_writes(protection, pipeline, cwd), Decision("ask", reason))
         if means_something_else(protection.root, pipeline, cwd, home):
             return _stricter(_asked_writes(protection, pipeline, cwd), Decision("ask", _ELSEWHERE))
         found = _stricter(Decision("allow", "its `allow` says so"), _outside(protection, pipeline, cwd))
-        return _stricter(found, _kept_back(protection, pipeline, cwd))
+        return _stricter(found, _protected_writes(protection, pipeline, cwd))
 
     return judge
 
 
 @frozen
 class ClassicRule:
-    """One rule of a 0.3 configuration.
-
-    Args:
-        words: The words that a command begins with.
-        approval_required: Whether it is asked about.
-        if_args: Arguments that make it asked about.
-    """
+    """A rule of a 0.3 configuration for commands that begin with `words`; with any of `if_args` they need approval."""
 
     words: tuple[str, ...]
     approval_required: bool = True
@@ -162,12 +141,9 @@ class ClassicRule:
 
 
 def classic_judge(protection: Protection, rules: Sequence[ClassicRule], default: bool | None) -> CommandJudge:
-    """The first rule whose words a command begins with decides; our own refusals come on top.
+    """Return a judge in which the first rule whose words a command begins with decides, protected files aside.
 
-    Args:
-        protection: The root.
-        rules: The rules.
-        default: Whether what fits no rule is asked about (else allowed); None blocks it.
+    `default` says whether other commands need approval; None blocks them.
     """
 
     def judge(pipeline: Pipeline, cwd: str) -> Decision:
@@ -182,12 +158,13 @@ def classic_judge(protection: Protection, rules: Sequence[ClassicRule], default:
             if not asks and (
                 _is_wrapper(argv) or any(is_risky(program_name(argv[0], argv), word) for word in argv[1:])
             ):
-                found = _stricter(found, Decision("ask", f"{display_path(argv[0])} may run or write something else so"))
+                reason = f"{display_path(argv[0])} may run or write something else this way"
+                found = _stricter(found, Decision("ask", reason))
             elif asks:
                 found = _stricter(found, Decision("ask", "its rules say so"))
         if found.effect == "allow" and means_something_else(protection.root, pipeline, cwd, "."):
             found = Decision("ask", _ELSEWHERE)
-        judge_writes = _asked_writes if found.effect == "ask" else _kept_back
+        judge_writes = _asked_writes if found.effect == "ask" else _protected_writes
         found = _stricter(found, judge_writes(protection, pipeline, cwd))
         return _stricter(found, _outside(protection, pipeline, cwd))
 
@@ -226,7 +203,7 @@ def _read_decision(protection: Protection, cwd: str, argv: Sequence[str], paths:
 
 
 def _joined(cwd: str, path: str) -> str:
-    """A program's path as one below the root; a tilde is an ordinary character to a program."""
+    """Return a program's path argument relative to the root; to a program a tilde is an ordinary character."""
     return path if path.startswith("/") else f"./{path}" if cwd == "." else f"{cwd}/{path}"
 
 
@@ -241,14 +218,14 @@ def _mv(protection: Protection, argv: Sequence[str], cwd: str) -> Decision:
 
 
 def _asked_writes(protection: Protection, pipeline: Pipeline, cwd: str) -> Decision:
-    """What the programs that are known to write may not, or only when a person says so."""
+    """Decide about the writes of programs that are known to write."""
     found = Decision("allow")
     for argv in pipeline:
         if argv[0].rpartition("/")[2] in (*_WRITERS, *_DELETERS):
             operands, read = _operands(argv)
             for path in read:
-                if (said := protection.read_decision(_joined(cwd, path))).effect == "deny":
-                    found = _stricter(found, said)
+                if (decision := protection.read_decision(_joined(cwd, path))).effect == "deny":
+                    found = _stricter(found, decision)
             if operands:
                 targets = _named_targets(argv)
                 if not targets and argv[0].rpartition("/")[2] in _TO_THE_LAST:
@@ -258,7 +235,7 @@ def _asked_writes(protection: Protection, pipeline: Pipeline, cwd: str) -> Decis
 
 
 def _operands(argv: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The words that may be paths: those that may be written, and those that are only read."""
+    """Return the words that may be paths: those that may be written, and those that are only read."""
     program = argv[0].rpartition("/")[2]
     if program == "dd":
         return [word.partition("=")[2] for word in argv[1:] if word.startswith(("if=", "of="))], []
@@ -268,7 +245,7 @@ def _operands(argv: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _of_sed(words: Sequence[str], operands: list[str]) -> tuple[list[str], list[str]]:
-    """What sed writes: the files it is given if it edits them, their backups, and what its script says."""
+    """Return the files that sed writes (edited ones, backups, those in its script) and those that it only reads."""
     scripts = dict.fromkeys([*words, *operands[:1]])
     if not any(map(_SED_SCRIPT.match, words)):
         del operands[:1]
@@ -285,14 +262,14 @@ def _backup(path: str, ending: str) -> str:
     return ending.replace("*", name) if "*" in ending else name + ending
 
 
-def _kept_back(protection: Protection, pipeline: Pipeline, cwd: str) -> Decision:
-    """What of their writes no pattern and no rule allows: what is blocked, and what is for a person."""
+def _protected_writes(protection: Protection, pipeline: Pipeline, cwd: str) -> Decision:
+    """Decide about writes that no pattern or rule can allow: those that are blocked or reserved for a person."""
     found = _asked_writes(protection, pipeline, cwd)
     return found if found.effect == "deny" or found.person_only else Decision("allow")
 
 
 def _named_targets(argv: Sequence[str]) -> list[str]:
-    """The folders that options name for all that is written, as GNU's programs have them."""
+    """Return the target folders that options name, as those of GNU programs do."""
     following = [argv[at + 1] for at, word in enumerate(argv[:-1]) if _TARGET.fullmatch(word)]
     return [*following, *(found[1] for word in argv[1:] if (found := _TARGET_IN_WORD.fullmatch(word)))]
 
@@ -305,9 +282,9 @@ def _is_file(root: Root, path: str) -> bool:
 
 
 def _write_decision(protection: Protection, operands: Sequence[str], cwd: str, targets: Sequence[str]) -> Decision:
-    """The decision about writing, moving or removing what the operands name, also as names in the targets.
+    """Decide about writing, moving or removing the operands, also under their names in the targets.
 
-    A folder that is no target counts for what is in it.
+    A folder that isn't a target counts as all that it contains.
     """
     moved = [path for path in dict.fromkeys(operands) if path not in targets]
     if len(moved) > _MOST_MOVED:
@@ -320,13 +297,13 @@ def _write_decision(protection: Protection, operands: Sequence[str], cwd: str, t
             name = PurePosixPath(path).name
             ends = [_joined(cwd, end) for end in (*targets, *(f"{folder}/{name}" for folder in folders))]
             found = _stricter(found, protection.carried_decision(_joined(cwd, path), ends))
-    brought = any(first_path_outside(protection.root, cwd, [target]) is None for target in targets)
+    moves_in = any(first_path_outside(protection.root, cwd, [target]) is None for target in targets)
     for path in (*moved, *targets, *into):
         if outside := first_path_outside(protection.root, cwd, [path]):
-            # What is in a folder out there isn't looked at.
-            unseen = brought and path in moved and (protection.root.path / cwd / path).is_dir()
+            # The contents of a folder outside the root aren't checked.
+            unchecked = moves_in and path in moved and (protection.root.path / cwd / path).is_dir()
             reason = f"{display_path(outside)} is outside the project's folder"
-            found = _stricter(found, Decision("ask", reason, person_only=unseen))
+            found = _stricter(found, Decision("ask", reason, person_only=unchecked))
         else:
             found = _stricter(found, protection.write_decision(_joined(cwd, path), follow=False))
     return found

@@ -1,7 +1,7 @@
-"""Command lines as text: the one form that runs here is a command, or a pipeline of commands, of literal words.
+"""Parse command lines: only a command, or a pipeline of commands, of literal words is accepted.
 
-A grammar of bash reads the text, so that whatever else a shell would make of it is seen and refused by name. What
-comes out are argument vectors, and these are what is judged, shown and run; no shell ever reads the text again.
+A bash grammar parses the text, so that every other construct of a shell is recognised and refused by name. The result
+is argument vectors, which are judged, shown and run; no shell reads the text.
 """
 
 from __future__ import annotations
@@ -67,20 +67,13 @@ _DEEPER = ("redirected_statement", "string", "concatenation", "command_name", "c
 
 
 class CommandRefusedError(ToolError):
-    """A command line is not one that runs here; the message says why and what to do instead."""
+    """A command line isn't supported; the message says why and what to do instead."""
 
 
 def parse_command(text: str) -> Pipeline:
-    """Read a command line.
+    """Parse a command line into the argument vectors of its stages: at least one, none of them empty.
 
-    Args:
-        text: What the model wrote.
-
-    Returns:
-        The argument vectors of its stages, program first; at least one, none empty.
-
-    Raises:
-        CommandRefusedError: It is anything but a pipeline of commands of literal words.
+    Anything but a pipeline of commands of literal words raises `CommandRefusedError`.
 
     Example:
         >>> parse_command("git log -3 --format='%h %s' | head -n 2")
@@ -121,9 +114,9 @@ def _encoded(text: str) -> bytes:
     try:
         source = text.encode()
     except UnicodeEncodeError:
-        raise CommandRefusedError("the command holds characters that can't be encoded") from None
+        raise CommandRefusedError("the command contains characters that can't be encoded") from None
     if b"\0" in source:
-        raise CommandRefusedError("the command holds a NUL character")
+        raise CommandRefusedError("the command contains a NUL character")
     if len(source) > _MAX_BYTES or source.count(b"|") > _MAX_PIPES:
         raise CommandRefusedError(f"the command is longer than {_MAX_BYTES:,} bytes or {_MAX_PIPES} pipes")
     return source
@@ -171,7 +164,7 @@ def _word(node: Node, source: bytes) -> str:
 
 
 def _part(node: Node, source: bytes) -> tuple[bytes, bool]:
-    """A piece of a word, and whether it stands outside quotes (then its escapes are still in it)."""
+    """Return a part of a word, and whether it is outside quotes, in which case it still contains escapes."""
     text = source[node.start_byte : node.end_byte]
     match node.type:
         case "word" | "number" if not node.named_children:
@@ -184,7 +177,7 @@ def _part(node: Node, source: bytes) -> tuple[bytes, bool]:
             if b" " in plain or b"\t" in plain:  # the grammar takes `] {` and `} ]` for one word
                 raise CommandRefusedError("a `]`, `{` or `}` between spaces can't be read: quote it")
             if _LINE_BREAK.search(text.decode()) or any(mark in plain for mark in b"$`'\"\\;&|<>()"):
-                raise CommandRefusedError("it holds characters that are not part of a literal word")
+                raise CommandRefusedError("it contains characters that are not part of a literal word")
             return text, True
         case "raw_string":
             return text[1:-1], False
@@ -195,7 +188,7 @@ def _part(node: Node, source: bytes) -> tuple[bytes, bool]:
 
 
 def _refused(node: Node) -> CommandRefusedError:
-    """Why a tree is refused: the first thing in it that has a reason."""
+    """Return the error of a refused tree: the first node with a reason."""
     if reason := _reason(node):
         return CommandRefusedError(reason)
     if node.parent is None and len(node.named_children) > 1 and not node.has_error:

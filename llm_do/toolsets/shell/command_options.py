@@ -1,7 +1,7 @@
-"""The options of a program that may be used, and reading a command by them.
+"""Tables of the options that programs may be run with, and a parser of commands that uses them.
 
-What a table doesn't name is refused, abbreviations of long options included: a program may understand more than the
-table knows, never something else.
+An option that isn't in the table is refused, including abbreviations of long options: a program may accept more options
+than its table, but must not interpret those in it differently.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from llm_do._startup.frozen import frozen
 __all__ = ["Options", "UnknownOptionError", "read_words"]
 
 Role = Literal["operand", "value", "path"]
-"""What a word of a command is: an operand, an option's value, or an option's value that is a path."""
+"""The role of a word in a command: an operand, an option's value, or an option's value that is a path."""
 
 
 class UnknownOptionError(Exception):
@@ -24,17 +24,12 @@ class UnknownOptionError(Exception):
 
 @frozen
 class Options:
-    """The options of one program.
+    """The options of one program, without their dashes.
 
-    Args:
-        flags: Letters that take no value.
-        valued: Letters that take one, in the same word or the next.
-        attached: Letters that may have one, in the same word only.
-        long: Long options without a value, without their dashes.
-        long_valued: Long options with one, after `=` or in the next word.
-        long_optional: Long options with a value after `=` or none.
-        paths: Names among them whose value is a path.
-        digits: Whether `-3` is an option.
+    `flags` are letters without a value, `valued` letters with a value in the same word or the next, `attached` letters
+    with an optional value in the same word. `long` options have no value, `long_valued` ones a value after `=` or in
+    the next word, `long_optional` ones an optional value after `=`. `paths` names the options whose value is a path;
+    `digits` is set if `-3` is an option.
     """
 
     flags: str = ""
@@ -59,7 +54,7 @@ class Options:
         attached: str = "",
         digits: bool = False,
     ) -> Options:
-        """A table from texts: letters as they are, names divided by blanks."""
+        """Build a table from texts: letters in a row, names separated by blanks."""
         return cls(
             flags,
             valued,
@@ -73,17 +68,9 @@ class Options:
 
 
 def read_words(words: Sequence[str], options: Options) -> Iterator[tuple[Role, str, str]]:
-    """Read a command's words as its program will.
+    """Parse the words after a program as the program will; an option that isn't in the table is an error.
 
-    Args:
-        words: The words after the program.
-        options: The program's options.
-
-    Yields:
-        What a word or a part of it is, the option it is the value of (empty for an operand), and its text.
-
-    Raises:
-        UnknownOptionError: An option is not in the table.
+    Yield the role of each word or part of a word, the option it is the value of (empty for an operand), and its text.
 
     Example:
         >>> list(read_words(["-rn", "-e", "x", "src"], Options.of("rn", "e")))
@@ -129,7 +116,7 @@ def _short(word: str, options: Options, rest: list[str]) -> Iterator[tuple[Role,
 
 
 def _next(option: str, rest: list[str]) -> str:
-    """A value in a word of its own. It is never what could be an option: programs differ in who takes a value."""
+    """Return a value that is a separate word. It must not look like an option, since programs differ about these."""
     value = rest.pop()
     if value.startswith("-") and value != "-" and not value[1:].isdecimal():
         raise UnknownOptionError(f"{option} {value}")

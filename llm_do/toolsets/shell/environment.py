@@ -1,6 +1,4 @@
-"""What a command sees of ours: a short list of environment variables, none that looks like a secret, and where its
-program is looked up.
-"""
+"""The environment of a command: a short list of variables without secrets, and the search path for its program."""
 
 from __future__ import annotations
 
@@ -19,19 +17,14 @@ _ON_WINDOWS = ("SYSTEMROOT", "PATHEXT", "COMSPEC")
 
 
 def trusted_path(root: Path, environ: Mapping[str, str] | None = None) -> str:
-    """The search path without what the project could have put there.
+    """Return the absolute folders of `PATH` that are neither in the project nor above it.
 
-    Args:
-        root: The project's folder.
-        environ: The environment, the process's own if left out.
-
-    Returns:
-        The absolute folders of `PATH` that are neither in the project nor above it.
+    So the project can't put a program of its own on the path.
     """
-    given = (os.environ if environ is None else environ).get("PATH") or os.defpath
+    entries = (os.environ if environ is None else environ).get("PATH") or os.defpath
     inside = [root.absolute(), root.resolve()]
     kept: list[str] = []
-    for entry in given.split(os.pathsep):
+    for entry in entries.split(os.pathsep):
         if not Path(entry).is_absolute():
             continue
         spellings = (Path(os.path.normpath(entry)), Path(entry).resolve())
@@ -41,41 +34,26 @@ def trusted_path(root: Path, environ: Mapping[str, str] | None = None) -> str:
 
 
 def shell_environment(path: str, names: Iterable[str] = (), environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment of a command.
+    """Return the environment of a command: language, time zone, `PATH`, `TERM=dumb`, and the named variables.
 
-    Args:
-        path: Its `PATH`, unless `names` has it.
-        names: Variables that it may see besides the usual ones.
-        environ: The environment, the process's own if left out.
-
-    Returns:
-        Language, time zone, `PATH`, `TERM=dumb`, and what was named; nothing that looks like a secret.
+    Variables that look like secrets are left out, named or not.
 
     Example:
         >>> shell_environment("/bin", ["A", "A_TOKEN"], {"A": "1", "A_TOKEN": "x", "B": "2", "LANG": "C"})
         {'TERM': 'dumb', 'PATH': '/bin', 'LANG': 'C', 'A': '1'}
     """
-    ours = os.environ if environ is None else environ
+    variables = os.environ if environ is None else environ
     kept = {"TERM": "dumb", "PATH": path}
     for name in (*_KEPT, *(_ON_WINDOWS if os.name == "nt" else ()), *names):
-        if name in ours and not is_secret(name, ours[name]):
-            kept[name] = ours[name]
+        if name in variables and not is_secret(name, variables[name]):
+            kept[name] = variables[name]
     return kept
 
 
 def find_program(name: str, path: str, cwd: Path) -> str:
-    """The absolute path of a program.
+    """Find the absolute path of a program; raise `ToolError` if there is none.
 
-    Args:
-        name: The first word of a command; with a slash in it, it is taken from `cwd`.
-        path: The search path; only its absolute folders count.
-        cwd: The directory the command runs in.
-
-    Returns:
-        The path.
-
-    Raises:
-        ToolError: There is no such program.
+    A name with a slash is relative to `cwd`; others are searched for in the absolute folders of `path`.
     """
     if "/" in name or os.sep in name:
         found = shutil.which(str(cwd / name))

@@ -1,8 +1,8 @@
-"""Git without what a repository's own configuration could make it run, for the subcommands that only read.
+"""Run the read-only subcommands of git without the programs that a repository's configuration names.
 
-A cloned or unpacked folder may configure pagers, file monitors, filters, diff programs, hooks and helpers. Each key
-whose value is a program is overridden, subrepositories are left alone, and no remote is asked. User's and system's
-configuration are not read either.
+A cloned or unpacked folder may configure pagers, file monitors, filters, diff programs, hooks and helpers. Every key
+whose value is a program is overridden, submodules are ignored, and no remote is contacted. The configuration of the
+user and of the system is not read either.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from llm_do.errors import ToolError
 __all__ = ["Capture", "SafeGit", "safe_git"]
 
 Capture = Callable[[Sequence[str], Mapping[str, str]], Awaitable[tuple[int, bytes]]]
-"""Runs a command in the directory meant and returns its exit code and output."""
+"""Runs a command in the working directory and returns its exit code and output."""
 
 _ENVIRONMENT = {
     "GIT_ALLOW_PROTOCOL": "none",
@@ -63,18 +63,12 @@ _FORCED: Mapping[str, tuple[str, ...]] = {
     "show": (*_NO_PROGRAMS, "--no-show-signature"),
 }
 _OLDEST = (2, 31)
-"""The first version that takes configuration from numbered environment variables."""
+"""The first version that reads configuration from numbered environment variables."""
 
 
 @frozen
 class SafeGit:
-    """A git command as it is run.
-
-    Args:
-        argv: The argument vector.
-        environment: The environment.
-        visible: The folders that the repository is made of.
-    """
+    """A git command that is safe to run, with its environment and the folders of its repository."""
 
     argv: Sequence[str]
     environment: Mapping[str, str]
@@ -84,20 +78,9 @@ class SafeGit:
 async def safe_git(
     argv: Sequence[str], subcommand: str, environment: Mapping[str, str], root: Path, capture: Capture
 ) -> SafeGit:
-    """A git command that only reads, made safe for a repository of anybody's.
+    """Make a git command that only reads safe to run in an untrusted repository.
 
-    Args:
-        argv: The argument vector, its program an absolute path.
-        subcommand: Which reading subcommand it is.
-        environment: The environment of the command.
-        root: The folder that commands are confined to.
-        capture: Runs the questions to git.
-
-    Returns:
-        What to run.
-
-    Raises:
-        ToolError: Git is too old, or the repository lies somewhere else.
+    `capture` runs the queries to git. A git that is too old, or a repository outside the project, raises `ToolError`.
     """
     program = argv[0]
     plain = {**environment, **_ENVIRONMENT, **_config(_OVERRIDES)}
@@ -115,7 +98,7 @@ async def safe_git(
 
 
 def _config(values: Mapping[str, str]) -> dict[str, str]:
-    """Configuration as environment variables; it outweighs every file."""
+    """Return configuration as environment variables, which take precedence over every file."""
     numbered = {"GIT_CONFIG_COUNT": str(len(values))}
     for number, (key, value) in enumerate(values.items()):
         numbered[f"GIT_CONFIG_KEY_{number}"] = key
@@ -124,8 +107,8 @@ def _config(values: Mapping[str, str]) -> dict[str, str]:
 
 
 async def _check_version(program: str, environment: Mapping[str, str], capture: Capture) -> None:
-    _, said = await capture([program, "version"], environment)
-    found = re.search(rb"(\d+)\.(\d+)", said)
+    _, output = await capture([program, "version"], environment)
+    found = re.search(rb"(\d+)\.(\d+)", output)
     if found is None or (int(found[1]), int(found[2])) < _OLDEST:
         raise ToolError("this git is too old to be run safely: it needs to be 2.31 or newer")
 
@@ -134,22 +117,18 @@ async def _find_repository(
     program: str, environment: Mapping[str, str], capture: Capture
 ) -> tuple[Path, Path, Path] | None:
     asked = ["--path-format=absolute", "--show-toplevel", "--git-dir", "--git-common-dir"]
-    code, said = await capture([program, "rev-parse", *asked], environment)
-    lines = said.decode(errors="surrogateescape").splitlines()
+    code, output = await capture([program, "rev-parse", *asked], environment)
+    lines = output.decode(errors="surrogateescape").splitlines()
     if code or len(lines) != 3:
         return None
     return Path(lines[0]), Path(lines[1]), Path(lines[2])
 
 
 def _check_place(top: Path, data: Path, common: Path, root: Path, *, configured: bool) -> tuple[Path, ...]:
-    """See that a repository is the project's: below the root or around it, its data its own.
+    """Check that a repository is the project's: it is below the root or contains it, and so is its data.
 
-    Args:
-        top: Its work tree.
-        data: Where its data is.
-        common: Where the data is that it shares with its other work trees.
-        root: The folder that commands are confined to.
-        configured: Whether the data's own configuration names the work tree, as a submodule's does.
+    `common` is the data that it shares with its other work trees; `configured` is set if the data's own configuration
+    names the work tree, as a submodule's does.
     """
     top, data, common, real = top.resolve(), data.resolve(), common.resolve(), root.resolve()
     mutual = data == top / ".git" or _points_back(data, top)
@@ -158,12 +137,12 @@ def _check_place(top: Path, data: Path, common: Path, root: Path, *, configured:
     else:
         own = real.is_relative_to(top) and mutual
     if not (own and data.is_relative_to(common)):
-        raise ToolError("the repository's files are not in the project's folder nor around it: do without git here")
+        raise ToolError("the repository is neither in the project's folder nor around it: continue without git here")
     return top, common
 
 
 def _points_back(data: Path, top: Path) -> bool:
-    """Whether a linked work tree is one that its repository knows of."""
+    """Whether the repository of a linked work tree points back to it."""
     try:
         return Path((data / "gitdir").read_text(encoding="utf-8").strip()).resolve() == top / ".git"
     except OSError:

@@ -1,6 +1,6 @@
-"""Where the paths in a command lead: every word of it that may be a path, looked up below the root by walking.
+"""Find out where the paths in a command lead, by resolving every word that may be a path below the root.
 
-For a program whose words are known, its rule says which are paths; for any other, all parts of all words are tried.
+The rule of a known program says which words are paths; for any other program, all parts of all words are checked.
 """
 
 from __future__ import annotations
@@ -17,21 +17,13 @@ __all__ = ["directory_below_root", "first_path_outside", "looks_outside", "possi
 _PARTS = re.compile(r"[=:,@]")
 _HOME = re.compile(r"(?:^|[=:,@])~")
 _LETTERS = re.compile(r"-[A-Za-z0-9]{1,32}")
-"""The options that one word may hold, any of which may have the rest of it for its value."""
+"""The letters of the options in one word; the rest of the word may be the value of any of them."""
 
 
 def directory_below_root(root: Root, cwd: str) -> str:
-    """A working directory as a POSIX path below the root.
+    """Return the real path of a working directory below the root, where `.` is the root.
 
-    Args:
-        root: The root.
-        cwd: The directory as the model wrote it.
-
-    Returns:
-        The path where it really is; `.` is the root.
-
-    Raises:
-        FileRefusedError: It is outside, or no folder.
+    A directory that is outside or isn't a folder raises `FileRefusedError`.
     """
     found = root.stat(cwd)
     if found.kind != "folder":
@@ -40,7 +32,7 @@ def directory_below_root(root: Root, cwd: str) -> str:
 
 
 def possible_paths(argv: Sequence[str]) -> Iterator[str]:
-    """All that may be a path in the words of a command: words, what follows a `=`, `:`, `,` or `@`, an option's tails.
+    """Yield what may be a path in a command: words, their parts after `=`, `:`, `,` or `@`, and the ends of options.
 
     Example:
         >>> list(possible_paths(["cc", "-I../x", "--out=/y", "host:z", "-rfa"]))
@@ -59,19 +51,10 @@ def possible_paths(argv: Sequence[str]) -> Iterator[str]:
 
 
 def first_path_outside(root: Root, cwd: str, paths: Iterable[str]) -> str | None:
-    """The first path that leads outside the root.
-
-    Args:
-        root: The root.
-        cwd: The working directory, a path below the root.
-        paths: Paths as a program will read them from there.
-
-    Returns:
-        The path, None when all stay inside.
-    """
+    """Return the first path, relative to `cwd`, that leads outside the root, or None if all stay inside."""
     for path in paths:
         joined = path if path.startswith("/") else str(PurePosixPath(cwd) / path) if cwd != "." else path
-        # A tilde that stands for a home folder in a shell is an ordinary character to a program.
+        # A shell expands a tilde to a home folder, but to a program it is an ordinary character.
         if joined.startswith("~"):
             joined = f"./{joined}"
         try:
@@ -85,7 +68,7 @@ def first_path_outside(root: Root, cwd: str, paths: Iterable[str]) -> str | None
 
 
 def looks_outside(path: str) -> bool:
-    """Whether a path says by its looks that it may lead outside: a rule that allows it has spelled it.
+    """Whether a path visibly may lead outside the root, so that a rule that allows it has spelled it out.
 
     Example:
         >>> looks_outside("/etc"), looks_outside("a/../b"), looks_outside("a/b")

