@@ -1,7 +1,7 @@
-"""Files below one folder as tools: the built-in toolsets, those a manifest configures, and those of 0.3.
+"""The file toolsets: the built-in ones, those that a manifest configures, and those of 0.3.
 
-A path below the root is all a model can name; `llm_do.files` sees to that. Here is which of those files it may
-touch, what it is told of them, and what a person is asked.
+A model can name only paths below a toolset's root; `llm_do.files` enforces that. This package decides which of those
+files a model may touch, what it reads of them, and which calls need approval.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
 
 
 def filesystem_cwd(ctx: BuiltinContext) -> FunctionToolset[object]:
-    """All file tools, below the working directory.
+    """Provide all file tools below the working directory.
 
     Example:
         >>> toolset = filesystem_cwd(BuiltinContext("filesystem_cwd", project_root=Path("."), cwd=Path(".")))
@@ -42,22 +42,22 @@ def filesystem_cwd(ctx: BuiltinContext) -> FunctionToolset[object]:
 
 
 def filesystem_cwd_ro(ctx: BuiltinContext) -> FunctionToolset[object]:
-    """The file tools that read, below the working directory."""
+    """Provide the file tools that read, below the working directory."""
     return _toolset(ctx, ctx.cwd, read_only=True)
 
 
 def filesystem_project(ctx: BuiltinContext) -> FunctionToolset[object]:
-    """All file tools, below the project's folder."""
+    """Provide all file tools below the project's folder."""
     return _toolset(ctx, ctx.project_root)
 
 
 def filesystem_project_ro(ctx: BuiltinContext) -> FunctionToolset[object]:
-    """The file tools that read, below the project's folder."""
+    """Provide the file tools that read, below the project's folder."""
     return _toolset(ctx, ctx.project_root, read_only=True)
 
 
 def configured(ctx: BuiltinContext, config: FilesystemConfig) -> FunctionToolset[object]:
-    """The toolset that a manifest's `{"type": "filesystem", ...}` describes; runs may share it.
+    """Build the toolset that a manifest's `{"type": "filesystem", ...}` describes; runs may share it.
 
     Example:
         >>> config = FilesystemConfig(type="filesystem", root="docs", read_only=True)

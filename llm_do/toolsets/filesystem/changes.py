@@ -1,4 +1,4 @@
-"""What a write would change: an edit worked out, and the difference that a person is shown."""
+"""The changes that a write makes: apply an edit, and compute the diff that a person sees."""
 
 from __future__ import annotations
 
@@ -20,19 +20,10 @@ Opcode = tuple[str, int, int, int, int]
 
 
 def apply_edit(text: str, old: str, new: str, path: str) -> str:
-    """The text with the one place of `old` replaced.
+    """Replace the only occurrence of `old` in the text of a file.
 
-    Args:
-        text: The file's text.
-        old: What to replace; line feeds in it also match the carriage returns of a file that has them.
-        new: What to put there.
-        path: How messages call the file.
-
-    Returns:
-        The new text.
-
-    Raises:
-        FileRefusedError: `old` is not there, or is there more than once, or nothing would change.
+    Line feeds in `old` also match the carriage returns of a file that has them. `path` names the file in messages. If
+    `old` is missing or occurs more than once, or nothing would change, `FileRefusedError` is raised.
 
     Example:
         >>> apply_edit("one two", "two", "three", "a.txt")
@@ -51,14 +42,14 @@ def apply_edit(text: str, old: str, new: str, path: str) -> str:
     if at < 0:
         raise FileRefusedError(
             display_path(path),
-            "the text to replace is not in it",
+            "it does not contain the text to replace",
             reason="invalid",
             hint="Read the file and give the exact text, white space included.",
         )
     if text.find(old, at + 1) >= 0:
         raise FileRefusedError(
             display_path(path),
-            "the text to replace is in it more than once",
+            "it contains the text to replace more than once",
             reason="invalid",
             hint="Give more of the lines around it.",
         )
@@ -66,18 +57,10 @@ def apply_edit(text: str, old: str, new: str, path: str) -> str:
 
 
 def unified_diff(before: str, after: str, path: str) -> str:
-    """A unified diff of one file.
+    """Return a unified diff of one file, empty if nothing changes.
 
-    Texts that would take long to compare are shown as replaced in one piece. A diff that is too long to be
-    read ends in a line that says how much is left out.
-
-    Args:
-        before: The old text.
-        after: The new text.
-        path: The file's name in the header.
-
-    Returns:
-        The diff, empty when nothing changes.
+    Texts that would take too long to compare are shown as one replaced block. A diff that is too long to read ends with
+    a line that says how much is omitted.
 
     Example:
         >>> print(unified_diff("a\\nb\\n", "a\\nc\\n", "x"), end="")
@@ -100,7 +83,7 @@ def unified_diff(before: str, after: str, path: str) -> str:
 
 
 def _groups(old: Sequence[str], new: Sequence[str]) -> Iterator[list[Opcode]]:
-    """What changes, with the lines around it; only what lies between the first and the last change is compared."""
+    """Return the changes with the lines around them, comparing only the text between the first and the last change."""
     shortest = min(len(old), len(new))
     head = next((n for n in range(shortest) if old[n] != new[n]), shortest)
     tail = next((n for n in range(shortest - head) if old[-1 - n] != new[-1 - n]), shortest - head)
@@ -149,6 +132,6 @@ def _line(sign: str, line: str) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """Lines as `diff` sees them: only a line feed ends one."""
+    """Split a text into lines as `diff` does: only a line feed ends a line."""
     lines = text.split("\n")
     return [line + "\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])

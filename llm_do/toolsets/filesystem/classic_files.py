@@ -22,9 +22,9 @@ class FileSystemConfig(TypedDict, total=False):
     """The configuration of a `FileSystemToolset`.
 
     Args:
-        base_path: The root folder; the working directory if left out.
-        read_approval: Whether reads are asked about, False if left out.
-        write_approval: Whether writes are asked about, True if left out.
+        base_path: The root folder, the working directory by default.
+        read_approval: Whether reads need approval, False by default.
+        write_approval: Whether writes need approval, True by default.
     """
 
     base_path: str | Path
@@ -36,13 +36,13 @@ class FileSystemToolset(FunctionToolset[object]):
     """`read_file`, `write_file` and `list_files` below one folder, counted in characters.
 
     Args:
-        config: The folder and what is asked about.
+        config: The folder and the approvals.
         id: A name for the toolset.
         max_retries: Retries of a call with invalid arguments.
-        python_files: Files that only a person can allow a write to, besides manifests and agents.
+        python_files: Further files that only a person can allow a write to, in addition to manifests and agents.
 
     Raises:
-        UsageError: The configuration has a key that means nothing.
+        UsageError: The configuration has an unknown key.
 
     Example:
         >>> toolset = FileSystemToolset({"base_path": ".", "write_approval": True})
@@ -60,18 +60,18 @@ class FileSystemToolset(FunctionToolset[object]):
         *,
         python_files: Sequence[Path] = (),
     ) -> None:
-        given: FileSystemConfig = config or {}
-        unknown = sorted(set(given) - set(FileSystemConfig.__annotations__))
+        options: FileSystemConfig = config or {}
+        unknown = sorted(set(options) - set(FileSystemConfig.__annotations__))
         if unknown:
             raise UsageError(
-                f"{type(self).__name__} knows no option {unknown[0]!r}",
-                hint=f"It has {', '.join(FileSystemConfig.__annotations__)}.",
+                f"{type(self).__name__} has no option {unknown[0]!r}",
+                hint=f"Its options are {', '.join(FileSystemConfig.__annotations__)}.",
             )
         protection = Protection(
-            Root(given.get("base_path", ".")),
+            Root(options.get("base_path", ".")),
             python_files,
-            reads="ask" if given.get("read_approval", False) else "allow",
-            writes="ask" if given.get("write_approval", True) else "allow",
+            reads="ask" if options.get("read_approval", False) else "allow",
+            writes="ask" if options.get("write_approval", True) else "allow",
         )
         super().__init__(
             build_tools(_ClassicTools(protection), self._names, id or "filesystem"), max_retries=max_retries, id=id

@@ -1,6 +1,6 @@
-"""The file tools as functions of one root; what the model reads of them is their docstrings.
+"""The file tools as methods for one root; their docstrings are the descriptions that the model reads.
 
-How they become a toolset, and who may call them, is in `llm_do.toolsets.filesystem.file_toolset`.
+`llm_do.toolsets.filesystem.file_toolset` turns them into a toolset and decides about their calls.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["Count", "FileTools", "Positive", "list_below"]
 _MAX_LISTED = 1000
 _MAX_LISTED_CHARACTERS = 60_000
 _NOTHING_YET = "[there is nothing yet: the root folder doesn't exist]"
-# Parallel edits of one file wait for each other, whichever root each comes through; two files seldom share a lock.
+# Parallel edits of one file wait for each other, whichever root they come through; two files rarely share a lock.
 _LOCKS = tuple(threading.Lock() for _ in range(64))
 
 Count = Annotated[int, Field(ge=0)]
@@ -36,11 +36,9 @@ Positive = Annotated[int, Field(ge=1)]
 
 
 class FileTools:
-    """The tools for one root; holds nothing that a call changes.
+    """The tools for one root; no call changes the object.
 
-    Args:
-        protection: The root, and which files in it may be touched.
-        ignore: Rules for what is not listed or searched, as lines of a `.gitignore` file at the root.
+    `ignore` has rules for files that aren't listed or searched, as the lines of a `.gitignore` file at the root.
     """
 
     def __init__(self, protection: Protection, ignore: tuple[str, ...] = ()) -> None:
@@ -156,14 +154,14 @@ class FileTools:
         return f"Deleted {display_path(path)}"
 
     def diff_of_write(self, args: Mapping[str, Any]) -> str | None:
-        """What `write_file` with these arguments would change in a text file that exists."""
+        """Return the change that `write_file` with these arguments would make to an existing text file."""
         try:
             return unified_diff(self._text(args["path"]), args["content"], args["path"]) or None
         except FileRefusedError:
             return None
 
     def diff_of_edit(self, args: Mapping[str, Any]) -> str | None:
-        """What `edit_file` with these arguments would change, None when it would fail."""
+        """Return the change that `edit_file` with these arguments would make, or None if it would fail."""
         try:
             before = self._text(args["path"])
             return unified_diff(before, apply_edit(before, args["old"], args["new"], args["path"]), args["path"])
@@ -171,7 +169,7 @@ class FileTools:
             return None
 
     def _nothing_yet(self, path: str) -> bool:
-        """Whether the path is that of a root which writing will make: nothing in it is no fault."""
+        """Whether the path is a root that doesn't exist yet and that a write will make, so it counts as empty."""
         return self.root.to_come and self.root.trail(path)[-1] == "."
 
     def _text(self, path: str) -> str:
@@ -183,18 +181,9 @@ class FileTools:
 
 
 def list_below(tools: FileTools, path: str, pattern: str) -> tuple[list[TreeEntry], str]:
-    """What in a folder matches a glob.
+    """List what matches a glob in a folder, in order, with a note if the list is incomplete.
 
-    Args:
-        tools: The root and what is ignored in it.
-        path: The folder.
-        pattern: Glob relative to the folder; empty is everything.
-
-    Returns:
-        What matches, in order, and a note if that is not all.
-
-    Raises:
-        FileRefusedError: The folder or the glob can't be had.
+    An empty glob matches everything; a folder that can't be read, or an invalid glob, raises `FileRefusedError`.
     """
     globs = [PathPattern.parse(each) for each in expand_braces(pattern.removeprefix("./") or "**/*")]
     depths = [glob.depth for glob in globs]
@@ -212,7 +201,7 @@ def list_below(tools: FileTools, path: str, pattern: str) -> tuple[list[TreeEntr
                 return listed, f"the first {len(listed):,}; narrow path or pattern for others"
             listed.append(found)
             size += len(found.path)
-    return listed, f"only a part was looked at: {tree.stopped}" if tree.stopped else ""
+    return listed, f"only a part was searched: {tree.stopped}" if tree.stopped else ""
 
 
 def _encoded(text: str, path: str) -> bytes:

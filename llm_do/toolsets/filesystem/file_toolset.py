@@ -1,4 +1,4 @@
-"""File tools as PydanticAI toolsets: their schemas, built once a process, and what the runtime has to know of them."""
+"""File tools as PydanticAI toolsets: their schemas, built once per process, and the decisions about their calls."""
 
 from __future__ import annotations
 
@@ -21,35 +21,17 @@ from llm_do.toolsets.filesystem.protection import Protection
 __all__ = ["build_tools", "file_toolset"]
 
 _ITSELF = ("move_file", "delete_file")
-"""The tools that act on a link itself, not on what it points to."""
+"""The tools that act on a link itself, not on its target."""
 
 
 def file_toolset(tools: FileTools, *, name: str, read_only: bool) -> FunctionToolset[object]:
-    """A toolset of file tools.
-
-    Args:
-        tools: The tools.
-        name: The name it is registered under.
-        read_only: Leave out the tools that write.
-
-    Returns:
-        A toolset without state; runs may share it.
-    """
+    """Build a toolset of file tools; it has no state, so runs may share it."""
     names = [each for each, facts in FILES.items() if not (read_only and facts.writes)]
     return FunctionToolset(build_tools(tools, names, name), id=name)
 
 
 def build_tools(tools: FileTools, names: Sequence[str], toolset: str) -> list[Tool[object]]:
-    """PydanticAI tools for some of the methods of `tools`.
-
-    Args:
-        tools: An object whose methods of those names are the tools.
-        names: Which.
-        toolset: The name of their toolset.
-
-    Returns:
-        Tools that carry their traits.
-    """
+    """Build PydanticAI tools from the methods of `tools` with these names."""
     built: list[Tool[object]] = []
     for name in names:
         prototype = _prototype(type(tools), name)
@@ -68,7 +50,7 @@ def build_tools(tools: FileTools, names: Sequence[str], toolset: str) -> list[To
 
 @lru_cache(maxsize=64)
 def _prototype(kind: type[FileTools], name: str) -> Tool[object]:
-    """A tool whose schema all instances share: making one takes milliseconds."""
+    """Return a tool whose schema all instances share, since building a schema takes milliseconds."""
     return Tool(getattr(kind(Protection(Root("."))), name), require_parameter_descriptions=True)
 
 
@@ -78,10 +60,10 @@ def _traits(tools: FileTools, name: str, toolset: str) -> ToolTraits:
     facts = replace(FILES[name], arguments=None, default=protection.writes if FILES[name].writes else protection.reads)
 
     def decide(call: ToolCallInfo) -> Decision:
-        given = [_path(call.args, each) for each in facts.paths]
+        paths = [_path(call.args, each) for each in facts.paths]
         if not facts.writes:
-            return protection.read_decision(given[0])
-        return protection.write_decision(*given, follow=follow)
+            return protection.read_decision(paths[0])
+        return protection.write_decision(*paths, follow=follow)
 
     def resolve(args: Mapping[str, Any]) -> Mapping[str, Resolved]:
         return {each: _resolved(tools.root, _path(args, each), follow=follow) for each in facts.paths}

@@ -1,7 +1,7 @@
-"""Which files below a root a model may touch: blocked ones, ones only a person may allow, all others.
+"""Decide which files below a root a model may touch: some are blocked, some only a person may allow.
 
-A path counts by every name it has on the way: as written, what each link makes of it, where it really is.
-The same rules decide before a call and guard the walk during it.
+A path is checked under every name it has on the way: as written, after each link, and as its real path. The same rules
+decide before a call and guard the file access during it.
 """
 
 from __future__ import annotations
@@ -29,12 +29,8 @@ _NOT_WRITTEN = (".git", ".llm-do")
 class Protection:
     """The rules for one root.
 
-    Args:
-        root: The root.
-        python_files: The project's listed Python files.
-        allow: Globs of paths that are not blocked; one without `/` names files and folders at any depth.
-        reads: Decision on a read that nothing forbids.
-        writes: Decision on a write that nothing forbids.
+    `allow` has globs of paths that are not blocked; one without `/` matches files and folders at any depth. `reads` and
+    `writes` are the decisions about reads and writes that nothing forbids.
     """
 
     root: Root
@@ -44,35 +40,19 @@ class Protection:
     writes: Effect = "ask"
 
     def reading(self, trail: tuple[str, ...]) -> None:
-        """Refuse to read what is blocked; a guard for `Root`.
-
-        Raises:
-            FileRefusedError: It is blocked.
-        """
+        """Raise `FileRefusedError` if reading a path is blocked; a guard for `Root`."""
         self._refuse(trail, writing=False)
 
     def writing(self, trail: tuple[str, ...]) -> None:
-        """Refuse to write what is blocked; a guard for `Root`.
-
-        Raises:
-            FileRefusedError: It is blocked.
-        """
+        """Raise `FileRefusedError` if writing a path is blocked; a guard for `Root`."""
         self._refuse(trail, writing=True)
 
     def may_read(self, path: str) -> bool:
-        """Whether nothing blocks reading a path that is known to lead through no link.
-
-        Args:
-            path: POSIX path below the root.
-        """
+        """Whether a POSIX path below the root that is known to contain no link may be read."""
         return self._blocked((path,), writing=False) is None
 
     def read_decision(self, path: str) -> Decision:
-        """The decision about reading a path; one that leaves the root is left to fail with its reason.
-
-        Args:
-            path: The path as the model wrote it.
-        """
+        """Decide about reading a path as the model wrote it; one outside the root will fail with its own reason."""
         try:
             why = self._blocked(self.root.trail(path), writing=False)
         except FileRefusedError as error:
@@ -80,11 +60,9 @@ class Protection:
         return Decision("deny", why) if why else Decision(self.reads, "it reads a file" if self.reads == "ask" else "")
 
     def write_decision(self, *paths: str, follow: bool = True) -> Decision:
-        """The decision about writing paths; what can't be done at all is denied rather than asked about.
+        """Decide about writing paths as the model wrote them; an impossible write is denied without asking.
 
-        Args:
-            paths: Paths as the model wrote them.
-            follow: Whether a link at the end is written through (and not itself moved or deleted).
+        `follow` says whether the target of a final link is written, or the link itself moved or deleted.
         """
         decision = Decision(self.writes, "it changes files" if self.writes == "ask" else "")
         for path in paths:
@@ -99,11 +77,9 @@ class Protection:
         return decision
 
     def carried_decision(self, source: str, targets: Sequence[str]) -> Decision:
-        """The decision about moving, copying or removing what is in a folder along with it.
+        """Decide about moving, copying or removing a folder with its contents.
 
-        Args:
-            source: The folder, or a link that stands for one; of any other file nothing is said.
-            targets: Paths that it may get.
+        `source` is the folder or a link to it; any other file is allowed here. `targets` are the paths it may get.
         """
         try:
             kind, place = self.root.stat(source, follow=False).kind, self.root.trail(source, follow=False)[-1]
@@ -115,25 +91,25 @@ class Protection:
             return Decision("ask", "only a person can allow a change of a project's Python file", person_only=True)
         places = [place]
         for target in targets:
-            with suppress(FileRefusedError):  # where it may not go is said elsewhere
+            with suppress(FileRefusedError):  # other checks report a target that is refused
                 places += self.root.trail(target)
         why = self._why_for_a_person(place, places) if kind == "folder" else None
         return Decision("ask", why, person_only=True) if why else Decision("allow")
 
     def _why_for_a_person(self, folder: str, places: Sequence[str]) -> str | None:
-        """Why only a person may allow a change of what is in a folder, by all the paths it has or gets."""
+        """Return why only a person may allow a change of a folder's contents, under all the paths it has or gets."""
         try:
             for number, path in enumerate(self._below(folder)):
                 if number >= _MOST_LOOKED_AT:
-                    return "there is too much in it to be looked through"
+                    return "it contains too many files to check"
                 if why := self._for_a_person(tuple(f"{each}/{path}" for each in places)):
                     return why
         except FileRefusedError as error:
-            return f"it can't be looked through: {error.message}"
+            return f"its contents can't be checked: {error.message}"
         return None
 
     def _below(self, folder: str) -> Iterator[str]:
-        """All that is in a folder and the folders in it, relative to it; links are not followed."""
+        """Return everything in a folder and its subfolders, relative to it, without following links."""
         waiting = [""]
         while waiting:
             base = waiting.pop()
@@ -151,7 +127,7 @@ class Protection:
 
     def _refuse(self, trail: tuple[str, ...], *, writing: bool) -> None:
         if why := self._blocked(trail, writing=writing):
-            raise FileRefusedError(trail[0], why, reason="protected", hint="Do without it; do not retry.")
+            raise FileRefusedError(trail[0], why, reason="protected", hint="Continue without it; do not retry.")
 
     def _blocked(self, trail: tuple[str, ...], *, writing: bool) -> str | None:
         for path in trail:

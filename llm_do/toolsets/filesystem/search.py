@@ -1,7 +1,7 @@
-"""Searching files for a regular expression, bounded in time, memory and results.
+"""Search files for a regular expression, with limits on time, memory and results.
 
-The expression comes from a model. The `regex` module matches it, because it can be stopped: a few nested
-repetitions keep the standard module busy for hours, and the whole process with it.
+The expression comes from a model. The `regex` module matches it because it supports timeouts: a few nested repetitions
+keep the standard module busy for hours, and block the process.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _HEAD = 8192
 _MAX_FILE = 5_000_000
 _MAX_SECONDS = 10.0
 _MAX_SECONDS_A_LINE = 1.0
-# Recursion makes the matcher's memory grow until its time is over.
+# With recursion the matcher's memory grows until it times out.
 _RECURSION = re.compile(r"\(\?(?:R|&|P>|[+-]?\d)")
-# The matcher writes out what is repeated a fixed number of times, groups within groups.
+# The matcher expands repetitions of a fixed number, groups within groups.
 _REPEATED = re.compile(r"(.?)\s*\{\s*([\d\s]+)[^{}]*\}", re.DOTALL)
 _MAX_WRITTEN_OUT = 500_000
 _SPECIAL = re.compile(r"[^\w ,;:<>=/@%'\"!-]")
@@ -93,20 +93,10 @@ class _Search:
 
 
 def search(protection: Protection, pattern: str, path: str, glob: str, ignore: tuple[str, ...]) -> str:
-    """Search text files.
+    """Search the text files in a folder, or one file, line by line; skip files that may not be read.
 
-    Args:
-        protection: Which files may be read; the others are passed over.
-        pattern: A regular expression, matched line by line.
-        path: A folder, or one file.
-        glob: Which files in the folder.
-        ignore: Rules for what is not searched.
-
-    Returns:
-        `path:line: text`, one match a line, in order, and a note in brackets when there may be more.
-
-    Raises:
-        ToolError: The pattern is not valid or takes too long, or the path can't be had.
+    Return the matches in order as lines `path:line: text`, with a note in brackets if there may be more. An invalid or
+    slow pattern, or a path that can't be read, raises `ToolError`.
     """
     run = _Search(_compiled(pattern), pattern, time.monotonic() + _MAX_SECONDS)
     root = protection.root
@@ -137,14 +127,14 @@ def _search_tree(run: _Search, tree: Tree, protection: Protection, glob: str, ba
         for found in files:
             below = found.path.removeprefix(base)
             name = below.rpartition("/")[2]
-            wanted = any(each.matches_name(name) if anywhere else each.matches(below) for each in globs)
-            if found.kind != "file" or not wanted or not protection.may_read(found.path):
+            selected = any(each.matches_name(name) if anywhere else each.matches(below) for each in globs)
+            if found.kind != "file" or not selected or not protection.may_read(found.path):
                 continue
             try:
                 with found.open() as stream:
                     run.file(stream, found.path)
             except (OSError, FileRefusedError):
-                # Gone, changed or closed to us since it was listed.
+                # The file was removed, changed or made unreadable since it was listed.
                 continue
             if run.over():
                 return
@@ -172,12 +162,12 @@ def _compiled(pattern: str) -> _Compiled:
 
 
 def _written_out(pattern: str) -> int:
-    """How long a pattern may get when its repetitions are written out; never less than it does get."""
+    """Return an upper bound of the length of a pattern with its repetitions expanded."""
     groups, single = 1, len(pattern)
     commented = "#" in pattern and re.search(r"\(\?\w*x", pattern) is not None
     for before, least in _REPEATED.findall(pattern):
         times = max(int("".join(least.split())), 1)
-        # What follows a group, another repetition or a comment may repeat all that is within the group.
+        # A repetition after a group, another repetition or a comment may repeat the contents of the group.
         if commented or before in (")", "}", "?", "+", "*", ""):
             groups *= times
         else:

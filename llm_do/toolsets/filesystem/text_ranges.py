@@ -1,4 +1,4 @@
-"""Pieces of text files, by lines or by characters, in bounded memory whatever the file is."""
+"""Read ranges of text files, by lines or by characters, in limited memory whatever the size of the file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from llm_do.files.refusals import FileRefusedError
 __all__ = ["MAX_EDITED", "ReadResult", "decode_text", "is_binary", "read_characters", "read_lines"]
 
 MAX_EDITED = 10_000_000
-"""Bytes of the largest file that is edited or compared."""
+"""The size in bytes of the largest file that is edited or compared."""
 
 _DEFAULT_LIMIT = 2000
 _MAX_BYTES = 60_000
@@ -24,14 +24,14 @@ _CHUNK = 65_536
 
 
 class ReadResult(TypedDict):
-    """A piece of a file by characters.
+    """A range of a file by characters.
 
     Args:
-        content: The piece.
-        truncated: Whether the file goes on after it.
+        content: The text of the range.
+        truncated: Whether the file continues after it.
         total_chars: Characters in the file.
-        offset: Characters before the piece.
-        chars_read: Characters in the piece.
+        offset: Characters before the range.
+        chars_read: Characters in the range.
     """
 
     content: str
@@ -42,16 +42,12 @@ class ReadResult(TypedDict):
 
 
 def is_binary(head: bytes) -> bool:
-    """Whether a file that begins so is taken to be no text: it holds a NUL byte."""
+    """Whether a file with this beginning is treated as binary: it contains a NUL byte."""
     return b"\0" in head[:8192]
 
 
 def decode_text(data: bytes, path: str) -> str:
-    """A whole file's text.
-
-    Raises:
-        FileRefusedError: It is no UTF-8 text or too large to be changed in part.
-    """
+    """Decode the text of a file; raise `FileRefusedError` if it isn't UTF-8 or is too large to edit."""
     if len(data) > MAX_EDITED:
         raise FileRefusedError(display_path(path), f"it is larger than {MAX_EDITED:,} bytes", reason="too_large")
     if is_binary(data):
@@ -65,20 +61,10 @@ def decode_text(data: bytes, path: str) -> str:
 
 
 def read_lines(stream: BinaryIO, path: str, offset: int, limit: int | None, *, numbered: bool = False) -> str:
-    """Some lines of a file, and a last line in brackets when there is more to say.
+    """Read lines of a file from its start, with a note in brackets at the end if the file continues.
 
-    Args:
-        stream: The file, at its start.
-        path: How it is called.
-        offset: Lines to skip.
-        limit: Lines to read at most; None takes 2,000, and only a note of a huge file.
-        numbered: Whether each line begins with its number and a tab.
-
-    Returns:
-        The lines as they are, or a note.
-
-    Raises:
-        FileRefusedError: The lines are too far into the file.
+    Without a limit at most 2,000 lines are read, and a huge file returns only a note. `numbered` puts its number and a
+    tab before each line. Lines that are too far into the file raise `FileRefusedError`.
     """
     size = os.fstat(stream.fileno()).st_size
     head = stream.read(_CHUNK)
@@ -95,19 +81,9 @@ def read_lines(stream: BinaryIO, path: str, offset: int, limit: int | None, *, n
 
 
 def read_characters(stream: BinaryIO, path: str, offset: int, max_chars: int) -> ReadResult:
-    """Some characters of a file.
+    """Read characters of a file from its start, at most 60,000 bytes of them; replace bytes that aren't UTF-8.
 
-    Args:
-        stream: The file, at its start.
-        path: How it is called.
-        offset: Characters to skip.
-        max_chars: Characters to read at most; never more than 60,000 bytes of them.
-
-    Returns:
-        The piece and where it stands; bytes that are not UTF-8 are replaced.
-
-    Raises:
-        FileRefusedError: It is a binary file, or too large to count its characters.
+    A binary file, or one that is too large to count its characters, raises `FileRefusedError`.
     """
     if os.fstat(stream.fileno()).st_size > _MAX_SCANNED:
         raise FileRefusedError(display_path(path), "it is too large to be read by characters", reason="too_large")
@@ -120,12 +96,12 @@ def read_characters(stream: BinaryIO, path: str, offset: int, max_chars: int) ->
         text = decoder.decode(chunk, final=not chunk)
         start = max(offset - total, 0)
         if taken < max_chars and start < len(text):
-            wanted = text[start : start + max_chars - taken]
-            piece = wanted.encode()[:room].decode("utf-8", "ignore")
+            rest = text[start : start + max_chars - taken]
+            piece = rest.encode()[:room].decode("utf-8", "ignore")
             kept.append(piece)
             taken += len(piece)
             room -= len(piece.encode())
-            if len(piece) < len(wanted):
+            if len(piece) < len(rest):
                 max_chars = taken
         total += len(text)
         if total > _MAX_SCANNED:
@@ -138,7 +114,7 @@ def read_characters(stream: BinaryIO, path: str, offset: int, max_chars: int) ->
 
 
 def _skip(stream: BinaryIO, path: str, lines: int) -> bool:
-    """Skip lines; False when the file ends before there is another."""
+    """Skip lines; return False if the file ends before the next line."""
     scanned = 0
     while lines:
         piece = stream.readline(_CHUNK)
@@ -182,7 +158,7 @@ def _piece(stream: BinaryIO, offset: int, limit: int, *, numbered: bool) -> str:
         notes.append(
             f"line {last:,} is too long and cut; max_chars reads on in it, a next line is at offset={last}"
             if cut
-            else f"lines {offset + 1:,} to {last:,}; the file goes on at offset={last}"
+            else f"lines {offset + 1:,} to {last:,}; the file continues at offset={last}"
         )
     if "\ufffd" in text and not _is_utf8(data, cut=cut):
         notes.append("bytes that are not UTF-8 are shown as \ufffd")
@@ -190,7 +166,7 @@ def _piece(stream: BinaryIO, offset: int, limit: int, *, numbered: bool) -> str:
 
 
 def _text(data: bytes, *, cut: bool) -> str:
-    # A piece that was cut may end within a character, which is then left out and not replaced.
+    # A chunk that was cut may end within a character, which is then dropped and not replaced.
     return codecs.getincrementaldecoder("utf-8")("replace").decode(data, final=not cut)
 
 

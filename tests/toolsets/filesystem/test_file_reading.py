@@ -19,7 +19,8 @@ def test_a_file_is_read_as_it_is(call: Call, project: Path) -> None:
 def test_offset_and_limit_count_lines(call: Call, project: Path) -> None:
     (project / "a.txt").write_text("1\n2\n3\n4\n")
     assert call("read_file", path="a.txt", offset=2) == "3\n4\n"
-    assert call("read_file", path="a.txt", offset=1, limit=2) == ("2\n3\n[lines 2 to 3; the file goes on at offset=3]")
+    expected = "2\n3\n[lines 2 to 3; the file continues at offset=3]"
+    assert call("read_file", path="a.txt", offset=1, limit=2) == expected
     assert call("read_file", path="a.txt", offset=2, limit=2) == "3\n4\n"
     assert call("read_file", path="a.txt", offset=4) == "[a.txt has no line after the first 4]"
     assert call("read_file", path="a.txt", offset=3, line_numbers=True) == "4\t4\n"

@@ -116,7 +116,7 @@ def test_the_legacy_read_only_toolset_has_no_write(project: Path) -> None:
 
 
 def test_an_unknown_legacy_option_is_an_error() -> None:
-    with pytest.raises(UsageError, match="knows no option 'root'"):
+    with pytest.raises(UsageError, match="has no option 'root'"):
         FileSystemToolset({"root": "."})  # pyright: ignore[reportArgumentType]
 
 
