@@ -29,7 +29,7 @@ def test_an_edit_replaces_the_one_place(call: Call, project: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [
-        ("four", "4", "is not in it"),
+        ("four", "4", "does not contain the text"),
         ("aa", "b", "more than once"),
         ("", "b", "is empty"),
         ("one", "one", "the same text"),
