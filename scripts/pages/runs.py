@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import llm_do.errors
 from llm_do.errors import EXIT_CODES, LlmDoError, Status
-from llm_do.runtime.record.events import Event, EventBase
+from llm_do.runtime.record.events import HANDOFF_ATTRIBUTES, Event, EventBase
 from llm_do.runtime.record.results import (
     ApprovalRecord,
     CallRecord,
@@ -170,7 +170,7 @@ def _fields(kind: type, names: tuple[str, ...]) -> list[list[str]]:
     meanings = parts_of(kind).arguments
     rows: list[list[str]] = []
     for name in names:
-        attribute = {"from": "source", "to": "target"}.get(name, name)
+        attribute = HANDOFF_ATTRIBUTES.get(name, name)
         attribute = attribute if attribute in types else name
         rows.append([code(name), _VALUES[types[attribute]], _in_json(meanings[attribute])])
     return rows

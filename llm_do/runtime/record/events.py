@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EVENT_TYPES",
+    "HANDOFF_ATTRIBUTES",
     "ApprovalRequestedEvent",
     "ApprovalResolvedEvent",
     "CallFinishedEvent",
@@ -43,6 +44,11 @@ __all__ = [
 ]
 
 log = logging.getLogger("llm_do.events")
+
+HANDOFF_ATTRIBUTES = {"from": "source", "to": "target"}
+"""The attributes of a handoff by their names in JSON data; `from` can't be an attribute's name."""
+
+_JSON_NAMES = {attribute: name for name, attribute in HANDOFF_ATTRIBUTES.items()}
 
 
 @frozen(kw_only=True)
@@ -292,9 +298,9 @@ class HandoffEvent(EventBase):
     reason: str
 
     def to_dict(self) -> dict[str, Any]:
-        """The event as JSON data; `from` can't be an attribute's name."""
+        """The event as JSON data."""
         data = EventBase.to_dict(self)
-        return {{"source": "from", "target": "to"}.get(name, name): value for name, value in data.items()}
+        return {_JSON_NAMES.get(name, name): value for name, value in data.items()}
 
 
 @frozen(kw_only=True)
@@ -375,7 +381,7 @@ def event_from_dict(data: Mapping[str, Any]) -> Event | None:
     kind = _BY_TYPE.get(data.get("type"))
     if kind is None:
         return None
-    values = {{"from": "source", "to": "target"}.get(name, name): value for name, value in data.items()}
+    values = {HANDOFF_ATTRIBUTES.get(name, name): value for name, value in data.items()}
     try:
         return kind(**{name: values[name] for name in FIELDS[cast("type", kind)] if name in values})
     except TypeError:
