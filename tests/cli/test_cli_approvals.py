@@ -25,55 +25,55 @@ MANIFEST = """
 
 
 @pytest.fixture
-def ended(project: Callable[..., Path]) -> Callable[..., dict[str, Ended]]:
+def run_lines(project: Callable[..., Path]) -> Callable[..., dict[str, Ended]]:
     root = project(manifest=MANIFEST)
 
-    def all_of(**calls: str) -> dict[str, Ended]:
+    def run_all(**calls: str) -> dict[str, Ended]:
         words = {name: (line.split(" ") if isinstance(line, str) else line, root, b"") for name, line in calls.items()}
         return run_many(words)
 
-    all_of.root = root  # type: ignore[attr-defined]
-    return all_of
+    run_all.root = root  # type: ignore[attr-defined]
+    return run_all
 
 
-def test_explain_takes_the_words_behind_the_tool_for_the_calls_own(ended: Callable[..., dict[str, Ended]]) -> None:
-    said = ended(
+def test_explain_passes_words_after_the_tool_to_the_call(run_lines: Callable[..., dict[str, Ended]]) -> None:
+    ended = run_lines(
         number="approvals explain send -3 -p --to=ann",
         dashes="approvals explain --format json send -- --allow x",
         before="approvals explain --frmat json send x",
         value="approvals explain send x --allow",
     )
 
-    assert said["number"].out.startswith("main calls send\n  to: -3 -p --to=ann\n")
-    assert said["dashes"].json["args"] == {"to": "--allow x"}
-    assert (said["before"].code, said["value"].code) == (2, 2)
-    assert "No such option: --frmat" in said["before"].err
-    assert "Option '--allow' requires an argument" in said["value"].err
+    assert ended["number"].out.startswith("main calls send\n  to: -3 -p --to=ann\n")
+    assert ended["dashes"].json["args"] == {"to": "--allow x"}
+    assert (ended["before"].code, ended["value"].code) == (2, 2)
+    assert "No such option: --frmat" in ended["before"].err
+    assert "Option '--allow' requires an argument" in ended["value"].err
 
 
-def test_explain_says_where_the_project_is_named_when_it_is_not(tmp_path: Path) -> None:
-    said = run("approvals", "explain", "send", "to=ann", "-p", "elsewhere", cwd=tmp_path)
+def test_explain_points_out_a_project_option_after_the_tool(tmp_path: Path) -> None:
+    ended = run("approvals", "explain", "send", "to=ann", "-p", "elsewhere", cwd=tmp_path)
 
-    assert said.code == 2
-    assert "After the tool, -p belongs to the call. Write --project, or -p before the tool." in said.err
+    assert ended.code == 2
+    assert "After the tool, -p belongs to the call. Write --project, or -p before the tool." in ended.err
 
 
-def test_explain_names_an_argument_that_is_mistyped(ended: Callable[..., dict[str, Ended]]) -> None:
-    said = ended(
+def test_explain_suggests_the_right_name_of_a_mistyped_argument(run_lines: Callable[..., dict[str, Ended]]) -> None:
+    ended = run_lines(
         near="approvals explain send too=ann",
         other="approvals explain send to=ann why=so",
         word="approvals explain send to=ann now",
         text="approvals explain send HOME=/x now",
     )
 
-    assert said["near"].err == "error: the tool has no argument 'too'. Did you mean `to`?\n"
-    assert said["other"].err == "error: the tool has no argument 'why'. It takes to, text.\n"
-    assert said["word"].err == "error: 'now' is not NAME=VALUE, as the words before it are. Quote a value's spaces.\n"
-    assert "to: HOME=/x now" in said["text"].out
+    assert ended["near"].err == "error: the tool has no argument 'too'. Did you mean `to`?\n"
+    assert ended["other"].err == "error: the tool has no argument 'why'. It takes to, text.\n"
+    assert ended["word"].err == "error: 'now' is not NAME=VALUE, as the words before it are. Quote a value's spaces.\n"
+    assert "to: HOME=/x now" in ended["text"].out
 
 
-def test_explain_says_the_verdict_the_rule_and_where_it_stands(ended: Callable[..., dict[str, Ended]]) -> None:
-    said = ended(
+def test_explain_shows_the_decision_the_rule_and_its_location(run_lines: Callable[..., dict[str, Ended]]) -> None:
+    ended = run_lines(
         ann="approvals explain send to=ann",
         eve='approvals explain main send {"to":"eve"}',
         bob="approvals explain send bob",
@@ -81,35 +81,35 @@ def test_explain_says_the_verdict_the_rule_and_where_it_stands(ended: Callable[.
         data="approvals explain send to=ann --format json",
     )
 
-    assert [each.code for each in said.values()] == [0] * 5
-    assert said["ann"].out == (
+    assert [each.code for each in ended.values()] == [0] * 5
+    assert ended["ann"].out == (
         "main calls send\n"
         "  to: ann\n"
         "allow: send is allowed by the rule send(to=ann) (project.json:10): she asked for it\n"
         "  rule: send(to=ann)\n"
         "  place: project.json:10\n"
     )
-    assert "deny: send is denied by the rule send(to=eve) (project.json:9)" in said["eve"].out
-    assert said["bob"].out.endswith("a person is asked; where there is none it is denied\n")
-    assert "allow: send is allowed by --allow send(to=b*)" in said["option"].out
-    assert (said["data"].json["effect"], said["data"].json["place"]) == ("allow", "project.json:10")
+    assert "deny: send is denied by the rule send(to=eve) (project.json:9)" in ended["eve"].out
+    assert ended["bob"].out.endswith("a person is asked; without one, the call is denied\n")
+    assert "allow: send is allowed by --allow send(to=b*)" in ended["option"].out
+    assert (ended["data"].json["effect"], ended["data"].json["place"]) == ("allow", "project.json:10")
 
 
-def test_explain_proposes_the_nearest_tool(ended: Callable[..., dict[str, Ended]]) -> None:
-    said = ended(near="approvals explain sned", other="approvals explain main nothing", no="approvals explain")
+def test_explain_suggests_the_closest_tool(run_lines: Callable[..., dict[str, Ended]]) -> None:
+    ended = run_lines(near="approvals explain sned", other="approvals explain main nothing", no="approvals explain")
 
-    assert [each.code for each in said.values()] == [2, 2, 2]
-    assert said["near"].err == "error: no agent of the project has a tool 'sned'. Did you mean `send`?\n"
+    assert [each.code for each in ended.values()] == [2, 2, 2]
+    assert ended["near"].err == "error: no agent of the project has a tool 'sned'. Did you mean `send`?\n"
 
 
-def test_what_was_allowed_for_good_is_listed_explained_checked_and_taken_back(
-    ended: Callable[..., dict[str, Ended]],
+def test_permanent_approvals_are_listed_explained_checked_and_revoked(
+    run_lines: Callable[..., dict[str, Ended]],
 ) -> None:
-    root = ended.root  # type: ignore[attr-defined]
+    root = run_lines.root  # type: ignore[attr-defined]
     saved_approvals.add_rule(root, "main:send(to=bob)")
     saved_approvals.add_rule(root, "shout")
 
-    said = ended(
+    ended = run_lines(
         listed="approvals list",
         data="approvals list --format json",
         explained="approvals explain send to=bob",
@@ -121,26 +121,26 @@ def test_what_was_allowed_for_good_is_listed_explained_checked_and_taken_back(
         empty="approvals list",
     )
 
-    assert said["listed"].out.splitlines() == [
+    assert ended["listed"].out.splitlines() == [
         "1 main:send(to=bob)  (.llm-do/approvals.json:4)",
         "2 shout  (.llm-do/approvals.json:5)",
     ]
-    assert [item["allows"] for item in said["data"].json["answers"]] == ["main:send(to=bob)", "shout"]
-    assert "allow: send is allowed by the rule main:send(to=bob) (.llm-do/approvals.json:4)" in said["explained"].out
-    assert "permanently approved: main:send(to=bob) (.llm-do/approvals.json:4)\n" in said["checked"].err
-    assert said["wrong"].code == 2
-    assert said["revoked"].err == "revoked: main:send(to=bob)\n"
-    assert said["left"].out == "1 shout  (.llm-do/approvals.json:4)\n"
-    assert said["empty"].err == "there are no permanent approvals\n"
+    assert [item["allows"] for item in ended["data"].json["answers"]] == ["main:send(to=bob)", "shout"]
+    assert "allow: send is allowed by the rule main:send(to=bob) (.llm-do/approvals.json:4)" in ended["explained"].out
+    assert "permanently approved: main:send(to=bob) (.llm-do/approvals.json:4)\n" in ended["checked"].err
+    assert ended["wrong"].code == 2
+    assert ended["revoked"].err == "revoked: main:send(to=bob)\n"
+    assert ended["left"].out == "1 shout  (.llm-do/approvals.json:4)\n"
+    assert ended["empty"].err == "there are no permanent approvals\n"
 
 
-def test_check_tells_of_answers_that_can_not_be_read(ended: Callable[..., dict[str, Ended]]) -> None:
-    root = ended.root  # type: ignore[attr-defined]
+def test_check_reports_saved_approvals_that_cannot_be_parsed(run_lines: Callable[..., dict[str, Ended]]) -> None:
+    root = run_lines.root  # type: ignore[attr-defined]
     (root / ".llm-do").mkdir()
     (root / saved_approvals.FILE).write_text('{"version": 1, "allow": [\n  "send("\n]}')
 
-    said = ended(text="check", data="check --format json")
+    ended = run_lines(text="check", data="check --format json")
 
-    assert said["text"].code == 3
-    assert said["text"].out.startswith(".llm-do/approvals.json:2:1: error[LD601]: the rule send( can't be read")
-    assert [item["line"] for item in json.loads(said["data"].out)["diagnostics"]] == [2]
+    assert ended["text"].code == 3
+    assert ended["text"].out.startswith(".llm-do/approvals.json:2:1: error[LD601]: the rule send( can't be read")
+    assert [item["line"] for item in json.loads(ended["data"].out)["diagnostics"]] == [2]

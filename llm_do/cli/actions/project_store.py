@@ -20,7 +20,7 @@ from llm_do.ui.terminal.text_width import text_width
 __all__ = ["align_columns", "local_time", "print_from_store"]
 
 CELL_COLUMNS = 40
-"""A wider cell of a list moves the rest of its own line to the right, and no other line's."""
+"""A wider cell shifts the rest of its own line only."""
 
 
 def print_from_store(

@@ -111,7 +111,7 @@ class CommandOptions:
 
 
 def with_run_options(*, prompt: str, alone: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Give a command the arguments and options of a run, besides its own."""
+    """Give a command the arguments and options of a run, in addition to its own."""
     project = f"{p.PROJECT_HELP} There, an argument that is none of these is {alone}."
     arguments = [_argument("project", project), _argument("prompt", prompt)]
 

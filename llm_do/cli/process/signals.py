@@ -27,7 +27,7 @@ class Interrupts:
         stop: Ends what is running, cleanly. While it is None, a signal raises `KeyboardInterrupt`.
         last_words: Writes the rest of the output when there is no time to end cleanly.
         restore: Restores the terminal.
-        signum: The signal received; None is none yet.
+        signum: The signal received, None until there is one.
     """
 
     def __init__(self) -> None:

@@ -46,7 +46,7 @@ def ensure_open() -> None:
 
 
 def _is_usable(stream: object) -> bool:
-    """Whether a standard stream takes text; a project's code may have put anything in its place."""
+    """Whether a standard stream accepts text; a project's code may have replaced it with anything."""
     try:
         cast("TextIO", stream).write("")
         cast("TextIO", stream).flush()

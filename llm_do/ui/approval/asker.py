@@ -128,7 +128,7 @@ class Asker:
             terminal.write("this answer can't be remembered\n")
             return None
         rules = proposed_rules(request.call) if request.call is not None else []
-        # Only what is shown as it is can stand on a line to be edited.
+        # Only text that is shown unchanged can be edited on the line.
         text = next((rule for rule in rules if sanitize(rule) == rule), "") if terminal.edits else ""
         while True:
             terminal.write(rules_text(rules, terminal.columns, exact=answer == "always", edited=bool(text)))

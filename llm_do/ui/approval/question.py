@@ -67,9 +67,9 @@ def choices_text(columns: int = 80, *, person_only: bool = False) -> str:
         'allow? y once, n deny, d deny with a note, a abort the run: '
     """
     lines = ["allow?"]
-    kept = [key for key in _CHOICES if not (person_only and key in "spw")]
-    for key in kept:
-        word = f"{key} {_CHOICES[key]}" + ("," if key != kept[-1] else ":")
+    keys = [key for key in _CHOICES if not (person_only and key in "spw")]
+    for key in keys:
+        word = f"{key} {_CHOICES[key]}" + ("," if key != keys[-1] else ":")
         if len(lines[-1]) + len(word) + 2 > columns - 1:
             lines.append(f"  {word}")
         else:
@@ -88,7 +88,7 @@ def rules_text(rules: Sequence[str], columns: int = 80, *, exact: bool = False, 
     shown = {"0": "exactly this call"} if exact else {}
     shown |= {str(number): sanitize(rule) for number, rule in enumerate(rules, 1)}
     lines = [line for key, text in shown.items() for line in _continued(f"  {key} {text}", max(columns - 1, 20))]
-    question = "Enter takes the rule; edit it, type another or a number, or Ctrl-D to go back" if edited else _TYPED
+    question = "Enter accepts the rule; edit it, type another or a number, or Ctrl-D to go back" if edited else _TYPED
     asked = wrap_words(question, max(columns - 2, 20))
     return "".join(f"{line}\n" for line in lines) + "\n  ".join(asked) + ("\n" if edited else " ")
 

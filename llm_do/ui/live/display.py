@@ -128,11 +128,11 @@ class Display:
         elif isinstance(event, TextEvent):
             self._streamed.add(event.call_id)
         mark = f"{sanitize(event.path)} {'~' if isinstance(event, ThinkingEvent) else '|'} "
-        begun = "" if self._open == mark else mark
-        if begun:
+        start = "" if self._open == mark else mark
+        if start:
             self._close()
         # Every line starts with the mark, so a model's text can't pass for a line of ours.
-        self._put(begun + sanitize(event.text, lines=True).replace("\n", f"\n{mark}"))
+        self._put(start + sanitize(event.text, lines=True).replace("\n", f"\n{mark}"))
         self._open = mark
         if not isinstance(event, TextEvent):
             self._close()

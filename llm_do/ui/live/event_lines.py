@@ -40,7 +40,7 @@ _BY = {"remembered": "by the answer to another", "cancelled": "since the run end
 """How an approval was resolved, where `by` alone isn't clear."""
 
 _MARKS = {"tool_call": " > ", "tool_result": " < ", "approval_requested": " ? ", "approval_resolved": " ? "}
-"""What stands between path and description in a line; elsewhere a colon."""
+"""What separates path and description in a line; elsewhere a colon."""
 
 _WITHOUT_LINE = (
     RunStartedEvent

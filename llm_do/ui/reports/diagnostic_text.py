@@ -80,7 +80,7 @@ def _excerpt(item: Diagnostic, line: str, room: int) -> tuple[str, str]:
         end = min(item.end[1] - 1, len(line))
     elif item.end is None:
         end = start + 1
-    # Of a line of megabytes only what can be shown is looked at; more than `room`, as characters may take no room.
+    # Of a huge line, only what could be shown is examined: more than `room` characters, since some have no width.
     left = max(start - _FAR, 0) if len(line) > 2 * _FAR else 0
     rest = len(line) - left
     cells = _cells(line[left : start + _FAR] if left or rest > 2 * _FAR else line)
@@ -106,7 +106,7 @@ def _window(cells: Sequence[tuple[str, int]], start: int, end: int, room: int) -
     while last < end and used + cells[last][1] <= room:
         used += cells[last][1]
         last += 1
-    for _ in range(room // 3):  # some of what stands in front of it, then what stands behind
+    for _ in range(room // 3):  # some of the text in front of it, then the text behind it
         if first and used + cells[first - 1][1] <= room:
             first -= 1
             used += cells[first][1]

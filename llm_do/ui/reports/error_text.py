@@ -14,8 +14,8 @@ def error_text(error: BaseException) -> str:
     """An exception as one paragraph: `error: what and why (where). What to do.`
 
     Example:
-        >>> error_text(LlmDoError("the file is no YAML", hint="quote the value", file="main.agent", line=3))
-        'error: the file is no YAML (main.agent:3). Quote the value.'
+        >>> error_text(LlmDoError("the file is not YAML", hint="quote the value", file="main.agent", line=3))
+        'error: the file is not YAML (main.agent:3). Quote the value.'
     """
     if isinstance(error, LlmDoError):
         return paragraph(error.message, agent_path=error.agent_path, file=error.file, line=error.line, hint=error.hint)

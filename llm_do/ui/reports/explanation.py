@@ -69,7 +69,7 @@ def explain_data(
 
 
 def _before_a_run(requirement: ApprovalRequirement | None) -> ApprovalRequirement | None:
-    """What can be said before a run: a wrapper's function that fails here may know more of a call in a run."""
+    """What is known before a run: a wrapper's function that fails here may know more about a call in a run."""
     from llm_do.policy.values import Decision
 
     found = requirement() if requirement is not None else None
@@ -103,7 +103,7 @@ def _path(project: Project, agent: str) -> str:
     """The shortest path to an agent; its name where nothing calls it."""
     from llm_do.ui.reports.project_graph import graph_data
 
-    return next((way["path"] for way in graph_data(project)["paths"] if way["agent"] == agent), agent)
+    return next((each["path"] for each in graph_data(project)["paths"] if each["agent"] == agent), agent)
 
 
 def _tools(project: Project, spec: AgentSpec) -> Mapping[str, ToolDefinition]:
@@ -179,7 +179,7 @@ def explanation_lines(data: Mapping[str, Any]) -> Iterator[str]:
     if answer is not None:
         yield from _decision_lines(answer)
     elif data["effect"] == "ask":
-        yield "a person is asked; where there is none it is denied"
+        yield "a person is asked; without one, the call is denied"
     yield from (sanitize(f"warning: {text}") for text in data["warnings"])
 
 

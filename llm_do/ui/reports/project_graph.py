@@ -40,16 +40,16 @@ def graph_data(project: Project) -> dict[str, Any]:
     called = tools | {name: AgentTools([*map(_member, flow["members"])]) for name, flow in flows.items()}
     roots = _roots(project, called, specs)
     start = (project.entry.name,) if project.entry.kind == "function" else ()
-    ways = {
+    paths = {
         "/".join((*start, *path)): path[-1]
         for root in roots
         for path in call_paths(root, called, project.settings.max_depth)
         if path[-1] in specs
     }
     first: dict[str, str] = {}
-    for way, name in ways.items():
-        if name not in first or way.count("/") < first[name].count("/"):
-            first[name] = way
+    for path, name in paths.items():
+        if name not in first or path.count("/") < first[name].count("/"):
+            first[name] = path
     return {
         "name": project.name,
         "description": project.description,
@@ -57,12 +57,12 @@ def graph_data(project: Project) -> dict[str, Any]:
         "roots": roots,
         "agents": [
             _agent(project, specs[name], tools[name], first.get(name, name))
-            for name in dict.fromkeys((*ways.values(), *specs))
+            for name in dict.fromkeys((*paths.values(), *specs))
         ],
         "flows": [*flows.values()],
         "paths": [
-            {"path": way, "agent": name, "tools": _rights(project, tools[name], way, name)}
-            for way, name in ways.items()
+            {"path": path, "agent": name, "tools": _permissions(project, tools[name], path, name)}
+            for path, name in paths.items()
         ],
         "policy_function": project.policy.function,
     }
@@ -80,7 +80,7 @@ def _flow(flow: FlowSpec, project: Project) -> dict[str, Any]:
 
 
 def _member(member: Mapping[str, Any]) -> KnownTool:
-    """A flow's member as if it were its tool, for the ways that lead through the flow."""
+    """A flow's member as if it were its tool, for the paths that lead through the flow."""
     kind = member["kind"] if member["kind"] in ("agent", "flow") else "function"
     return KnownTool(member["name"], member["name"], Origin(member["name"], None, 0), ToolFacts(kind))
 
@@ -99,7 +99,7 @@ def _name(target: str | AgentSpec) -> str:
     return target if isinstance(target, str) else target.name
 
 
-def _agent(project: Project, spec: AgentSpec, tools: AgentTools, way: str) -> dict[str, Any]:
+def _agent(project: Project, spec: AgentSpec, tools: AgentTools, path: str) -> dict[str, Any]:
     model = spec.model or project.model
     names = (
         [model] if isinstance(model, str) else [str(name) for name in model] if isinstance(model, tuple | list) else []
@@ -108,17 +108,17 @@ def _agent(project: Project, spec: AgentSpec, tools: AgentTools, way: str) -> di
         "name": spec.name,
         "description": spec.description,
         "models": names,
-        "tools": _rights(project, tools, way, spec.name),
+        "tools": _permissions(project, tools, path, spec.name),
         "open": [origin.name for origin in tools.open],
         "server_side": [tool.tool_type for tool in spec.server_side_tools],
         "handoffs": [_name(target) for target in spec.handoffs],
     }
 
 
-def _rights(project: Project, tools: AgentTools, way: str, agent: str) -> list[dict[str, Any]]:
+def _permissions(project: Project, tools: AgentTools, path: str, agent: str) -> list[dict[str, Any]]:
     return [
         _right(
-            permission_for(tool, way, project.policy, project.settings, agent=agent),
+            permission_for(tool, path, project.policy, project.settings, agent=agent),
             project.policy_function is not None,
         )
         for tool in tools.tools
@@ -145,7 +145,7 @@ def _right(right: Permission, asked: bool) -> dict[str, Any]:
 
 
 def tree(data: Mapping[str, Any], *, color: bool = False) -> str:
-    """Draw the agents and flows as a tree; what stands above itself is drawn once and marked."""
+    """Draw the agents and flows as a tree; a caller that is its own ancestor is drawn once and marked."""
     nodes: Mapping[str, Any] = {node["name"]: node for node in (*data["agents"], *data["flows"])}
     lines = _heading(data, color)
     if data["entry"]["kind"] == "function":

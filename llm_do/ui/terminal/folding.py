@@ -23,8 +23,8 @@ def fold_lines(text: str, columns: int, *, hang: int = _HANG) -> str:
     """Break lines that are wider than the terminal and indent what follows; nothing is left out.
 
     Example:
-        >>> print(fold_lines("error: the file is no YAML (main.agent:3). Quote the value.", 30))
-        error: the file is no YAML
+        >>> print(fold_lines("error: the file is not YAML (main.agent:3). Quote the value.", 30))
+        error: the file is not YAML
           (main.agent:3). Quote the
           value.
     """
@@ -43,16 +43,16 @@ def _pieces(line: str, columns: int, hang: int) -> Iterator[str]:
     lead = _LEAD.match(line)
     start = lead.end() if lead else 0
     first, *rest = _BREAK.split(line[start:])
-    begun = line[:start] + first
-    used = _width(begun)
+    current = line[:start] + first
+    used = _width(current)
     for blanks, word in zip(rest[::2], rest[1::2], strict=True):
         size = _width(word)
         if used + len(blanks) + size > columns:
-            yield begun
-            begun, used = indent + word, len(indent) + size
+            yield current
+            current, used = indent + word, len(indent) + size
         else:
-            begun, used = begun + blanks + word, used + len(blanks) + size
-    yield begun
+            current, used = current + blanks + word, used + len(blanks) + size
+    yield current
 
 
 def _width(text: str) -> int:

@@ -1,4 +1,4 @@
-"""A line that stands there to be taken, edited or typed over; drawn by prompt_toolkit, which is imported when it is."""
+"""A prefilled line that a person accepts, edits or replaces. prompt_toolkit, which draws it, is imported on use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["edit_line"]
 async def edit_line(reads: int, writes: int, mark: str, text: str, size: Callable[[], tuple[int, int]]) -> str | None:
     """Let a person edit a line.
 
-    The text is selected to begin with: Enter takes it, typing replaces it, an arrow key begins to edit it.
+    The text starts selected: Enter accepts it, typing replaces it, an arrow key starts editing it.
     """
     from prompt_toolkit import PromptSession
     from prompt_toolkit.data_structures import Size
@@ -60,7 +60,7 @@ async def edit_line(reads: int, writes: int, mark: str, text: str, size: Callabl
 
     with os.fdopen(os.dup(reads), encoding="utf-8") as source, os.fdopen(os.dup(writes), "w", encoding="utf-8") as sink:
         typed = Vt100Input(source)
-        # What was typed behind the end of another line, kept by the number of its file, answers nothing here.
+        # Input left over from another line, which prompt_toolkit keeps by file descriptor, must not answer this one.
         clear_typeahead(typed)
         session: PromptSession[str] = PromptSession(
             mark,

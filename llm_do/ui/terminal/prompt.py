@@ -55,8 +55,8 @@ class TerminalPrompt:
     one twice leaves.
 
     Args:
-        mark: What stands in front of the line.
-        words: What a word that was begun could become.
+        mark: The prompt in front of the line.
+        words: The completions of the last word, made from the text in front of the cursor.
         history: The file of earlier messages; None keeps none.
         show: Shows a line.
     """
@@ -169,8 +169,8 @@ def candidates(before: str, commands: Sequence[str], agents: Sequence[str], root
     return found or (list(agents) if before.startswith("/") and not last else [])
 
 
-def _paths(begun: str, root: Path) -> list[str]:
-    folder, _, name = begun.rpartition("/")
+def _paths(prefix: str, root: Path) -> list[str]:
+    folder, _, name = prefix.rpartition("/")
     try:
         entries = sorted(os.scandir(root / folder if folder else root), key=lambda entry: entry.name)
         return [

@@ -78,7 +78,7 @@ class Terminal:
                 data = data[os.write(self._writes, data) :]
 
     def mute(self) -> None:
-        """Show nothing of what is typed, since an echoed Enter would move what is drawn."""
+        """Turn echo off: an echoed Enter would move what is drawn."""
         if sys.platform == "win32" or self._echoing is not None or not _in_foreground(self._reads):
             return
         import termios

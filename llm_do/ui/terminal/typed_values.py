@@ -22,4 +22,4 @@ def json_or_text(text: str) -> Any:
 
 
 def _refuse(name: str) -> object:
-    raise ValueError(f"{name} is no JSON value")
+    raise ValueError(f"{name} is not a JSON value")
