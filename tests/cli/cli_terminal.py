@@ -1,4 +1,4 @@
-"""The command line in a pseudo-terminal, started by a fork so that nothing is imported twice; its screen."""
+"""The command line in a pseudo-terminal, run_forked so that nothing is imported twice, and its screen."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ HEAVY = (
 
 
 class Screen:
-    """A command line in a terminal: what is typed goes in, what stands on the screen comes out.
+    """A command line in a terminal: keys go in, the contents of the screen come out.
 
     Args:
-        args: The words behind `llm-do`.
+        args: The arguments of `llm-do`.
         cwd: The folder it runs in.
         columns: How wide the terminal is.
         rows: How high.
@@ -57,32 +57,37 @@ class Screen:
         self._child.logfile_read = self
 
     def write(self, text: str) -> None:
-        """Take in what the terminal was sent."""
+        """Process output to the terminal; pexpect calls this."""
         self.raw += text
         self._stream.feed(text)
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Do nothing: `write` buffers nothing."""
 
     def wait(self, text: str) -> None:
-        """Wait until this was written."""
+        """Wait until exactly this has been written, in one piece."""
         self._child.expect_exact(text)
 
     def wait_for_match(self, pattern: str) -> None:
-        """Wait until something like this was written."""
+        """Wait until something that matches this pattern has been written."""
         self._child.expect(pattern)
+
+    def wait_until_shown(self, text: str) -> None:
+        """Wait until this is on the screen, in however many pieces it was written."""
+        while not any(text in line for line in self.lines):
+            self._child.expect(r"(?s).+")
 
     def type(self, keys: str) -> None:
         """Type keys."""
         self._child.send(keys)
 
     def resize(self, columns: int, rows: int) -> None:
-        """Make the terminal another size."""
+        """Resize the terminal."""
         fcntl.ioctl(self._number, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.screen.resize(rows, columns)
 
     def end(self) -> int:
-        """Wait for the end; the exit code."""
+        """Wait for the process to end, and return its exit code."""
         import pexpect
 
         self._child.expect(pexpect.EOF)
@@ -92,19 +97,19 @@ class Screen:
 
     @property
     def lines(self) -> list[str]:
-        """What stands in the scrollback and on the screen, without empty lines."""
+        """The scrollback and the screen, without empty lines."""
         above = ["".join(row[column].data for column in range(self.screen.columns)) for row in self.screen.history.top]
         return [line.rstrip() for line in [*above, *self.screen.display] if line.strip()]
 
     def close(self) -> None:
-        """Kill it, if it is still there."""
+        """Kill the process if it still runs."""
         if self._pid:
             os.kill(self._pid, signal.SIGKILL)
             os.waitpid(self._pid, 0)
         os.close(self._number)
 
 
-def started(args: Sequence[str], cwd: Path, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
+def start_process(args: Sequence[str], cwd: Path, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
     """Start the command line in a fork, with pipes for its output."""
     for name in HEAVY:
         import_module(name)
@@ -119,7 +124,7 @@ def started(args: Sequence[str], cwd: Path, stdin: int = subprocess.DEVNULL) -> 
 
 
 def _become(args: Sequence[str], cwd: Path, env: dict[str, str], above: int | None = None) -> None:
-    """Be the command line, in the child; `above` is the last file that is kept open."""
+    """Turn the child into the command line; `above` is the last file descriptor that stays open."""
     try:
         if above is not None:
             os.closerange(above + 1, min(os.sysconf("SC_OPEN_MAX"), 65536))

@@ -17,7 +17,7 @@ ANSWERS = """
 """
 
 PROMPT = "\x1b[?2004h"
-"""What the line editor writes when it begins to read: the terminal is to mark what is pasted."""
+"""What the line editor writes when it starts to read: it asks the terminal to mark pasted text."""
 
 
 @pytest.fixture
@@ -34,11 +34,11 @@ def terminal(project: Callable[..., Path]) -> Iterator[Callable[..., Screen]]:
         screen.close()
 
 
-def test_lines_of_a_pipe_are_turns_of_one_conversation(project: Callable[..., Path], tmp_path: Path) -> None:
+def test_piped_lines_are_turns_of_one_conversation(project: Callable[..., Path], tmp_path: Path) -> None:
     root = project(ANSWERS)
     lines = b"one\n\n  two  \n/undo\nagain\n/state\n/save out.json\n/nonsense\n/quit\nnever\n"
 
-    said = run_many(
+    ended = run_many(
         {
             "first": (["chat"], root, lines),
             "continued": (["chat", "--continue"], root, b"three\n"),
@@ -47,26 +47,26 @@ def test_lines_of_a_pipe_are_turns_of_one_conversation(project: Callable[..., Pa
         }
     )
 
-    first = said["first"]
+    first = ended["first"]
     assert first.code == 0
     assert first.out == "first: one\nsecond, **bold**: two\nsecond, **bold**: again\n"
     assert "undone: two\n" in first.err
     assert '"messages": 4' in first.err
     assert "error: there is no command /nonsense. See /help.\n" in first.err
     assert len(json.loads((root / "out.json").read_text())) == 4
-    assert said["continued"].out == "third: three\n"
-    assert said["unkept"].out == "first: a\nsecond, **bold**: b\nsecond, **bold**: b\n"
-    assert said["prompt"].out == "first: hello\n"
+    assert ended["continued"].out == "third: three\n"
+    assert ended["unkept"].out == "first: a\nsecond, **bold**: b\nsecond, **bold**: b\n"
+    assert ended["prompt"].out == "first: hello\n"
 
 
-def test_a_model_that_cannot_be_leaves_the_one_there_was(project: Callable[..., Path]) -> None:
+def test_an_invalid_model_name_leaves_the_model_unchanged(project: Callable[..., Path]) -> None:
     root = project(ANSWERS)
     lines = b"one\n/model gpt-5\n/model opnai:gpt-5\n/model\ntwo\n/model main=test\n"
 
-    said = run_many({"chat": (["chat"], root, lines)})["chat"]
+    ended = run_many({"chat": (["chat"], root, lines)})["chat"]
 
-    assert said.out == "first: one\nsecond, **bold**: two\n"
-    assert said.err.splitlines() == [
+    assert ended.out == "first: one\nsecond, **bold**: two\n"
+    assert ended.err.splitlines() == [
         "error: the model 'gpt-5' names no provider. Did you mean `openai:gpt-5`?",
         "error: the model 'opnai:gpt-5' names an unknown provider. Did you mean `openai:gpt-5`?",
         "model: as each agent declares",
@@ -75,17 +75,17 @@ def test_a_model_that_cannot_be_leaves_the_one_there_was(project: Callable[..., 
     ]
 
 
-def test_a_turn_that_fails_leaves_the_conversation_usable_and_its_code(project: Callable[..., Path]) -> None:
+def test_a_failed_turn_sets_the_exit_code_and_the_conversation_continues(project: Callable[..., Path]) -> None:
     root = project('- {error: {status: 400, message: "no"}}\n- text: "{input}"')
 
-    said = run_many({"chat": (["chat", "--no-record"], root, b"one\ntwo\n")})["chat"]
+    ended = run_many({"chat": (["chat", "--no-record"], root, b"one\ntwo\n")})["chat"]
 
-    assert said.code == 7
-    assert said.err.startswith("error: ")
-    assert said.err.count("\n") <= 2
+    assert ended.code == 7
+    assert ended.err.startswith("error: ")
+    assert ended.err.count("\n") <= 2
 
 
-def test_on_a_terminal_turns_are_typed_and_answers_drawn(terminal: Callable[..., Screen]) -> None:
+def test_a_terminal_chat_takes_typed_turns_and_renders_answers(terminal: Callable[..., Screen]) -> None:
     screen = terminal()
     screen.wait(PROMPT)
     screen.type("hello\r")
@@ -95,7 +95,7 @@ def test_on_a_terminal_turns_are_typed_and_answers_drawn(terminal: Callable[...,
     screen.wait("completed")
     screen.wait(PROMPT)
     screen.type("/too\t")
-    screen.wait("/tools")
+    screen.wait_until_shown("/tools")
     screen.type("\r")
     screen.wait("send(")
     screen.wait(PROMPT)
@@ -106,7 +106,7 @@ def test_on_a_terminal_turns_are_typed_and_answers_drawn(terminal: Callable[...,
     assert "second, bold: one two" in screen.lines
 
 
-def test_ctrl_c_stops_the_turn_and_twice_leaves(terminal: Callable[..., Screen], tmp_path: Path) -> None:
+def test_ctrl_c_stops_the_turn_and_pressed_twice_ends_the_chat(terminal: Callable[..., Screen], tmp_path: Path) -> None:
     screen = terminal("--no-record")
     for number in range(3):
         screen.wait(PROMPT)
@@ -127,7 +127,7 @@ def test_ctrl_c_stops_the_turn_and_twice_leaves(terminal: Callable[..., Screen],
     assert "Traceback" not in screen.raw
 
 
-def test_what_was_said_is_there_in_the_next_session(terminal: Callable[..., Screen], tmp_path: Path) -> None:
+def test_the_next_session_continues_the_conversation(terminal: Callable[..., Screen], tmp_path: Path) -> None:
     first = terminal()
     first.wait(PROMPT)
     first.type("remember me\r")
@@ -149,7 +149,7 @@ def test_what_was_said_is_there_in_the_next_session(terminal: Callable[..., Scre
     assert "second, bold: remember me" in second.lines
 
 
-def test_a_chat_with_an_entry_that_takes_fields_says_so_before_anything_is_said(project: Callable[..., Path]) -> None:
+def test_a_chat_is_refused_up_front_when_the_entry_takes_fields(project: Callable[..., Path]) -> None:
     model = "from llm_do import AgentArgs\n\n\nclass Visit(AgentArgs):\n    bike: int\n"
     root = project(ANSWERS)
     (root / "visit.py").write_text(model)
@@ -166,7 +166,7 @@ def test_a_chat_with_an_entry_that_takes_fields_says_so_before_anything_is_said(
     )
 
 
-def test_on_a_narrow_terminal_the_help_stands_below_its_commands(terminal: Callable[..., Screen]) -> None:
+def test_on_a_narrow_terminal_descriptions_are_below_their_commands(terminal: Callable[..., Screen]) -> None:
     screen = terminal("--no-record", columns=40)
     screen.wait(PROMPT)
     screen.type("/help\r")
@@ -193,11 +193,11 @@ def test_on_a_wide_terminal_the_help_has_two_columns(terminal: Callable[..., Scr
     assert screen.end() == 0
 
 
-def test_what_is_saved_is_the_conversation_as_it_is_now(project: Callable[..., Path]) -> None:
+def test_save_writes_the_current_conversation(project: Callable[..., Path]) -> None:
     root = project("\n".join(f"- text: answer {number}" for number in range(5)))
     kept = "one\ntwo\n/undo\n/save undone.md\n/thread other\n/save empty.md\nthree\n/save\tother.md\n"
 
-    said = run_many(
+    ended = run_many(
         {
             "kept": (["chat", "--thread", "t"], root, kept.encode()),
             "later": (["chat", "--thread", "t"], root, b"/save later.md\n"),
@@ -205,7 +205,7 @@ def test_what_is_saved_is_the_conversation_as_it_is_now(project: Callable[..., P
         }
     )
 
-    assert [each.code for each in said.values()] == [0, 0, 0]
+    assert [each.code for each in ended.values()] == [0, 0, 0]
     texts = {path.stem: path.read_text(encoding="utf-8") for path in root.glob("*.md")}
     conversation = "## system\n\nHelp.\n\n## user\n\none\n\n## assistant\n\nanswer 0\n\n"
     assert texts["undone"] == texts["later"] == texts["unkept"] == conversation

@@ -40,7 +40,7 @@ MANIFEST = """
 {"version": 1, "entry": {"agent": "main"}, "agent_files": ["*.agent"], "python_files": ["tools.py"],
  "model": "script:answers.yaml", "approvals": {"allow": ["wait"]}}
 """
-ASK = "- tools: [{name: send, args: {to: ann, text: hello}}]\n- text: 'told: {tool}'"
+ASK = "- tools: [{name: send, args: {to: ann, text: hello}}]\n- text: 'result: {tool}'"
 
 
 def agent(name: str, **keys: str) -> str:
@@ -64,7 +64,7 @@ def team(project: Callable[..., Path]) -> Callable[[str], Path]:
 
 @pytest.fixture
 def sign(tmp_path: Path) -> Callable[..., None]:
-    """Lets the tool calls go on that wait for these signs."""
+    """Give the signs that tool calls wait for."""
 
     def give(*names: str) -> None:
         for name in names:
@@ -86,7 +86,7 @@ def terminal(team: Callable[[str], Path]) -> Iterator[Callable[..., Screen]]:
         screen.close()
 
 
-def test_parallel_agents_are_a_tree_and_leave_a_transcript(
+def test_parallel_agents_are_drawn_as_a_tree_and_leave_a_transcript(
     terminal: Callable[..., Screen], sign: Callable[..., None]
 ) -> None:
     screen = terminal(PARALLEL)
@@ -116,9 +116,7 @@ def test_parallel_agents_are_a_tree_and_leave_a_transcript(
 
 
 @pytest.mark.parametrize("columns", [40, 200])
-def test_every_line_fits_into_the_terminal(
-    terminal: Callable[..., Screen], sign: Callable[..., None], columns: int
-) -> None:
+def test_every_line_fits_the_terminal(terminal: Callable[..., Screen], sign: Callable[..., None], columns: int) -> None:
     screen = terminal(PARALLEL, columns=columns)
     sign("first", "second")
 
@@ -143,7 +141,9 @@ def test_typing_and_resizing_do_not_break_the_tree(terminal: Callable[..., Scree
     assert "abc" not in " ".join(screen.lines)
 
 
-def test_without_colours_or_unicode_all_is_readable(terminal: Callable[..., Screen], sign: Callable[..., None]) -> None:
+def test_the_tree_is_readable_without_colours_or_unicode(
+    terminal: Callable[..., Screen], sign: Callable[..., None]
+) -> None:
     screen = terminal(PARALLEL, NO_COLOR="1", LANG=None, LC_ALL="C")
     screen.wait('wait(sign="second")')
     sign("first")
@@ -157,7 +157,7 @@ def test_without_colours_or_unicode_all_is_readable(terminal: Callable[..., Scre
     assert not re.search(r"\x1b\[3[0-8]m", screen.raw)
 
 
-def test_an_answer_for_good_is_kept_and_asks_no_more(terminal: Callable[..., Screen]) -> None:
+def test_a_permanent_answer_is_saved_and_prevents_further_questions(terminal: Callable[..., Screen]) -> None:
     first = terminal(ASK)
     first.wait("abort the run: ")
     first.type("w\n")
@@ -171,7 +171,7 @@ def test_an_answer_for_good_is_kept_and_asks_no_more(terminal: Callable[..., Scr
 
     assert "send(to=bob) does not allow this call" in first.lines
     assert any(line.startswith("  1 main:send(to=ann, text=hello)") for line in first.lines)
-    assert second.lines[-2] == "told: sent to ann"
+    assert second.lines[-2] == "result: sent to ann"
     assert "wants to call" not in second.raw
 
 
@@ -188,7 +188,7 @@ def test_a_rule_for_the_session_covers_the_next_call(terminal: Callable[..., Scr
     assert screen.lines[-2] == "over"
 
 
-def test_the_proposed_rule_stands_on_the_line_and_can_be_edited(terminal: Callable[..., Screen]) -> None:
+def test_the_proposed_rule_is_prefilled_and_can_be_edited(terminal: Callable[..., Screen]) -> None:
     calls = "".join(f"- tools: [{{name: send, args: {{to: ann, text: {text}}}}}]\n" for text in ("a", "b", "c"))
     screen = terminal(calls + "- text: over", columns=120)
     screen.wait("abort the run: ")
@@ -208,7 +208,7 @@ def test_the_proposed_rule_stands_on_the_line_and_can_be_edited(terminal: Callab
     assert screen.lines[-2] == "over"
 
 
-def test_the_proposed_rule_is_taken_by_enter_and_ctrl_c_ends_the_run(terminal: Callable[..., Screen]) -> None:
+def test_enter_accepts_the_proposed_rule_and_ctrl_c_ends_the_run(terminal: Callable[..., Screen]) -> None:
     first = terminal(ASK)
     first.wait("abort the run: ")
     first.type("p\n")
@@ -227,7 +227,7 @@ def test_the_proposed_rule_is_taken_by_enter_and_ctrl_c_ends_the_run(terminal: C
     assert "(the question about send is over)" in second.raw
 
 
-def test_nothing_a_tool_prints_moves_the_cursor(terminal: Callable[..., Screen], team: Callable[..., Path]) -> None:
+def test_model_output_cannot_move_the_cursor(terminal: Callable[..., Screen], team: Callable[..., Path]) -> None:
     screen = terminal('- tools: [{name: wait, args: {sign: .}}]\n- text: "a\\e[2Jb"')
 
     assert screen.end() == 0
@@ -235,9 +235,9 @@ def test_nothing_a_tool_prints_moves_the_cursor(terminal: Callable[..., Screen],
     assert "\x1b[2J" not in screen.raw
 
 
-def test_a_plain_answer_is_broken_between_words(terminal: Callable[..., Screen]) -> None:
-    said = "Hello! I am here to help with any kind of creative writing, whatever it may be about."
-    screen = terminal(f'- text: "{said}"', columns=40)
+def test_a_plain_answer_wraps_between_words(terminal: Callable[..., Screen]) -> None:
+    answer = "Hello! I am here to help with any kind of creative writing, whatever it may be about."
+    screen = terminal(f'- text: "{answer}"', columns=40)
 
     assert screen.end() == 0
     assert [line for line in screen.lines if "|" not in line][-4:-1] == [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -15,9 +16,9 @@ from tests.cli.cli_processes import LLM_DO, environment
 from tests.cli.cli_terminal import Screen
 
 CHOICES = "abort the run: "
-ASK = "- tools: [{name: send, args: {to: ann}}]\n- text: 'told: {tool}'"
+ASK = "- tools: [{name: send, args: {to: ann}}]\n- text: 'result: {tool}'"
 
-# Two calls at a time, the second of which is the first again; then another, and texts that pretend.
+# The same call twice, then one whose text imitates our own output, then another.
 SEVERAL = r"""
 - tools: [{name: send, args: {to: ann}}]
 - tools: [{name: send, args: {to: ann}}]
@@ -41,18 +42,18 @@ def terminal(project: Callable[..., Path]) -> Iterator[Callable[..., Screen]]:
 
 
 def end(child: Screen) -> tuple[int, str]:
-    """Wait for the end: the exit code, and all that was written."""
+    """Wait for the end; return the exit code and everything that was written."""
     return child.end(), child.raw
 
 
 def screen(text: str, columns: int = 100) -> list[str]:
-    """What stands on the terminal after all of `text`."""
+    """The lines on a terminal after `text` was written to it."""
     shown = pyte.Screen(columns, 40)
     pyte.Stream(shown).feed(text)
     return [line.rstrip() for line in shown.display if line.strip()]
 
 
-def test_a_person_answers_each_question_with_a_key(terminal: Callable[..., Screen]) -> None:
+def test_each_question_is_answered_with_a_key(terminal: Callable[..., Screen]) -> None:
     child = terminal(SEVERAL)
     child.wait(CHOICES)
     child.type("what?\n")
@@ -80,7 +81,7 @@ def test_a_person_answers_each_question_with_a_key(terminal: Callable[..., Scree
     assert shown[-1].startswith("completed: 5 steps, 3 tool calls, ")
 
 
-def test_nothing_that_a_model_writes_does_anything_to_the_terminal(terminal: Callable[..., Screen]) -> None:
+def test_text_written_by_a_model_cannot_control_the_terminal(terminal: Callable[..., Screen]) -> None:
     child = terminal(SEVERAL.replace("- tools: [{name: send, args: {to: ann}}]\n", ""), "-v")
     child.wait(CHOICES)
     asked = child.raw
@@ -104,7 +105,7 @@ def test_nothing_that_a_model_writes_does_anything_to_the_terminal(terminal: Cal
     assert "\x07" not in text
 
 
-def test_ctrl_c_takes_the_question_down_and_ends_the_run(terminal: Callable[..., Screen]) -> None:
+def test_ctrl_c_closes_the_question_and_ends_the_run(terminal: Callable[..., Screen]) -> None:
     child = terminal(ASK)
     child.wait(CHOICES)
     child.type("\x03")
@@ -117,7 +118,7 @@ def test_ctrl_c_takes_the_question_down_and_ends_the_run(terminal: Callable[...,
     assert screen(text)[-1].startswith("interrupted: 1 step")
 
 
-def test_abort_ends_the_run_with_code_one(terminal: Callable[..., Screen]) -> None:
+def test_abort_ends_the_run_with_exit_code_one(terminal: Callable[..., Screen]) -> None:
     child = terminal(ASK)
     child.wait(CHOICES)
     child.type("a\n")
@@ -129,18 +130,18 @@ def test_abort_ends_the_run_with_code_one(terminal: Callable[..., Screen]) -> No
 
 
 @pytest.mark.parametrize("env", [{"TERM": "dumb"}, {"CI": "woodpecker"}], ids=["dumb", "CI"])
-def test_in_ci_or_a_dumb_terminal_nobody_is_asked_and_nothing_is_drawn(
+def test_ci_and_dumb_terminals_get_no_questions_and_no_drawing(
     terminal: Callable[..., Screen], env: dict[str, str]
 ) -> None:
     code, text = end(terminal(ASK, **env))
 
     assert code == 4
-    assert "told: send is denied: no terminal" in text
+    assert "result: send is denied: no terminal" in text
     assert "error: send is denied: no terminal to ask on" in text
     assert "\x1b" not in text
 
 
-def test_streamed_text_stands_behind_its_agents_name(terminal: Callable[..., Screen]) -> None:
+def test_streamed_text_is_prefixed_with_its_agents_name(terminal: Callable[..., Screen]) -> None:
     code, text = end(terminal('- {text: "one two\\nmain > send()", delay: 0.1}', "-vv"))
 
     shown = screen(text)
@@ -149,7 +150,7 @@ def test_streamed_text_stands_behind_its_agents_name(terminal: Callable[..., Scr
     assert shown[1:3] == ["main | one two", "main | main > send()"]
 
 
-def test_a_terminal_is_found_behind_piped_input_and_typing_ahead_answers_nothing(
+def test_questions_reach_the_terminal_when_stdin_is_a_pipe_and_ignore_earlier_typing(
     project: Callable[..., Path],
 ) -> None:
     root = project(ASK)
@@ -170,10 +171,10 @@ def test_a_terminal_is_found_behind_piped_input_and_typing_ahead_answers_nothing
     text = child.before
     child.close()
 
-    assert "told: a person denied send" in text
+    assert "result: a person denied send" in text
 
 
-def test_a_run_in_the_background_of_a_terminal_does_not_wait_for_it(project: Callable[..., Path]) -> None:
+def test_a_background_run_does_not_wait_for_its_terminal(project: Callable[..., Path]) -> None:
     root = project(ASK)
     script = (
         "import os, pty, subprocess, sys\n"
@@ -192,7 +193,7 @@ def test_a_run_in_the_background_of_a_terminal_does_not_wait_for_it(project: Cal
     assert ended.returncode == 4
 
 
-def test_what_is_wrong_is_told_without_breaking_words_on_a_narrow_terminal(terminal: Callable[..., Screen]) -> None:
+def test_errors_wrap_between_words_on_a_narrow_terminal(terminal: Callable[..., Screen]) -> None:
     child = terminal("- {texts: one}", "--no-color", columns=40)
 
     code, text = end(child)
@@ -207,15 +208,16 @@ ASKS = "---\nname: main\nmodel: script:answers.yaml\ntoolsets: [ask_user]\n---\n
 
 
 @pytest.mark.parametrize(
-    ("key", "code", "told"),
+    ("key", "code", "line"),
     [
-        ("\x03", 130, "(the question of main is over)"),
-        ("\x04", 0, '✗ main ask_user(question="Which?") → failed: the person gave no answer'),
+        ("\x03", 130, r"\(the question of main is over\)"),
+        # A duration follows when the question stood for long enough, which on a slow machine it does.
+        ("\x04", 0, r'✗ main ask_user\(question="Which\?"\) → failed: the person gave no answer(  \d+(\.\d)? s)?'),
     ],
     ids=["Ctrl-C", "Ctrl-D"],
 )
-def test_an_agents_question_that_gets_no_answer_ends_in_a_line_of_its_own(
-    project: Callable[..., Path], key: str, code: int, told: str
+def test_an_unanswered_question_of_an_agent_leaves_one_line(
+    project: Callable[..., Path], key: str, code: int, line: str
 ) -> None:
     root = project("- tools: [{name: ask_user, args: {question: Which?}}]\n- text: done", agent=ASKS)
     child = Screen(["run", "x"], root, 100)
@@ -225,4 +227,5 @@ def test_an_agents_question_that_gets_no_answer_ends_in_a_line_of_its_own(
     ended = child.end()
     child.close()
 
-    assert (ended, told in child.lines) == (code, True), child.lines
+    assert ended == code
+    assert any(re.fullmatch(line, shown) for shown in child.lines), child.lines
