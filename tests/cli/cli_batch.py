@@ -1,6 +1,7 @@
-"""Runs the command line many times over, each time in a fork: a program for `cli_processes.run_many`.
+"""Run the command line many times, each time in a fork: the program behind `cli_processes.run_many`.
 
-It reads a call from each line of stdin, as JSON, and prints how it ended. A start would cost a second of imports each.
+It reads a call from each line of stdin, as JSON, and prints how it ended. Starting a process each time
+would cost a second of imports.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ HEAVY = (
     "pydantic_ai.models.function",
     "pydantic_ai.models.test",
 )
-"""What a run may import; a name that is gone makes all calls fail."""
+"""What a run may import; a module that no longer exists makes every call fail."""
 
 
 def call(args: list[str], cwd: str, stdin: str, env: dict[str, str], together: bool) -> dict[str, Any]:
-    """Run once, and say how it ended; `together` puts what goes to stderr into stdout."""
-    # Not a TemporaryDirectory, which a child would take away when it ends.
+    """Run once and return how it ended; `together` merges stderr into stdout."""
+    # Not a TemporaryDirectory, which a child would delete when it ends.
     folder = tempfile.mkdtemp()
     files = [Path(folder, name) for name in ("in", "out", "err")]
     files[0].write_bytes(stdin.encode("latin-1"))
@@ -58,20 +59,20 @@ def call(args: list[str], cwd: str, stdin: str, env: dict[str, str], together: b
     return {"code": os.waitstatus_to_exitcode(status), "out": out, "err": err}
 
 
-def link(given: str, limit: float) -> int | None:
-    """What `apart` does in a process that it starts, in a fork; tests of projects start the real one."""
-    asked = os.fork()
-    if asked == 0:
+def link(task: str, limit: float) -> int | None:
+    """Link in a fork, where `subprocess_check` starts a process; its own tests start the real one."""
+    pid = os.fork()
+    if pid == 0:
         try:
             os.setsid()
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             os.dup2(2, 1)
-            check_worker.main(json.loads(given))
+            check_worker.main(json.loads(task))
         finally:
             os._exit(99)
-    _, status = os.waitpid(asked, 0)
+    _, status = os.waitpid(pid, 0)
     with suppress(ProcessLookupError):
-        os.killpg(asked, signal.SIGKILL)
+        os.killpg(pid, signal.SIGKILL)
     return os.waitstatus_to_exitcode(status)
 
 

@@ -1,4 +1,4 @@
-"""Real processes for the command line's tests: projects in folders of their own, answers out of scripts, no network."""
+"""Real processes for the tests of the command line: a folder for each project, scripted answers, no network."""
 
 from __future__ import annotations
 
@@ -97,15 +97,15 @@ class Ended:
 
     @property
     def json(self) -> Any:
-        """What it printed, which must be exactly one JSON value."""
+        """Its stdout, which must be exactly one JSON value."""
         return json.loads(self.out)
 
 
 def environment(**changes: str | None) -> dict[str, str]:
-    """This environment, of which `conftest.py` took what would change a run, with changes (None takes away)."""
-    wanted: dict[str, str | None] = {"PYTHONPATH": str(REPOSITORY), "LANG": "C.UTF-8", **changes}
-    kept = {name: value for name, value in os.environ.items() if name not in wanted}
-    return kept | {name: value for name, value in wanted.items() if value is not None}
+    """This environment, cleaned by `conftest.py` of what would change a run, with changes; None removes one."""
+    variables: dict[str, str | None] = {"PYTHONPATH": str(REPOSITORY), "LANG": "C.UTF-8", **changes}
+    kept = {name: value for name, value in os.environ.items() if name not in variables}
+    return kept | {name: value for name, value in variables.items() if value is not None}
 
 
 def run(
@@ -115,16 +115,16 @@ def run(
     env: Mapping[str, str | None] | None = None,
 ) -> Ended:
     """Run `llm-do` to its end, without a terminal."""
-    given: dict[str, Any] = {"input": stdin} if isinstance(stdin, bytes) else {"stdin": stdin}
+    source: dict[str, Any] = {"input": stdin} if isinstance(stdin, bytes) else {"stdin": stdin}
     ended = subprocess.run(
-        [*LLM_DO, *args], cwd=cwd, capture_output=True, timeout=60, env=environment(**(env or {})), **given
+        [*LLM_DO, *args], cwd=cwd, capture_output=True, timeout=60, env=environment(**(env or {})), **source
     )
     return Ended(ended.returncode, ended.stdout.decode(), ended.stderr.decode())
 
 
 @dataclass
 class Batch:
-    """One process that has imported all there is, and forks for each run."""
+    """One process that has imported everything and forks for each run."""
 
     process: subprocess.Popen[str] | None = None
 
@@ -139,11 +139,11 @@ class Batch:
         """Run once.
 
         Args:
-            args: The words behind `llm-do`.
+            args: The arguments of `llm-do`.
             cwd: The folder it runs in.
-            stdin: What it can read; when that is nothing, the null device.
+            stdin: Its stdin; the null device if empty.
             env: The whole environment; `environment()` when None.
-            together: Whether what goes to stderr is in `out` too.
+            together: Whether `out` includes stderr.
         """
         if self.process is None:
             self.process = subprocess.Popen(
@@ -185,10 +185,10 @@ def run_many(calls: Mapping[str, tuple[Sequence[str], Path, bytes]]) -> dict[str
     return {name: BATCH.run(*call) for name, call in calls.items()}
 
 
-def forked(
+def run_forked(
     *args: str, cwd: Path = REPOSITORY, stdin: bytes = b"", env: Mapping[str, str | None] | None = None
 ) -> Ended:
-    """Run `llm-do` once as `run` does, in a fork: whatever its start is not about."""
+    """Run `llm-do` once like `run`, but in a fork: for tests that aren't about starting up."""
     return BATCH.run(args, cwd, stdin, environment(**(env or {})))
 
 
@@ -196,9 +196,9 @@ def write_project(root: Path, answers: str = "", **files: str) -> Path:
     """Write a project with an agent, its tools, and a script of answers.
 
     Args:
-        root: Its folder, made if need be.
+        root: Its folder, created if missing.
         answers: YAML of `script:answers.yaml`.
-        files: Stem to text of more files; `manifest` is `project.json`, `agent` is `main.agent`.
+        files: Texts of more files by name; `manifest` is `project.json`, `agent` is `main.agent`.
     """
     root.mkdir(parents=True, exist_ok=True)
     names = {"manifest": "project.json", "agent": "main.agent"}

@@ -1,4 +1,4 @@
-"""Fixtures of the command line's tests; what they are made of is in `cli_processes`."""
+"""Fixtures for the tests of the command line; their helpers are in `cli_processes`."""
 
 from __future__ import annotations
 

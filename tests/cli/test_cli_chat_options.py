@@ -1,4 +1,4 @@
-"""The options that a chat shares with a run: what is said first, and the form of what stdout gets."""
+"""The options that a chat shares with a run: its first message, and the format of stdout."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from typer.main import get_command
 
 from llm_do.cli.commands import chat, run
-from tests.cli.cli_processes import LLM_DO, environment, forked, run_many
+from tests.cli.cli_processes import LLM_DO, environment, run_forked, run_many
 
 ANSWERS = "- text: one\n- text: two\n- text: three\n"
 
@@ -24,11 +24,11 @@ def test_a_chat_takes_every_option_of_a_run() -> None:
     assert options(run.app) <= options(chat.app)
 
 
-def test_json_is_an_object_a_turn_however_it_ends(project: Callable[..., Path]) -> None:
+def test_json_output_is_one_object_per_turn_however_it_ends(project: Callable[..., Path]) -> None:
     root = project("- text: one\n- error: {status: 400, message: bad}\n- text: three")
     args = ["chat", ".", "first", "--output", "json", "--attach", "nosuch", "--no-record"]
 
-    ended = forked(*args, cwd=root, stdin=b"second\nthird\n/state\n")
+    ended = run_forked(*args, cwd=root, stdin=b"second\nthird\n/state\n")
 
     turns = [json.loads(line) for line in ended.out.splitlines()]
     assert [turn["status"] for turn in turns] == ["invalid", "completed", "provider_failed"]
@@ -37,8 +37,8 @@ def test_json_is_an_object_a_turn_however_it_ends(project: Callable[..., Path]) 
     assert [line[:6] for line in ended.err.splitlines() if line[:1] not in ' {}"'] == ["error:", "error:"]
 
 
-def test_events_are_those_of_each_turn(project: Callable[..., Path]) -> None:
-    ended = forked("chat", ".", "first", "--output", "events", cwd=project(ANSWERS), stdin=b"second\n")
+def test_events_are_numbered_per_turn(project: Callable[..., Path]) -> None:
+    ended = run_forked("chat", ".", "first", "--output", "events", cwd=project(ANSWERS), stdin=b"second\n")
 
     events = [json.loads(line) for line in ended.out.splitlines()]
     first = [event for event in events if event["run_id"] == events[0]["run_id"]]
@@ -50,24 +50,26 @@ def test_events_are_those_of_each_turn(project: Callable[..., Path]) -> None:
     assert (ended.code, ended.err) == (0, "")
 
 
-@pytest.mark.parametrize("first", [["said"], ["--input-json", '{"input": "said"}'], ["--field", "input=said"], []])
-def test_what_is_said_first_may_be_fields_and_is_said_with_what_is_attached(
+@pytest.mark.parametrize("first", [["hello"], ["--input-json", '{"input": "hello"}'], ["--field", "input=hello"], []])
+def test_the_first_message_may_be_fields_and_carries_the_attachments(
     project: Callable[..., Path], first: list[str]
 ) -> None:
-    typed = b"again\n/undo\n/retry\n" if first else b"said\nagain\n/undo\n/retry\n"
+    typed = b"again\n/undo\n/retry\n" if first else b"hello\nagain\n/undo\n/retry\n"
 
-    ended = forked("chat", ".", *first, "--attach", "tools.py", "--output", "json", cwd=project(ANSWERS), stdin=typed)
+    ended = run_forked(
+        "chat", ".", *first, "--attach", "tools.py", "--output", "json", cwd=project(ANSWERS), stdin=typed
+    )
 
     turns = [json.loads(line) for line in ended.out.splitlines()]
     asked = [[message["parts"][0]["content"] for message in turn["messages"][::2]] for turn in turns]
     assert [len(each) for each in asked] == [1, 2, 1]
-    assert asked[0][0][0] == asked[2][0][0] == "said"
+    assert asked[0][0][0] == asked[2][0][0] == "hello"
     assert asked[0][0][1]["media_type"].startswith("text/")
     assert asked[2][0][1] == asked[0][0][1]
     assert asked[1][1] == "again"
 
 
-def test_a_dry_run_shows_what_would_run_and_reads_nothing(project: Callable[..., Path]) -> None:
+def test_a_dry_run_of_a_chat_shows_what_would_run_and_reads_nothing(project: Callable[..., Path]) -> None:
     root = project(ANSWERS)
     calls = {
         "nothing": ["chat", "--dry-run", "--output", "json"],
@@ -84,7 +86,7 @@ def test_a_dry_run_shows_what_would_run_and_reads_nothing(project: Callable[...,
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "message"),
     [
         (["--attach", "-"], "a chat reads its messages from stdin, so --attach - can't"),
         ([".", "hi", "--input-json", "{}"], "a prompt and --input-json exclude each other"),
@@ -92,17 +94,17 @@ def test_a_dry_run_shows_what_would_run_and_reads_nothing(project: Callable[...,
         (["--frobnicate"], "No such option: --frobnicate"),
     ],
 )
-def test_what_can_not_be_is_told_in_the_form_that_was_asked_for(
-    project: Callable[..., Path], args: list[str], said: str
+def test_usage_errors_use_the_requested_output_format(
+    project: Callable[..., Path], args: list[str], message: str
 ) -> None:
-    ended = forked("chat", *args, "--output", "json", cwd=project())
+    ended = run_forked("chat", *args, "--output", "json", cwd=project())
 
     assert (ended.code, ended.json["status"]) == (2, "invalid")
-    assert ended.json["errors"][0]["message"].startswith(said)
-    assert ended.err.startswith(f"error: {said}")
+    assert ended.json["errors"][0]["message"].startswith(message)
+    assert ended.err.startswith(f"error: {message}")
 
 
-def test_a_reader_who_goes_away_ends_a_chat_quietly(project: Callable[..., Path]) -> None:
+def test_a_closed_pipe_ends_a_chat_quietly(project: Callable[..., Path]) -> None:
     root = project(ANSWERS)
     command = " ".join(f"'{word}'" for word in LLM_DO)
     ended = subprocess.run(

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.cli_processes import Ended, environment, forked, run_many
+from tests.cli.cli_processes import Ended, environment, run_forked, run_many
 
 BROKEN = "---\nname: main\ntols: [send]\n---\nx"
 UNUSED = "---\nname: idle\nmodel: test\n---\nx"
 
 
-def test_check_says_what_is_wrong_in_every_format(project: Callable[..., Path], tmp_path: Path) -> None:
+def test_check_reports_problems_in_every_format(project: Callable[..., Path], tmp_path: Path) -> None:
     broken = project(agent=BROKEN)
     (tmp_path / "empty").mkdir()
     calls: dict[str, list[str]] = {
@@ -38,7 +38,7 @@ def test_check_says_what_is_wrong_in_every_format(project: Callable[..., Path], 
     assert ended["missing"].err.startswith("error: no project at nowhere")
 
 
-def test_strict_makes_warnings_count(project: Callable[..., Path]) -> None:
+def test_strict_turns_warnings_into_a_failure(project: Callable[..., Path]) -> None:
     root = project(
         idle=UNUSED,
         manifest="""\
@@ -55,11 +55,11 @@ def test_strict_makes_warnings_count(project: Callable[..., Path]) -> None:
     assert "warning[" in ended["plain"].out
 
 
-def test_a_project_that_prints_while_it_is_linked_leaves_stdout_alone(project: Callable[..., Path]) -> None:
+def test_what_a_project_prints_while_linking_goes_to_stderr(project: Callable[..., Path]) -> None:
     root = project()
     (root / "tools.py").write_text("print('imported')\n" + (root / "tools.py").read_text())
 
-    ended = forked("check", "--format", "json", cwd=root)
+    ended = run_forked("check", "--format", "json", cwd=root)
 
     assert ended.json == {"diagnostics": [], "errors": 0, "warnings": 0}
     assert "imported\n" in ended.err
@@ -87,13 +87,13 @@ def test_check_and_schema_import_no_provider(project: Callable[..., Path]) -> No
 def test_schemas_are_json_schemas(kind: str) -> None:
     from jsonschema import Draft202012Validator
 
-    Draft202012Validator.check_schema(forked("schema", kind).json)
+    Draft202012Validator.check_schema(run_forked("schema", kind).json)
 
 
 def test_init_writes_a_project_that_runs_and_never_overwrites(tmp_path: Path) -> None:
-    made = forked("init", "demo", cwd=tmp_path)
+    made = run_forked("init", "demo", cwd=tmp_path)
     files = {path: path.read_bytes() for path in (tmp_path / "demo").rglob("*") if path.is_file()}
-    again = forked("init", "demo", cwd=tmp_path)
+    again = run_forked("init", "demo", cwd=tmp_path)
     ended = run_many(
         {
             "check": (["check", "--strict", "demo"], tmp_path, b""),
@@ -117,7 +117,7 @@ def test_init_writes_a_project_that_runs_and_never_overwrites(tmp_path: Path) ->
     assert tests.returncode == 0, tests.stdout.decode()
 
 
-def test_init_next_to_other_files_leaves_them_alone(tmp_path: Path) -> None:
+def test_init_leaves_existing_files_alone(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("mine")
     (tmp_path / "inside").write_text("mine")
 
@@ -129,9 +129,9 @@ def test_init_next_to_other_files_leaves_them_alone(tmp_path: Path) -> None:
     assert ended["inside a file"].err.startswith("error: ")
 
 
-def test_models_lists_what_is_at_hand_and_why_not() -> None:
-    some = forked("models", env={"OPENAI_API_KEY": "k"})
-    everything = forked("models", "list", "--all")
+def test_models_lists_available_models_and_why_others_are_not() -> None:
+    some = run_forked("models", env={"OPENAI_API_KEY": "k"})
+    everything = run_forked("models", "list", "--all")
 
     assert "\nopenai:NAME\n" in some.out
     assert "anthropic:NAME" not in some.out
@@ -147,7 +147,7 @@ def test_a_dry_run_shows_what_would_run_and_runs_nothing(project: Callable[..., 
         "model": ["hello", "--dry-run", "--model", "main=openai:gpt-5", "--output", "json"],
         "nonsense": ["hello", "--dry-run", "--model", "nonsense:x"],
         "entry": ["--dry-run", "--entry", "send", "--output", "json"],
-        "nobody": ["--dry-run", "--entry", "sned"],
+        "unknown": ["--dry-run", "--entry", "sned"],
     }
 
     ended = run_many({name: (["run", *args], root, b"") for name, args in calls.items()})
@@ -163,10 +163,10 @@ def test_a_dry_run_shows_what_would_run_and_runs_nothing(project: Callable[..., 
     assert ended["model"].json["agents"]["main"]["origin"] == "override"
     assert ended["nonsense"].code == 7
     assert ended["entry"].json["entry"] == {"kind": "tool", "name": "send"}
-    assert (ended["nobody"].code, "Did you mean `send`?" in ended["nobody"].err) == (2, True)
+    assert (ended["unknown"].code, "Did you mean `send`?" in ended["unknown"].err) == (2, True)
 
 
-def test_a_model_that_cannot_be_is_refused_before_anything_runs(project: Callable[..., Path]) -> None:
+def test_an_invalid_model_name_is_refused_before_anything_runs(project: Callable[..., Path]) -> None:
     root = project("- tools: [{name: shout}]\n- text: done")
     calls = {
         "prefix": ["x", "--model", "opnai:gpt-5"],

@@ -8,7 +8,7 @@ import pytest
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def test_the_page_of_commands_is_what_their_help_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_commands_page_matches_the_help(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     made = runpy.run_path(str(DOCS / "make_cli.py"))["page"]()
 

@@ -1,4 +1,4 @@
-"""The table of exit codes, and that `--output json` is one object however a run ends."""
+"""Exit codes, and the one object of `--output json`, for every way a run can end."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ CASES: dict[str, tuple[int, str, list[str], str, dict[str, str]]] = {
     "bad JSON": (2, "invalid", ["--input-json", "{"], "", {}),
     "input that does not fit": (2, "invalid", ["--input-json", '{"input": 3}'], "", {}),
     "bad pattern": (2, "invalid", ["x", "--allow", "send("], "", {}),
-    "no such entry": (2, "invalid", ["x", "--entry", "nobody"], "", {}),
+    "no such entry": (2, "invalid", ["x", "--entry", "unknown"], "", {}),
     "does not link": (3, "invalid", ["x"], "", {"agent": "---\nname: main\ntols: []\n---\n"}),
-    "nobody to ask": (4, "denied", ["x"], SEND, {}),
-    "nobody to ask, then limited": (4, "denied", ["x", "--max-steps", "2"], FOREVER, {}),
+    "no one to ask": (4, "denied", ["x"], SEND, {}),
+    "no one to ask, then limited": (4, "denied", ["x", "--max-steps", "2"], FOREVER, {}),
     "steps": (6, "limited", ["x", "--approve-all", "--max-steps", "2"], FOREVER, {}),
     "time": (6, "limited", ["x", "--timeout", "0.2"], "- {text: late, delay: 30}", {}),
     "interrupted by a tool": (130, "interrupted", ["x", "--approve-all"], CALL.replace("TOOL", "stop"), {}),
@@ -68,7 +68,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ended]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_exit_code_and_one_json_object_tell_how_a_run_ended(ended: dict[str, Ended], name: str) -> None:
+def test_exit_code_and_json_object_report_how_a_run_ended(ended: dict[str, Ended], name: str) -> None:
     code, status, *_ = CASES[name]
 
     assert (ended[name].code, ended[name].json["status"]) == (code, status), ended[name].err
@@ -76,7 +76,7 @@ def test_the_exit_code_and_one_json_object_tell_how_a_run_ended(ended: dict[str,
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case[0] not in (0,)])
-def test_what_went_wrong_is_on_stderr_in_one_paragraph_without_a_traceback(ended: dict[str, Ended], name: str) -> None:
+def test_errors_are_one_paragraph_on_stderr_without_a_traceback(ended: dict[str, Ended], name: str) -> None:
     if name != "does not link":
         assert "error: " in ended[name].err
         assert all(line.startswith("error: ") for line in ended[name].err.splitlines())
@@ -84,12 +84,12 @@ def test_what_went_wrong_is_on_stderr_in_one_paragraph_without_a_traceback(ended
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case[0] in (1, 2, 3, 6, 7, 130)])
-def test_an_early_end_is_in_the_errors_of_the_json_object(ended: dict[str, Ended], name: str) -> None:
+def test_the_json_object_lists_the_error_of_an_early_end(ended: dict[str, Ended], name: str) -> None:
     assert ended[name].json["errors"]
     assert ended[name].json["errors"][-1].keys() >= {"type", "message", "agent_path"}
 
 
-def test_a_link_error_is_shown_with_its_line_and_is_in_the_json_object_with_its_place(ended: dict[str, Ended]) -> None:
+def test_a_link_error_has_its_location_on_stderr_and_in_the_json_object(ended: dict[str, Ended]) -> None:
     failed = ended["does not link"]
 
     assert "main.agent:3:1: error[" in failed.err
@@ -97,13 +97,13 @@ def test_a_link_error_is_shown_with_its_line_and_is_in_the_json_object_with_its_
     assert [(error["file"], error["line"]) for error in failed.json["errors"]] == [("main.agent", 3)]
 
 
-def test_what_needs_a_person_names_the_rule_to_add(ended: dict[str, Ended]) -> None:
-    assert "--allow 'send(" in ended["nobody to ask"].err
-    assert [denial["tool"] for denial in ended["nobody to ask"].json["denials"]] == ["send"]
+def test_a_call_denied_for_lack_of_a_person_names_the_rule_to_add(ended: dict[str, Ended]) -> None:
+    assert "--allow 'send(" in ended["no one to ask"].err
+    assert [denial["tool"] for denial in ended["no one to ask"].json["denials"]] == ["send"]
     assert ended["rejected on request"].err == ""
 
 
-def test_an_interrupt_that_a_tool_raises_leaves_the_whole_record(ended: dict[str, Ended]) -> None:
+def test_an_interrupt_raised_by_a_tool_leaves_a_complete_record(ended: dict[str, Ended]) -> None:
     result = ended["interrupted by a tool"].json
 
     assert result["run_id"]
@@ -111,5 +111,5 @@ def test_an_interrupt_that_a_tool_raises_leaves_the_whole_record(ended: dict[str
     assert result["usage"]["tool_calls"] == 1
 
 
-def test_a_failure_of_the_entry_says_where_in_the_project_it_happened(ended: dict[str, Ended]) -> None:
+def test_a_failed_entry_reports_the_line_in_the_project(ended: dict[str, Ended]) -> None:
     assert "error: entry raised ValueError: the entry broke (tools.py:" in ended["entry raised"].err

@@ -9,7 +9,7 @@ from tests.cli.cli_processes import run_many
 from tests.cli.cli_terminal import Screen
 
 
-def test_a_group_without_a_command_shows_its_help_and_not_an_error_in_one_line(project: Callable[..., Path]) -> None:
+def test_a_group_without_a_command_shows_its_help(project: Callable[..., Path]) -> None:
     root = project()
     ended = run_many({name: ([name], root, b"") for name in ("threads", "runs", "approvals")})
 
@@ -19,7 +19,7 @@ def test_a_group_without_a_command_shows_its_help_and_not_an_error_in_one_line(p
         assert "..." not in each.err.partition("Commands:")[2]
 
 
-def test_threads_and_runs_are_those_of_the_project_that_a_folder_belongs_to(project: Callable[..., Path]) -> None:
+def test_threads_and_runs_belong_to_the_project_around_the_current_folder(project: Callable[..., Path]) -> None:
     root = project(
         manifest='{"version": 1, "entry": {"agent": "main"}, "agent_files": ["*.agent"], "python_files": ["*.py"]}'
     )
@@ -40,7 +40,7 @@ def test_threads_and_runs_are_those_of_the_project_that_a_folder_belongs_to(proj
     assert ended["runs"].out == ended["named"].out != ""
 
 
-def test_a_project_given_as_an_argument_where_none_is_taken_is_told_the_option(project: Callable[..., Path]) -> None:
+def test_a_project_passed_as_an_argument_by_mistake_gets_a_hint_about_the_option(project: Callable[..., Path]) -> None:
     root = project()
     ended = run_many(
         {
@@ -60,8 +60,8 @@ def test_a_project_given_as_an_argument_where_none_is_taken_is_told_the_option(p
     assert "--project" not in ended["schema"].err
 
 
-def test_every_command_that_reads_a_project_takes_it_as_an_option_and_not_twice(project: Callable[..., Path]) -> None:
-    root = project("- text: 'said {input}'")
+def test_every_command_that_reads_a_project_takes_it_once_as_option_or_argument(project: Callable[..., Path]) -> None:
+    root = project("- text: 'got {input}'")
     away = root.parent
     commands = ["run", "chat", "check", "graph", "doctor"]
     calls = {
@@ -79,11 +79,11 @@ def test_every_command_that_reads_a_project_takes_it_as_an_option_and_not_twice(
     ended = run_many({name: (args, away, b"hi\n") for name, args in {**calls, **twice}.items()})
 
     assert [ended[name].code for name in commands] == [0] * 5
-    assert (ended["run"].out, ended["chat"].out) == ("said hello\n", "said hi\n")
-    assert ended["prompt"].out == "said look at src/main.py, or not\n"
+    assert (ended["run"].out, ended["chat"].out) == ("got hello\n", "got hi\n")
+    assert ended["prompt"].out == "got look at src/main.py, or not\n"
     assert (ended["empty"].code, ended["empty"].out) == (2, "")
-    said = "error: the project is named twice, with --project and as an argument. Keep one of them.\n"
-    assert [ended[name].err for name in ("many", *twice)] == [said] * 6
+    expected = "error: the project is named twice, with --project and as an argument. Keep one of them.\n"
+    assert [ended[name].err for name in ("many", *twice)] == [expected] * 6
 
 
 def test_without_an_id_the_latest_run_and_thread_are_shown(project: Callable[..., Path]) -> None:
@@ -100,11 +100,11 @@ def test_without_an_id_the_latest_run_and_thread_are_shown(project: Callable[...
     assert ended["threads"].out.startswith("thread b, 2 messages")
 
 
-def test_a_thread_takes_no_model_that_cannot_be(project: Callable[..., Path]) -> None:
+def test_a_thread_refuses_invalid_model_names(project: Callable[..., Path]) -> None:
     root = project()
     calls = {"bare": "model=gpt-5", "list": 'model=["test", "locl"]', "prefix": "model=mine:x", "none": "model="}
 
-    ended = run_many({name: (["threads", "set", "t", said], root, b"") for name, said in calls.items()})
+    ended = run_many({name: (["threads", "set", "t", setting], root, b"") for name, setting in calls.items()})
 
     assert [each.code for each in ended.values()] == [2, 2, 0, 0]
     assert "the model 'gpt-5' names no provider. Did you mean `openai:gpt-5`?" in ended["bare"].err
@@ -115,7 +115,7 @@ def test_a_thread_takes_no_model_that_cannot_be(project: Callable[..., Path]) ->
 
 
 @pytest.mark.slow
-def test_lists_are_folded_between_words_on_a_terminal_and_json_is_not(project: Callable[..., Path]) -> None:
+def test_lists_wrap_between_words_on_a_terminal_and_json_does_not(project: Callable[..., Path]) -> None:
     root = project("- tools: [{name: shout}]\n- text: an answer that is a little longer than the terminal is wide")
     run_many({"run": (["run", ".", "hello", "--thread", "t", "--approve-all"], root, b"")})
 

@@ -1,4 +1,4 @@
-"""What a person is told of the local model, that it was taken and what it is worth: each once."""
+"""Notices about the local model: that it is used, and its quality, each shown once."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ sys.exit(run(sys.argv[1:]))
 """
 
 
-def chat(root: Path, *options: str, said: str = "one\ntwo\nthree\n") -> subprocess.CompletedProcess[str]:
-    """A chat with the local model, whose generations are written down."""
+def chat(root: Path, *options: str, messages: str = "one\ntwo\nthree\n") -> subprocess.CompletedProcess[str]:
+    """Run a chat with a local model that always answers "Hello"."""
     file = root / weights.NAME
     file.write_bytes(b"GGUF")
     (root / "main.agent").write_text("---\nname: main\n---\nHelp.\n", encoding="utf-8")
@@ -43,7 +43,7 @@ def chat(root: Path, *options: str, said: str = "one\ntwo\nthree\n") -> subproce
     return subprocess.run(
         [sys.executable, "-c", CHAT, "chat", "--no-record", *options],
         cwd=root,
-        input=said,
+        input=messages,
         env=env,
         capture_output=True,
         text=True,
@@ -52,7 +52,7 @@ def chat(root: Path, *options: str, said: str = "one\ntwo\nthree\n") -> subproce
     )
 
 
-def test_in_a_chat_of_several_turns_each_notice_is_told_once(tmp_path: Path) -> None:
+def test_each_notice_is_shown_once_in_a_chat_of_several_turns(tmp_path: Path) -> None:
     ended = chat(tmp_path)
 
     assert ended.stdout == "Hello\n" * 3
@@ -60,7 +60,7 @@ def test_in_a_chat_of_several_turns_each_notice_is_told_once(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_a_model_that_was_asked_for_is_not_announced_and_quiet_means_quiet(tmp_path: Path) -> None:
+def test_a_requested_model_is_not_announced_and_quiet_hides_every_notice(tmp_path: Path) -> None:
     asked = chat(tmp_path, "--model", "local")
     quiet = chat(tmp_path, "-q")
 

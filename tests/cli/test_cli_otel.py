@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.cli_processes import forked
+from tests.cli.cli_processes import run_forked
 
 pytest.importorskip("opentelemetry.sdk")
 
 
-def test_spans_of_agents_requests_and_tools_go_where_the_environment_says(project: Callable[..., Path]) -> None:
-    root = project("- tools: [{name: send, args: {to: ann}}]\n- text: 'told: {tool}'")
+def test_spans_go_to_the_exporter_named_in_the_environment(project: Callable[..., Path]) -> None:
+    root = project("- tools: [{name: send, args: {to: ann}}]\n- text: 'result: {tool}'")
 
-    ended = forked("run", "x", "--otel", "--approve-all", cwd=root, env={"OTEL_TRACES_EXPORTER": "console"})
+    ended = run_forked("run", "x", "--otel", "--approve-all", cwd=root, env={"OTEL_TRACES_EXPORTER": "console"})
 
-    assert (ended.code, ended.out) == (0, "told: sent to ann\n")
+    assert (ended.code, ended.out) == (0, "result: sent to ann\n")
     decoder, spans, rest = json.JSONDecoder(), [], ended.err
     while "{" in rest:
         span, end = decoder.raw_decode(rest, rest.index("{"))
@@ -28,8 +28,8 @@ def test_spans_of_agents_requests_and_tools_go_where_the_environment_says(projec
     assert len({span["context"]["trace_id"] for span in spans}) == 1
 
 
-def test_an_exporter_that_does_not_exist_is_a_usage_error(project: Callable[..., Path]) -> None:
-    ended = forked("run", "x", "--otel", cwd=project(), env={"OTEL_TRACES_EXPORTER": "carrier-pigeon"})
+def test_an_unknown_exporter_is_a_usage_error(project: Callable[..., Path]) -> None:
+    ended = run_forked("run", "x", "--otel", cwd=project(), env={"OTEL_TRACES_EXPORTER": "carrier-pigeon"})
 
     assert ended.code == 2
     assert ended.err == (
@@ -37,9 +37,9 @@ def test_an_exporter_that_does_not_exist_is_a_usage_error(project: Callable[...,
     )
 
 
-def test_an_exporter_that_is_set_to_nothing_is_the_usual_one(project: Callable[..., Path]) -> None:
+def test_an_empty_exporter_setting_means_the_default(project: Callable[..., Path]) -> None:
     pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
 
-    ended = forked("run", "x", "--otel", "--dry-run", cwd=project(), env={"OTEL_TRACES_EXPORTER": ""})
+    ended = run_forked("run", "x", "--otel", "--dry-run", cwd=project(), env={"OTEL_TRACES_EXPORTER": ""})
 
     assert (ended.code, ended.err) == (0, "")

@@ -1,4 +1,4 @@
-"""The paths that diagnostics are shown with: from the current folder, so that a terminal and GitHub find the files."""
+"""Paths in diagnostics are relative to the current folder, so that terminals and GitHub find the files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`init` and `doctor`: what a person meets first."""
+"""`init` and `doctor`, the first commands that people use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.cli.cli_processes import run_many
 from tests.cli.cli_terminal import Screen
 
 
-def test_every_template_is_clean_and_its_own_test_passes(tmp_path: Path) -> None:
+def test_every_template_passes_check_and_its_own_test(tmp_path: Path) -> None:
     calls = {name: (["init", name, "--template", name], tmp_path, b"") for name in TEMPLATES}
     made = run_many(calls)
     checked = run_many({name: (["check", name, "--strict"], tmp_path, b"") for name in TEMPLATES})
@@ -32,7 +32,7 @@ def test_every_template_is_clean_and_its_own_test_passes(tmp_path: Path) -> None
             function()
 
 
-def test_a_person_chooses_the_template_and_a_pipe_is_asked_nothing(tmp_path: Path) -> None:
+def test_init_asks_for_a_template_only_on_a_terminal(tmp_path: Path) -> None:
     screen = Screen(["init", "chosen"], tmp_path)
     screen.wait("which one? [agent] ")
     screen.type("toolkit\n")
@@ -45,7 +45,7 @@ def test_a_person_chooses_the_template_and_a_pipe_is_asked_nothing(tmp_path: Pat
     assert "which" not in piped.err
 
 
-def test_the_doctor_tells_what_is_there_and_never_shows_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_reports_what_it_finds_and_never_shows_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from llm_do.ui.reports.checkup import checkup, checkup_lines
 
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
@@ -64,7 +64,7 @@ def test_the_doctor_tells_what_is_there_and_never_shows_a_key(tmp_path: Path, mo
 
 
 @pytest.mark.parametrize("name", ["what?mode=rw", "a#b", "100%41", "ünder"])
-def test_the_doctor_finds_the_store_of_a_folder_with_any_name(tmp_path: Path, name: str) -> None:
+def test_doctor_finds_the_store_whatever_the_folder_is_called(tmp_path: Path, name: str) -> None:
     from llm_do.ui.reports.checkup import checkup
 
     folder = tmp_path / name / ".llm-do"
@@ -78,7 +78,7 @@ def test_the_doctor_finds_the_store_of_a_folder_with_any_name(tmp_path: Path, na
     assert (found.status, found.found[-5:]) == ("ok", "sound")
 
 
-def test_the_doctor_breaks_no_path_and_a_pipe_gets_a_line_for_each_check() -> None:
+def test_doctor_never_breaks_a_path_and_prints_one_line_per_check_into_a_pipe() -> None:
     from llm_do.ui.reports.checkup import Check, checkup_lines
 
     checks = [Check("project", "ok", f"{'/folder' * 20} and more words than fit into forty columns")]
@@ -89,7 +89,7 @@ def test_the_doctor_breaks_no_path_and_a_pipe_gets_a_line_for_each_check() -> No
     assert [line for line in broken if len(line) >= 40 and "/" not in line] == []
 
 
-def test_the_doctor_says_that_the_variables_model_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_reports_an_invalid_model_in_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from llm_do.ui.reports.checkup import checkup
 
     monkeypatch.setenv("LLM_DO_MODEL", "opnai:gpt-5")
@@ -100,7 +100,7 @@ def test_the_doctor_says_that_the_variables_model_cannot_be(tmp_path: Path, monk
     assert found.found.startswith("opnai:gpt-5 names an unknown provider")
 
 
-def test_the_doctor_prints_json_and_ends_with_one_when_something_is_broken(tmp_path: Path) -> None:
+def test_doctor_prints_json_and_exits_with_one_when_something_is_broken(tmp_path: Path) -> None:
     (tmp_path / "project.json").write_text("{}")
     well = run_many({"x": (["doctor", "--json"], tmp_path, b"")})["x"]
     (tmp_path / ".llm-do").mkdir(exist_ok=True)

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.cli_processes import LLM_DO, environment, forked, run, run_many
-from tests.cli.cli_terminal import started
+from tests.cli.cli_processes import LLM_DO, environment, run, run_forked, run_many
+from tests.cli.cli_terminal import start_process
 
 SHOUT = '- {tools: [{name: shout}], expect: "Zürich"}\n- text: "{tool} €"'
 ALLOW = ("--approve-all",)
 
 
 def shell(command: str, cwd: Path, **env: str | None) -> subprocess.CompletedProcess[bytes]:
-    """A command line of bash's, in which `LLM_DO` is this command."""
+    """Run a bash command line in which `LLM_DO` stands for this command."""
     return subprocess.run(
         ["bash", "-c", command.replace("LLM_DO", " ".join(f"'{word}'" for word in LLM_DO))],
         cwd=cwd,
@@ -28,7 +28,7 @@ def shell(command: str, cwd: Path, **env: str | None) -> subprocess.CompletedPro
     )
 
 
-def test_stdout_holds_the_result_alone_whatever_prints_and_whatever_the_locale(
+def test_stdout_holds_only_the_result_in_any_locale(
     project: Callable[..., Path],
 ) -> None:
     root = project(SHOUT)
@@ -46,12 +46,12 @@ def test_stdout_holds_the_result_alone_whatever_prints_and_whatever_the_locale(
     assert [line for line in lines if line.startswith("by ")] == ["by print", "by write", "by child"]
     assert "UserWarning: by warning" in ended.err
     assert "\x1b" not in ended.err
-    # In CI, what --approve-all lets through is in the log, in lines that hold no time.
+    # In CI, calls approved by --approve-all are logged, in lines without times.
     assert "main > shout()" in lines
     assert "main: completed: Grüße €" in lines
 
 
-def test_events_are_json_lines_and_the_prompt_may_be_an_argument_in_any_locale(project: Callable[..., Path]) -> None:
+def test_events_are_json_lines_and_prompts_can_be_arguments_in_any_locale(project: Callable[..., Path]) -> None:
     root = project(SHOUT)
 
     ended = run(
@@ -73,7 +73,7 @@ def test_events_are_json_lines_and_the_prompt_may_be_an_argument_in_any_locale(p
 
 
 @pytest.mark.slow
-def test_closed_streams_neither_hang_nor_mix_up_files(project: Callable[..., Path]) -> None:
+def test_closed_streams_do_not_hang_or_mix_up_files(project: Callable[..., Path]) -> None:
     root = project('- text: "answer to {input}"')
 
     no_input = shell("LLM_DO run hello <&- 2>&-", root)
@@ -85,7 +85,7 @@ def test_closed_streams_neither_hang_nor_mix_up_files(project: Callable[..., Pat
     assert nothing.returncode == 2
 
 
-def test_a_reader_who_goes_away_is_no_error_and_a_full_disk_is_one(project: Callable[..., Path]) -> None:
+def test_a_closed_pipe_is_not_an_error_and_a_full_disk_is(project: Callable[..., Path]) -> None:
     root = project('- text: "answer to {input}"')
 
     gone = shell("LLM_DO run hello | true; exit ${PIPESTATUS[0]}", root)
@@ -99,9 +99,9 @@ def test_a_reader_who_goes_away_is_no_error_and_a_full_disk_is_one(project: Call
         assert full.stderr.startswith(b"error: the result can't be written to stdout: ")
 
 
-def test_stdin_that_is_silent_is_waited_for_with_a_notice(project: Callable[..., Path]) -> None:
+def test_waiting_for_stdin_is_announced(project: Callable[..., Path]) -> None:
     root = project()
-    process = started(["run"], root, stdin=subprocess.PIPE)
+    process = start_process(["run"], root, stdin=subprocess.PIPE)
     assert process.stderr is not None
 
     notice = process.stderr.readline()
@@ -167,9 +167,9 @@ def test_input_comes_from_arguments_then_stdin_then_the_manifest(project: Callab
             assert (ended[name].code, ended[name].json["input"]) == (0, expected), name
 
 
-def test_a_project_that_takes_no_input_refuses_every_kind_of_it(project: Callable[..., Path]) -> None:
+def test_a_project_without_cli_input_refuses_every_kind_of_input(project: Callable[..., Path]) -> None:
     root = project(manifest=MANIFEST.replace("ALLOWED", "false"))
-    given = {
+    inputs = {
         "prompt": (["prompt"], b""),
         "json": (["--input-json", "{}"], b""),
         "field": (["--field", "input=x"], b""),
@@ -177,7 +177,7 @@ def test_a_project_that_takes_no_input_refuses_every_kind_of_it(project: Callabl
         "stdin": ([], b"piped"),
     }
 
-    refused = run_many({name: (["run", "--dry-run", *args], root, stdin) for name, (args, stdin) in given.items()})
+    refused = run_many({name: (["run", "--dry-run", *args], root, stdin) for name, (args, stdin) in inputs.items()})
     taken = run_many({"nothing": (["run"], root, b"  \n")})["nothing"]
 
     for ended in refused.values():
@@ -186,13 +186,11 @@ def test_a_project_that_takes_no_input_refuses_every_kind_of_it(project: Callabl
     assert (taken.code, taken.out) == (0, "answer to the default\n")
 
 
-def test_files_outside_of_the_project_and_stdin_are_attached_with_their_content(
-    project: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_files_outside_the_project_and_stdin_can_be_attached(project: Callable[..., Path], tmp_path: Path) -> None:
     root = project("- {text: seen, expect: look}")
     (tmp_path / "note.txt").write_text("a note")
 
-    ended = forked(
+    ended = run_forked(
         "run", "look", "--attach", str(tmp_path / "note.txt"), "--attach", "-", "--output", "json",
         cwd=root, stdin=b"piped bytes",
     )  # fmt: skip
@@ -201,7 +199,7 @@ def test_files_outside_of_the_project_and_stdin_are_attached_with_their_content(
     assert [part["media_type"] for part in request[1:]] == ["text/plain", "text/plain"]
 
 
-def test_quiet_is_quiet_and_debug_shows_the_traceback(project: Callable[..., Path]) -> None:
+def test_quiet_prints_nothing_and_debug_shows_the_traceback(project: Callable[..., Path]) -> None:
     root = project(
         "- tools: [{name: send, args: {to: a}}]\n- text: done",
         manifest="""\

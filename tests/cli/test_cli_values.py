@@ -1,4 +1,4 @@
-"""Values on the command line that are too large, of the wrong kind, or name nothing."""
+"""Values on the command line that are too large, of the wrong type, or name nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.cli_processes import forked, run_many
+from tests.cli.cli_processes import run_forked, run_many
 
 ENTRY = """\
 from enum import Enum
@@ -41,8 +41,8 @@ def order(project: Callable[..., Path]) -> Path:
     return project(agent=AGENT, manifest=json.dumps(MANIFEST), **{"order.py": ENTRY})
 
 
-def test_a_field_is_json_where_its_type_takes_that_and_else_text(order: Path) -> None:
-    given = {
+def test_a_field_is_parsed_as_json_only_where_its_type_accepts_it(order: Path) -> None:
+    fields = {
         "code=2": ("code", "2"),
         "size=1": ("size", "1"),
         "path=123": ("path", "123"),
@@ -54,30 +54,30 @@ def test_a_field_is_json_where_its_type_takes_that_and_else_text(order: Path) ->
         "anything=NaN": ("anything", "NaN"),
     }
 
-    ended = run_many({text: (["run", "--dry-run", "--output", "json", "--field", text], order, b"") for text in given})
+    ended = run_many({text: (["run", "--dry-run", "--output", "json", "--field", text], order, b"") for text in fields})
 
-    for text, (name, value) in given.items():
+    for text, (name, value) in fields.items():
         assert ended[text].json["input"][name] == value, text
 
 
-def test_a_field_that_has_another_name_in_an_input_is_not_dropped_but_refused(order: Path) -> None:
-    ended = forked("run", "--field", "zip_=007", cwd=order)
+def test_a_field_named_by_its_attribute_instead_of_its_alias_is_refused(order: Path) -> None:
+    ended = run_forked("run", "--field", "zip_=007", cwd=order)
 
     assert (ended.code, ended.err) == (2, "error: the entry's input has no field 'zip_'. Did you mean `zip`?\n")
 
 
-@pytest.mark.parametrize("given", ["foo", 5, None])
-def test_attachments_that_are_no_list_are_refused_and_not_taken_apart(
-    project: Callable[..., Path], given: object
-) -> None:
-    said = json.dumps({"input": "a", "attachments": given})
-    ended = forked("run", "--dry-run", "--input-json", said, "--attach", "tools.py", cwd=project())
+@pytest.mark.parametrize("attachments", ["foo", 5, None])
+def test_attachments_must_be_a_list(project: Callable[..., Path], attachments: object) -> None:
+    payload = json.dumps({"input": "a", "attachments": attachments})
+    ended = run_forked("run", "--dry-run", "--input-json", payload, "--attach", "tools.py", cwd=project())
 
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith(f"error: the input's attachments are {json.dumps(given)}, and --attach adds to a list.")
+    assert ended.err.startswith(
+        f"error: the input's attachments are {json.dumps(attachments)}, and --attach adds to a list."
+    )
 
 
-def test_numbers_may_be_as_large_as_one_likes(project: Callable[..., Path]) -> None:
+def test_numbers_can_be_arbitrarily_large(project: Callable[..., Path]) -> None:
     root, huge = project('- {text: "answer"}\n- {text: "again"}'), "9" * 400
     calls = {
         "steps": ["run", "hi", "--max-steps", huge, "--max-depth", huge, "--thread", "t"],
@@ -95,20 +95,18 @@ def test_numbers_may_be_as_large_as_one_likes(project: Callable[..., Path]) -> N
 
 @pytest.mark.parametrize("option", ["--thread", "--user", "--entry", "--model"])
 @pytest.mark.parametrize("command", ["run", "chat"])
-def test_an_empty_name_is_refused_and_stands_for_nobody(
-    project: Callable[..., Path], command: str, option: str
-) -> None:
+def test_an_empty_name_is_refused(project: Callable[..., Path], command: str, option: str) -> None:
     root = project()
-    ended = forked(command, ".", "hi", option, "", cwd=root)
+    ended = run_forked(command, ".", "hi", option, "", cwd=root)
 
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith(f"error: {option} is empty. Leave it out ")
     assert not (root / ".llm-do").exists()
 
 
-def test_paths_that_no_file_can_have_are_told_like_those_of_no_file(project: Callable[..., Path]) -> None:
+def test_impossible_paths_are_reported_like_missing_files(project: Callable[..., Path]) -> None:
     root = project()
-    long, homeless = "a" * 300, "~nobody-of-that-name/x"
+    long, homeless = "a" * 300, "~unknown-user/x"
     ended = run_many(
         {path: (["run", "hi", "--attach", path], root, b"") for path in (long, homeless)}
         | {"init": (["init", homeless], root, b"")}
@@ -119,14 +117,14 @@ def test_paths_that_no_file_can_have_are_told_like_those_of_no_file(project: Cal
     assert (root / homeless / "project.json").exists()
 
 
-def test_what_is_said_in_a_chat_may_look_like_such_a_path(project: Callable[..., Path]) -> None:
+def test_chat_messages_may_look_like_impossible_paths(project: Callable[..., Path]) -> None:
     root = project("- text: one\n- text: two\n- text: three")
-    said = f"hi @~nobody-of-that-name\nhi @{'a' * 300}\n/save a\0b\n/save ~nobody-of-that-name/x\nbye\n"
+    lines = f"hi @~unknown-user\nhi @{'a' * 300}\n/save a\0b\n/save ~unknown-user/x\nbye\n"
 
-    ended = forked("chat", cwd=root, stdin=said.encode())
+    ended = run_forked("chat", cwd=root, stdin=lines.encode())
 
     assert (ended.code, ended.out) == (0, "one\ntwo\nthree\n")
     assert ended.err.splitlines() == [
         "error: a\\x00b can't be written: embedded null byte. Name another file.",
-        "error: ~nobody-of-that-name/x can't be written: No such file or directory. Name another file.",
+        "error: ~unknown-user/x can't be written: No such file or directory. Name another file.",
     ]

@@ -1,4 +1,4 @@
-"""Wrapped toolsets as `tools`, `check`, `graph` and `approvals explain` show them, which run nothing."""
+"""Wrapped toolsets in `tools`, `check`, `graph` and `approvals explain`, which run nothing."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ def burn(to: str) -> str:
     """Burn a letter."""
     raise AssertionError
 
-def dear(ctx, tool, args):
+def for_boss(ctx, tool, args):
     return args["to"] == "boss" or ctx.deps.path
 
 TOOLS = [login]
 TOOLSETS = {
-    "letters": letters.approval_required(dear).prefixed("post"),
+    "letters": letters.approval_required(for_boss).prefixed("post"),
     "hidden": FunctionToolset([send]).filtered(lambda ctx, tool: False),
 }
 '''
 
 
 @pytest.fixture
-def said(project: Callable[..., Path]) -> dict[str, Ended]:
+def ended(project: Callable[..., Path]) -> dict[str, Ended]:
     root = project(manifest=MANIFEST)
     (root / "main.agent").write_text(AGENT)
     (root / "tools.py").write_text(TOOLS)
@@ -71,19 +71,19 @@ def said(project: Callable[..., Path]) -> dict[str, Ended]:
         "boss": "approvals explain post_send to=boss",
         "ann": "approvals explain post_send to=ann",
         "burn": "approvals explain post_burn to=ann",
-        "rights": "graph --permissions",
+        "permissions": "graph --permissions",
     }
     return run_many({name: (line.split(" "), root, b"") for name, line in lines.items()})
 
 
-def test_what_is_wrapped_is_shown_and_decided_about_without_a_run(said: dict[str, Ended]) -> None:
-    assert {name: each.code for name, each in said.items()} == dict.fromkeys(said, 0)
-    assert all("Warning" not in each.err for each in said.values())
+def test_wrapped_toolsets_are_shown_and_explained_without_a_run(ended: dict[str, Ended]) -> None:
+    assert {name: each.code for name, each in ended.items()} == dict.fromkeys(ended, 0)
+    assert all("Warning" not in each.err for each in ended.values())
 
-    assert "  post_send(to: string)  [letters]\n" in said["tools"].out
-    assert "  send(to: string)  [hidden, shown if the run allows it]\n" in said["tools"].out
-    assert "only known at run time" not in said["tools"].out
-    [main] = said["data"].json["agents"]
+    assert "  post_send(to: string)  [letters]\n" in ended["tools"].out
+    assert "  send(to: string)  [hidden, shown if the run allows it]\n" in ended["tools"].out
+    assert "only known at run time" not in ended["tools"].out
+    [main] = ended["data"].json["agents"]
     assert main["open"] == []
     assert {
         tool["name"]: tool["conditional"] for tool in main["tools"] if tool["toolset"] in ("letters", "hidden")
@@ -92,8 +92,8 @@ def test_what_is_wrapped_is_shown_and_decided_about_without_a_run(said: dict[str
         "post_burn": False,
         "send": True,
     }
-    assert "post_send" in said["rights"].out
+    assert "post_send" in ended["permissions"].out
 
-    assert "ask: post_send needs approval: the tool requires it for these arguments" in said["boss"].out
-    assert "ask: post_send needs approval: what its toolset requires shows at run time" in said["ann"].out
-    assert "deny: post_burn is denied by the rule post_burn" in said["burn"].out
+    assert "ask: post_send needs approval: the tool requires it for these arguments" in ended["boss"].out
+    assert "ask: post_send needs approval: what its toolset requires shows at run time" in ended["ann"].out
+    assert "deny: post_burn is denied by the rule post_burn" in ended["burn"].out

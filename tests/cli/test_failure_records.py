@@ -1,4 +1,4 @@
-"""What `--output events` prints when nothing ran, or when a run couldn't come to its end."""
+"""What `--output events` prints when nothing ran, or when a run was killed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.cli.cli_processes import run
 COMMON = {"type", *(field.name for field in fields(EventBase))}
 
 
-def began(kind: type[EventBase] = RunStartedEvent, seq: int = 0, **data: object) -> EventBase:
+def make_event(kind: type[EventBase] = RunStartedEvent, seq: int = 0, **data: object) -> EventBase:
     place = {"path": "main/helper", "agent_name": "helper", "depth": 2, "call_id": "r.1"} if seq else {}
     base = {"run_id": "r", "call_id": "r", "parent_call_id": None, "agent_name": "main", "path": "main", "depth": 0}
     return kind(seq=seq, time=1.0, **{**base, **place}, **data)  # type: ignore[arg-type]
@@ -34,7 +34,7 @@ def began(kind: type[EventBase] = RunStartedEvent, seq: int = 0, **data: object)
     ],
     ids=["usage", "link", "interrupt"],
 )
-def test_the_record_has_every_field_that_an_event_has(error: BaseException, status: str, kind: str) -> None:
+def test_the_failure_record_has_every_field_of_an_event(error: BaseException, status: str, kind: str) -> None:
     record = event_record(error)
 
     assert set(record) == COMMON | {"status", "error", "errors"}
@@ -44,15 +44,15 @@ def test_the_record_has_every_field_that_an_event_has(error: BaseException, stat
     assert record["errors"] == [record["error"]]
 
 
-def test_the_last_record_of_a_killed_run_is_that_runs_next_event() -> None:
-    started = began(entry="main", input={})
-    record = event_record(KeyboardInterrupt(), [started, began(TextDoneEvent, 7, text="so far")])
+def test_the_failure_record_of_a_killed_run_continues_its_events() -> None:
+    started = make_event(entry="main", input={})
+    record = event_record(KeyboardInterrupt(), [started, make_event(TextDoneEvent, 7, text="so far")])
 
     assert (record["seq"], record["run_id"], record["call_id"]) == (8, "r", "r")
     assert (record["agent_name"], record["path"], record["depth"]) == ("main", "main", 0)
 
 
-def test_a_command_that_runs_nothing_prints_it() -> None:
+def test_a_usage_error_prints_a_failure_record() -> None:
     import json
 
     ended = run("run", "--output", "events", "--nonsense")

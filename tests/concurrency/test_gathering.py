@@ -1,4 +1,4 @@
-"""Members side by side: they really are, their outputs are joined in declared order, and a failure ends or is kept."""
+"""Parallel members overlap, outputs are joined in declared order, and a failure ends the flow or is collected."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.scripted import script
 
 
 def test_parallel_members_overlap() -> None:
-    """Each waits for all: one after the other they would wait for ever."""
+    """Each member waits for all: one after the other, they would wait forever."""
     barrier = asyncio.Barrier(3)
 
     def waiting(name: str) -> AgentSpec:
@@ -31,7 +31,7 @@ def test_parallel_members_overlap() -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(st.permutations(range(4)))
-def test_outputs_are_joined_in_declared_order_whoever_ends_first(order: list[int]) -> None:
+def test_outputs_are_joined_in_declared_order_whichever_ends_first(order: list[int]) -> None:
     ended: list[int] = []
     turns = [asyncio.Event() for _ in order]
     turns[order[0]].set()
@@ -57,7 +57,7 @@ def test_outputs_are_joined_in_declared_order_whoever_ends_first(order: list[int
 @pytest.mark.parametrize(
     "expression", ["a | b | c | d | e | f", "(a | b | c) | (d | (e | f))", "(a >> b) | (c >> d) | e | f"]
 )
-def test_max_concurrency_is_how_many_run_at_once(expression: str) -> None:
+def test_max_concurrency_limits_how_many_run_at_once(expression: str) -> None:
     running, most = 0, 0
 
     def member(name: str) -> Any:
@@ -80,7 +80,7 @@ def test_max_concurrency_is_how_many_run_at_once(expression: str) -> None:
 
 
 def failing_and_waiting() -> tuple[Any, Any, list[str]]:
-    """One member fails once the other one runs; the other waits for ever and says how it ended."""
+    """A member that fails once the other one runs, and one that waits forever and records how it ended."""
     seen: list[str] = []
     begun = asyncio.Event()
 
@@ -100,7 +100,7 @@ def failing_and_waiting() -> tuple[Any, Any, list[str]]:
     return fails, waits, seen
 
 
-def test_the_first_failure_cancels_the_others_and_is_what_is_reported() -> None:
+def test_the_first_failure_cancels_the_others_and_is_reported() -> None:
     fails, waits, seen = failing_and_waiting()
 
     result = run_flow(ParallelGroup("all", [fails, waits], max_concurrency=None))
@@ -113,26 +113,26 @@ def test_the_first_failure_cancels_the_others_and_is_what_is_reported() -> None:
     }
 
 
-def test_collect_lets_the_others_go_on_and_says_who_failed() -> None:
+def test_collect_lets_the_others_finish_and_reports_who_failed() -> None:
     async def fails(input: str, ctx: CallContext) -> str:
         raise RunError("broken")
 
     seen: list[Any] = []
     flow = Swarm([fails, saying("b")], flow="fails | b", on_error="collect")
-    judged = ParallelGroup(
-        "judged", [fails, saying("b")], aggregate=lambda got: seen.extend(got) or "ok", on_error="collect"
+    aggregated = ParallelGroup(
+        "aggregated", [fails, saying("b")], aggregate=lambda got: seen.extend(got) or "ok", on_error="collect"
     )
 
     result = run_flow(flow)
     assert text_of(result) == "fails failed: broken\n\nb's"
     assert [error.message for error in result.errors] == ["broken"]
-    assert text_of(run_flow(judged)) == "ok"
+    assert text_of(run_flow(aggregated)) == "ok"
     assert isinstance(seen[0], MemberFailure)
     assert (seen[0].name, seen[1]) == ("fails", "b's")
 
 
 @pytest.mark.parametrize("budget", [{"requests": 2}, {"descendants": 2}])
-def test_a_budget_that_is_used_up_ends_the_run_whatever_is_collected(budget: dict[str, int]) -> None:
+def test_an_exhausted_budget_ends_the_run_even_with_collect(budget: dict[str, int]) -> None:
     members = [saying(name) for name in "abcd"]
 
     result = run_flow(ParallelGroup("all", members, on_error="collect"), budget=budget)
@@ -140,7 +140,7 @@ def test_a_budget_that_is_used_up_ends_the_run_whatever_is_collected(budget: dic
     assert (result.status, type(result.error).__name__) == ("limited", "BudgetError")
 
 
-def test_collect_with_nothing_collected_is_a_failure() -> None:
+def test_collect_fails_when_every_member_fails() -> None:
     async def fails(input: str, ctx: CallContext) -> str:
         raise RunError("broken")
 
@@ -149,7 +149,7 @@ def test_collect_with_nothing_collected_is_a_failure() -> None:
     assert (result.status, str(result.error)) == ("failed", "broken")
 
 
-def test_a_member_that_cancels_itself_has_failed_and_the_run_ends_or_goes_on() -> None:
+def test_a_member_that_cancels_itself_counts_as_failed() -> None:
     async def gives_up(input: str, ctx: CallContext) -> str:
         raise asyncio.CancelledError
 

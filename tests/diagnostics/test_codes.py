@@ -1,4 +1,4 @@
-"""Every code stands at its place with its sentences, fix and example, and nothing else makes a diagnostic."""
+"""Every code has its location, sentences, fix and example, and nothing else makes a diagnostic."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ MANIFESTS: dict[str, tuple[str, int, int]] = {
 
 
 @pytest.mark.parametrize("code", TRIGGERS)
-def test_each_code_of_agent_files_stands_at_the_exact_place(code: str) -> None:
+def test_each_agent_file_code_has_its_exact_location(code: str) -> None:
     text, line, column = TRIGGERS[code]
     (item,) = parse_agent(text, "a.agent").diagnostics
     assert (item.code, item.severity, item.file, item.line, item.column) == (
@@ -69,18 +69,18 @@ def test_each_code_of_agent_files_stands_at_the_exact_place(code: str) -> None:
 
 
 @pytest.mark.parametrize("code", MANIFESTS)
-def test_each_code_of_manifests_stands_at_the_exact_place(code: str) -> None:
+def test_each_manifest_code_has_its_exact_location(code: str) -> None:
     text, line, column = MANIFESTS[code]
     (item,) = parse_manifest(text, "project.json").diagnostics
     assert (item.code, item.file, item.line, item.column) == (code, "project.json", line, column)
 
 
-def test_codes_of_files_stand_at_line_one_or_at_the_byte(tmp_path: Path) -> None:
+def test_file_codes_point_at_line_one_or_at_the_byte(tmp_path: Path) -> None:
     assert [(item.code, item.line) for item in read_text(tmp_path / "gone").diagnostics] == [("LD101", 1)]
     assert [(item.code, item.line, item.column) for item in decode(b"a\n\xff", "x").diagnostics] == [("LD102", 2, 1)]
 
 
-def test_every_code_of_the_block_has_an_example_here() -> None:
+def test_every_code_of_the_parsers_is_triggered_here() -> None:
     assert {code for code in CODES if code.startswith("LD1")} == {*TRIGGERS, *MANIFESTS, "LD101", "LD102", "LD190"}
 
 
@@ -103,7 +103,7 @@ def test_every_code_has_a_sentence_in_the_module_that_declares_it(code: str) -> 
     assert f"{code}.problem(" in module.read_text(encoding="utf-8")
 
 
-def test_diagnostics_are_made_in_the_modules_of_codes_only() -> None:
+def test_only_the_code_modules_make_diagnostics() -> None:
     """Other modules pass data: they hold no code, and neither make a `Problem` nor a `Diagnostic`."""
     elsewhere: list[str] = []
     for path in PACKAGE.rglob("*.py"):

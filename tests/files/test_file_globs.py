@@ -32,20 +32,20 @@ from llm_do.files.refusals import FileRefusedError
         ("/a/", ["a"], ["b"]),
     ],
 )
-def test_a_glob_matches_what_it_says(pattern: str, matching: list[str], others: list[str]) -> None:
+def test_a_glob_matches_the_expected_names(pattern: str, matching: list[str], others: list[str]) -> None:
     glob = PathPattern.parse(pattern)
     assert [path for path in matching if not glob.matches(path)] == []
     assert [path for path in others if glob.matches(path)] == []
 
 
-def test_a_glob_of_many_stars_takes_no_time() -> None:
+def test_a_glob_of_many_stars_is_fast() -> None:
     start = time.process_time()
     assert not PathPattern.parse("*a" * 40 + "b").matches("a" * 250)
     assert not PathPattern.parse("**/a/" * 40 + "b").matches("a/" * 200 + "a")
     assert time.process_time() - start < 1
 
 
-def test_a_glob_of_unreasonable_length_is_refused() -> None:
+def test_an_overlong_glob_is_refused() -> None:
     with pytest.raises(FileRefusedError, match="longer than"):
         PathPattern.parse("a" * 2000)
 
@@ -62,7 +62,7 @@ def test_too_many_alternatives_are_refused() -> None:
 
 
 @given(st.lists(st.sampled_from(["*", "?", "a", "b", "."]), max_size=8), st.text("ab.", max_size=8))
-def test_a_name_matches_as_the_regular_expression_would(tokens: list[str], name: str) -> None:
+def test_a_name_matches_as_an_equivalent_regular_expression(tokens: list[str], name: str) -> None:
     expression = "".join({"*": ".*", "?": "."}.get(token, re.escape(token)) for token in tokens)
     pattern = "".join(tokens)
     if name and pattern and pattern.strip("*") != "":
@@ -70,5 +70,5 @@ def test_a_name_matches_as_the_regular_expression_would(tokens: list[str], name:
 
 
 @given(st.text(max_size=30), st.text(max_size=30))
-def test_any_text_is_a_glob(pattern: str, path: str) -> None:
+def test_any_text_is_a_valid_glob(pattern: str, path: str) -> None:
     assert PathPattern.parse(pattern).matches(path) in (True, False)

@@ -16,7 +16,7 @@ from llm_do.files.refusals import FileRefusedError
         ("..\\a", ["..", "a"]),
     ],
 )
-def test_windows_separates_by_both_slashes(path: str, parts: list[str]) -> None:
+def test_windows_separates_with_both_slashes(path: str, parts: list[str]) -> None:
     assert split_path(path, ["C:\\srv"], windows=True) == parts
 
 
@@ -24,7 +24,7 @@ def test_windows_separates_by_both_slashes(path: str, parts: list[str]) -> None:
     "path",
     ["D:\\x", "C:x", "C:\\srv2\\x", "\\\\host\\share\\x", "\\x", "a:stream", "con", "NUL.txt", "a/lpt1", "a.", "b "],
 )
-def test_what_windows_takes_for_something_else_is_refused(path: str) -> None:
+def test_paths_with_a_special_meaning_on_windows_are_refused(path: str) -> None:
     with pytest.raises(FileRefusedError):
         split_path(path, ["C:\\srv"], windows=True)
 
@@ -36,17 +36,17 @@ def test_elsewhere_a_backslash_is_an_ordinary_character() -> None:
 @pytest.mark.parametrize(
     "name", [".git", ".GIT", ".Git", ".git.", ".git ", "GIT~1", ".g\u200cit", ".git::$INDEX_ALLOCATION", "．git"]
 )
-def test_every_spelling_of_a_protected_name_is_the_same(name: str) -> None:
+def test_every_spelling_of_a_protected_name_is_recognised(name: str) -> None:
     assert fold_name(name) == ".git"
 
 
 @pytest.mark.parametrize("name", [".github", "git", ".gitignore", "..git", "a.git"])
-def test_other_names_stay_others(name: str) -> None:
+def test_similar_names_are_not_protected(name: str) -> None:
     assert fold_name(name) != ".git"
 
 
 @given(st.text(max_size=400))
-def test_what_is_shown_is_one_plain_line(text: str) -> None:
+def test_a_shown_path_is_one_printable_line(text: str) -> None:
     line = display_path(text)
     assert line.isprintable()
     assert len(line) <= 300 * 10 + 3

@@ -33,11 +33,11 @@ from llm_do.files.gitignore import is_ignored, is_never_listed, parse_rules
         (["*"], "anything", True, True),
     ],
 )
-def test_a_rule_ignores_what_it_does_in_git(lines: list[str], path: str, folder: bool, expected: bool) -> None:
+def test_a_rule_ignores_what_git_ignores(lines: list[str], path: str, folder: bool, expected: bool) -> None:
     assert is_ignored(parse_rules(lines), path, folder=folder) is expected
 
 
-def test_a_rule_holds_below_the_folder_of_its_file_only() -> None:
+def test_a_rule_applies_only_below_its_file() -> None:
     rules = parse_rules(["/x", "*.log"], base="sub")
     assert [is_ignored(rules, path, folder=False) for path in ("sub/x", "x", "sub/a/x", "sub/a/b.log", "b.log")] == [
         True,
@@ -48,7 +48,7 @@ def test_a_rule_holds_below_the_folder_of_its_file_only() -> None:
     ]
 
 
-def test_an_inner_file_has_the_last_word() -> None:
+def test_an_inner_gitignore_overrides_an_outer_one() -> None:
     rules = parse_rules(["*.log"]) + parse_rules(["!keep.log"], base="sub")
     assert is_ignored(rules, "keep.log", folder=False)
     assert not is_ignored(rules, "sub/keep.log", folder=False)
@@ -64,5 +64,5 @@ def test_some_folders_are_never_listed() -> None:
 
 
 @given(st.lists(st.text(max_size=20), max_size=5), st.text(min_size=1, max_size=20), st.booleans())
-def test_any_text_can_be_rules(lines: list[str], path: str, folder: bool) -> None:
+def test_any_text_can_be_ignore_rules(lines: list[str], path: str, folder: bool) -> None:
     assert is_ignored(parse_rules(lines), path, folder=folder) in (True, False)

@@ -95,7 +95,7 @@ def refused(operation: Operation, root: Root, path: str) -> str:
         "to_a/../..",
     ],
 )
-def test_a_path_that_leaves_is_refused_whatever_is_done_with_it(root: Root, outside: Path, path: str) -> None:
+def test_every_operation_refuses_a_path_that_leaves(root: Root, outside: Path, path: str) -> None:
     before = everything(outside)
     reasons = {name: refused(operation, root, path) for name, operation in OPERATIONS.items()}
     assert reasons == dict.fromkeys(OPERATIONS, "outside")
@@ -103,7 +103,7 @@ def test_a_path_that_leaves_is_refused_whatever_is_done_with_it(root: Root, outs
 
 
 @pytest.mark.parametrize("path", ["to_secret", "to_outside", "dangling_out", "relative_out", "a/hop", "to_proc"])
-def test_a_link_that_leaves_is_refused_at_the_end_too(root: Root, outside: Path, path: str) -> None:
+def test_a_link_that_leaves_is_refused_as_last_part_too(root: Root, outside: Path, path: str) -> None:
     before = everything(outside)
     reasons = {name: refused(OPERATIONS[name], root, path) for name in FOLLOWING}
     assert reasons == dict.fromkeys(FOLLOWING, "outside")
@@ -113,7 +113,7 @@ def test_a_link_that_leaves_is_refused_at_the_end_too(root: Root, outside: Path,
 @pytest.mark.parametrize(
     "path", ["", "a\0b", "x" * 5000, "a/" * 300, "y" * 300, "half \ud800 pair"], ids=lambda path: repr(path[:8])
 )
-def test_what_can_be_no_path_is_refused(root: Root, path: str) -> None:
+def test_an_impossible_path_is_refused(root: Root, path: str) -> None:
     for name, operation in OPERATIONS.items():
         if name == "trail" and path.startswith("y"):
             continue  # Whether a name is too long is only known to the disk.
@@ -128,7 +128,7 @@ def test_a_sibling_whose_name_begins_like_the_root_is_outside(root: Root) -> Non
     assert refused(OPERATIONS["read"], root, "../inside2/x") == "outside"
 
 
-def test_a_loop_of_links_ends(root: Root) -> None:
+def test_a_link_loop_is_refused(root: Root) -> None:
     assert refused(OPERATIONS["read"], root, "loop") == "invalid"
     assert refused(OPERATIONS["write"], root, "loop/x") == "invalid"
 
@@ -146,7 +146,7 @@ def test_a_loop_of_links_ends(root: Root) -> None:
         "{root}/../inside/a/file.txt",
     ],
 )
-def test_a_path_that_stays_is_read(root: Root, path: str) -> None:
+def test_a_path_that_stays_inside_is_read(root: Root, path: str) -> None:
     if ".." in path and path.startswith("{"):
         # The root's parent is outside, whatever comes after it.
         assert refused(OPERATIONS["read"], root, path.format(root=root.path)) == "outside"
@@ -154,23 +154,23 @@ def test_a_path_that_stays_is_read(root: Root, path: str) -> None:
         assert root.read(path.format(root=root.path), limit=100) == b"inside"
 
 
-def test_a_link_that_goes_out_and_in_again_is_refused(root: Root) -> None:
+def test_a_link_that_leaves_and_returns_is_refused(root: Root) -> None:
     assert refused(OPERATIONS["read"], root, "up_and_back/file.txt") == "outside"
 
 
-def test_a_root_behind_a_link_is_known_by_both_names(root: Root, tmp_path: Path) -> None:
+def test_a_root_behind_a_link_accepts_both_names(root: Root, tmp_path: Path) -> None:
     (tmp_path / "alias").symlink_to(root.path)
     alias = Root(tmp_path / "alias")
     assert alias.read(str(tmp_path / "alias" / "a" / "file.txt"), limit=9) == b"inside"
     assert alias.read(str(root.path.resolve() / "a" / "file.txt"), limit=9) == b"inside"
 
 
-def test_a_name_that_begins_with_a_tilde_can_be_written_with_a_dot(root: Root) -> None:
+def test_a_name_starting_with_a_tilde_can_be_written_with_a_dot(root: Root) -> None:
     assert root.write("./~x", b"1")
     assert root.read("./~x", limit=9) == b"1"
 
 
-def test_a_pipe_and_a_socket_are_refused_without_waiting(root: Root) -> None:
+def test_pipes_and_sockets_are_refused_without_blocking(root: Root) -> None:
     os.mkfifo(root.path / "pipe")
     with socket.socket(socket.AF_UNIX) as server:
         here = Path.cwd()
@@ -218,18 +218,18 @@ def test_a_device_is_refused() -> None:
         ("delete", "nothing", "missing"),
     ],
 )
-def test_a_fault_says_what_it_is(root: Root, operation: str, path: str, reason: str) -> None:
+def test_a_file_error_names_its_reason(root: Root, operation: str, path: str, reason: str) -> None:
     before = everything(root.path)
     assert refused(OPERATIONS[operation], root, path) == reason
     assert everything(root.path) == before
 
 
-def test_a_root_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_root_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileRefusedError, match=r"the root folder .*gone: there is no such"):
         Root(tmp_path / "gone").read("x", limit=1)
 
 
-def test_a_file_that_may_not_be_read_says_so(root: Root, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_permission_error_is_reported(root: Root, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = os.open
 
     def closed(path: str | Path, *args: int, **kwargs: int) -> int:
@@ -245,7 +245,7 @@ def test_reading_stops_at_the_limit(root: Root) -> None:
     assert root.read("a/file.txt", limit=3) == b"ins"
 
 
-def test_a_write_makes_the_folders_on_the_way(root: Root) -> None:
+def test_a_write_creates_missing_folders(root: Root) -> None:
     assert root.write("x/y/z.txt", b"1") is True
     assert root.write("x/y/z.txt", b"2") is False
     assert (root.path / "x/y/z.txt").read_bytes() == b"2"
@@ -259,7 +259,7 @@ def test_a_write_keeps_the_mode(root: Root) -> None:
     assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"new", 0o751)
 
 
-def test_a_new_file_gets_the_mode_that_the_process_gives_new_files(root: Root) -> None:
+def test_a_new_file_follows_the_umask(root: Root) -> None:
     root.write("new", b"")
     (root.path / "other").write_bytes(b"")
     assert (root.path / "new").stat().st_mode == (root.path / "other").stat().st_mode
@@ -278,7 +278,7 @@ def test_a_write_never_goes_through_a_hard_link(root: Root, outside: Path) -> No
     assert (root.path / "linked").read_bytes() == b"new"
 
 
-def test_a_write_through_a_link_that_stays_changes_the_file_and_keeps_the_link(root: Root) -> None:
+def test_a_write_through_an_inner_link_changes_the_file_and_keeps_the_link(root: Root) -> None:
     root.write("to_file", b"new")
     root.write("dangling_in", b"made")
     assert (root.path / "to_file").is_symlink()
@@ -287,9 +287,7 @@ def test_a_write_through_a_link_that_stays_changes_the_file_and_keeps_the_link(r
 
 
 @pytest.mark.parametrize("broken", ["fsync", "rename"])
-def test_a_failed_write_leaves_the_old_file_and_nothing_else(
-    root: Root, broken: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_write_leaves_only_the_old_file(root: Root, broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*args: object, **kwargs: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -301,7 +299,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(
     assert everything(root.path) == before
 
 
-def test_moving_and_deleting_take_the_link_itself(root: Root, outside: Path) -> None:
+def test_moving_and_deleting_act_on_the_link_itself(root: Root, outside: Path) -> None:
     root.move("to_secret", "b/moved")
     assert (root.path / "b/moved").readlink() == outside / "secret.txt"
     root.delete("b/moved")
@@ -310,13 +308,13 @@ def test_moving_and_deleting_take_the_link_itself(root: Root, outside: Path) -> 
     assert (root.path / "a/file.txt").read_bytes() == b"inside"
 
 
-def test_a_file_that_is_not_there_to_be_moved_is_named(root: Root) -> None:
+def test_moving_a_missing_file_names_it(root: Root) -> None:
     with pytest.raises(FileRefusedError, match=r"^missing: there is no such file") as caught:
         root.move("missing", "b/moved")
     assert caught.value.reason == "missing"
 
 
-def test_a_guard_is_asked_before_anything_is_made(root: Root) -> None:
+def test_a_guard_is_called_before_anything_is_created(root: Root) -> None:
     def no(trail: tuple[str, ...]) -> None:
         raise FileRefusedError(trail[-1], "no", reason="protected")
 
@@ -333,7 +331,7 @@ def test_a_guard_is_asked_before_anything_is_made(root: Root) -> None:
     assert everything(root.path) == before
 
 
-def test_a_trail_has_every_name_a_path_goes_by(root: Root) -> None:
+def test_a_trail_has_every_name_of_a_path(root: Root) -> None:
     (root.path / "chain").symlink_to("to_a/../to_file")
     assert root.trail("a/b/../file.txt") == ("a/file.txt",)
     assert root.trail("chain") == ("chain", "to_file", "a/file.txt")
@@ -343,7 +341,7 @@ def test_a_trail_has_every_name_a_path_goes_by(root: Root) -> None:
     assert root.trail(".") == (".",)
 
 
-def test_stat_tells_what_is_there(root: Root) -> None:
+def test_stat_reports_kind_path_and_size(root: Root) -> None:
     kinds: dict[str, Kind] = {".": "folder", "a": "folder", "a/file.txt": "file", "to_file": "file"}
     assert {path: root.stat(path).kind for path in kinds} == kinds
     assert root.stat("to_file").path == "a/file.txt"
@@ -351,7 +349,7 @@ def test_stat_tells_what_is_there(root: Root) -> None:
     assert root.stat("a/file.txt").size == 6
 
 
-def test_a_folder_is_listed_in_order_and_bounded(root: Root) -> None:
+def test_a_folder_listing_is_sorted_and_limited(root: Root) -> None:
     for n in range(20):
         root.write(f"many/{19 - n:02}", b"")
     assert [entry.name for entry in root.list("many", limit=3)] == ["00", "01", "02"]

@@ -1,4 +1,4 @@
-"""Links that are swapped while files are used: nothing may come from, or get to, the other side."""
+"""Links swapped in while files are used: nothing outside the root may be read or written."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def root(tmp_path: Path) -> Root:
 
 @contextlib.contextmanager
 def swapping(root: Root) -> Iterator[None]:
-    """Turn a folder and a file below the root into links that leave it, and back, all the time."""
+    """Keep replacing a folder and a file below the root with links that leave it, and back."""
     inside, outside = root.path, root.path.parent / "outside"
     done = threading.Event()
 
@@ -56,7 +56,7 @@ def swapping(root: Root) -> Iterator[None]:
 
 
 def put(path: Path, act: Callable[[], object]) -> None:
-    """Do what gives something that name, though a write may take it in the same moment."""
+    """Run `act`, which creates `path`, and remove whatever a concurrent write puts there first."""
     while True:
         with contextlib.suppress(OSError):
             if path.is_dir() and not path.is_symlink():
@@ -111,7 +111,7 @@ ACTIONS: dict[str, Callable[[Root], bytes]] = {
 
 @pytest.mark.parametrize("seconds", [0.05, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("action", ACTIONS)
-def test_a_link_swapped_in_leads_nowhere(root: Root, action: str, seconds: float) -> None:
+def test_a_link_swapped_in_during_use_never_leads_outside(root: Root, action: str, seconds: float) -> None:
     outside = root.path.parent / "outside"
     outcomes: Counter[str] = Counter()
     with swapping(root):

@@ -1,4 +1,4 @@
-"""A root that isn't there yet: writing makes it, below its base and through no link that leads elsewhere."""
+"""A root that doesn't exist yet: writing creates it, below its base and never through a link that leaves it."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def refused(root: Root, path: str = "a.md") -> FileRefusedError:
     return caught.value
 
 
-def test_a_link_to_a_folder_outside_that_is_there_is_no_way_to_make_a_root_in_it(root: Root, base: Path) -> None:
+def test_a_root_is_not_created_through_a_link_to_an_outside_folder(root: Root, base: Path) -> None:
     (base / "notes").symlink_to("../elsewhere")
     assert refused(root).reason == "outside"
     assert below(base.parent / "elsewhere") == []
 
 
-def test_writing_makes_it(root: Root, base: Path) -> None:
+def test_writing_creates_the_root(root: Root, base: Path) -> None:
     assert root.to_come
     assert root.trail("a/./b.md") == ("a/b.md",)
     assert below(base) == []
@@ -52,13 +52,13 @@ def test_writing_makes_it(root: Root, base: Path) -> None:
 
 
 @pytest.mark.parametrize("path", [".", "a", "a/b"])
-def test_making_a_folder_makes_it(root: Root, base: Path, path: str) -> None:
+def test_making_a_folder_creates_the_root(root: Root, base: Path, path: str) -> None:
     assert root.make_directory(path)
     assert not root.make_directory(path)
     assert (root.path / path).is_dir()
 
 
-def test_reading_makes_nothing_and_says_what_is_missing(root: Root, base: Path) -> None:
+def test_reading_creates_nothing_and_names_the_missing_root(root: Root, base: Path) -> None:
     for read in (
         lambda: root.read("a.md", limit=1),
         lambda: root.stat("."),
@@ -73,7 +73,7 @@ def test_reading_makes_nothing_and_says_what_is_missing(root: Root, base: Path) 
     assert below(base) == []
 
 
-def test_a_root_is_no_file_and_nothing_is_made_of_it(root: Root, base: Path) -> None:
+def test_writing_to_the_root_itself_is_refused_and_creates_nothing(root: Root, base: Path) -> None:
     for path in (".", "./", str(root.path)):
         assert refused(root, path).reason == "not_a_file"
     assert below(base) == []
@@ -83,12 +83,12 @@ def test_a_root_is_no_file_and_nothing_is_made_of_it(root: Root, base: Path) -> 
     ("path", "reason"),
     [("../x", "outside"), ("a/../../x", "outside"), ("/etc/x", "outside"), ("~/x", "outside"), ("a/../x", "missing")],
 )
-def test_no_path_leads_out_of_what_is_not_there(root: Root, base: Path, path: str, reason: str) -> None:
+def test_no_path_leaves_a_missing_root(root: Root, base: Path, path: str, reason: str) -> None:
     assert refused(root, path).reason == reason
     assert below(base) == []
 
 
-def test_a_guard_is_asked_before_anything_is_made(root: Root, base: Path) -> None:
+def test_a_guard_is_called_before_anything_is_created(root: Root, base: Path) -> None:
     def guard(trail: tuple[str, ...]) -> None:
         raise FileRefusedError(trail[0], "no", reason="protected")
 
@@ -97,7 +97,7 @@ def test_a_guard_is_asked_before_anything_is_made(root: Root, base: Path) -> Non
     assert below(base) == []
 
 
-def test_a_link_on_the_way_that_stays_in_the_base_is_gone_through(root: Root, base: Path) -> None:
+def test_a_link_inside_the_base_is_followed(root: Root, base: Path) -> None:
     (base / "real").mkdir()
     (base / "notes").symlink_to("real")
     root.write("a.md", b"x")
@@ -106,7 +106,7 @@ def test_a_link_on_the_way_that_stays_in_the_base_is_gone_through(root: Root, ba
 
 @pytest.mark.parametrize("target", ["missing outside", "missing below outside", "loop"])
 @pytest.mark.parametrize("link", ["notes", "notes/new"])
-def test_a_link_on_the_way_that_leads_elsewhere_makes_nothing(root: Root, base: Path, target: str, link: str) -> None:
+def test_nothing_is_created_through_a_link_that_leaves_the_base(root: Root, base: Path, target: str, link: str) -> None:
     (base / link).parent.mkdir(exist_ok=True)
     ways = {
         "missing outside": "../" * link.count("/") + "../gone",
@@ -120,13 +120,13 @@ def test_a_link_on_the_way_that_leads_elsewhere_makes_nothing(root: Root, base: 
     assert below(base.parent) == before
 
 
-def test_a_link_that_is_put_there_meanwhile_is_not_gone_through(
+def test_a_link_swapped_in_during_creation_is_not_followed(
     root: Root, base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = os.mkdir
 
     def swapped(path: str, *args: object, **named: object) -> None:
-        """Make a link out of the base instead, as somebody else might have in this very moment."""
+        """Create a link that leaves the base instead, as another process might at this moment."""
         if path == "notes" or str(path).endswith("/notes"):
             (base / "notes").symlink_to("../elsewhere")
             raise FileExistsError(17, "there is something")
@@ -137,7 +137,7 @@ def test_a_link_that_is_put_there_meanwhile_is_not_gone_through(
     assert below(base.parent / "elsewhere") == []
 
 
-def test_two_writers_make_it_together(root: Root, base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_writers_can_create_the_root_concurrently(root: Root, base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = os.mkdir
 
     def late(path: str, *args: object, **named: object) -> None:
@@ -152,7 +152,7 @@ def test_two_writers_make_it_together(root: Root, base: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("where", ["../gone", "../project2/gone", "absolute"])
-def test_outside_of_its_base_no_root_is_made(base: Path, where: str) -> None:
+def test_a_root_outside_its_base_is_not_created(base: Path, where: str) -> None:
     path = base.parent / "gone" if where == "absolute" else base / where
     root = Root(path, base=base)
     assert not root.to_come
@@ -160,13 +160,13 @@ def test_outside_of_its_base_no_root_is_made(base: Path, where: str) -> None:
     assert below(base.parent) == ["elsewhere", "project"]
 
 
-def test_a_file_in_its_place_stays(root: Root, base: Path) -> None:
+def test_a_file_in_place_of_the_root_is_kept(root: Root, base: Path) -> None:
     (base / "notes").write_text("mine")
     assert refused(root).reason == "not_a_folder"
     assert (base / "notes").read_text() == "mine"
 
 
-def test_a_base_that_is_gone_is_not_made(root: Root, base: Path) -> None:
+def test_a_missing_base_is_not_created(root: Root, base: Path) -> None:
     base.rmdir()
     assert refused(root).reason == "missing"
     assert not base.exists()

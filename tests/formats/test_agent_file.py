@@ -46,7 +46,7 @@ def only(frontmatter: str) -> Diagnostic:
     return item
 
 
-def test_every_key_this_version_acts_on_is_read() -> None:
+def test_every_supported_key_is_read() -> None:
     parsed = parse_agent(FULL, "a.agent")
     assert parsed.diagnostics == ()
     assert parsed.ok
@@ -73,7 +73,7 @@ def test_every_key_this_version_acts_on_is_read() -> None:
     assert parsed.body == "Read {{input}}."
 
 
-def test_toolsets_are_listed_with_their_options_and_places() -> None:
+def test_toolsets_have_their_options_and_locations() -> None:
     parsed = parse_agent(FULL, "a.agent")
     assert parsed.value is not None
     assert parsed.node is not None
@@ -184,7 +184,7 @@ def test_toolsets_may_be_a_mapping() -> None:
         ("name: a\ndescription: Note: x", [("LD106", 3, 18)]),
     ],
 )
-def test_each_fault_has_its_code_and_place(frontmatter: str, expected: list[tuple[str, int, int]]) -> None:
+def test_each_fault_has_its_code_and_location(frontmatter: str, expected: list[tuple[str, int, int]]) -> None:
     assert faults(frontmatter) == expected
 
 
@@ -211,16 +211,16 @@ def test_the_hint_shows_what_to_write_instead(frontmatter: str, hint: str) -> No
     assert only(frontmatter).hint == hint
 
 
-def test_a_name_with_blanks_gets_a_proposal() -> None:
+def test_a_name_with_spaces_gets_a_suggestion() -> None:
     assert "`fact_checker`" in str(only("name: fact checker").hint)
 
 
-def test_unknown_keys_list_the_keys_of_the_place_they_are_in() -> None:
+def test_an_unknown_key_gets_the_keys_of_its_own_mapping() -> None:
     item = only("name: a\nserver_side_tools: [{tool_type: web_fetch, zzz: 1}]")
     assert item.hint == "the keys here are tool_type, max_uses, allowed_domains, blocked_domains"
 
 
-def test_all_faults_are_reported_at_once_and_sorted() -> None:
+def test_all_faults_are_reported_at_once_in_order() -> None:
     text = "modle: x\nname: no\ntools: a\nmax_steps: 0\nmodel: x\ncompatible_models: [y]\nname: b"
     assert faults(text) == [
         ("LD120", 2, 1),
@@ -232,7 +232,7 @@ def test_all_faults_are_reported_at_once_and_sorted() -> None:
     ]
 
 
-def test_faulty_parts_are_left_out_and_the_rest_is_there() -> None:
+def test_invalid_parts_are_left_out_and_the_rest_is_kept() -> None:
     text = "---\nname: a\nmodle: x\ntools: [ok, no, fine]\nmax_steps: 0\ndescription: Hello\n---\nBody"
     parsed = parse_agent(text, "a.agent")
     assert not parsed.ok
@@ -254,9 +254,7 @@ def test_faulty_parts_are_left_out_and_the_rest_is_there() -> None:
         ("tools: [1, a]\ntoolsets: [1, a, 2]\nhandoffs: [1]", ["a"], ["a"]),
     ],
 )
-def test_whatever_is_left_out_of_a_list_the_right_ones_are_left(
-    frontmatter: str, tools: list[str], toolsets: list[str]
-) -> None:
+def test_valid_items_of_a_list_survive_invalid_ones(frontmatter: str, tools: list[str], toolsets: list[str]) -> None:
     value = parse_agent(f"---\nname: a\n{frontmatter}\n---\n", "a.agent").value
     assert value is not None
     assert (value.tools, [name for name, _, _ in value.toolset_uses()]) == (tools, toolsets)
@@ -278,5 +276,5 @@ def test_an_agent_without_a_usable_name_has_no_value() -> None:
         ("---\nmame: writer: x\n---\n", None),
     ],
 )
-def test_the_name_is_readable_though_the_rest_failed(text: str, name: str | None) -> None:
+def test_the_name_is_read_even_if_the_rest_fails(text: str, name: str | None) -> None:
     assert readable_name(parse_agent(text, "a.agent").node, text) == name

@@ -1,4 +1,4 @@
-"""The schemas that editors get: complete, described, and of one mind with the parsers."""
+"""The schemas for editors: complete, described, and consistent with the parsers."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def test_a_schema_is_valid_and_describes_every_key(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", SCHEMAS)
-def test_no_key_may_be_null_but_one(kind: str) -> None:
+def test_only_one_key_may_be_null(kind: str) -> None:
     nullable = [where for where, part in properties(SCHEMAS[kind]()) if {"type": "null"} in part.get("anyOf", [])]
     assert nullable == ([".generated_agents_dir"] if kind == "project" else [])
 
 
-def test_the_keys_are_those_of_the_models() -> None:
+def test_the_schemas_have_the_keys_of_the_models() -> None:
     assert set(agent_schema()["properties"]) == set(AgentFile.model_fields)
     assert set(project_schema()["properties"]) == {info.alias or n for n, info in ManifestFile.model_fields.items()}
 
@@ -73,7 +73,7 @@ MANIFESTS: list[tuple[dict[str, Any], bool]] = [
 
 
 @pytest.mark.parametrize(("change", "fine"), MANIFESTS)
-def test_editor_and_linker_agree_about_manifests(change: dict[str, Any], fine: bool) -> None:
+def test_editor_schema_and_linker_agree_about_manifests(change: dict[str, Any], fine: bool) -> None:
     data = {"version": 1, "entry": {"agent": "main"}, "agent_files": ["*.agent"], **change}
     assert Draft202012Validator(project_schema()).is_valid(data) is fine
     assert parse_manifest(json.dumps(data), "project.json").ok is fine
@@ -95,7 +95,7 @@ def test_editor_and_linker_agree_about_manifests(change: dict[str, Any], fine: b
         ({"server_side_tools": [{"tool_type": "x"}]}, False),
     ],
 )
-def test_editor_and_linker_agree_about_agents(change: dict[str, Any], fine: bool) -> None:
+def test_editor_schema_and_linker_agree_about_agents(change: dict[str, Any], fine: bool) -> None:
     data = {"name": "a", **change}
     assert Draft202012Validator(agent_schema()).is_valid(data) is fine
     assert parse_agent(f"---\n{json.dumps(data)}\n---\n", "a.agent").ok is fine

@@ -1,4 +1,4 @@
-"""Flow expressions: what they mean, and where they are wrong."""
+"""Flow expressions: the trees that they mean, and the locations of their faults."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def ref(name: str) -> Reference:
         ("\n fact-checker>>\t_x2 ", Serial((ref("fact-checker"), ref("_x2")))),
     ],
 )
-def test_an_expression_is_the_tree_it_looks_like(text: str, tree: FlowTree) -> None:
+def test_an_expression_is_parsed_into_its_tree(text: str, tree: FlowTree) -> None:
     assert parse_flow(text) == tree
 
 
@@ -71,7 +71,7 @@ def test_an_expression_is_the_tree_it_looks_like(text: str, tree: FlowTree) -> N
         ("schön >> b", "neither a name nor an operator", "   ^^"),
     ],
 )
-def test_a_fault_is_shown_under_the_character_that_has_it(text: str, message: str, caret: str) -> None:
+def test_a_fault_points_at_its_character(text: str, message: str, caret: str) -> None:
     with pytest.raises(FlowSyntaxError) as raised:
         parse_flow(text)
 
@@ -80,12 +80,12 @@ def test_a_fault_is_shown_under_the_character_that_has_it(text: str, message: st
 
 
 @given(TREES)
-def test_what_is_written_is_read_back(tree: FlowTree) -> None:
+def test_a_written_expression_parses_back_to_its_tree(tree: FlowTree) -> None:
     assert parse_flow(format_flow(tree)) == tree
 
 
 @given(TREES)
-def test_every_name_knows_its_place(tree: FlowTree) -> None:
+def test_every_name_has_a_location(tree: FlowTree) -> None:
     text = format_flow(tree)
 
     for name in names_in(parse_flow(text)):
@@ -93,7 +93,7 @@ def test_every_name_knows_its_place(tree: FlowTree) -> None:
 
 
 @given(st.one_of(st.text(max_size=40), st.text("ab(|)> -\n", max_size=40)))
-def test_whatever_is_written_is_a_tree_or_a_fault_inside_the_text(text: str) -> None:
+def test_any_text_is_a_tree_or_a_fault_inside_the_text(text: str) -> None:
     fault = None
     try:
         assert list(names_in(parse_flow(text)))
@@ -102,13 +102,13 @@ def test_whatever_is_written_is_a_tree_or_a_fault_inside_the_text(text: str) -> 
     assert fault is None or (0 <= fault.start <= len(text) and fault.end > fault.start)
 
 
-def test_deep_nesting_is_a_fault_not_a_crash() -> None:
+def test_deep_nesting_is_a_fault_and_not_a_crash() -> None:
     with pytest.raises(FlowSyntaxError, match="deeper than 50"):
         parse_flow("(" * 5000 + "a" + ")" * 5000)
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=20), st.booleans())
-def test_a_place_in_a_string_is_found_in_the_file_whatever_is_escaped(value: str, ascii_only: bool) -> None:
+def test_a_location_in_a_string_is_found_in_the_file_whatever_is_escaped(value: str, ascii_only: bool) -> None:
     text = '{"flow": ' + json.dumps(value, ensure_ascii=ascii_only) + "}"
     node = parse_json(text, "project.json").node
     assert node is not None

@@ -1,4 +1,4 @@
-"""What importing the room costs, and that its examples run."""
+"""What importing `formats` costs, and that its examples run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def loaded(code: str) -> set[str]:
     return set(out.stdout.split())
 
 
-def test_parsing_loads_neither_pydantic_ai_nor_jsonschema_nor_rich() -> None:
+def test_parsing_imports_neither_pydantic_ai_nor_jsonschema_nor_rich() -> None:
     names = loaded(
         "from llm_do.formats.agent_file import parse_agent\n"
         "from llm_do.formats.manifest import parse_manifest\n"
@@ -41,7 +41,7 @@ def test_parsing_loads_neither_pydantic_ai_nor_jsonschema_nor_rich() -> None:
     assert not names & {"pydantic_ai", "jsonschema", "rich", "typer"}
 
 
-def test_rendering_and_the_table_load_neither_yaml_nor_pydantic() -> None:
+def test_rendering_and_the_code_table_import_neither_yaml_nor_pydantic() -> None:
     names = loaded(
         "import llm_do.ui.reports.diagnostic_text, llm_do.diagnostics.codes, llm_do.formats.syntax.json_nodes\n"
         "import llm_do.formats.syntax.frontmatter"
@@ -49,5 +49,5 @@ def test_rendering_and_the_table_load_neither_yaml_nor_pydantic() -> None:
     assert not names & {"pydantic", "yaml"}
 
 
-def test_reading_a_manifest_loads_no_yaml() -> None:
+def test_reading_a_manifest_does_not_import_yaml() -> None:
     assert "yaml" not in loaded("import llm_do.formats.manifest")

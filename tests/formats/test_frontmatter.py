@@ -1,4 +1,4 @@
-"""Where frontmatter starts and ends, whatever the editor did to line ends and encodings."""
+"""Where frontmatter starts and ends, whatever the editor did to line endings and encodings."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def fault(text: str) -> Diagnostic:
         PLAIN + "\n  \n\t\n",
     ],
 )
-def test_line_ends_and_a_byte_order_mark_make_no_difference(text: str) -> None:
+def test_line_endings_and_a_byte_order_mark_make_no_difference(text: str) -> None:
     expected = parse_agent(PLAIN, "a.agent")
     found = parse_agent(text, "a.agent")
     assert found.ok
@@ -64,18 +64,18 @@ def test_line_ends_and_a_byte_order_mark_make_no_difference(text: str) -> None:
         ("\n\xa0\n", "\xa0"),
     ],
 )
-def test_the_body_is_kept_as_written_but_for_blank_lines_around_it(behind: str, body: str) -> None:
+def test_the_body_is_kept_except_for_surrounding_blank_lines(behind: str, body: str) -> None:
     assert parts(f"---\nname: a\n---{behind}").body == body
 
 
-def test_the_body_knows_where_it_starts() -> None:
+def test_the_body_has_its_start_line() -> None:
     text = "---\nname: a\n---\n\n\n  Hello"
     assert text[parts(text).body_start :] == "  Hello"
     assert parts("---\nname: a\n---\n").body_start == -1
 
 
 @pytest.mark.parametrize("inside", ["description: a --- b", "description: |\n  ---\n  x", "x: ----", "x: '---'"])
-def test_only_a_line_that_is_exactly_three_dashes_closes(inside: str) -> None:
+def test_only_a_line_of_exactly_three_dashes_closes_frontmatter(inside: str) -> None:
     text = f"---\n{inside}\n---\nBody"
     found = parts(text)
     assert text[found.start : found.end] == f"{inside}\n"
@@ -122,15 +122,13 @@ def test_a_file_that_almost_starts_with_frontmatter_is_reported(text: str, line:
         ("---\nname: a\n...\nBody", 3, "`...`"),
     ],
 )
-def test_frontmatter_that_is_never_closed_is_an_error_at_the_line_that_should_close_it(
-    text: str, line: int, word: str
-) -> None:
+def test_unclosed_frontmatter_is_reported_where_it_should_close(text: str, line: int, word: str) -> None:
     found = fault(text)
     assert (found.code, found.line) == ("LD108", line)
     assert word in found.message
 
 
-def test_a_megabyte_of_blank_lines_takes_no_time() -> None:
+def test_a_megabyte_of_blank_lines_is_parsed_quickly() -> None:
     text = "---\nname: a\n---\n" + "\n \t" * 300_000 + "x" + "\n" * 300_000 + "y" + "\r" * 300_000
     start = time.process_time()
     assert parts(text).body == " \tx" + "\n" * 300_000 + "y"

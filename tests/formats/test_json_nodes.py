@@ -1,4 +1,4 @@
-"""JSON with places: the standard parser's meaning, and a clear word for what isn't JSON."""
+"""JSON with locations: the standard parser's values, and clear messages for invalid JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ values = st.recursive(
 
 
 @given(values, st.sampled_from([None, 2]), st.booleans())
-def test_whatever_the_standard_parser_reads_means_the_same_here(value: object, indent: int | None, plain: bool) -> None:
+def test_json_means_the_same_as_to_the_standard_parser(value: object, indent: int | None, plain: bool) -> None:
     text = json.dumps(value, indent=indent, ensure_ascii=plain)
     result = parse_json(text, "p.json")
     assert result.diagnostics == ()
@@ -26,7 +26,7 @@ def test_whatever_the_standard_parser_reads_means_the_same_here(value: object, i
     assert json.dumps(result.node.data()) == json.dumps(json.loads(text))
 
 
-def test_every_value_and_key_knows_its_place() -> None:
+def test_every_value_and_key_has_a_location() -> None:
     node = parse_json('{\r\n  "a": [1, {"é": "\U0001f600"}],\n\t"b": null\n}', "p.json").node
     assert node is not None
     assert {loc: (p.line, p.column, p.end_line, p.end_column) for loc, p in ((x, n.place) for x, n in node.walk())} == {
@@ -78,22 +78,20 @@ def test_every_value_and_key_knows_its_place() -> None:
         ("\x00", [("LD105", 1, 1)], "U+0000"),
     ],
 )
-def test_what_is_not_json_is_reported_with_its_place(
-    text: str, expected: list[tuple[str, int, int]], word: str
-) -> None:
+def test_invalid_json_is_reported_with_its_location(text: str, expected: list[tuple[str, int, int]], word: str) -> None:
     result = parse_json(text, "p.json")
     assert [(item.code, item.line, item.column) for item in result.diagnostics] == expected
     assert word in result.diagnostics[0].message
 
 
-def test_parsing_continues_after_what_people_write_by_habit() -> None:
+def test_parsing_continues_after_common_mistakes() -> None:
     result = parse_json('\ufeff{"a": [1,], // one\n "b": None, "b": 2,}', "p.json")
     assert result.node is not None
     assert result.node.data() == {"a": [1], "b": None}
     assert len(result.diagnostics) == 5
 
 
-def test_a_hundred_levels_are_fine() -> None:
+def test_a_hundred_levels_are_accepted() -> None:
     assert parse_json("[" * 100 + "]" * 100, "p.json").diagnostics == ()
 
 
@@ -101,7 +99,7 @@ def test_a_hundred_levels_are_fine() -> None:
     "text",
     ["[" * 1_000_000, '{"a":' * 1_000_000, '"' + "\\n" * 1_000_000 + '"', '"' + "x" * 3_000_000, " " * 3_000_000],
 )
-def test_no_document_takes_long(text: str) -> None:
+def test_no_document_takes_long_to_parse(text: str) -> None:
     start = time.process_time()
     parse_json(text, "p.json")
     assert time.process_time() - start < 2

@@ -70,7 +70,7 @@ def parse(inside: str) -> Parsed[ManifestFile]:
 
 
 def codes(inside: str) -> list[tuple[str, int]]:
-    """Code and column of what is wrong with a manifest on one line."""
+    """The codes and columns of the faults in a one-line manifest."""
     return [(item.code, item.column) for item in parse(inside).diagnostics]
 
 
@@ -92,7 +92,7 @@ def _at(item: Diagnostic, lines: list[str]) -> str:
     return lines[item.line - 1][item.column - 1 : end[1] - 1]
 
 
-def test_every_key_this_version_acts_on_is_read() -> None:
+def test_every_supported_key_is_read() -> None:
     parsed = parse_manifest(json.dumps(FULL, indent=2), "project.json")
     assert parsed.diagnostics == ()
     assert parsed.value is not None
@@ -107,7 +107,7 @@ def test_every_key_this_version_acts_on_is_read() -> None:
     assert value.toolsets["docs"].type == "filesystem"
 
 
-def test_what_is_left_out_has_the_defaults_of_the_format() -> None:
+def test_omitted_keys_have_the_defaults_of_the_format() -> None:
     value = parse(LEAST).value
     assert value is not None
     assert value.allow_cli_input
@@ -151,7 +151,7 @@ def test_the_version_is_the_integer_one(version: str) -> None:
     assert parsed.value.agent_files == ["*.agent"]
 
 
-def test_another_version_is_not_guessed_at() -> None:
+def test_an_unknown_version_stops_further_checks() -> None:
     assert shown('{"version": 2, "entry": {"agent": "main"}, "agent_files": ["*.agent"]}') == [("LD132", "2")]
 
 
@@ -205,7 +205,7 @@ def test_a_manifest_has_a_version_an_entry_and_files(text: str, expected: list[t
         ('"version": 1, "entry": {"agent": "a"}, "agent_files": "a.agent"', 'write ["a.agent"]'),
     ],
 )
-def test_the_hint_for_text_where_more_is_needed_shows_what_to_write(inside: str, hint: str) -> None:
+def test_text_in_place_of_a_mapping_gets_a_hint_with_the_mapping(inside: str, hint: str) -> None:
     (item,) = parse(inside).diagnostics
     assert item.hint == hint
 
@@ -256,7 +256,7 @@ def test_the_hint_for_text_where_more_is_needed_shows_what_to_write(inside: str,
         ('"record": true,', [("LD105", ",")]),
     ],
 )
-def test_each_fault_has_its_code_and_place(inside: str, expected: list[tuple[str, str]] | None) -> None:
+def test_each_fault_has_its_code_and_location(inside: str, expected: list[tuple[str, str]] | None) -> None:
     if expected is None:
         expected = [("LD121", '"a"'), ("LD120", '"led"')]
     assert extra(inside) == expected
@@ -279,7 +279,7 @@ def test_the_hint_shows_what_to_write_instead(inside: str, hint: str) -> None:
     assert item.hint == hint
 
 
-def test_what_is_at_fault_is_left_out_and_the_rest_is_there() -> None:
+def test_invalid_parts_of_a_manifest_are_left_out_and_the_rest_is_kept() -> None:
     inside = '"version": "1", "entry": 5, "agent_files": ["a.agent", 3], "toolsets": {"x": {}, "y": {"type": "shell"}}'
     value = parse(inside + ', "runtime": {"max_depth": 0, "max_steps": 7}, "approvals": {"allow": [1, "a"]}').value
     assert value is not None
@@ -290,7 +290,7 @@ def test_what_is_at_fault_is_left_out_and_the_rest_is_there() -> None:
     assert value.approvals.allow == ["a"]
 
 
-def test_the_nodes_have_the_places_of_references() -> None:
+def test_the_nodes_have_the_locations_of_references() -> None:
     parsed = parse_manifest(
         '{"version": 1,\n "entry": {"agent": "main"},\n "agent_files": ["a.agent"]}', "project.json"
     )
@@ -342,7 +342,7 @@ def test_a_valid_manifest_survives_being_written_and_read(data: dict[str, object
         (f'{LEAST}, "flows": {{"f": null}}', "give it one, or leave the key out"),
     ],
 )
-def test_a_value_that_is_missing_can_be_left_out_only_where_it_may_be_absent(text: str, hint: str) -> None:
+def test_a_missing_value_may_be_omitted_only_where_the_key_is_optional(text: str, hint: str) -> None:
     found = parse_manifest(f"{{{text}}}", "project.json").diagnostics
 
     assert [(item.code, item.hint) for item in found] == [("LD122", hint)]

@@ -1,4 +1,4 @@
-"""Whatever the bytes are, the parsers say what is wrong and never raise."""
+"""For any input, the parsers report faults and never raise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading files whatever the locale says, and places in them."""
+"""Reading files in any locale, and locations in them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from llm_do.formats.syntax.source import MAX_BYTES, Source, decode, read_text
         (b"\xed\xa0\x80", 1, 1, 0),
     ],
 )
-def test_bytes_that_are_not_utf8_give_offset_line_and_column(data: bytes, line: int, column: int, offset: int) -> None:
+def test_invalid_utf8_is_reported_with_offset_line_and_column(data: bytes, line: int, column: int, offset: int) -> None:
     result = decode(data, "a.agent")
     assert result.text is None
     (item,) = result.diagnostics
@@ -32,13 +32,13 @@ def test_utf16_is_recognised() -> None:
     assert "UTF-16" in str(decode("---".encode("utf-16"), "a").diagnostics[0].hint)
 
 
-def test_a_byte_order_mark_is_taken_off_and_line_ends_are_kept(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_removed_and_line_endings_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "a.agent"
     path.write_bytes(b"\xef\xbb\xbf---\r\nn\xc3\xa9\n")
     assert read_text(path).text == "---\r\nné\n"
 
 
-def test_what_can_not_be_read_is_a_diagnostic(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_a_diagnostic(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for name, word in (("gone", "No such file"), ("", "a folder"), ("pipe", "not a regular file"), ("a\x00b", "null")):
         result = read_text(tmp_path / name, "x.agent")
@@ -48,7 +48,7 @@ def test_what_can_not_be_read_is_a_diagnostic(tmp_path: Path) -> None:
         assert word in item.message
 
 
-def test_a_file_that_is_too_long_is_not_read(tmp_path: Path) -> None:
+def test_a_file_over_the_limit_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"x" * (MAX_BYTES + 1))
     assert read_text(path).diagnostics[0].code == "LD104"
@@ -66,5 +66,5 @@ def test_a_file_that_is_too_long_is_not_read(tmp_path: Path) -> None:
         ("a\x0b\x85\u2028b", 4, (1, 5)),
     ],
 )
-def test_lines_end_as_editors_say_they_do(text: str, offset: int, position: tuple[int, int]) -> None:
+def test_lines_are_counted_as_editors_count_them(text: str, offset: int, position: tuple[int, int]) -> None:
     assert Source("a", text).position(offset) == position

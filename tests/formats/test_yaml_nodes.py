@@ -1,4 +1,4 @@
-"""YAML without its surprises: what a scalar means, what is refused, and where."""
+"""YAML without surprises: what scalars mean, what is refused, and at which location."""
 
 from __future__ import annotations
 
@@ -78,20 +78,20 @@ def test_a_plain_scalar_means_what_json_would_make_of_it(text: str, value: objec
         "1_0.5",
     ],
 )
-def test_a_scalar_that_yaml_versions_disagree_about_is_a_trap(text: str) -> None:
+def test_a_scalar_that_yaml_versions_disagree_about_is_ambiguous(text: str) -> None:
     trap = plain_scalar(text)
     assert isinstance(trap, AmbiguousScalar)
     assert trap.text == text
     assert trap.meaning
 
 
-def test_quotes_make_anything_text() -> None:
+def test_a_quoted_scalar_is_text() -> None:
     node = read("a: 'no'\nb: \"1.10\"\nc: |\n  yes\nd: >-\n  2024-01-02\n  x\n").node
     assert node is not None
     assert node.data() == {"a": "no", "b": "1.10", "c": "yes\n", "d": "2024-01-02 x"}
 
 
-def test_every_value_and_key_knows_its_place() -> None:
+def test_every_value_and_key_has_a_location() -> None:
     node = read("a:\n  - x\n  - {b: 1, cé: '\U0001f600x'}\nd: z\n").node
     assert node is not None
     places = {loc: part.place for loc, part in node.walk()}
@@ -107,18 +107,18 @@ def test_every_value_and_key_knows_its_place() -> None:
     assert node.key_place(("a", 1, "cé")).column == 12
 
 
-def test_places_survive_other_line_ends() -> None:
+def test_locations_are_right_with_other_line_endings() -> None:
     for end in ("\n", "\r\n", "\r"):
         assert found(f"a: 1{end}b: 2{end}a: 3{end}") == [("LD110", 3, 1)]
 
 
-def test_a_document_may_start_in_the_middle_of_a_file() -> None:
+def test_a_document_may_start_inside_a_file() -> None:
     source = Source("a.agent", "---\nname: a\nname: b\n---\n")
     result = parse_yaml(source, 4, 20)
     assert [(item.line, item.column) for item in result.diagnostics] == [(3, 1)]
 
 
-def test_duplicate_keys_are_found_at_any_depth_and_name_both_places() -> None:
+def test_duplicate_keys_are_found_at_any_depth_with_both_locations() -> None:
     result = read("a:\n  b: 1\n  c: {d: 1, e: 2, d: 3}\n  b: 2\n")
     assert [(item.code, item.line, item.column) for item in result.diagnostics] == [("LD110", 3, 19), ("LD110", 4, 3)]
     assert "line 3, column 7" in result.diagnostics[0].message
@@ -157,9 +157,7 @@ def test_duplicate_keys_are_found_at_any_depth_and_name_both_places() -> None:
         ("a: 'x", [("LD106", 1, 6)]),
     ],
 )
-def test_what_is_not_part_of_the_format_is_refused_with_its_place(
-    text: str, expected: list[tuple[str, int, int]]
-) -> None:
+def test_unsupported_yaml_is_refused_with_its_location(text: str, expected: list[tuple[str, int, int]]) -> None:
     assert found(text) == expected
 
 
@@ -221,7 +219,7 @@ def chain(length: int) -> str:
         ("x" * 5_000_000, "LD104"),
     ],
 )
-def test_no_document_takes_long_or_much(text: str, code: str | None) -> None:
+def test_no_document_takes_much_time_or_memory(text: str, code: str | None) -> None:
     start = time.process_time()
     result = read(text)
     assert time.process_time() - start < 2
@@ -229,14 +227,14 @@ def test_no_document_takes_long_or_much(text: str, code: str | None) -> None:
     assert result.diagnostics[-1].code in ([code] if code else ["LD104", "LD106"])
 
 
-def test_aliases_within_bounds_are_fine() -> None:
+def test_aliases_within_the_limits_are_accepted() -> None:
     result = read(chain(50))
     assert result.diagnostics == ()
     assert result.node is not None
     assert result.node.data() is not None
 
 
-def test_without_libyaml_the_same_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_are_the_same_without_libyaml(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "a: &x [no, 'é', {b: 1, b: 2}]\nc: *x\nd: !!str 1\ne: f: g\n"
     fast = read(text), read(text.replace("f: g", "|\n  g"))
     monkeypatch.setattr("llm_do.formats.syntax.yaml_nodes._Loader", yaml.SafeLoader)

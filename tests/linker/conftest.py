@@ -64,7 +64,7 @@ def project(entry: object = "main", /, tools: str = TOOLS, main: str = MAIN, **k
 
 
 def found(report: LinkReport) -> list[tuple[str, str, int, int]]:
-    """What was found, reduced to code, file, line and column."""
+    """A report's diagnostics as code, file, line and column."""
     return [(item.code, item.file, item.line, item.column) for item in report.diagnostics]
 
 
@@ -74,7 +74,7 @@ def codes(report: LinkReport) -> list[str]:
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    """Write a project's files into a folder of the test's own."""
+    """Write a project's files into the test's own folder."""
     return lambda files: write_files(tmp_path, files)
 
 

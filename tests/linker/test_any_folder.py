@@ -1,4 +1,4 @@
-"""Whatever is in a folder, linking it gives a project or diagnostics with places in it."""
+"""Whatever is in a folder, linking it gives a project or diagnostics with valid locations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that can't be read or imported are reported once, and no consequences of that."""
+"""Files that can't be read or imported are reported once, without follow-up errors."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_the_name_in_a_broken_agent_file_is_not_reported_as_unknown(checked: Che
     assert {item.file for item in report.diagnostics} == {"main.agent", "stem.agent"}
 
 
-def test_a_python_file_that_can_not_be_read_is_reported(checked: Checked) -> None:
+def test_an_unreadable_python_file_is_reported(checked: Checked) -> None:
     report = checked(
         {
             "project.json": manifest(python_files=["a.py", "b.py"]),
@@ -84,7 +84,7 @@ def test_references_into_a_broken_file_are_not_reported_again(checked: Checked) 
 
 
 @pytest.mark.parametrize("reference", ["gone.py:Pitch", "./sub/../gone.py:Pitch", "gone.Pitch"])
-def test_a_reference_to_a_listed_file_that_is_not_there_is_reported_once(checked: Checked, reference: str) -> None:
+def test_a_reference_to_a_missing_listed_file_is_reported_once(checked: Checked, reference: str) -> None:
     report = checked(
         {
             "project.json": manifest({"function": "gone.py:main"}, python_files=["tools.py", "gone.py"]),
@@ -95,5 +95,5 @@ def test_a_reference_to_a_listed_file_that_is_not_there_is_reported_once(checked
     assert codes(report) == ["LD206"]
 
 
-def test_an_unusable_manifest_is_reported_alone(checked: Checked) -> None:
+def test_an_unusable_manifest_is_the_only_report(checked: Checked) -> None:
     assert codes(checked({"project.json": "{", "main.agent": "---\nnaem: x\n---"})) == ["LD105"]

@@ -13,7 +13,7 @@ import pytest
 import llm_do
 from llm_do.formats.editor_schema import agent_schema, project_schema
 from llm_do.ui.reports.project_graph import dot, mermaid, permissions
-from tests.cli.cli_processes import forked
+from tests.cli.cli_processes import run_forked
 from tests.linker.conftest import Make, agent, manifest
 
 AGENTS = {
@@ -51,7 +51,7 @@ def run(root: Path, *args: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_a_project_that_hangs_is_checked_all_the_same(make: Make) -> None:
+def test_a_hanging_project_is_still_checked(make: Make) -> None:
     main = agent("main", "tools: [search]\nmodle: x")
     root = make({**PYTHON, "tools.py": f"import time\ntime.sleep(1000)\n{TOOLS}", "main.agent": main})
     done = run(root, "check", "--import-timeout", "1", "--format", "json")
@@ -64,31 +64,31 @@ def test_a_project_that_hangs_is_checked_all_the_same(make: Make) -> None:
 
 
 @pytest.mark.parametrize(("strict", "code"), [([], 0), (["--strict"], 3)])
-def test_warnings_count_when_asked_to(make: Make, strict: list[str], code: int) -> None:
+def test_warnings_fail_a_strict_check(make: Make, strict: list[str], code: int) -> None:
     root = make({**AGENTS, "project.json": manifest(approvals={"allow": ["*"]})})
     done = run(root, "check", "--format", "github", *strict)
     assert done.returncode == code
     assert done.stdout.startswith("::warning file=project.json,line=1,endLine=1,col=")
 
 
-def test_a_project_is_shown_by_the_name_and_description_of_its_manifest(make: Make) -> None:
+def test_a_project_is_shown_with_its_manifests_name_and_description(make: Make) -> None:
     named = manifest(name='The "desk"', description="Answers\nquestions.\u202e")
     root = make({**AGENTS, "project.json": named, "main.agent": agent("main", "model: test")})
     title = 'The "desk": Answers questions.\\u202e'
-    done = forked("check", cwd=root)
+    done = run_forked("check", cwd=root)
     assert (done.out, done.err) == ("", f"{title}\nno errors\n")
-    assert forked("graph", cwd=root).out == f"{title}\nmain  test\n"
-    data = forked("graph", "--format", "json", cwd=root).json
+    assert run_forked("graph", cwd=root).out == f"{title}\nmain  test\n"
+    data = run_forked("graph", "--format", "json", cwd=root).json
     assert (data["name"], data["description"]) == ('The "desk"', "Answers\nquestions.\u202e")
-    assert forked("run", "hello", cwd=root).code == 0
-    listed = forked("runs", "list", cwd=root)
+    assert run_forked("run", "hello", cwd=root).code == 0
+    listed = run_forked("runs", "list", cwd=root)
     assert (listed.err, listed.out.count("\n")) == (f"{title}\n", 1)
     assert permissions(data).splitlines()[0] == title
     assert mermaid(data).splitlines()[1].startswith('title: "The \\"desk\\": Answers')
     assert '  label="The \\"desk\\": Answers' in dot(data)
 
 
-def test_a_graph_is_drawn_for_people_and_for_programs(make: Make) -> None:
+def test_graph_prints_text_and_json(make: Make) -> None:
     root = make(AGENTS)
     assert run(root, "graph").stdout.splitlines()[:2] == ["main", "├─ read_file  allow  filesystem_project"]
     assert "deny   for write_file(secret/**)  project.json:1" in run(root, "graph", "--permissions").stdout
@@ -116,7 +116,7 @@ def test_tools_are_listed_with_their_schemas(make: Make) -> None:
     )
 
 
-def test_tools_of_one_agent_are_listed_for_programs(make: Make) -> None:
+def test_tools_of_one_agent_are_listed_as_json(make: Make) -> None:
     root = make(AGENTS)
     (listed,) = json.loads(run(root, "tools", "main", "--format", "json").stdout)["agents"]
     assert listed["tools"][0]["name"] == "read_file"
@@ -135,7 +135,7 @@ def test_the_schema_of_manifests_is_printed() -> None:
     assert json.loads(run(Path(), "schema", "project").stdout) == project_schema()
 
 
-def test_looking_at_agents_alone_imports_no_pydantic_ai(make: Make) -> None:
+def test_inspecting_agents_without_code_does_not_import_pydantic_ai(make: Make) -> None:
     root = make(AGENTS)
     code = f"""
 import sys

@@ -33,7 +33,7 @@ def test_tools_are_the_members_of_a_dict_or_a_list(make: Make) -> None:
     assert exported(make, a=code + "TOOLS = (add,)\n__all__ = ['sub']") == {"add": "tool"}
 
 
-def test_without_a_list_the_functions_in_all_are_tools_and_nothing_else_is(make: Make) -> None:
+def test_without_tools_only_the_functions_in_all_are_tools(make: Make) -> None:
     code = """
         import json
         from os.path import join
@@ -89,12 +89,12 @@ def test_a_toolkits_own_name_comes_first(make: Make) -> None:
     assert exported(make, a=code) == {"kit": "toolset"}
 
 
-def test_toolsets_bound_to_a_module_level_name_count(make: Make) -> None:
+def test_toolsets_with_a_module_level_name_are_exported(make: Make) -> None:
     code = TOOLSET + "one = FunctionToolset()\ntwo = one.prefixed('x')\nthree = [FunctionToolset()]"
     assert exported(make, a=code) == {"one": "toolset", "two": "toolset"}
 
 
-def test_what_a_file_lists_in_toolsets_is_all_it_exports_of_them(make: Make) -> None:
+def test_a_toolsets_list_is_complete(make: Make) -> None:
     guarded = TOOLSET + "parts = FunctionToolset()\nspare = FunctionToolset(id='spare')\n"
     listed = "TOOLSETS = {'parts': parts.approval_required()}"
 
@@ -118,7 +118,7 @@ def test_a_toolset_left_out_of_toolsets_is_not_exported_and_the_hint_shows_how(m
     assert found.hint == "a.py defines it but doesn't export it: add it to TOOLSETS, as in TOOLSETS = [spare]"
 
 
-def test_a_private_name_exports_no_toolset(make: Make) -> None:
+def test_a_toolset_with_a_private_name_is_not_exported(make: Make) -> None:
     private = TOOLSET + "_raw = FunctionToolset(id='raw')\nparts = _raw.approval_required()"
 
     assert list(exported(make, a=private)) == ["parts"]
@@ -196,13 +196,13 @@ def test_agents_are_exported_under_their_names(make: Make) -> None:
         ("def grüße(): ...\n__all__ = ['grüße']", ("LD209", 2, 12, "'grüße' can't be the name of a tool")),
     ],
 )
-def test_what_can_not_be_exported_is_reported_with_its_place(
+def test_an_invalid_export_is_reported_with_its_location(
     make: Make, code: str, expected: tuple[str, int, int, str]
 ) -> None:
     assert faults(make, code) == [expected]
 
 
-def test_objects_that_raise_when_looked_at_give_a_diagnostic(make: Make) -> None:
+def test_objects_that_raise_on_inspection_give_a_diagnostic(make: Make) -> None:
     code = TOOLSET + "class Odd(FunctionToolset):\n    @property\n    def id(self): raise OSError\nx = Odd()"
     assert faults(make, code) == [("LD305", 1, 1, "reading the exports raised OSError")]
 

@@ -49,7 +49,7 @@ def test_a_file_with_a_bracket_in_its_name_can_be_listed(make: Make) -> None:
     assert listed(make(TREE), "x[1].agent") == ["x[1].agent"]
 
 
-def test_files_are_sorted_and_each_is_there_once_however_it_is_spelled(make: Make) -> None:
+def test_files_are_sorted_and_listed_once_however_they_are_spelled(make: Make) -> None:
     root = make(TREE)
     spellings = ["b.agent", "./b.agent", "agents/../b.agent", "agents//c.agent", "*.agent", "a.agent"]
     assert listed(root, *spellings) == ["a.agent", "agents/c.agent", "b.agent", "x[1].agent"]
@@ -61,7 +61,7 @@ def test_a_link_to_a_listed_file_is_the_same_file(make: Make) -> None:
     assert listed(root, "?.agent") == ["a.agent", "b.agent"]
 
 
-def test_what_matches_nothing_is_an_error_with_its_place_and_a_proposal(make: Make) -> None:
+def test_a_pattern_without_a_match_is_an_error_with_location_and_suggestion(make: Make) -> None:
     _, found = list_files(make(TREE), [("agent/*.agent", PLACE), ("noets.md", PLACE), ("notes.md/x", PLACE)])
     assert [(item.code, item.place, item.hint) for item in found] == [
         ("LD206", PLACE, "correct the path, or remove it"),
@@ -98,14 +98,14 @@ def test_folders_pipes_and_dangling_links_are_errors(make: Make) -> None:
     ]
 
 
-def test_links_among_folders_do_not_make_a_glob_endless(make: Make) -> None:
+def test_link_cycles_do_not_make_a_glob_endless(make: Make) -> None:
     root = make(TREE)
     (root / "agents" / "loop").symlink_to("..")
     assert listed(root, "agents/**/*.agent") == ["agents/c.agent", "agents/deep/d.agent"]
 
 
 @given(st.lists(st.sampled_from(["**", "*", "..", ".", "", "a", "a*", "[a", "?", "~", "agents", "\\"]), max_size=6))
-def test_no_pattern_finds_a_file_outside_or_raises(tmp_path_factory: pytest.TempPathFactory, parts: list[str]) -> None:
+def test_no_pattern_raises_or_finds_a_file_outside(tmp_path_factory: pytest.TempPathFactory, parts: list[str]) -> None:
     root = tmp_path_factory.getbasetemp() / "tree"
     (root / "agents").mkdir(parents=True, exist_ok=True)
     (root / "agents" / "a.agent").touch()
@@ -115,7 +115,7 @@ def test_no_pattern_finds_a_file_outside_or_raises(tmp_path_factory: pytest.Temp
 
 
 @given(st.text(string.printable, max_size=20))
-def test_staying_inside_never_leads_out(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+def test_a_path_kept_inside_never_leads_out(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     root = tmp_path_factory.getbasetemp().resolve()
     path, fault = stay_inside(root, text, PLACE)
     assert (path is None) == (fault is not None)

@@ -1,4 +1,4 @@
-"""Projects without a manifest, and what is only warned of."""
+"""Projects without a manifest, and faults that are only warnings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.linker.conftest import Make, agent, codes, found, manifest
 Checked = Callable[[Mapping[str, object]], LinkReport]
 
 
-def test_a_bare_folder_lists_its_agents_and_the_usual_python_files(make: Make) -> None:
+def test_a_bare_folder_includes_its_agents_and_the_usual_python_files(make: Make) -> None:
     root = make(
         {
             "main.agent": agent("main", "tools: [add]\ntoolsets: [helper]\ninput_model_ref: schemas.Pitch"),
@@ -40,17 +40,17 @@ def test_the_only_agent_of_a_bare_folder_is_the_entry(make: Make) -> None:
     assert link(make({"x.agent": agent("greeter")})).entry.name == "greeter"
 
 
-def test_several_agents_of_which_none_is_main_are_named(checked: Checked) -> None:
+def test_several_agents_without_a_main_are_an_error_that_names_them(checked: Checked) -> None:
     report = checked({"b.agent": agent("two"), "a.agent": agent("one")})
     assert found(report) == [("LD205", "a.agent", 1, 1)]
     assert report.diagnostics[0].message == "no agent is called main, and there are several: one, two"
 
 
-def test_a_broken_agent_in_a_bare_folder_is_reported_alone(checked: Checked) -> None:
+def test_a_broken_agent_in_a_bare_folder_is_the_only_report(checked: Checked) -> None:
     assert codes(checked({"b.agent": agent("two"), "a.agent": "---\nname: 5\n---"})) == ["LD115"]
 
 
-def test_a_single_file_is_the_entry_whatever_is_beside_it(make: Make) -> None:
+def test_a_single_agent_file_is_the_entry_whatever_is_beside_it(make: Make) -> None:
     root = make(
         {
             "project.json": "{",
@@ -67,7 +67,7 @@ def test_a_single_file_is_the_entry_whatever_is_beside_it(make: Make) -> None:
     assert project.warnings == ()
 
 
-def test_what_a_single_file_leads_to_is_checked(make: Make) -> None:
+def test_everything_reachable_from_a_single_file_is_checked(make: Make) -> None:
     root = make(
         {
             "greeter.agent": agent("greeter", "toolsets: [helper, gone]"),
@@ -80,12 +80,12 @@ def test_what_a_single_file_leads_to_is_checked(make: Make) -> None:
     ]
 
 
-def test_a_single_file_may_have_a_hidden_name(make: Make) -> None:
+def test_a_single_file_may_be_hidden(make: Make) -> None:
     root = make({".secret.agent": agent("secret"), "other.agent": agent("other")})
     assert link(root / ".secret.agent").entry.name == "secret"
 
 
-def test_an_agent_that_nothing_reaches_is_warned_of(checked: Checked) -> None:
+def test_an_unreachable_agent_is_a_warning(checked: Checked) -> None:
     report = checked(
         {
             "project.json": manifest(),
@@ -109,7 +109,7 @@ def test_an_agent_that_nothing_reaches_is_warned_of(checked: Checked) -> None:
         ("async def run(input, ctx): return None", ["a", "b"]),
     ],
 )
-def test_agents_that_python_code_may_call_are_not_warned_of(checked: Checked, code: str, warned: list[str]) -> None:
+def test_agents_that_python_code_may_call_are_not_reported(checked: Checked, code: str, warned: list[str]) -> None:
     report = checked(
         {
             "project.json": manifest({"function": "main.py:run"}, python_files=["main.py"]),
@@ -121,7 +121,7 @@ def test_agents_that_python_code_may_call_are_not_warned_of(checked: Checked, co
     assert [item.message for item in report.diagnostics] == [f"nothing reaches the agent `{name}`" for name in warned]
 
 
-def test_python_files_and_toolsets_that_nothing_uses_are_warned_of(checked: Checked) -> None:
+def test_unused_python_files_and_toolsets_are_warnings(checked: Checked) -> None:
     report = checked(
         {
             "project.json": manifest(
@@ -155,7 +155,7 @@ def test_python_files_and_toolsets_that_nothing_uses_are_warned_of(checked: Chec
         ("import parts_of_lib", ["lib/parts.py"]),
     ],
 )
-def test_a_python_file_that_another_one_imports_is_used(checked: Checked, statement: str, warned: list[str]) -> None:
+def test_a_python_file_imported_by_another_counts_as_used(checked: Checked, statement: str, warned: list[str]) -> None:
     files = {
         "project.json": manifest(python_files=["tools.py", "lib/*.py"]),
         "main.agent": agent("main", "tools: [add]"),

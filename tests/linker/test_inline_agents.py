@@ -1,4 +1,4 @@
-"""Agents that code passes to others, in `toolsets`, `handoffs` or a flow, are checked as those with a name are."""
+"""Agents that code passes to others, in `toolsets`, `handoffs` or a flow, are checked like named ones."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_rule_may_name_an_inline_agent(checked: Checked) -> None:
     assert [item.code for item in report.diagnostics] == ["LD604"]
 
 
-def test_the_tools_of_a_team_made_in_python_have_names_that_fit(checked: Checked) -> None:
+def test_tools_of_a_team_built_in_python_have_valid_names(checked: Checked) -> None:
     worker = "x" * 60
     team = "FLOWS = [FlowSpec('boss', 'team', agents=('inline', WORKER), members={'inline': INLINE, WORKER: WORK})]"
     holder = f"WORKER = '{worker}'\nWORK = AgentSpec(WORKER)\n{team}"
@@ -85,18 +85,18 @@ def test_the_tools_of_a_team_made_in_python_have_names_that_fit(checked: Checked
     ]
 
 
-def test_what_is_wrong_with_a_flow_inside_another_is_reported(checked: Checked) -> None:
+def test_a_fault_in_a_nested_flow_is_reported(checked: Checked) -> None:
     holder = "FLOWS = [Swarm([INLINE, FlowSpec('inner', agents=('gone', 'main', 'main'))], name='boss')]"
     report = linked(checked, "tools=[add]", holder)
     assert sorted(item.code for item in report.diagnostics if item.severity == "error") == ["LD201", "LD502"]
 
 
-def test_an_agent_declared_in_python_is_reported_in_its_file(checked: Checked) -> None:
+def test_a_fault_of_an_agent_declared_in_python_is_reported_in_its_file(checked: Checked) -> None:
     report = linked(checked, "tools=[add]", "AGENTS = [AgentSpec('boss', states={'sub': Gate(enables=('x',))})]")
     assert [(item.code, item.file, item.line) for item in report.diagnostics] == [("LD413", "tools.py", 9)]
 
 
-def test_a_inline_flow_is_a_tool_like_any_other(checked: Checked) -> None:
+def test_an_inline_flow_is_a_tool_like_any_other(checked: Checked) -> None:
     report = linked(
         checked, "tools=[add]", "AGENTS = [AgentSpec('boss', tools=['add'], toolsets=[Swarm([INLINE], name='add')])]"
     )
@@ -104,7 +104,7 @@ def test_a_inline_flow_is_a_tool_like_any_other(checked: Checked) -> None:
 
 
 @pytest.mark.parametrize("holder", HOLDERS)
-def test_what_a_inline_agent_lists_is_used_and_drawn(checked: Checked, holder: str) -> None:
+def test_what_an_inline_agent_lists_counts_as_used_and_is_drawn(checked: Checked, holder: str) -> None:
     report = checked(
         {
             "project.json": manifest(python_files=["tools.py"], toolsets={"files": {"type": "filesystem"}}),
@@ -125,7 +125,7 @@ def test_what_a_inline_agent_lists_is_used_and_drawn(checked: Checked, holder: s
     assert find_idle_pattern("inline:write_file", report.project) is None
 
 
-def test_a_inline_agents_tools_are_listed_and_explained(checked: Checked) -> None:
+def test_an_inline_agents_tools_are_listed_and_explained(checked: Checked) -> None:
     project = linked(checked, "tools=[add]", HOLDERS["in toolsets"]).project
     assert project is not None
 

@@ -1,4 +1,4 @@
-"""What is known of agents' tools without running them, and what of built-ins without importing them."""
+"""What is known of agents' tools without running them, and of built-ins without importing them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from llm_do.runtime.tools.traits import BuiltinContext
 
 
 @pytest.mark.parametrize("name", BUILTINS)
-def test_what_is_written_down_of_a_built_in_is_what_it_is(name: str, tmp_path: Path) -> None:
+def test_the_declared_facts_of_a_builtin_match_its_toolset(name: str, tmp_path: Path) -> None:
     toolset = find_builtin(name)
     assert toolset is not None
     known = known_tools(toolset, {})
@@ -30,7 +30,7 @@ def test_what_is_written_down_of_a_built_in_is_what_it_is(name: str, tmp_path: P
 
 
 @pytest.mark.parametrize("kind", [kind for kind in CONFIGURABLE if kind != "mcp"])
-def test_a_configured_one_has_the_tools_that_are_written_down(kind: str, tmp_path: Path) -> None:
+def test_a_configured_builtin_has_its_declared_tools(kind: str, tmp_path: Path) -> None:
     toolset = BuiltinToolset("mine", CONFIGURABLE[kind].target, {"type": kind})
     made = toolset.load()(BuiltinContext("mine", tmp_path, tmp_path), parse_options("mine", {"type": kind}))
     known = known_tools(toolset, {})
@@ -67,7 +67,7 @@ def test_an_agents_tools_have_the_names_its_model_sees() -> None:
     assert [origin.name for origin in found.open] == ["kit"]
 
 
-def test_a_tool_is_made_once_however_many_agents_list_it() -> None:
+def test_a_tool_listed_by_several_agents_is_made_once() -> None:
     def send(to: str) -> str:
         return to
 

@@ -1,4 +1,4 @@
-"""What right projects become, and how linking a wrong one ends."""
+"""What correct projects link to, and how linking a faulty one ends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.linker.conftest import MODELS, TOOLS, Make, agent, manifest, project
 Checked = Callable[[Mapping[str, object]], LinkReport]
 
 
-def test_a_right_project_links_to_what_its_files_say(make: Make) -> None:
+def test_a_correct_project_links_to_what_its_files_declare(make: Make) -> None:
     root = make(
         {
             "project.json": manifest(
@@ -108,7 +108,7 @@ def test_a_right_project_links_to_what_its_files_say(make: Make) -> None:
     ]
 
 
-def test_an_empty_prefix_is_another_thing_than_none(make: Make) -> None:
+def test_an_empty_prefix_differs_from_no_prefix(make: Make) -> None:
     server = {"type": "mcp", "command": ["true"]}
     front = "toolsets:\n  - kb\n  - todo: {prefix: ''}\n  - web: {prefix: ''}\n  - files: {prefix: f}"
     root = make(
@@ -140,7 +140,7 @@ def test_a_link_error_carries_every_diagnostic(make: Make) -> None:
     assert caught.value.hint == "did you mean `add`?"
 
 
-def test_where_there_is_no_project_linking_is_a_usage_error(make: Make) -> None:
+def test_linking_without_a_project_is_a_usage_error(make: Make) -> None:
     with pytest.raises(UsageError):
         check_project(make({}) / "gone")
 
@@ -156,7 +156,7 @@ def test_agents_that_list_each_other_and_themselves_link(checked: Checked) -> No
     assert report.diagnostics == ()
 
 
-def test_reserved_names_are_names() -> None:
+def test_reserved_names_are_valid_names() -> None:
     import re
 
     from llm_do.project.builtin_toolsets import BUILTINS
@@ -164,7 +164,7 @@ def test_reserved_names_are_names() -> None:
     assert all(re.match(NAME_PATTERN, name) for name in BUILTINS)
 
 
-def test_linking_agents_alone_imports_neither_pydantic_ai_nor_a_provider(make: Make) -> None:
+def test_linking_agents_without_code_imports_neither_pydantic_ai_nor_a_provider(make: Make) -> None:
     root = make(
         {
             "project.json": manifest(toolsets={"docs": {"type": "filesystem"}}),

@@ -36,12 +36,12 @@ def test_siblings_are_imported_by_their_bare_names(make: Make) -> None:
     assert value(load(root, "schemas.py", "tools.py"), "tools.py", "Y") == 2
 
 
-def test_a_sibling_needs_no_listing_of_its_own(make: Make) -> None:
+def test_an_imported_sibling_need_not_be_listed(make: Make) -> None:
     root = make({"tools.py": "from helpers.text import SHOUT", "helpers/text.py": "SHOUT = 'HI'"})
     assert value(load(root, "tools.py"), "tools.py", "SHOUT") == "HI"
 
 
-def test_a_file_is_the_same_module_for_all_who_import_it(make: Make) -> None:
+def test_every_importer_gets_the_same_module(make: Make) -> None:
     root = make(
         {
             "lib/state.py": "COUNT = []",
@@ -80,7 +80,7 @@ def test_packages_with_relative_imports_work(make: Make) -> None:
     assert value(files, "tools.py", "ALL") == (2, 3)
 
 
-def test_a_file_finds_what_is_beside_it_before_what_is_at_the_root(make: Make) -> None:
+def test_siblings_take_precedence_over_modules_at_the_root(make: Make) -> None:
     root = make(
         {
             "schemas.py": "WHERE = 'root'",
@@ -94,13 +94,13 @@ def test_a_file_finds_what_is_beside_it_before_what_is_at_the_root(make: Make) -
     assert value(files, "other/tools.py", "WHERE") == "root"
 
 
-def test_two_files_of_one_name_in_different_folders_are_two_modules(make: Make) -> None:
+def test_files_of_one_name_in_different_folders_are_different_modules(make: Make) -> None:
     root = make({"a/tools.py": "NAME = 'a'", "b/tools.py": "NAME = 'b'", "tools.py": "NAME = 'root'"})
     files = load(root, "a/tools.py", "b/tools.py", "tools.py")
     assert [file.namespace["NAME"] for file in files.files] == ["a", "b", "root"]
 
 
-def test_odd_file_names_can_be_listed(make: Make) -> None:
+def test_unusual_file_names_can_be_listed(make: Make) -> None:
     names = ["my-tools.py", "v1.2/my.tools.py", "50%.py", "with space.py", "a.py", "a/x.py", "b.py", "b/__init__.py"]
     root = make({name: f"NAME = {name!r}" for name in names})
     files = load(root, *names)
@@ -146,7 +146,7 @@ def test_two_projects_never_see_each_others_modules(tmp_path: Path) -> None:
     ]
 
 
-def test_nothing_is_left_where_other_code_would_find_it(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_left_in_global_import_state(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     root = make(
         {
@@ -164,11 +164,11 @@ def test_nothing_is_left_where_other_code_would_find_it(make: Make, monkeypatch:
     assert load(root, "tools.py").diagnostics == []
     assert sys.path == path
     assert {name for name in set(sys.modules) - modules if not name.startswith("_llm_do_project_")} == set()
-    # What a file imports past us, Python caches as it does everywhere; files that we import leave nothing.
+    # What a file imports by itself is cached by Python as usual; files that we import leave nothing.
     assert {file.name.partition(".")[0] for file in root.rglob("*.pyc")} <= {"unlikely_other_name"}
 
 
-def test_a_file_named_like_a_standard_module_is_safe_for_others(make: Make) -> None:
+def test_a_file_named_like_a_standard_module_does_not_affect_other_code(make: Make) -> None:
     root = make(
         {
             "types.py": "from types import SimpleNamespace\nimport json\nMINE = True",
@@ -192,7 +192,7 @@ def test_a_listed_file_in_a_folder_named_like_a_library_is_found(make: Make) -> 
     assert value(load(root, "tools.py", "yaml/mine.py"), "tools.py", "X") == 1
 
 
-def test_modules_look_ordinary_to_libraries(make: Make) -> None:
+def test_modules_behave_normally_with_libraries(make: Make) -> None:
     root = make(
         {
             "schemas.py": """
@@ -225,7 +225,7 @@ def test_modules_look_ordinary_to_libraries(make: Make) -> None:
     }
 
 
-def test_each_load_runs_the_files_anew_and_each_file_once(make: Make) -> None:
+def test_each_load_runs_every_file_once(make: Make) -> None:
     root = make(
         {
             "log.py": "import builtins\nLOG = builtins.__dict__.setdefault('_test_log', [])",
@@ -245,7 +245,7 @@ def test_each_load_runs_the_files_anew_and_each_file_once(make: Make) -> None:
         vars(builtins).pop("_test_log", None)
 
 
-def test_modules_go_when_the_project_goes_and_when_it_does_not_link(make: Make) -> None:
+def test_modules_are_freed_with_their_project_and_when_linking_fails(make: Make) -> None:
     before = {name for name in sys.modules if name.startswith("_llm_do_project_")}
     root = make(
         {
@@ -264,14 +264,14 @@ def test_modules_go_when_the_project_goes_and_when_it_does_not_link(make: Make) 
     assert late() == 1
 
 
-def test_a_module_whose_name_no_file_can_have_is_missing_like_any_other(make: Make) -> None:
+def test_a_module_with_an_impossible_file_name_is_reported_as_missing(make: Make) -> None:
     (item,) = load(make({"tools.py": f"import {'x' * 300}"}), "tools.py").diagnostics
     assert "the import raised ModuleNotFoundError: No module named" in item.message
 
 
-def test_modules_can_go_while_another_thread_imports(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_modules_can_be_freed_while_another_thread_imports(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     class Importing(str):
-        """A module's name that another thread imports something at the sight of."""
+        """A module's name that makes another thread import something when it is compared."""
 
         __slots__ = ()
         __hash__ = str.__hash__
@@ -293,9 +293,7 @@ def test_modules_can_go_while_another_thread_imports(make: Make, monkeypatch: py
     assert "imported_meanwhile" in sys.modules
 
 
-def test_a_file_that_fails_when_it_is_imported_later_is_tried_again(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_late_import_is_retried(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     code = "def late():\n    import config\n    return config.KEY"
     files = load(make({"tools.py": code, "config.py": "import os\nKEY = os.environ['UNLIKELY_KEY']"}), "tools.py")
     monkeypatch.delenv("UNLIKELY_KEY", raising=False)
@@ -305,19 +303,19 @@ def test_a_file_that_fails_when_it_is_imported_later_is_tried_again(
     assert call(files, "tools.py", "late") == "x"
 
 
-def test_a_missing_module_of_the_project_is_named_as_its_author_knows_it(make: Make) -> None:
+def test_a_missing_project_module_is_reported_by_its_own_name(make: Make) -> None:
     root = make({"tools.py": "import lib.gone", "lib/x.py": ""})
     (item,) = load(root, "tools.py").diagnostics
     assert item.message == "the import raised ModuleNotFoundError: No module named 'lib.gone'"
 
 
-def test_a_missing_name_of_a_sibling_is_reported_without_internal_names(make: Make) -> None:
+def test_a_name_missing_from_a_sibling_is_reported_without_internal_names(make: Make) -> None:
     root = make({"tools.py": "from schemas import gone", "schemas.py": ""})
     (item,) = load(root, "tools.py").diagnostics
     assert item.message.startswith("the import raised ImportError: cannot import name 'gone' from 'schemas'")
 
 
-def test_a_warning_while_importing_is_a_warning_where_warnings_are_errors(make: Make) -> None:
+def test_an_import_warning_stays_a_warning_where_warnings_are_errors(make: Make) -> None:
     root = make({"tools.py": "import warnings\nwarnings.warn('old', DeprecationWarning)\nX = 'a' is None"})
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("error")

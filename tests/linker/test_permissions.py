@@ -1,4 +1,4 @@
-"""Effective rights are what the deciding function says, along every way that leads to an agent."""
+"""Effective permissions are what a run decides, on every path that leads to an agent."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def effects(data: dict[str, Any], path: str) -> dict[str, str]:
     return {tool["name"]: tool["effect"] for tool in found["tools"]}
 
 
-def test_rights_follow_rules_of_the_agent_and_of_the_way() -> None:
+def test_permissions_follow_the_rules_of_the_agent_and_of_its_path() -> None:
     data = graph_data(
         project(
             MAIN,
@@ -66,7 +66,7 @@ def test_rights_follow_rules_of_the_agent_and_of_the_way() -> None:
     ]
 
 
-def test_a_right_is_what_a_run_decides() -> None:
+def test_a_permission_is_what_a_run_decides() -> None:
     def send(to: str) -> str:
         return to
 
@@ -80,7 +80,7 @@ def test_a_right_is_what_a_run_decides() -> None:
         assert bool(result.denials) == (right.effect != "allow"), approvals
 
 
-def test_asking_for_calls_of_agents_shows_with_its_exceptions() -> None:
+def test_approval_of_agent_calls_is_shown_with_its_exceptions() -> None:
     made = project(
         MAIN,
         WRITER,
@@ -93,13 +93,13 @@ def test_asking_for_calls_of_agents_shows_with_its_exceptions() -> None:
     assert effects(data, "main/writer")["critic"] == "allow"
 
 
-def test_ways_end_where_an_agent_stands_twice_and_at_the_greatest_depth() -> None:
+def test_paths_end_at_recursion_and_at_the_maximum_depth() -> None:
     tools = {spec.name: Inventory(project(MAIN, WRITER, CRITIC).registry).of(spec) for spec in (MAIN, WRITER, CRITIC)}
     assert list(call_paths("main", tools, 5)) == [("main",), ("main", "writer"), ("main", "writer", "critic")]
     assert list(call_paths("main", tools, 2)) == [("main",), ("main", "writer")]
 
 
-def test_a_tool_kept_from_an_agent_that_has_it_through_another_is_found() -> None:
+def test_a_denied_tool_available_through_another_agent_is_found() -> None:
     def found(**approvals: Any) -> list[tuple[str, str]]:
         made = project(MAIN, WRITER, CRITIC, approvals=approvals)
         tools = {spec.name: Inventory(made.registry).of(spec) for spec in (MAIN, WRITER, CRITIC)}
@@ -122,7 +122,7 @@ def test_the_tree_shows_recursion_and_draws_an_agent_once() -> None:
 
 
 def with_flows(entry: EntrySpec, root: Path) -> Project:
-    """Agents and two flows: `d` runs one of them, and only the other one and `e` are called by nothing."""
+    """Agents and two flows: `d` runs one of them, and nothing calls the other one or `e`."""
     specs = [
         AgentSpec("a"),
         AgentSpec("b", toolsets=["filesystem_project_ro"]),
@@ -137,7 +137,7 @@ def with_flows(entry: EntrySpec, root: Path) -> Project:
     return Project(root, entry, Registry(names), policy=policy)
 
 
-def test_a_flow_that_is_the_entry_stands_above_its_members(tmp_path: Path) -> None:
+def test_an_entry_flow_is_drawn_above_its_members(tmp_path: Path) -> None:
     data = graph_data(with_flows(EntrySpec("flow", "pipe"), tmp_path))
 
     assert tree(data).splitlines() == [
@@ -154,7 +154,7 @@ def test_a_flow_that_is_the_entry_stands_above_its_members(tmp_path: Path) -> No
     assert [way["path"] for way in data["paths"]] == ["pipe/a", "pipe/b"]
 
 
-def test_a_function_that_is_the_entry_can_reach_what_nothing_else_calls(tmp_path: Path) -> None:
+def test_an_entry_function_reaches_agents_that_nothing_else_calls(tmp_path: Path) -> None:
     data = graph_data(with_flows(EntrySpec("function", "main"), tmp_path))
 
     assert data["roots"] == ["desk", "e"]
@@ -175,14 +175,14 @@ def test_a_function_that_is_the_entry_can_reach_what_nothing_else_calls(tmp_path
     assert dot(data).count('[label="runs"') == 4
 
 
-def test_permissions_name_the_rule_and_what_decides_otherwise() -> None:
+def test_permissions_name_the_rule_and_their_exceptions() -> None:
     made = project(MAIN, WRITER, CRITIC, approvals={"deny": ["write_file(secret/**)"], "allow": ["writer:write_file"]})
     text = permissions(graph_data(made))
     assert "allow  by the rule writer:write_file" in text
     assert "deny   for write_file(secret/**)" in text
 
 
-def test_pictures_hold_any_name_without_breaking() -> None:
+def test_graphs_can_contain_any_name() -> None:
     odd = AgentSpec("main", toolsets=[ToolsetNamed('a "b" ]--> c\n%%')])
     data = graph_data(project(odd))
     assert mermaid(data).count("\n") == 4
@@ -191,7 +191,7 @@ def test_pictures_hold_any_name_without_breaking() -> None:
 
 
 class ToolsetNamed:
-    """A factory with a name that is no name."""
+    """A factory whose name is not a valid name."""
 
     def __init__(self, name: str) -> None:
         self.id = name

@@ -48,7 +48,7 @@ def test_a_path_through_a_link_and_dots_gives_the_real_root(make: Make, tmp_path
         ("x" * 5000, "no project at"),
     ],
 )
-def test_where_nothing_is_the_error_names_what_was_looked_for(make: Make, named: str, message: str) -> None:
+def test_a_missing_project_is_an_error_that_names_what_was_searched_for(make: Make, named: str, message: str) -> None:
     root = make({"notes.txt": "", "empty/readme.md": "", "odd/project.json/x": ""})
     (root / "dangling").symlink_to("nowhere")
     with pytest.raises(UsageError) as caught:
@@ -57,7 +57,7 @@ def test_where_nothing_is_the_error_names_what_was_looked_for(make: Make, named:
     assert caught.value.hint
 
 
-def test_the_nearest_manifest_upwards_is_found(make: Make) -> None:
+def test_the_nearest_manifest_above_is_found(make: Make) -> None:
     root = make({"project.json": "{}", "inner/project.json": "{}", "inner/deep/er/x.txt": "", "other/x.agent": ""})
     assert find_project(root / "inner" / "deep" / "er").root == root / "inner"
     assert find_project(root / "other").root == root
@@ -68,7 +68,7 @@ def test_a_bare_folder_is_found_when_no_manifest_is_above(make: Make) -> None:
     assert find_project(root) == ProjectLocation(root)
 
 
-def test_a_folder_below_no_project_is_an_error(make: Make) -> None:
+def test_a_folder_outside_any_project_is_an_error(make: Make) -> None:
     root = make({"x/y.txt": ""})
     with pytest.raises(UsageError, match=r"no folder above it has a project\.json"):
         find_project(root / "x")

@@ -31,7 +31,7 @@ def faults(make: Make, files: dict[str, object]) -> list[tuple[str, str, int, in
         ("eval('(')", 1, 1, "the import raised SyntaxError: '(' was never closed"),
     ],
 )
-def test_a_file_that_raises_gives_one_diagnostic_at_its_own_line(
+def test_a_file_that_raises_gives_one_diagnostic_at_its_line(
     make: Make, code: str, line: int, column: int, message: str
 ) -> None:
     ((code_, file, *place, text),) = faults(make, {"tools.py": code})
@@ -61,7 +61,7 @@ def test_a_file_that_is_not_text_gives_one_diagnostic(make: Make, data: bytes) -
     assert (code, file) in [("LD301", "tools.py"), ("LD302", "tools.py")]
 
 
-def test_a_byte_order_mark_and_windows_line_ends_are_fine(make: Make) -> None:
+def test_a_byte_order_mark_and_windows_line_endings_are_accepted(make: Make) -> None:
     assert faults(make, {"tools.py": b"\xef\xbb\xbfx = 1\r\ny = 2\r\n"}) == []
 
 
@@ -85,7 +85,7 @@ def test_a_broken_file_is_run_once(make: Make) -> None:
         vars(sys).pop("_llm_do_ran", None)
 
 
-def test_the_place_is_in_the_helper_that_raised_not_in_the_library(make: Make) -> None:
+def test_the_location_is_the_projects_helper_and_not_the_library(make: Make) -> None:
     found = faults(
         make,
         {
@@ -96,13 +96,13 @@ def test_the_place_is_in_the_helper_that_raised_not_in_the_library(make: Make) -
     assert [(file, line) for _, file, line, *_ in found] == [("lib/helper.py", 3)]
 
 
-def test_an_interrupt_while_importing_is_an_interrupt(make: Make) -> None:
+def test_an_interrupt_while_importing_is_not_swallowed(make: Make) -> None:
     root = make({"tools.py": "raise KeyboardInterrupt"})
     with pytest.raises(KeyboardInterrupt):
         load_python_files(root, [root / "tools.py"])
 
 
-def test_warnings_are_errors_again_when_several_threads_have_run_code_of_projects() -> None:
+def test_warning_filters_are_restored_after_threads_ran_project_code() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         before = list(warnings.filters)

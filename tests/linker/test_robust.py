@@ -1,4 +1,4 @@
-"""Whatever stands in a project's files, linking ends with diagnostics at places that exist."""
+"""Whatever a project's files contain, linking ends, with diagnostics at locations that exist."""
 
 from __future__ import annotations
 
@@ -41,32 +41,32 @@ def linked(**files: bytes) -> LinkReport:
 
 @LOOSE
 @given(st.binary(max_size=200))
-def test_any_bytes_as_an_agent(data: bytes) -> None:
+def test_any_bytes_in_an_agent_file_link_or_give_diagnostics(data: bytes) -> None:
     assert linked(main_agent=data).diagnostics
 
 
 @LOOSE
 @given(st.binary(max_size=200))
-def test_any_bytes_as_a_manifest(data: bytes) -> None:
+def test_any_bytes_in_a_manifest_link_or_give_diagnostics(data: bytes) -> None:
     assert linked(project_json=data, main_agent=AGENT.encode()).diagnostics
 
 
 @LOOSE
 @given(st.integers(0, len(AGENT)), st.integers(0, 6), st.text(max_size=4))
-def test_any_small_change_of_an_agent(at: int, cut: int, put: str) -> None:
+def test_any_small_change_to_an_agent_file_links_or_gives_diagnostics(at: int, cut: int, put: str) -> None:
     linked(main_agent=(AGENT[:at] + put + AGENT[at + cut :]).encode("utf-8", "surrogatepass"))
 
 
 @LOOSE
 @given(st.integers(0, len(MANIFEST)), st.integers(0, 6), st.text(max_size=4))
-def test_any_small_change_of_a_manifest(at: int, cut: int, put: str) -> None:
+def test_any_small_change_to_a_manifest_links_or_gives_diagnostics(at: int, cut: int, put: str) -> None:
     text = MANIFEST[:at] + put + MANIFEST[at + cut :]
     linked(project_json=text.encode("utf-8", "surrogatepass"), main_agent=AGENT.encode())
 
 
 @LOOSE
 @given(st.sampled_from(["deny", "ask", "allow"]), st.text(min_size=1, max_size=30))
-def test_any_text_as_a_rule_is_a_rule_or_reported_inside_its_text(effect: str, rule: str) -> None:
+def test_any_text_is_a_rule_or_is_reported_inside_its_text(effect: str, rule: str) -> None:
     document = json.dumps(manifest(approvals={effect: [rule]}))
     start = document.index(json.dumps(rule), document.index(effect))
     for item in linked(project_json=document.encode(), main_agent=b"---\nname: main\n---\n").diagnostics:
@@ -74,7 +74,7 @@ def test_any_text_as_a_rule_is_a_rule_or_reported_inside_its_text(effect: str, r
         assert start < item.column <= start + len(json.dumps(rule))
 
 
-def test_aliases_that_would_multiply_to_billions_are_refused_at_once(make: Make) -> None:
+def test_exponential_aliases_are_refused_immediately(make: Make) -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 11)]
     root = make({"main.agent": agent("main", "output:\n  " + "\n  ".join(lines))})
@@ -88,7 +88,7 @@ def test_aliases_that_would_multiply_to_billions_are_refused_at_once(make: Make)
     assert peak < 20_000_000
 
 
-def test_names_that_nothing_has_do_not_take_long_however_many_they_are(make: Make) -> None:
+def test_many_unknown_names_are_reported_quickly(make: Make) -> None:
     names = [f"step_{n}" for n in range(1000)]
     root = make(
         {
@@ -106,7 +106,7 @@ def test_names_that_nothing_has_do_not_take_long_however_many_they_are(make: Mak
     assert [item.code for item in found].count("LD201") == 2000
 
 
-def test_flows_that_share_members_are_each_looked_at_once() -> None:
+def test_flows_that_share_members_are_visited_once_each() -> None:
     class Counted(dict[str, Registered]):
         asked = 0
 
@@ -127,7 +127,7 @@ def test_flows_that_share_members_are_each_looked_at_once() -> None:
     assert names.asked < 20 * layers
 
 
-def test_many_agents_that_list_each_other_are_linked_in_time_that_grows_with_their_number(make: Make) -> None:
+def test_many_agents_that_list_each_other_link_in_linear_time(make: Make) -> None:
     def spent(count: int) -> float:
         root = make({f"n{count}/a{n}.agent": agent(f"a{n}", f"toolsets: [a{(n + 1) % count}]") for n in range(count)})
         (root / f"n{count}" / "project.json").write_text(json.dumps(manifest("a0")))

@@ -1,4 +1,4 @@
-"""Linking in a subprocess: what hangs, exits or crashes there is reported together with everything else."""
+"""Linking in a subprocess: files that hang, exit or crash there are reported together with every other fault."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def project(tools: str = TOOLS, **files: object) -> Mapping[str, object]:
     }
 
 
-def test_everything_else_is_reported_beside_a_file_that_hangs_and_one_that_ends_the_process(make: Make) -> None:
+def test_files_that_hang_or_exit_are_reported_with_every_other_fault(make: Make) -> None:
     root = make(
         project(
             a__py="import os\nos._exit(7)\n",
@@ -76,7 +76,7 @@ def test_files_that_hang_and_crash_in_native_code_are_reported_together(make: Ma
         ("import os\nos.execv('/bin/true', ['true'])", "it left with exit code 0"),
     ],
 )
-def test_whatever_ends_the_process_is_reported_at_its_file(make: Make, code: str, how: str) -> None:
+def test_a_file_that_ends_the_process_is_reported_by_name(make: Make, code: str, how: str) -> None:
     (found,) = check_in_subprocess(make(project(f"{TOOLS}{code}\n"))).diagnostics
     assert (found.code, found.file) == ("LD311", "tools.py")
     assert how in found.message
@@ -91,7 +91,7 @@ def test_a_file_that_hangs_when_its_exports_are_read_is_reported(make: Make) -> 
 
 @dataclass(frozen=True)
 class Lively:
-    """What became of a project whose files read, print, shadow a module and start a process, checked in its folder."""
+    """The check of a project whose files read stdin, print, shadow a module and start a process, run in its folder."""
 
     report: CheckResult
     stderr: str
@@ -101,7 +101,7 @@ class Lively:
 @pytest.fixture(scope="module")
 def lively(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lively]:
     root = tmp_path_factory.mktemp("lively")
-    os.mkfifo(root / "line")  # who has its other end open is alive
+    os.mkfifo(root / "line")  # alive as long as its other end is open
     line = os.open(root / "line", os.O_RDONLY | os.O_NONBLOCK)
     write_files(
         root,
@@ -135,42 +135,42 @@ def lively(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lively]:
     os.close(line)
 
 
-def test_a_file_that_reads_from_stdin_finds_nothing_there(lively: Lively) -> None:
+def test_a_file_that_reads_stdin_gets_end_of_file(lively: Lively) -> None:
     (found,) = (item for item in lively.report.diagnostics if item.file == "a.py")
     assert found.code == "LD302"
     assert "EOFError" in found.message
 
 
-def test_what_a_file_prints_goes_to_stderr(lively: Lively, capfd: pytest.CaptureFixture[str]) -> None:
+def test_output_of_a_file_goes_to_stderr(lively: Lively, capfd: pytest.CaptureFixture[str]) -> None:
     assert lively.stderr == "hello\n"
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_module_in_the_working_directory_is_never_imported_instead_of_ours(lively: Lively) -> None:
+def test_modules_in_the_working_directory_never_shadow_ours(lively: Lively) -> None:
     assert [(code, file) for code, file, _ in codes(lively.report)] == [("LD302", "a.py")]
 
 
-def test_what_was_started_by_a_file_ends_with_the_check(lively: Lively) -> None:
+def test_processes_started_by_a_file_end_with_the_check(lively: Lively) -> None:
     ended, _, _ = select.select([lively.line], [], [], 30)
     assert ended
     assert os.read(lively.line, 1) == b""
 
 
-def test_a_project_without_python_files_is_linked_here(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_project_without_python_files_is_linked_in_process(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("subprocess.Popen", None)
     assert codes(check_in_subprocess(make({"main.agent": agent("main", "tools: [add]")}))) == [
         ("LD201", "main.agent", 3)
     ]
 
 
-def test_a_task_gets_the_linked_project_in_either_place(make: Make) -> None:
+def test_a_task_gets_the_linked_project_in_or_out_of_process(make: Make) -> None:
     task = "llm_do.ui.reports.project_graph:graph_data"
     checked = check_in_subprocess(make(project()), task)
     assert checked.data["entry"] == {"kind": "agent", "name": "main"}
     assert [tool["name"] for tool in checked.data["agents"][0]["tools"]] == ["add"]
 
 
-def test_a_toolset_whose_tools_show_at_run_time_is_shown_by_the_name_it_is_listed_by(make: Make) -> None:
+def test_a_dynamic_toolset_is_shown_under_its_listed_name(make: Make) -> None:
     from llm_do import Project
     from llm_do.ui.reports.tool_list import tools_data
 
@@ -183,17 +183,17 @@ def test_a_toolset_whose_tools_show_at_run_time_is_shown_by_the_name_it_is_liste
 
 
 @pytest.mark.slow
-def test_an_error_of_a_task_is_raised_here(make: Make) -> None:
+def test_an_error_of_a_task_is_raised_in_the_caller(make: Make) -> None:
     with pytest.raises(UsageError, match="no agent 'mian'"):
         check_in_subprocess(make(project()), "llm_do.ui.reports.tool_list:tools_data", {"agent": "mian"})
 
 
-def test_a_diagnostic_survives_the_way_through_json() -> None:
+def test_a_diagnostic_survives_json() -> None:
     found = unknown_name("tool", "a", "did you mean `b`?").at(Location("a.agent", 2, 3, 2, 4))
     assert Diagnostic.from_dict(found.to_dict()) == found
 
 
-def test_an_interruption_that_a_file_raises_itself_is_reported_like_any_other_fault(
+def test_a_keyboard_interrupt_raised_by_a_file_is_reported_like_any_fault(
     make: Make, capfd: pytest.CaptureFixture[str]
 ) -> None:
     root = make(project(a__py="import b\n", b__py="def stop():\n    raise KeyboardInterrupt('enough')\nstop()\n"))

@@ -1,4 +1,4 @@
-"""Wrong projects: exact code, file, line and column of each fault, all of them at once, and what to do about it."""
+"""Faulty projects: the exact code, file, line and column of each fault, all at once, with a hint."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.linker.conftest import MAIN, MODELS, TOOLS, agent, codes, found, mani
 
 Checked = Callable[[Mapping[str, object]], LinkReport]
 
-# A location in a manifest is given by the text there, which occurs once.
+# A location in a manifest is written as the text there, which occurs once.
 WRONG: dict[str, tuple[dict[str, object], list[tuple[str, str, int, int] | tuple[str, str, str]]]] = {
     "an unknown tool": (project(main=agent("main", "tools:\n  - add\n  - sub")), [("LD201", "main.agent", 5, 5)]),
     "an unknown toolset": (
@@ -161,7 +161,7 @@ WRONG: dict[str, tuple[dict[str, object], list[tuple[str, str, int, int] | tuple
 
 
 @pytest.mark.parametrize("fault", WRONG)
-def test_a_wrong_project_gives_exactly_its_diagnostic(checked: Checked, fault: str) -> None:
+def test_a_faulty_project_gives_exactly_its_diagnostic(checked: Checked, fault: str) -> None:
     files, expected = WRONG[fault]
     report = checked(files)
     text = json.dumps(files["project.json"])
@@ -210,7 +210,7 @@ def test_every_fault_of_a_project_is_reported_at_once(checked: Checked) -> None:
     ]
 
 
-def test_every_error_proposes_what_to_do_where_it_can(checked: Checked) -> None:
+def test_every_error_has_a_hint_where_one_is_possible(checked: Checked) -> None:
     report = checked(
         {
             **project("mian", main=agent("main", "tools: [ad, main]\ntoolsets: [filesystem_projct, add]")),
@@ -261,7 +261,7 @@ def test_agents_declared_in_python_are_checked_like_files(checked: Checked) -> N
     code = """
         from llm_do import AgentSpec
         AGENTS = [
-            AgentSpec("writer", tools=["add", "sub"], toolsets=["nobody"], model="openai:"),
+            AgentSpec("writer", tools=["add", "sub"], toolsets=["missing"], model="openai:"),
         ]
         def add(a: int) -> int: ...
         TOOLS = [add]

@@ -1,4 +1,4 @@
-"""Text for a person's eyes: nothing hidden, nothing that acts, nothing cut, no two texts alike."""
+"""Text for people: nothing hidden, no control characters, nothing cut, no two texts alike."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ def read_back(shown: str) -> str:
         ("[bold]x[/bold] <b> **x**", "[bold]x[/bold] <b> **x**"),
     ],
 )
-def test_a_character_that_is_not_plainly_visible_is_escaped(text: str, shown: str) -> None:
+def test_invisible_and_control_characters_are_escaped(text: str, shown: str) -> None:
     assert sanitize(text) == shown
 
 
-def test_lines_are_kept_when_asked_for() -> None:
+def test_line_breaks_are_kept_on_request() -> None:
     assert sanitize("a\nb\r\n\x1b\\n", lines=True) == "a\nb\\r\n\\x1b\\n"
 
 
 @given(ANY | TRICKY, st.booleans())
-def test_what_is_shown_is_harmless_and_encodes(text: str, lines: bool) -> None:
+def test_sanitized_text_is_printable_and_encodable(text: str, lines: bool) -> None:
     shown = sanitize(text, lines=lines)
     shown.encode("utf-8")
     left = shown.replace("\n", "") if lines else shown
@@ -65,16 +65,16 @@ def test_what_is_shown_is_harmless_and_encodes(text: str, lines: bool) -> None:
 
 
 @given(ANY | TRICKY)
-def test_what_is_shown_can_be_read_back_so_that_no_two_texts_look_alike(text: str) -> None:
+def test_sanitizing_is_reversible_so_no_two_texts_look_alike(text: str) -> None:
     assert read_back(sanitize(text)) == text
 
 
 @given(TRICKY, TRICKY)
-def test_different_texts_look_different_in_lines_too(one: str, other: str) -> None:
+def test_different_texts_look_different_with_line_breaks_too(one: str, other: str) -> None:
     assert (sanitize(one, lines=True) == sanitize(other, lines=True)) is (one == other)
 
 
-def test_arguments_are_shown_whole_and_in_order() -> None:
+def test_arguments_are_shown_in_full_and_in_order() -> None:
     long = "x" * 100_000
     shown = format_arguments({"b": long, "a": 1, "c\n": {"k": ["\u202e", "\x1b", "\\u202e"]}, "d": object})
     assert shown[0] == ("b", long)
@@ -84,15 +84,15 @@ def test_arguments_are_shown_whole_and_in_order() -> None:
 
 
 @pytest.mark.parametrize("value", ["1", "true", "null", "", " ", '"x"', "-1.5e3"])
-def test_a_text_that_would_read_as_another_value_is_quoted(value: str) -> None:
+def test_text_that_looks_like_another_value_is_quoted(value: str) -> None:
     assert format_arguments({"a": value}) == [("a", json.dumps(value))]
 
 
-def test_a_json_document_in_a_text_stands_as_it_is() -> None:
+def test_a_json_document_in_a_text_is_unchanged() -> None:
     assert format_arguments({"a": '{\n "b": 1\n}'}) == [("a", '{\n "b": 1\n}')]
 
 
-def test_a_long_text_takes_time_in_proportion_to_its_length() -> None:
+def test_sanitizing_takes_linear_time() -> None:
     start = time.process_time()
     sanitize("\\" * 300_000 + "\u202e" * 100_000)
     assert time.process_time() - start < 2

@@ -1,4 +1,4 @@
-"""Diagnostics as people, programs and GitHub read them."""
+"""Diagnostics as text, as JSON and as GitHub annotations."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.ui.reports.diagnostic_text import render_github, render_json, render_text, summary
 
 
-def found(
+def fault(
     line: int, column: int, end: tuple[int, int] = (0, 0), message: str = "wrong", hint: str | None = None
 ) -> Diagnostic:
     return Diagnostic("LD120", "error", message, Location("a.agent", line, column, *end), hint)
 
 
-def shown(item: Diagnostic, text: str | None, width: int | None = None) -> list[str]:
+def render(item: Diagnostic, text: str | None, width: int | None = None) -> list[str]:
     return render_text([item], lambda _: text, width=width).splitlines()
 
 
-def test_a_diagnostic_is_shown_as_a_compiler_does() -> None:
-    assert shown(found(2, 7, (2, 9), hint='quote it: "no"'), "---\nname: no\n---\n") == [
+def test_a_diagnostic_looks_like_a_compilers() -> None:
+    assert render(fault(2, 7, (2, 9), hint='quote it: "no"'), "---\nname: no\n---\n") == [
         "a.agent:2:7: error[LD120]: wrong",
         "  2 | name: no",
         "    |       ^^",
@@ -33,31 +33,31 @@ def test_a_diagnostic_is_shown_as_a_compiler_does() -> None:
 @pytest.mark.parametrize(
     ("text", "item", "line", "caret"),
     [
-        ("name:", found(1, 6), "name:", "     ^"),
-        ("name: ab", found(1, 7), "name: ab", "      ^"),
-        ("a: [1,\n 2]", found(1, 4, (2, 3)), "a: [1,", "   ^^^"),
-        ("\tx: 1", found(1, 2, (1, 3)), "    x: 1", "    ^"),
-        ("ab\tx", found(1, 4, (1, 5)), "ab  x", "    ^"),
-        ("日本: x", found(1, 5, (1, 6)), "日本: x", "      ^"),
-        ("日本: x", found(1, 1, (1, 3)), "日本: x", "^^^^"),
-        ("e\u0301: x", found(1, 5, (1, 6)), "e\u0301: x", "   ^"),
-        ("a\x1b[31m: x", found(1, 9, (1, 10)), "a\\x1b[31m: x", "           ^"),
-        ("a\u202e: x", found(1, 2, (1, 3)), "a\\u202e: x", " ^^^^^^"),
-        ("a\u200b\U000e0041", found(1, 3, (1, 4)), "a\\u200b\\U000e0041", "       ^^^^^^^^^^"),
-        ("a: 1\r", found(1, 4, (1, 5)), "a: 1", "   ^"),
-        ("a: 1", found(1, 99, (1, 100)), "a: 1", "    ^"),
+        ("name:", fault(1, 6), "name:", "     ^"),
+        ("name: ab", fault(1, 7), "name: ab", "      ^"),
+        ("a: [1,\n 2]", fault(1, 4, (2, 3)), "a: [1,", "   ^^^"),
+        ("\tx: 1", fault(1, 2, (1, 3)), "    x: 1", "    ^"),
+        ("ab\tx", fault(1, 4, (1, 5)), "ab  x", "    ^"),
+        ("日本: x", fault(1, 5, (1, 6)), "日本: x", "      ^"),
+        ("日本: x", fault(1, 1, (1, 3)), "日本: x", "^^^^"),
+        ("e\u0301: x", fault(1, 5, (1, 6)), "e\u0301: x", "   ^"),
+        ("a\x1b[31m: x", fault(1, 9, (1, 10)), "a\\x1b[31m: x", "           ^"),
+        ("a\u202e: x", fault(1, 2, (1, 3)), "a\\u202e: x", " ^^^^^^"),
+        ("a\u200b\U000e0041", fault(1, 3, (1, 4)), "a\\u200b\\U000e0041", "       ^^^^^^^^^^"),
+        ("a: 1\r", fault(1, 4, (1, 5)), "a: 1", "   ^"),
+        ("a: 1", fault(1, 99, (1, 100)), "a: 1", "    ^"),
     ],
 )
-def test_the_caret_stands_below_what_is_wrong(text: str, item: Diagnostic, line: str, caret: str) -> None:
-    lines = shown(item, text)
+def test_the_caret_is_below_the_fault(text: str, item: Diagnostic, line: str, caret: str) -> None:
+    lines = render(item, text)
     assert lines[1] == f"  1 | {line}"
     assert lines[2] == f"    | {caret}"
 
 
-def test_a_long_line_is_cut_around_the_place() -> None:
+def test_a_long_line_is_cut_around_the_fault() -> None:
     text = "a" * 500 + "HERE" + "b" * 500
     for width in (40, 80, None):
-        lines = shown(found(1, 501, (1, 505)), text, width)
+        lines = render(fault(1, 501, (1, 505)), text, width)
         assert len(lines[1]) <= (width or 120)
         start = lines[2].index("^")
         assert lines[1][start : start + 4] == "HERE"
@@ -65,37 +65,37 @@ def test_a_long_line_is_cut_around_the_place() -> None:
         assert lines[1].count("…") == 2
 
 
-def test_a_place_that_is_longer_than_the_window_is_cut_too() -> None:
-    lines = shown(found(1, 1, (1, 1000)), "x" * 1000, 60)
+def test_a_fault_wider_than_the_terminal_is_cut() -> None:
+    lines = render(fault(1, 1, (1, 1000)), "x" * 1000, 60)
     assert len(lines[1]) <= 60
     assert len(lines[2]) <= 60
 
 
-def test_a_file_that_is_gone_and_a_line_that_is_not_there_have_no_excerpt() -> None:
-    assert shown(found(1, 1), None) == ["a.agent:1:1: error[LD120]: wrong"]
-    assert shown(found(9, 1), "x") == ["a.agent:9:1: error[LD120]: wrong"]
+def test_missing_files_and_lines_have_no_excerpt() -> None:
+    assert render(fault(1, 1), None) == ["a.agent:1:1: error[LD120]: wrong"]
+    assert render(fault(9, 1), "x") == ["a.agent:9:1: error[LD120]: wrong"]
 
 
 def test_a_byte_order_mark_does_not_move_the_caret() -> None:
-    assert shown(found(1, 1, (1, 4)), "\ufeffabc")[1:] == ["  1 | abc", "    | ^^^"]
+    assert render(fault(1, 1, (1, 4)), "\ufeffabc")[1:] == ["  1 | abc", "    | ^^^"]
 
 
-def test_nothing_of_a_file_or_message_reaches_the_terminal_as_it_is() -> None:
+def test_text_from_files_and_messages_is_sanitized() -> None:
     item = Diagnostic("LD120", "error", "a\x1b]0;x\x07\nb\u202e", Location("e\x1b[2J\n.agent"), "h\x1b\r")
     text = render_text([item], lambda _: None)
     assert text == "e\\x1b[2J\\n.agent:1:1: error[LD120]: a\\x1b]0;x\\x07\\nb\\u202e\n    = h\\x1b\\r\n"
 
 
-def test_colours_are_there_only_when_asked_for() -> None:
-    plain = render_text([found(1, 1, (1, 2), hint="h")], lambda _: "x")
-    coloured = render_text([found(1, 1, (1, 2), hint="h")], lambda _: "x", color=True)
+def test_diagnostics_are_coloured_only_on_request() -> None:
+    plain = render_text([fault(1, 1, (1, 2), hint="h")], lambda _: "x")
+    coloured = render_text([fault(1, 1, (1, 2), hint="h")], lambda _: "x", color=True)
     assert "\x1b" not in plain
     assert "\x1b[1;31merror[LD120]\x1b[0m" in coloured
 
 
-def test_json_has_every_field_and_the_counts() -> None:
+def test_json_diagnostics_have_every_field_and_the_counts() -> None:
     warning = Diagnostic("LD801", "warning", "unused é", Location("b.agent", 3, 4))
-    data = json.loads(render_json([found(2, 7, (2, 9), hint="h"), warning]))
+    data = json.loads(render_json([fault(2, 7, (2, 9), hint="h"), warning]))
     assert data == {
         "diagnostics": [
             {
@@ -124,42 +124,42 @@ def test_json_has_every_field_and_the_counts() -> None:
     }
 
 
-def test_json_is_ascii_so_that_any_output_can_hold_it() -> None:
+def test_json_diagnostics_are_ascii() -> None:
     assert render_json([Diagnostic("LD120", "error", "é\ud800", Location("\udcff"))]).isascii()
 
 
 @pytest.mark.parametrize(
     ("item", "line"),
     [
-        (found(2, 7, (2, 9)), "::error file=a.agent,line=2,endLine=2,col=7,endColumn=9,title=LD120::wrong"),
-        (found(2, 7, (4, 1)), "::error file=a.agent,line=2,endLine=4,title=LD120::wrong"),
-        (found(2, 7), "::error file=a.agent,line=2,col=7,title=LD120::wrong"),
-        (found(1, 1, message="50%\r\n::x", hint="a:b,c"), "::error file=a.agent,line=1,col=1,title=LD120::"
+        (fault(2, 7, (2, 9)), "::error file=a.agent,line=2,endLine=2,col=7,endColumn=9,title=LD120::wrong"),
+        (fault(2, 7, (4, 1)), "::error file=a.agent,line=2,endLine=4,title=LD120::wrong"),
+        (fault(2, 7), "::error file=a.agent,line=2,col=7,title=LD120::wrong"),
+        (fault(1, 1, message="50%\r\n::x", hint="a:b,c"), "::error file=a.agent,line=1,col=1,title=LD120::"
          "50%25%0D%0A::x%0Aa:b,c"),
         (
             Diagnostic("LD801", "warning", "unused", Location("a:b,c%\n.agent")),
             "::warning file=a%3Ab%2Cc%25%0A.agent,line=1,col=1,title=LD801::unused",
         ),
-        (found(1, 1, message="\x1b[31m"), "::error file=a.agent,line=1,col=1,title=LD120::\\x1b[31m"),
+        (fault(1, 1, message="\x1b[31m"), "::error file=a.agent,line=1,col=1,title=LD120::\\x1b[31m"),
     ],
 )  # fmt: skip
 def test_github_annotations_are_escaped(item: Diagnostic, line: str) -> None:
     assert render_github([item]) == line + "\n"
 
 
-def test_a_summary_counts() -> None:
+def test_the_summary_counts_errors_and_warnings() -> None:
     warning = Diagnostic("LD801", "warning", "unused", Location("b.agent"))
     assert summary([]) == "no errors"
-    assert summary([found(1, 1)]) == "1 error"
-    assert summary([found(1, 1), found(2, 1), warning]) == "2 errors, 1 warning"
+    assert summary([fault(1, 1)]) == "1 error"
+    assert summary([fault(1, 1), fault(2, 1), warning]) == "2 errors, 1 warning"
     assert summary([warning, warning]) == "no errors, 2 warnings"
 
 
 @given(st.text(), st.integers(1, 5), st.integers(1, 40), st.integers(0, 5), st.integers(0, 60), st.integers(1, 90))
-def test_any_place_in_any_text_can_be_shown(
+def test_any_location_in_any_text_can_be_shown(
     text: str, line: int, column: int, end_line: int, end_column: int, width: int
 ) -> None:
-    item = found(line, column, (end_line, end_column), message=text, hint=text)
+    item = fault(line, column, (end_line, end_column), message=text, hint=text)
     out = render_text([item], lambda _: text, width=width)
     assert out.encode("utf-8")
     assert all(char.isprintable() or char == "\n" for char in out)

@@ -1,4 +1,4 @@
-"""The line that stands there to be taken, edited or typed over, on a pseudo-terminal."""
+"""Editing a prefilled line, on a pseudo-terminal."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from llm_do.ui.terminal.line_editor import edit_line
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
 
 
-def edited(text: str, keys: str) -> str | None:
-    """What becomes of a line when these keys are pressed, and then Enter."""
+def line_after(text: str, keys: str) -> str | None:
+    """The line after these keys and Enter."""
     import pty
 
     ours, theirs = pty.openpty()
 
-    async def sit() -> str | None:
+    async def edit() -> str | None:
         seen = b""
 
         def watch() -> None:
             nonlocal seen
-            begun = b"rule: " in seen
+            prompted = b"rule: " in seen
             seen += os.read(ours, 4096)
-            if not begun and b"rule: " in seen:
+            if not prompted and b"rule: " in seen:
                 os.write(ours, f"{keys}\r".encode())
 
         asyncio.get_running_loop().add_reader(ours, watch)
@@ -37,7 +37,7 @@ def edited(text: str, keys: str) -> str | None:
             asyncio.get_running_loop().remove_reader(ours)
 
     try:
-        return asyncio.run(sit())
+        return asyncio.run(edit())
     finally:
         os.close(ours)
         os.close(theirs)
@@ -59,15 +59,15 @@ def edited(text: str, keys: str) -> str | None:
         ("\x04", None),
     ],
 )
-def test_the_line_is_taken_typed_over_emptied_or_edited(keys: str, becomes: str | None) -> None:
-    assert edited("send(to=ann)", keys) == becomes
+def test_a_prefilled_line_can_be_accepted_replaced_cleared_or_edited(keys: str, becomes: str | None) -> None:
+    assert line_after("send(to=ann)", keys) == becomes
 
 
-def test_what_is_typed_behind_the_end_of_a_line_takes_no_other() -> None:
-    assert edited("send(to=ann)", "\x04") is None
-    assert edited("send(to=bob)", "\x15other") == "other"
+def test_input_typed_after_a_line_ended_does_not_reach_the_next_line() -> None:
+    assert line_after("send(to=ann)", "\x04") is None
+    assert line_after("send(to=bob)", "\x15other") == "other"
 
 
-def test_ctrl_c_is_told_to_who_asked() -> None:
+def test_ctrl_c_raises_keyboard_interrupt_in_the_caller() -> None:
     with pytest.raises(KeyboardInterrupt):
-        edited("send(to=ann)", "\x03")
+        line_after("send(to=ann)", "\x03")

@@ -1,4 +1,4 @@
-"""Lines broken for a narrow terminal."""
+"""Folding lines for a narrow terminal."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def test_lines_that_fit_stay_as_they_are() -> None:
     assert fold_lines(text, 40) == text
 
 
-def test_a_hint_goes_on_below_its_text() -> None:
+def test_a_hint_continues_below_its_text() -> None:
     assert fold_lines("    = the keys here are name, model", 24) == "    = the keys here are\n      name, model"
 
 
-def test_colours_take_no_room() -> None:
+def test_colour_codes_take_no_columns() -> None:
     red = "\x1b[1;31merror\x1b[0m: no such file"
     assert fold_lines(red, 19) == red
     assert fold_lines(red, 18) == "\x1b[1;31merror\x1b[0m: no such\n  file"
@@ -33,11 +33,11 @@ def test_colours_take_no_room() -> None:
     ("text", "columns"),
     [("plain", 5), ("漢字", 4), ("e\u0301", 1), ("\u1112\u1161\u11ab", 2), ("😀", 2), ("\u2764", 1), ("", 0)],
 )
-def test_a_character_takes_the_columns_that_terminals_give_it(text: str, columns: int) -> None:
+def test_text_width_counts_columns_as_terminals_do(text: str, columns: int) -> None:
     assert text_width(text) == columns
 
 
-def test_seconds_stay_with_their_number() -> None:
+def test_a_unit_stays_with_its_number() -> None:
     assert fold_lines("completed: 1 step, 10.2 s, all", 23) == "completed: 1 step,\n  10.2 s, all"
 
 
@@ -46,7 +46,7 @@ def test_columns_of_a_table_stay_apart() -> None:
 
 
 @given(WORDS, st.integers(1, 60))
-def test_nothing_is_lost_and_only_single_words_are_longer_than_the_terminal(words: list[str], columns: int) -> None:
+def test_folding_loses_nothing_and_only_single_words_exceed_the_width(words: list[str], columns: int) -> None:
     folded = fold_lines(" ".join(words), columns)
 
     assert folded.split() == words
@@ -54,5 +54,5 @@ def test_nothing_is_lost_and_only_single_words_are_longer_than_the_terminal(word
         assert text_width(line) <= columns or len(re.findall(r"\S+", line)) == 1
 
 
-def test_a_text_that_is_not_ours_keeps_its_margin() -> None:
+def test_foreign_text_is_folded_without_indentation() -> None:
     assert fold_lines("Hello there, what can I do", 14, hang=0) == "Hello there,\nwhat can I do"

@@ -1,4 +1,4 @@
-"""What a person types at the terminal answers the question that stands there, and no other."""
+"""Input at the terminal answers the open question and no other."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from llm_do.ui.approval.asker import Asker
 
 
 class Typist:
-    """A terminal at which these lines are typed, each some time after it was waited for."""
+    """A terminal where these lines are typed, each some time after a read began."""
 
     columns = 80
     edits = False
@@ -23,7 +23,7 @@ class Typist:
         self.waiting = 0
 
     def write(self, text: str) -> None:
-        assert self.waiting == 0, "somebody else waits for a line"
+        assert self.waiting == 0, "another reader waits for a line"
         self.seen.append(text)
 
     async def read_line(self) -> str:
@@ -43,8 +43,8 @@ class Typist:
     def release(self) -> None: ...
 
 
-def asked(lines: Sequence[str], *questions: ApprovalRequest | UserQuestion) -> tuple[list[Any], str]:
-    """Put questions at the same time; the answers, and what stood on the terminal."""
+def ask_all(lines: Sequence[str], *questions: ApprovalRequest | UserQuestion) -> tuple[list[Any], str]:
+    """Ask questions concurrently; return the answers and the terminal's output."""
     typist = Typist(lines)
     asker = Asker(cast("Any", typist), cast("Any", typist))
 
@@ -59,13 +59,13 @@ def asked(lines: Sequence[str], *questions: ApprovalRequest | UserQuestion) -> t
 REQUEST = ApprovalRequest("q1", "run", "call", "t1", "main", "main", "wipe", {})
 
 
-def test_an_agents_question_waits_for_the_one_about_a_call() -> None:
-    (decision, said), shown = asked(["n", "y"], REQUEST, UserQuestion("Is it sunny?", agent_path="main"))
-    assert (decision.answer, said) == ("deny", "y")
+def test_an_agents_question_waits_for_an_open_approval() -> None:
+    (decision, reply), shown = ask_all(["n", "y"], REQUEST, UserQuestion("Is it sunny?", agent_path="main"))
+    assert (decision.answer, reply) == ("deny", "y")
     assert shown.index("wants to call wipe") < shown.index("allow?") < shown.index("Is it sunny?")
 
 
-def test_a_question_about_a_call_waits_for_an_agents() -> None:
-    (said, decision), shown = asked(["y", "n"], UserQuestion("Is it sunny?", agent_path="main"), REQUEST)
-    assert (decision.answer, said) == ("deny", "y")
+def test_an_approval_waits_for_an_agents_open_question() -> None:
+    (reply, decision), shown = ask_all(["y", "n"], UserQuestion("Is it sunny?", agent_path="main"), REQUEST)
+    assert (decision.answer, reply) == ("deny", "y")
     assert shown.index("Is it sunny?") < shown.index("answer:") < shown.index("wants to call wipe")

@@ -17,12 +17,12 @@ from llm_do.ui.terminal.text_width import call_text, shorten_middle, truncate, w
 from scripts.pages import samples
 
 
-def test_a_note_on_a_projects_own_error_is_told_with_it() -> None:
+def test_a_note_on_a_projects_own_error_is_shown() -> None:
     error = ValueError("no ink")
     assert error_text(error) == "error: ValueError: no ink."
     error.add_note("raised by the hook begin at start (hooks.py:3)")
-    said = "error: ValueError: no ink. Raised by the hook begin at start (hooks.py:3). --debug shows the traceback."
-    assert error_text(error) == said
+    expected = "error: ValueError: no ink. Raised by the hook begin at start (hooks.py:3). --debug shows the traceback."
+    assert error_text(error) == expected
 
 
 def event(kind: type[Any], path: str = "main", call_id: str = "c1", **data: Any) -> Any:
@@ -72,12 +72,12 @@ LINES = [
 ]  # fmt: skip
 
 
-def test_each_event_of_interest_is_one_line() -> None:
+def test_each_shown_event_is_one_line() -> None:
     assert [event_line(one) for one, _ in LINES] == [line for _, line in LINES]
 
 
 @pytest.mark.parametrize("kind", EVENT_TYPES)
-def test_every_type_of_event_has_words_and_can_be_read_back(kind: str) -> None:
+def test_every_event_type_has_a_description_and_can_be_read_back(kind: str) -> None:
     data = samples.events()[kind]
 
     read = events.event_from_dict(json.loads(json.dumps(data)))
@@ -89,7 +89,7 @@ def test_every_type_of_event_has_words_and_can_be_read_back(kind: str) -> None:
     assert words[:1] not in ("", "{")
 
 
-def test_an_event_of_another_version_is_not_read_back() -> None:
+def test_unknown_events_are_skipped_and_unknown_fields_ignored() -> None:
     data = event(events.TextEvent, text="x").to_dict()
 
     assert events.event_from_dict({**data, "type": "dreamt"}) is None
@@ -111,13 +111,13 @@ def test_an_event_of_another_version_is_not_read_back() -> None:
         ),
     ],
 )
-def test_events_without_a_line_have_words_too(one: events.Event, words: str) -> None:
+def test_events_without_a_line_have_a_description(one: events.Event, words: str) -> None:
     assert describe(one) == words
 
 
 @settings(deadline=None)
 @given(st.text(), st.text())
-def test_no_line_breaks_out_of_its_line(path: str, text: str) -> None:
+def test_no_text_can_add_a_line(path: str, text: str) -> None:
     line = event_line(event(events.ToolCallEvent, path, tool_name=text, tool_call_id="t", args={text: text}))
 
     assert line is not None
@@ -126,19 +126,19 @@ def test_no_line_breaks_out_of_its_line(path: str, text: str) -> None:
 
 @settings(deadline=None)
 @given(st.text(max_size=400), st.integers(2, 80))
-def test_shortened_text_is_never_longer_than_asked(text: str, limit: int) -> None:
+def test_shortened_text_never_exceeds_the_limit(text: str, limit: int) -> None:
     assert len(shorten_middle(text, limit)) <= limit
     assert len(call_text("f", {"a": text}, limit)) <= limit + 3
 
 
 @settings(deadline=None)
 @given(st.text(alphabet="日本語abc", max_size=100), st.integers(2, 60))
-def test_wrapping_loses_nothing_and_cutting_fits(text: str, columns: int) -> None:
+def test_wrapping_loses_nothing_and_truncated_text_fits(text: str, columns: int) -> None:
     assert "".join(wrap(text, columns)) == text
     assert sum(2 if char > "z" and char != "…" else 1 for char in truncate(text, columns)) <= columns
 
 
-def test_the_summary_counts() -> None:
+def test_the_summary_counts_steps_calls_tokens_and_cost() -> None:
     usage = Usage(requests=2, tool_calls=1, input_tokens=1200, output_tokens=34, cost_usd=0.01234)
 
     line = summary_line(RunResult("limited", None, "r", usage=usage, steps=2), 3.14)
@@ -147,7 +147,7 @@ def test_the_summary_counts() -> None:
 
 
 @pytest.mark.parametrize(("number", "end"), [(0, "1.0 s"), (1, "1.0 s, 1 warning"), (2, "1.0 s, 2 warnings")])
-def test_the_summary_ends_with_how_many_warnings_there_were(number: int, end: str) -> None:
+def test_the_summary_ends_with_the_number_of_warnings(number: int, end: str) -> None:
     warnings = [WarningRecord(f"no server {n}", "main") for n in range(number)]
 
     assert summary_line(RunResult("completed", "x", "r", warnings=warnings), 1.0) == (
@@ -155,7 +155,7 @@ def test_the_summary_ends_with_how_many_warnings_there_were(number: int, end: st
     )
 
 
-def test_an_error_is_one_paragraph_of_what_where_why_and_what_to_do() -> None:
+def test_an_error_is_one_paragraph_with_location_and_hint() -> None:
     error = BudgetError("the budget\nis  spent", hint="raise `budget`", agent_path="main/a", file="x.py", line=3)
 
     assert error_text(error) == "error: the budget is spent (main/a, x.py:3). Raise `budget`."
@@ -165,7 +165,7 @@ def test_an_error_is_one_paragraph_of_what_where_why_and_what_to_do() -> None:
     assert paragraph("a\x1b[2J\u202e", label="warning") == "warning: a\\x1b[2J\\u202e."
 
 
-def test_what_comes_while_a_question_stands_is_shown_after_it() -> None:
+def test_events_during_a_question_are_shown_after_it() -> None:
     written: list[str] = []
     display = Display(written.append, 1)
 
@@ -178,7 +178,7 @@ def test_what_comes_while_a_question_stands_is_shown_after_it() -> None:
     assert written == ["before\n", "main: completed: x\n"]
 
 
-def test_streams_of_several_agents_keep_apart() -> None:
+def test_streamed_text_of_several_agents_is_kept_apart() -> None:
     written: list[str] = []
     display = Display(written.append, 2)
 

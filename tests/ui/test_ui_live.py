@@ -46,11 +46,11 @@ def event(kind: type[Any], path: str = "main", call_id: str = "c", parent: str |
     )
 
 
-def called(tool: str, call: str = "t", path: str = "main", call_id: str = "c", **args: Any) -> Any:
+def tool_call(tool: str, call: str = "t", path: str = "main", call_id: str = "c", **args: Any) -> Any:
     return event(events.ToolCallEvent, path, call_id, tool_name=tool, tool_call_id=call, args=args)
 
 
-def returned(tool: str, result: Any, status: str = "success", call: str = "t") -> Any:
+def tool_result(tool: str, result: Any, status: str = "success", call: str = "t") -> Any:
     return event(
         events.ToolResultEvent,
         tool_name=tool,
@@ -64,11 +64,11 @@ def returned(tool: str, result: Any, status: str = "success", call: str = "t") -
 
 def test_a_finished_call_moves_from_the_tree_to_the_transcript() -> None:
     terminal = Terminal()
-    for each in (event(events.CallStartedEvent, input={}), called("send", to="ann")):
+    for each in (event(events.CallStartedEvent, input={}), tool_call("send", to="ann")):
         terminal.display.on_event(each)
     assert [line.split("  ")[0] for line in terminal.lines] == ["main", '└─ send(to="ann")']
 
-    terminal.display.on_event(returned("send", "sent"))
+    terminal.display.on_event(tool_result("send", "sent"))
 
     assert [line.split("  ")[0] for line in terminal.lines] == ['✓ main send(to="ann") → sent', "main"]
     terminal.display.end()
@@ -78,9 +78,9 @@ def test_a_finished_call_moves_from_the_tree_to_the_transcript() -> None:
 @pytest.mark.parametrize(
     ("status", "mark"), [("failed", "✗"), ("denied", "✗"), ("refused", "✗"), ("timed_out", "✗"), ("success", "✓")]
 )
-def test_how_a_call_ended_is_marked(status: str, mark: str) -> None:
+def test_a_finished_call_is_marked_with_its_outcome(status: str, mark: str) -> None:
     terminal = Terminal()
-    for each in (event(events.CallStartedEvent, input={}), called("send"), returned("send", "why", status)):
+    for each in (event(events.CallStartedEvent, input={}), tool_call("send"), tool_result("send", "why", status)):
         terminal.display.on_event(each)
     terminal.display.end()
 
@@ -103,7 +103,7 @@ def test_streamed_text_is_below_its_agent_and_the_result_is_not_repeated() -> No
     assert terminal.lines == []
 
 
-def test_a_run_that_fails_leaves_what_was_said() -> None:
+def test_a_failed_run_leaves_the_text_so_far() -> None:
     terminal = Terminal()
     terminal.display.on_event(event(events.CallStartedEvent, input={}))
     terminal.display.on_event(event(events.TextDoneEvent, text="half"))
@@ -112,7 +112,7 @@ def test_a_run_that_fails_leaves_what_was_said() -> None:
     assert terminal.lines == ["main", "half"]
 
 
-def test_a_question_has_the_terminal_for_itself() -> None:
+def test_nothing_is_drawn_while_a_question_is_open() -> None:
     terminal = Terminal()
     terminal.display.on_event(event(events.CallStartedEvent, input={}))
     terminal.display.hold()
@@ -125,7 +125,7 @@ def test_a_question_has_the_terminal_for_itself() -> None:
     assert [line.split("  ")[0] for line in terminal.lines] == ["a print", "main", "└─ b"]
 
 
-def test_more_calls_than_rows_are_counted() -> None:
+def test_calls_that_do_not_fit_the_rows_are_counted() -> None:
     tree = CallTree()
     tree.update(event(events.CallStartedEvent, input={}))
     for number in range(50):
@@ -137,7 +137,7 @@ def test_more_calls_than_rows_are_counted() -> None:
     assert drawn[-1] == "… 42 more"
 
 
-def test_a_terminal_made_narrower_has_its_old_block_taken_away() -> None:
+def test_narrowing_the_terminal_removes_the_old_block() -> None:
     columns = 40
     written: list[str] = []
     block = Block(written.append, lambda: columns)
@@ -151,11 +151,11 @@ def test_a_terminal_made_narrower_has_its_old_block_taken_away() -> None:
 
 @given(st.lists(st.text(max_size=60), max_size=6), st.integers(20, 90))
 @settings(max_examples=60, deadline=None)
-def test_whatever_is_called_the_tree_fits(texts: list[str], columns: int) -> None:
+def test_the_tree_always_fits_the_terminal(texts: list[str], columns: int) -> None:
     tree = CallTree()
     tree.update(event(events.CallStartedEvent, input={}))
     for number, text in enumerate(texts):
-        tree.update(called("t", str(number), text=text))
+        tree.update(tool_call("t", str(number), text=text))
         tree.update(event(events.TextEvent, text=text))
 
     drawn = tree.draw(1001.0, columns, 12)
@@ -166,7 +166,7 @@ def test_whatever_is_called_the_tree_fits(texts: list[str], columns: int) -> Non
 
 @given(st.text(max_size=200), st.booleans())
 @settings(max_examples=100, deadline=None)
-def test_drawn_markdown_does_nothing_to_the_terminal_but_set_styles(text: str, color: bool) -> None:
+def test_rendered_markdown_only_sets_styles(text: str, color: bool) -> None:
     drawn = re.sub(r"\x1b\[[0-9;]*m", "", render_markdown(f"# {text}", 80, color=color))
 
     assert all(char == "\n" or char.isprintable() for char in drawn)
@@ -174,7 +174,7 @@ def test_drawn_markdown_does_nothing_to_the_terminal_but_set_styles(text: str, c
 
 @given(st.lists(st.text("abcäß漢", min_size=1, max_size=12), min_size=1, max_size=30), st.integers(25, 90))
 @settings(max_examples=60, deadline=None)
-def test_drawn_markdown_keeps_its_words_and_fits(words: list[str], columns: int) -> None:
+def test_rendered_markdown_keeps_every_word_and_fits(words: list[str], columns: int) -> None:
     drawn = render_markdown(f"**{words[0]}** {' '.join(words[1:])}", columns)
 
     plain = re.sub(r"\x1b\[[0-9;]*m", "", drawn)
@@ -182,7 +182,7 @@ def test_drawn_markdown_keeps_its_words_and_fits(words: list[str], columns: int)
     assert all(text_width(line) <= columns for line in plain.split("\n"))
 
 
-def test_markdown_is_drawn_and_what_is_none_stays_as_it_is() -> None:
+def test_markdown_is_rendered_and_other_text_is_unchanged() -> None:
     assert render_markdown("a * b * c\n", 80) == "a * b * c\n"
     assert render_markdown("see <b>this</b> **x**", 80) == "see <b>this</b> **x**\n"
     assert render_markdown("**b** `c`\n\n- [x](http://y)", 80, color=True) == (
@@ -192,7 +192,7 @@ def test_markdown_is_drawn_and_what_is_none_stays_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("environ", "wanted"),
+    ("environ", "expected"),
     [
         ({"LC_ALL": "C", "LANG": "en_US.UTF-8"}, False),
         ({"LANG": "de_DE.utf8"}, True),
@@ -201,8 +201,8 @@ def test_markdown_is_drawn_and_what_is_none_stays_as_it_is() -> None:
         ({}, False),
     ],
 )
-def test_the_locale_says_whether_trees_have_lines(environ: dict[str, str], wanted: bool) -> None:
-    assert draws_lines(environ) is wanted
+def test_the_locale_decides_whether_trees_use_box_characters(environ: dict[str, str], expected: bool) -> None:
+    assert draws_lines(environ) is expected
 
 
 def test_durations_are_short() -> None:

@@ -14,11 +14,11 @@ DIFF = "--- a/notes.md\n+++ b/notes.md\n@@ -1 +1 @@\n-old\n+new\n"
 
 
 def request(**fields: object) -> ApprovalRequest:
-    given_fields = {"tool_name": "write_file", "agent_path": "main/writer", "args": {}, **fields}
-    return ApprovalRequest("q1", "run", "call", "t1", "writer", **given_fields)  # pyright: ignore
+    values = {"tool_name": "write_file", "agent_path": "main/writer", "args": {}, **fields}
+    return ApprovalRequest("q1", "run", "call", "t1", "writer", **values)  # pyright: ignore
 
 
-def test_a_question_shows_agent_tool_arguments_description_changes_and_rule() -> None:
+def test_a_question_shows_everything_known_about_the_call() -> None:
     text = question_text(
         request(
             args={"path": "notes.md", "lines": [1, 2], "text": "a\nb"},
@@ -47,17 +47,17 @@ def test_a_question_shows_agent_tool_arguments_description_changes_and_rule() ->
     ]
 
 
-def test_a_call_without_arguments_says_so() -> None:
+def test_a_call_without_arguments_is_shown_as_such() -> None:
     assert "  (no arguments)\n" in question_text(request())
 
 
-def test_long_lines_go_on_behind_a_mark_of_their_own() -> None:
+def test_continuation_lines_have_their_own_mark() -> None:
     lines = question_text(request(args={"text": "x" * 100}), columns=40).splitlines()
 
     assert lines[1:5] == ["  text:", "    | " + "x" * 33, "    \\ " + "x" * 33, "    \\ " + "x" * 33]
 
 
-def test_prose_of_ours_is_broken_between_words_behind_marks() -> None:
+def test_our_own_text_wraps_between_words_behind_marks() -> None:
     reason = "send needs approval by default: no rule covers it"
     lines = question_text(request(agent_path="main/writer/editor", reason=reason), columns=40).splitlines()
 
@@ -73,7 +73,7 @@ def test_prose_of_ours_is_broken_between_words_behind_marks() -> None:
 
 @settings(deadline=None)
 @given(st.lists(st.text(alphabet="ab日", min_size=1, max_size=12)), st.integers(2, 30))
-def test_words_are_wrapped_whole_where_they_fit_and_none_is_lost(words: list[str], columns: int) -> None:
+def test_wrapping_breaks_only_words_that_do_not_fit_and_loses_none(words: list[str], columns: int) -> None:
     pieces = list(wrap_words(" ".join(words), columns))
 
     def fits(word: str) -> bool:
@@ -86,7 +86,7 @@ def test_words_are_wrapped_whole_where_they_fit_and_none_is_lost(words: list[str
 
 @settings(deadline=None)
 @given(st.text(max_size=300), st.text(max_size=60), st.integers(20, 200))
-def test_everything_is_shown_and_no_text_of_a_model_begins_a_line(value: str, name: str, columns: int) -> None:
+def test_arguments_are_shown_in_full_and_never_at_the_start_of_a_line(value: str, name: str, columns: int) -> None:
     args = {name: value, "tail": 1}
 
     text = question_text(request(args=args, diff=value), columns=columns)
@@ -96,9 +96,9 @@ def test_everything_is_shown_and_no_text_of_a_model_begins_a_line(value: str, na
     assert all(line.startswith("  ") for line in lines[1:])
     assert all(char.isprintable() or char == "\n" for char in text)
     shown = "".join(line[6:] if line.startswith(("    | ", "    \\ ")) else line for line in lines)
-    for argument, said in format_arguments(args):
+    for argument, formatted in format_arguments(args):
         assert argument in shown
-        assert said.replace("\n", "") in shown
+        assert formatted.replace("\n", "") in shown
 
 
 @settings(deadline=None)
@@ -117,22 +117,22 @@ def test_no_line_is_wider_than_the_terminal(value: str, columns: int) -> None:
     [("y", "once"), (" YES ", "once"), ("s", "session"), ("n", "deny"), ("d", "note"), ("a", "abort")]
     + [(text, None) for text in ("", "yy", "o", "1", "y n", "\x1b[A")],
 )
-def test_only_the_keys_mean_something(text: str, key: str | None) -> None:
+def test_only_listed_keys_are_answers(text: str, key: str | None) -> None:
     assert parse_answer(text) == key
 
 
-def test_the_choices_fit_into_narrow_terminals_and_leave_out_what_can_not_be_remembered() -> None:
+def test_choices_fit_narrow_terminals_and_omit_answers_that_cannot_be_saved() -> None:
     assert all(len(line) < 40 for line in choices_text(40).split("\n"))
     assert choices_text(40).endswith("a abort the run: ")
     assert "always" not in choices_text(80, person_only=True)
 
 
-def test_an_answer_that_means_nothing_gets_told_how_the_lasting_ones_differ() -> None:
+def test_the_help_explains_how_the_lasting_answers_differ() -> None:
     assert [line[2] for line in help_text().splitlines()] == ["s", "p", "w"]
     assert all(len(line) < 40 for line in help_text(40).splitlines())
 
 
-def test_proposed_rules_are_numbered_and_shown_whole() -> None:
+def test_proposed_rules_are_numbered_and_shown_in_full() -> None:
     shown = rules_text(["main:send(to=ann)", "main:" + "x" * 100], 40, exact=True)
 
     assert shown.startswith("  0 exactly this call\n  1 main:send(to=ann)\n  2 main:")

@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.cli.cli_processes import run_many
 
 
-def test_a_pattern_that_can_match_nothing_is_warned_of_and_the_run_goes_on(project: Callable[..., Path]) -> None:
+def test_a_pattern_that_cannot_match_is_a_warning_and_the_run_continues(project: Callable[..., Path]) -> None:
     root = project()
     line = ["run", ".", "hello", "--no-record"]
     ended = run_many(

@@ -1,4 +1,4 @@
-"""Files of a project that put something else in the place of the process's streams."""
+"""Project files that replace or close the process's standard streams."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ LOST = [
 
 
 @pytest.mark.parametrize("done", [LOST[0], *(pytest.param(done, marks=pytest.mark.slow) for done in LOST[1:])])
-def test_a_file_that_takes_the_streams_away_takes_neither_the_result_nor_the_errors(
+def test_replacing_the_standard_streams_loses_neither_results_nor_errors(
     project: Callable[..., Path], done: str
 ) -> None:
     root = project(ANSWERS, **{"tools.py": TOOLS.format(done=done), "agent": AGENT})
 
     good = run("run", "--approve-all", cwd=root, stdin=b"hello")
-    bad = run("run", "--approve-all", "--model", "nobody:x", cwd=root, stdin=b"hello")
+    bad = run("run", "--approve-all", "--model", "unknown:x", cwd=root, stdin=b"hello")
 
     assert (good.code, good.out) == (0, "spoken hello\n")
     assert (bad.code, bad.out) == (7, "")
-    assert bad.err.startswith("error: the model 'nobody:x' names an unknown provider")
+    assert bad.err.startswith("error: the model 'unknown:x' names an unknown provider")
 
 
-def test_a_file_that_closes_the_descriptors_leaves_the_result(project: Callable[..., Path]) -> None:
+def test_closing_the_file_descriptors_does_not_lose_the_result(project: Callable[..., Path]) -> None:
     root = project(ANSWERS, **{"tools.py": TOOLS.format(done="os.close(1); os.close(2)"), "agent": AGENT})
 
     ended = run("run", "--approve-all", cwd=root, stdin=b"hello")

@@ -1,4 +1,4 @@
-"""The first signal ends a run in good order, within two seconds; a second one at once. Several runs go on at a time."""
+"""The first signal ends a run cleanly within two seconds, a second one immediately; the runs are concurrent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 from llm_do.cli.process.signals import PATIENCE
 from tests.cli.cli_processes import write_project
-from tests.cli.cli_terminal import started
+from tests.cli.cli_terminal import start_process
 
 MODEL = "- {text: late, delay: 60}"
 TOOL = "- tools: [{name: NAME, args: {ARGS}}]\n- text: never"
@@ -24,7 +24,7 @@ def tool(name: str, args: str = "") -> str:
     return TOOL.replace("NAME", name).replace("ARGS", args)
 
 
-# name: (answers, options, signals, file that says the run is where it should be hit, exit code)
+# name: (answers, options, signals, file that says the run can be signalled, exit code)
 CASES: dict[str, tuple[str, list[str], list[int], str, int]] = {
     "model": (MODEL, [], [signal.SIGINT], "", 130),
     "model, terminated": (MODEL, [], [signal.SIGTERM], "", 143),
@@ -32,7 +32,7 @@ CASES: dict[str, tuple[str, list[str], list[int], str, int]] = {
     "tool, terminated": (tool("sleep", "seconds: 60"), ["--output", "events"], [signal.SIGTERM], "begun", 143),
     "blocked tool": (tool("block", "seconds: 60"), [], [signal.SIGTERM], "begun", 143),
     "blocked tool, twice": (tool("block", "seconds: 60"), [], [signal.SIGINT, signal.SIGINT], "begun", 130),
-    "blocked tool, twice, told": (
+    "blocked tool, twice, events": (
         tool("block", "seconds: 60"),
         ["--output", "events"],
         [signal.SIGINT, signal.SIGINT],
@@ -48,11 +48,16 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str,
     runs: dict[str, tuple[subprocess.Popen[str], Path]] = {}
     for number, (name, (answers, options, *_)) in enumerate(CASES.items()):
         root = write_project(tmp_path_factory.mktemp("signals") / str(number), answers)
-        runs[name] = (started(["run", "x", "--approve-all", "-v", *(options or ["--output", "json"])], root), root)
-    return {name: _hit(process, root, *CASES[name][2:4]) for name, (process, root) in runs.items()}
+        runs[name] = (
+            start_process(["run", "x", "--approve-all", "-v", *(options or ["--output", "json"])], root),
+            root,
+        )
+    return {name: _send_signals(process, root, *CASES[name][2:4]) for name, (process, root) in runs.items()}
 
 
-def _hit(process: subprocess.Popen[str], root: Path, signals: list[int], mark: str) -> tuple[int, str, float, Path]:
+def _send_signals(
+    process: subprocess.Popen[str], root: Path, signals: list[int], mark: str
+) -> tuple[int, str, float, Path]:
     assert process.stderr is not None
     assert process.stderr.readline() == "main: called with x\n"
     deadline = time.monotonic() + 30
@@ -66,14 +71,14 @@ def _hit(process: subprocess.Popen[str], root: Path, signals: list[int], mark: s
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_signal_gives_its_exit_code_within_two_seconds(
+def test_a_signal_ends_the_run_with_its_exit_code_within_two_seconds(
     ended: dict[str, tuple[int, str, float, Path]], name: str
 ) -> None:
     code, _, seconds, _ = ended[name]
 
     assert code == CASES[name][4]
     assert PATIENCE <= 2
-    assert seconds < 20  # the tools sleep 60; how long the rest takes is the machine's affair
+    assert seconds < 20  # the tools sleep 60; how long the rest takes depends on the machine
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if not CASES[name][1]])
@@ -81,15 +86,15 @@ def test_an_interrupted_run_prints_one_json_object(ended: dict[str, tuple[int, s
     assert json.loads(ended[name][1])["status"] == "interrupted"
 
 
-def test_events_tell_of_the_interruption(ended: dict[str, tuple[int, str, float, Path]]) -> None:
+def test_events_report_the_interruption(ended: dict[str, tuple[int, str, float, Path]]) -> None:
     events = [json.loads(line) for line in ended["tool, terminated"][1].splitlines()]
 
     assert (events[-1]["type"], events[-1]["status"]) == ("run_failed", "interrupted")
     assert [event["status"] for event in events if event["type"] == "tool_result"] == ["cancelled"]
 
 
-def test_a_run_that_is_killed_ends_with_its_own_last_event(ended: dict[str, tuple[int, str, float, Path]]) -> None:
-    events = [json.loads(line) for line in ended["blocked tool, twice, told"][1].splitlines()]
+def test_a_killed_run_writes_its_own_last_event(ended: dict[str, tuple[int, str, float, Path]]) -> None:
+    events = [json.loads(line) for line in ended["blocked tool, twice, events"][1].splitlines()]
 
     assert [event["seq"] for event in events] == list(range(len(events)))
     assert (events[-1]["type"], events[-1]["status"]) == ("run_failed", "interrupted")
@@ -109,9 +114,9 @@ def _alive(process: int) -> bool:
         return False
 
 
-def test_a_signal_before_anything_runs_is_quiet(project: Callable[..., Path]) -> None:
+def test_a_signal_before_the_run_starts_prints_no_error(project: Callable[..., Path]) -> None:
     root = project()
-    process = started(["run", "--output", "json"], root, stdin=subprocess.PIPE)
+    process = start_process(["run", "--output", "json"], root, stdin=subprocess.PIPE)
     assert process.stderr is not None
     assert process.stderr.readline().startswith("waiting for input on stdin")
 

@@ -1,4 +1,4 @@
-"""Signals without a run: what the second one does, and what a command that runs nothing takes with it."""
+"""Signals outside a run: a second one, and one while a command links in another process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.cli_processes import environment
-from tests.cli.cli_terminal import started
+from tests.cli.cli_terminal import start_process
 
 SCRIPT = """
 import os, signal, sys
@@ -62,16 +62,14 @@ TOOLS = []
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)], ids=["SIGTERM", "Ctrl-C"])
-def test_a_command_that_is_ended_takes_the_process_with_it_in_which_it_links(
-    project: Callable[..., Path], number: int, code: int
-) -> None:
+def test_ending_a_command_ends_its_linking_process_too(project: Callable[..., Path], number: int, code: int) -> None:
     root = project(agent="---\nname: main\nmodel: test\n---\n", **{"tools.py": HANGING})
-    process = started(["check"], root)
+    process = start_process(["check"], root)
     while not (root / "begun").exists() or not (root / "begun").read_text():
         assert process.poll() is None
         os.sched_yield()
 
     process.send_signal(number)
-    out, _ = process.communicate(timeout=30)  # whoever is left would hold the pipe
+    out, _ = process.communicate(timeout=30)  # a process that survived would hold the pipe open
 
     assert (process.returncode, out) == (code, "")

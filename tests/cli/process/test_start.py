@@ -41,7 +41,7 @@ LIGHT = [
 ]
 
 HELPS = 8
-"""So many of them are no errors."""
+"""The first ones, which are not errors."""
 
 HEAVY = (
     "prompt_toolkit",
@@ -95,21 +95,21 @@ def test_every_usage_error_is_one_paragraph(light: dict[str, str]) -> None:
     assert all(line.startswith("error: ") and line.endswith(".") for line in lines)
 
 
-def test_a_mistyped_command_is_told_the_nearest(light: dict[str, str]) -> None:
+def test_a_mistyped_command_gets_a_suggestion(light: dict[str, str]) -> None:
     assert "error: No such command 'rnu'. Did you mean 'run'? See `llm-do --help`." in light["err"]
 
 
-def test_the_help_names_every_command(light: dict[str, str]) -> None:
+def test_the_help_lists_every_command(light: dict[str, str]) -> None:
     assert all(f"  {name} " in light["out"] and text in light["out"] for name, text in COMMANDS.items())
 
 
-def test_the_help_of_a_command_says_what_the_table_says() -> None:
+def test_the_help_of_a_command_starts_as_in_the_list_of_commands() -> None:
     for name, text in COMMANDS.items():
         shown = get_command(import_module(f"llm_do.cli.commands.{name}").app).help or ""
         assert shown.startswith(text.removesuffix("."))
 
 
-def test_every_command_takes_the_option_that_an_error_of_ours_names() -> None:
+def test_every_command_takes_the_debug_option_that_errors_mention() -> None:
     for name in COMMANDS:
         command = get_command(import_module(f"llm_do.cli.commands.{name}").app)
         for each in getattr(command, "commands", {name: command}).values():
@@ -143,7 +143,7 @@ def test_the_version_is_printed() -> None:
     assert run("--version").out == f"llm-do {__version__}\n"
 
 
-def test_a_broken_pipe_behind_the_help_is_quiet() -> None:
+def test_help_into_a_broken_pipe_prints_no_error() -> None:
     ended = subprocess.run(
         ["bash", "-c", f"'{LLM_DO[0]}' -m llm_do.cli run --help | true"],
         env=environment(),
@@ -167,11 +167,11 @@ def test_a_broken_pipe_behind_the_help_is_quiet() -> None:
         ([], "text"),
     ],
 )
-def test_the_output_is_known_before_the_arguments_are_read(args: list[str], output: str) -> None:
+def test_the_output_format_is_known_before_the_arguments_are_parsed(args: list[str], output: str) -> None:
     assert requested_output(args) == output
 
 
-def test_a_shell_completes_commands_and_options() -> None:
+def test_shell_completion_covers_commands_and_options() -> None:
     def completed(words: str) -> list[str]:
         count = str(len(words.split(" ")) - 1)
         return run(env={"_LLM_DO_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": count}).out.split()

@@ -1,4 +1,4 @@
-"""The process's own streams, without a process."""
+"""The process's standard streams, tested without a subprocess."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from llm_do.cli.process.streams import Capture, Results
 
 
-def written(*texts: tuple[str, str]) -> str:
+def write_results(*texts: tuple[str, str]) -> str:
     reads, writes = os.pipe()
     results = Results(writes)
     for how, text in texts:
@@ -18,15 +18,15 @@ def written(*texts: tuple[str, str]) -> str:
         return source.read()
 
 
-def test_an_output_ends_once() -> None:
-    assert written(("write", "a\n"), ("write_last", "the end\n"), ("write_last", "killed\n")) == "a\nthe end\n"
+def test_the_last_line_of_an_output_is_written_once() -> None:
+    assert write_results(("write", "a\n"), ("write_last", "the end\n"), ("write_last", "killed\n")) == "a\nthe end\n"
 
 
-def test_what_others_print_is_handed_on_in_whole_lines_however_long() -> None:
-    heard: list[str] = []
+def test_captured_output_is_passed_on_in_complete_lines_of_any_length() -> None:
+    received: list[str] = []
     line = "ü" * 200_000
     kept = sys.stdout, sys.stderr
-    caught = Capture(heard.append)
+    caught = Capture(received.append)
     try:
         for part in (line.encode(), b" and\nmo", b"re\nhalf"):
             rest = part
@@ -36,6 +36,6 @@ def test_what_others_print_is_handed_on_in_whole_lines_however_long() -> None:
         caught.close()
     assert (sys.stdout, sys.stderr) == kept
 
-    assert "".join(heard) == f"{line} and\nmore\nhalf\n"
-    assert all(text.endswith("\n") for text in heard)
-    assert heard[0].startswith(f"{line} and\n")
+    assert "".join(received) == f"{line} and\nmore\nhalf\n"
+    assert all(text.endswith("\n") for text in received)
+    assert received[0].startswith(f"{line} and\n")

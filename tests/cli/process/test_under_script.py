@@ -1,4 +1,4 @@
-"""Under `script`, which people record sessions with: a terminal for the command, a file for the record."""
+"""The command under `script`, which people use to record terminal sessions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.cli.cli_processes import LLM_DO, environment, write_project
 
 
 @pytest.mark.skipif(shutil.which("script") is None, reason="the machine has no `script`")
-def test_a_recorded_session_ends_with_the_commands_exit_code_and_shows_the_result(tmp_path: Path) -> None:
+def test_a_session_recorded_with_script_keeps_the_exit_code_and_shows_the_result(tmp_path: Path) -> None:
     project = write_project(tmp_path / "project", answers="- text: All is well.\n")
     record = tmp_path / "typescript"
     command = shlex.join([*LLM_DO, "run", str(project), "How is it?"])
