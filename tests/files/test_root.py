@@ -58,11 +58,11 @@ def outside(root: Root) -> Path:
     return root.path.parent / "outside"
 
 
-def everything(folder: Path) -> dict[str, bytes | None]:
+def contents(folder: Path) -> dict[str, bytes | None]:
     return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
 
 
-def refused(operation: Operation, root: Root, path: str) -> str:
+def refusal(operation: Operation, root: Root, path: str) -> str:
     with pytest.raises(FileRefusedError) as caught:
         operation(root, path)
     assert "\n" not in caught.value.message
@@ -96,18 +96,18 @@ def refused(operation: Operation, root: Root, path: str) -> str:
     ],
 )
 def test_every_operation_refuses_a_path_that_leaves(root: Root, outside: Path, path: str) -> None:
-    before = everything(outside)
-    reasons = {name: refused(operation, root, path) for name, operation in OPERATIONS.items()}
+    before = contents(outside)
+    reasons = {name: refusal(operation, root, path) for name, operation in OPERATIONS.items()}
     assert reasons == dict.fromkeys(OPERATIONS, "outside")
-    assert everything(outside) == before
+    assert contents(outside) == before
 
 
 @pytest.mark.parametrize("path", ["to_secret", "to_outside", "dangling_out", "relative_out", "a/hop", "to_proc"])
 def test_a_link_that_leaves_is_refused_as_last_part_too(root: Root, outside: Path, path: str) -> None:
-    before = everything(outside)
-    reasons = {name: refused(OPERATIONS[name], root, path) for name in FOLLOWING}
+    before = contents(outside)
+    reasons = {name: refusal(OPERATIONS[name], root, path) for name in FOLLOWING}
     assert reasons == dict.fromkeys(FOLLOWING, "outside")
-    assert everything(outside) == before
+    assert contents(outside) == before
 
 
 @pytest.mark.parametrize(
@@ -117,20 +117,20 @@ def test_an_impossible_path_is_refused(root: Root, path: str) -> None:
     for name, operation in OPERATIONS.items():
         if name == "trail" and path.startswith("y"):
             continue  # Whether a name is too long is only known to the disk.
-        assert refused(operation, root, path) in ("invalid", "missing"), name
+        assert refusal(operation, root, path) in ("invalid", "missing"), name
 
 
 def test_a_sibling_whose_name_begins_like_the_root_is_outside(root: Root) -> None:
     sibling = root.path.parent / "inside2"
     sibling.mkdir()
     (sibling / "x").write_bytes(SECRET)
-    assert refused(OPERATIONS["read"], root, str(sibling / "x")) == "outside"
-    assert refused(OPERATIONS["read"], root, "../inside2/x") == "outside"
+    assert refusal(OPERATIONS["read"], root, str(sibling / "x")) == "outside"
+    assert refusal(OPERATIONS["read"], root, "../inside2/x") == "outside"
 
 
 def test_a_link_loop_is_refused(root: Root) -> None:
-    assert refused(OPERATIONS["read"], root, "loop") == "invalid"
-    assert refused(OPERATIONS["write"], root, "loop/x") == "invalid"
+    assert refusal(OPERATIONS["read"], root, "loop") == "invalid"
+    assert refusal(OPERATIONS["write"], root, "loop/x") == "invalid"
 
 
 @pytest.mark.parametrize(
@@ -149,13 +149,13 @@ def test_a_link_loop_is_refused(root: Root) -> None:
 def test_a_path_that_stays_inside_is_read(root: Root, path: str) -> None:
     if ".." in path and path.startswith("{"):
         # The root's parent is outside, whatever comes after it.
-        assert refused(OPERATIONS["read"], root, path.format(root=root.path)) == "outside"
+        assert refusal(OPERATIONS["read"], root, path.format(root=root.path)) == "outside"
     else:
         assert root.read(path.format(root=root.path), limit=100) == b"inside"
 
 
 def test_a_link_that_leaves_and_returns_is_refused(root: Root) -> None:
-    assert refused(OPERATIONS["read"], root, "up_and_back/file.txt") == "outside"
+    assert refusal(OPERATIONS["read"], root, "up_and_back/file.txt") == "outside"
 
 
 def test_a_root_behind_a_link_accepts_both_names(root: Root, tmp_path: Path) -> None:
@@ -181,16 +181,16 @@ def test_pipes_and_sockets_are_refused_without_blocking(root: Root) -> None:
             os.chdir(here)
         for name in ("pipe", "socket"):
             for operation in ("read", "write", "move from", "delete"):
-                assert refused(OPERATIONS[operation], root, name) == "not_a_file"
-            assert refused(OPERATIONS["list"], root, name) == "not_a_folder"
+                assert refusal(OPERATIONS[operation], root, name) == "not_a_file"
+            assert refusal(OPERATIONS["list"], root, name) == "not_a_folder"
             assert (root.path / name).exists()
-        assert refused(OPERATIONS["read"], root, "pipe/x") in ("missing", "not_a_folder")
+        assert refusal(OPERATIONS["read"], root, "pipe/x") in ("missing", "not_a_folder")
 
 
 def test_a_device_is_refused() -> None:
     devices = Root("/dev")
     for operation in ("read", "write", "move from", "delete"):
-        assert refused(OPERATIONS[operation], devices, "null") == "not_a_file"
+        assert refusal(OPERATIONS[operation], devices, "null") == "not_a_file"
 
 
 @pytest.mark.parametrize(
@@ -219,9 +219,9 @@ def test_a_device_is_refused() -> None:
     ],
 )
 def test_a_file_error_names_its_reason(root: Root, operation: str, path: str, reason: str) -> None:
-    before = everything(root.path)
-    assert refused(OPERATIONS[operation], root, path) == reason
-    assert everything(root.path) == before
+    before = contents(root.path)
+    assert refusal(OPERATIONS[operation], root, path) == reason
+    assert contents(root.path) == before
 
 
 def test_a_missing_root_is_named(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_a_permission_error_is_reported(root: Root, monkeypatch: pytest.MonkeyPa
         return opened(path, *args, **kwargs)
 
     monkeypatch.setattr(os, "open", closed)
-    assert refused(OPERATIONS["read"], root, "a/file.txt") == "permission"
+    assert refusal(OPERATIONS["read"], root, "a/file.txt") == "permission"
 
 
 def test_reading_stops_at_the_limit(root: Root) -> None:
@@ -267,7 +267,7 @@ def test_a_new_file_follows_the_umask(root: Root) -> None:
 
 def test_a_file_marked_read_only_is_not_replaced(root: Root) -> None:
     (root.path / "a/file.txt").chmod(0o444)
-    assert refused(OPERATIONS["write"], root, "a/file.txt") == "permission"
+    assert refusal(OPERATIONS["write"], root, "a/file.txt") == "permission"
     assert (root.path / "a/file.txt").read_bytes() == b"inside"
 
 
@@ -291,12 +291,12 @@ def test_a_failed_write_leaves_only_the_old_file(root: Root, broken: str, monkey
     def fail(*args: object, **kwargs: object) -> None:
         raise OSError(28, "No space left on device")
 
-    before = everything(root.path)
+    before = contents(root.path)
     monkeypatch.setattr(os, broken, fail)
     if broken == "rename":
         monkeypatch.setattr(Path, "replace", fail)
-    assert refused(lambda root, path: root.write(path, b"x" * 100_000), root, "a/file.txt") == "failed"
-    assert everything(root.path) == before
+    assert refusal(lambda root, path: root.write(path, b"x" * 100_000), root, "a/file.txt") == "failed"
+    assert contents(root.path) == before
 
 
 def test_moving_and_deleting_act_on_the_link_itself(root: Root, outside: Path) -> None:
@@ -318,7 +318,7 @@ def test_a_guard_is_called_before_anything_is_created(root: Root) -> None:
     def no(trail: tuple[str, ...]) -> None:
         raise FileRefusedError(trail[-1], "no", reason="protected")
 
-    before = everything(root.path)
+    before = contents(root.path)
     for act in (
         lambda: root.write("x/y", b"", guard=no),
         lambda: root.make_directory("x/y", guard=no),
@@ -328,7 +328,7 @@ def test_a_guard_is_called_before_anything_is_created(root: Root) -> None:
     ):
         with pytest.raises(FileRefusedError, match="no"):
             act()
-    assert everything(root.path) == before
+    assert contents(root.path) == before
 
 
 def test_a_trail_has_every_name_of_a_path(root: Root) -> None:
@@ -379,7 +379,7 @@ PATHS = st.builds(
 @example(path="a/hop/secret.txt", operation="read")
 def test_no_path_leaves_the_root(root: Root, outside: Path, path: str, operation: str) -> None:
     path = path.replace("{root}", str(root.path)).replace("{outside}", str(outside))
-    before = everything(outside)
+    before = contents(outside)
     result: object = None
     readable = True
     try:
@@ -389,5 +389,5 @@ def test_no_path_leaves_the_root(root: Root, outside: Path, path: str, operation
         readable = error.message.isprintable()
     assert readable
     assert SECRET not in repr(result).encode()
-    assert everything(outside) == before
+    assert contents(outside) == before
     assert sorted(entry.name for entry in root.path.parent.iterdir()) == ["inside", "outside"]

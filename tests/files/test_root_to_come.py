@@ -28,7 +28,7 @@ def below(folder: Path) -> list[str]:
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
 
 
-def refused(root: Root, path: str = "a.md") -> FileRefusedError:
+def refusal(root: Root, path: str = "a.md") -> FileRefusedError:
     with pytest.raises(FileRefusedError) as caught:
         root.write(path, b"x")
     return caught.value
@@ -36,7 +36,7 @@ def refused(root: Root, path: str = "a.md") -> FileRefusedError:
 
 def test_a_root_is_not_created_through_a_link_to_an_outside_folder(root: Root, base: Path) -> None:
     (base / "notes").symlink_to("../elsewhere")
-    assert refused(root).reason == "outside"
+    assert refusal(root).reason == "outside"
     assert below(base.parent / "elsewhere") == []
 
 
@@ -75,7 +75,7 @@ def test_reading_creates_nothing_and_names_the_missing_root(root: Root, base: Pa
 
 def test_writing_to_the_root_itself_is_refused_and_creates_nothing(root: Root, base: Path) -> None:
     for path in (".", "./", str(root.path)):
-        assert refused(root, path).reason == "not_a_file"
+        assert refusal(root, path).reason == "not_a_file"
     assert below(base) == []
 
 
@@ -84,7 +84,7 @@ def test_writing_to_the_root_itself_is_refused_and_creates_nothing(root: Root, b
     [("../x", "outside"), ("a/../../x", "outside"), ("/etc/x", "outside"), ("~/x", "outside"), ("a/../x", "missing")],
 )
 def test_no_path_leaves_a_missing_root(root: Root, base: Path, path: str, reason: str) -> None:
-    assert refused(root, path).reason == reason
+    assert refusal(root, path).reason == reason
     assert below(base) == []
 
 
@@ -116,7 +116,7 @@ def test_nothing_is_created_through_a_link_that_leaves_the_base(root: Root, base
     (base / link).symlink_to(ways[target])
     before = below(base.parent)
 
-    assert str(root.path) in str(refused(root))
+    assert str(root.path) in str(refusal(root))
     assert below(base.parent) == before
 
 
@@ -133,7 +133,7 @@ def test_a_link_swapped_in_during_creation_is_not_followed(
         made(path, *args, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(os, "mkdir", swapped)
-    refused(root)
+    refusal(root)
     assert below(base.parent / "elsewhere") == []
 
 
@@ -156,17 +156,17 @@ def test_a_root_outside_its_base_is_not_created(base: Path, where: str) -> None:
     path = base.parent / "gone" if where == "absolute" else base / where
     root = Root(path, base=base)
     assert not root.to_come
-    assert "there is no such file or folder" in refused(root).message
+    assert "there is no such file or folder" in refusal(root).message
     assert below(base.parent) == ["elsewhere", "project"]
 
 
 def test_a_file_in_place_of_the_root_is_kept(root: Root, base: Path) -> None:
     (base / "notes").write_text("mine")
-    assert refused(root).reason == "not_a_folder"
+    assert refusal(root).reason == "not_a_folder"
     assert (base / "notes").read_text() == "mine"
 
 
 def test_a_missing_base_is_not_created(root: Root, base: Path) -> None:
     base.rmdir()
-    assert refused(root).reason == "missing"
+    assert refusal(root).reason == "missing"
     assert not base.exists()

@@ -23,12 +23,12 @@ from llm_do.formats.syntax.json_nodes import parse_json
 NAMES = st.from_regex(r"[A-Za-z_][A-Za-z0-9_-]{0,8}", fullmatch=True).map(Reference)
 
 
-def grown(inner: st.SearchStrategy[FlowTree]) -> st.SearchStrategy[FlowTree]:
+def groups(inner: st.SearchStrategy[FlowTree]) -> st.SearchStrategy[FlowTree]:
     many = st.lists(inner, min_size=2, max_size=4).map(tuple)
     return st.one_of(many.map(Serial), many.map(Parallel))
 
 
-TREES: st.SearchStrategy[FlowTree] = st.recursive(NAMES, grown, max_leaves=12)
+TREES: st.SearchStrategy[FlowTree] = st.recursive(NAMES, groups, max_leaves=12)
 
 
 def ref(name: str) -> Reference:

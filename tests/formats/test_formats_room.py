@@ -24,14 +24,14 @@ def test_examples_run_and_public_names_are_sorted(name: str) -> None:
     assert all(hasattr(module, item) for item in module.__all__)
 
 
-def loaded(code: str) -> set[str]:
+def imported_modules(code: str) -> set[str]:
     script = f"import sys\n{code}\nprint(*sys.modules)"
     out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     return set(out.stdout.split())
 
 
 def test_parsing_imports_neither_pydantic_ai_nor_jsonschema_nor_rich() -> None:
-    names = loaded(
+    names = imported_modules(
         "from llm_do.formats.agent_file import parse_agent\n"
         "from llm_do.formats.manifest import parse_manifest\n"
         "from llm_do.ui.reports.diagnostic_text import render_text\n"
@@ -42,7 +42,7 @@ def test_parsing_imports_neither_pydantic_ai_nor_jsonschema_nor_rich() -> None:
 
 
 def test_rendering_and_the_code_table_import_neither_yaml_nor_pydantic() -> None:
-    names = loaded(
+    names = imported_modules(
         "import llm_do.ui.reports.diagnostic_text, llm_do.diagnostics.codes, llm_do.formats.syntax.json_nodes\n"
         "import llm_do.formats.syntax.frontmatter"
     )
@@ -50,4 +50,4 @@ def test_rendering_and_the_code_table_import_neither_yaml_nor_pydantic() -> None
 
 
 def test_reading_a_manifest_does_not_import_yaml() -> None:
-    assert "yaml" not in loaded("import llm_do.formats.manifest")
+    assert "yaml" not in imported_modules("import llm_do.formats.manifest")

@@ -76,10 +76,10 @@ def codes(inside: str) -> list[tuple[str, int]]:
 
 def extra(inside: str) -> list[tuple[str, str]]:
     """Code and text at the location of each fault of a minimal manifest with these additional keys."""
-    return shown("{" + LEAST + ", " + inside + "}")
+    return fault_texts("{" + LEAST + ", " + inside + "}")
 
 
-def shown(text: str) -> list[tuple[str, str]]:
+def fault_texts(text: str) -> list[tuple[str, str]]:
     parsed = parse_manifest(text, "project.json")
     lines = text.split("\n")
     return [(item.code, _at(item, lines)) for item in parsed.diagnostics]
@@ -152,7 +152,7 @@ def test_the_version_is_the_integer_one(version: str) -> None:
 
 
 def test_an_unknown_version_stops_further_checks() -> None:
-    assert shown('{"version": 2, "entry": {"agent": "main"}, "agent_files": ["*.agent"]}') == [("LD132", "2")]
+    assert fault_texts('{"version": 2, "entry": {"agent": "main"}, "agent_files": ["*.agent"]}') == [("LD132", "2")]
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_an_unknown_version_stops_further_checks() -> None:
     ],
 )
 def test_the_entry_names_exactly_one_thing(entry: str, expected: list[tuple[str, str]]) -> None:
-    assert shown(f'{{"version": 1, "entry": {entry}, "agent_files": ["*.agent"]}}') == expected
+    assert fault_texts(f'{{"version": 1, "entry": {entry}, "agent_files": ["*.agent"]}}') == expected
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_the_entry_names_exactly_one_thing(entry: str, expected: list[tuple[str,
     ],
 )
 def test_a_manifest_has_a_version_an_entry_and_files(text: str, expected: list[tuple[str, str]]) -> None:
-    assert shown(text) == expected
+    assert fault_texts(text) == expected
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ def read(text: str) -> NodeResult:
     return parse_yaml(Source("a.agent", text))
 
 
-def found(text: str) -> list[tuple[str, int, int]]:
+def faults(text: str) -> list[tuple[str, int, int]]:
     return [(item.code, item.line, item.column) for item in read(text).diagnostics]
 
 
@@ -109,7 +109,7 @@ def test_every_value_and_key_has_a_location() -> None:
 
 def test_locations_are_right_with_other_line_endings() -> None:
     for end in ("\n", "\r\n", "\r"):
-        assert found(f"a: 1{end}b: 2{end}a: 3{end}") == [("LD110", 3, 1)]
+        assert faults(f"a: 1{end}b: 2{end}a: 3{end}") == [("LD110", 3, 1)]
 
 
 def test_a_document_may_start_inside_a_file() -> None:
@@ -158,7 +158,7 @@ def test_duplicate_keys_are_found_at_any_depth_with_both_locations() -> None:
     ],
 )
 def test_unsupported_yaml_is_refused_with_its_location(text: str, expected: list[tuple[str, int, int]]) -> None:
-    assert found(text) == expected
+    assert faults(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_an_empty_document_is_an_empty_mapping() -> None:
         assert (node.kind, node.data()) == ("mapping", {})
 
 
-def laughs(levels: int) -> str:
+def nested_aliases(levels: int) -> str:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, levels)]
     return "\n".join(lines)
@@ -207,7 +207,7 @@ def chain(length: int) -> str:
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        (laughs(10), "LD113"),
+        (nested_aliases(10), "LD113"),
         ("a: &a x\nb: [" + ", ".join(["*a"] * (MAX_ALIASES + 1)) + "]", "LD113"),
         (chain(1000), "LD113"),
         ("[" * 101 + "]" * 101, "LD104"),

@@ -79,6 +79,6 @@ def make(tmp_path: Path) -> Make:
 
 
 @pytest.fixture
-def checked(make: Make) -> Callable[[Mapping[str, object]], LinkReport]:
+def check_files(make: Make) -> Callable[[Mapping[str, object]], LinkReport]:
     """Write a project's files and link them."""
     return lambda files: check_project(make(files))

@@ -9,11 +9,11 @@ import pytest
 from llm_do.linker.linker import LinkReport
 from tests.linker.conftest import TOOLS, agent, codes, manifest, project
 
-Checked = Callable[[Mapping[str, object]], LinkReport]
+CheckFiles = Callable[[Mapping[str, object]], LinkReport]
 
 
-def test_a_name_that_a_broken_file_may_declare_is_not_reported_as_unknown(checked: Checked) -> None:
-    report = checked(
+def test_a_name_that_a_broken_file_may_declare_is_not_reported_as_unknown(check_files: CheckFiles) -> None:
+    report = check_files(
         {
             "project.json": manifest(python_files=["*.py"]),
             "main.agent": agent("main", "tools: [add, nowhere]\ntoolsets: [stem, readable, elsewhere]"),
@@ -43,8 +43,8 @@ def test_a_name_that_a_broken_file_may_declare_is_not_reported_as_unknown(checke
         "---\r\nname: readable\r\ntools: x\r\n---\r\n",
     ],
 )
-def test_the_name_in_a_broken_agent_file_is_not_reported_as_unknown(checked: Checked, broken: str) -> None:
-    report = checked(
+def test_the_name_in_a_broken_agent_file_is_not_reported_as_unknown(check_files: CheckFiles, broken: str) -> None:
+    report = check_files(
         {
             "project.json": manifest(),
             "main.agent": agent("main", "toolsets: [readable, stem, other]"),
@@ -57,8 +57,8 @@ def test_the_name_in_a_broken_agent_file_is_not_reported_as_unknown(checked: Che
     assert {item.file for item in report.diagnostics} == {"main.agent", "stem.agent"}
 
 
-def test_an_unreadable_python_file_is_reported(checked: Checked) -> None:
-    report = checked(
+def test_an_unreadable_python_file_is_reported(check_files: CheckFiles) -> None:
+    report = check_files(
         {
             "project.json": manifest(python_files=["a.py", "b.py"]),
             "main.agent": agent("main", "tools: [b, add]"),
@@ -72,8 +72,8 @@ def test_an_unreadable_python_file_is_reported(checked: Checked) -> None:
     ]
 
 
-def test_references_into_a_broken_file_are_not_reported_again(checked: Checked) -> None:
-    report = checked(
+def test_references_into_a_broken_file_are_not_reported_again(check_files: CheckFiles) -> None:
+    report = check_files(
         project(
             {"function": "tools.py:main", "args": {"x": 1}, "input_model_ref": "tools.Pitch"},
             tools="1 / 0",
@@ -84,8 +84,8 @@ def test_references_into_a_broken_file_are_not_reported_again(checked: Checked) 
 
 
 @pytest.mark.parametrize("reference", ["gone.py:Pitch", "./sub/../gone.py:Pitch", "gone.Pitch"])
-def test_a_reference_to_a_missing_listed_file_is_reported_once(checked: Checked, reference: str) -> None:
-    report = checked(
+def test_a_reference_to_a_missing_listed_file_is_reported_once(check_files: CheckFiles, reference: str) -> None:
+    report = check_files(
         {
             "project.json": manifest({"function": "gone.py:main"}, python_files=["tools.py", "gone.py"]),
             "main.agent": agent("main", f"tools: [add]\ninput_model_ref: {reference}"),
@@ -95,5 +95,5 @@ def test_a_reference_to_a_missing_listed_file_is_reported_once(checked: Checked,
     assert codes(report) == ["LD206"]
 
 
-def test_an_unusable_manifest_is_the_only_report(checked: Checked) -> None:
-    assert codes(checked({"project.json": "{", "main.agent": "---\nnaem: x\n---"})) == ["LD105"]
+def test_an_unusable_manifest_is_the_only_report(check_files: CheckFiles) -> None:
+    assert codes(check_files({"project.json": "{", "main.agent": "---\nnaem: x\n---"})) == ["LD105"]

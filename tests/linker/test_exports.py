@@ -10,7 +10,7 @@ from tests.linker.conftest import Make, agent, manifest
 TOOLSET = "from pydantic_ai.toolsets import FunctionToolset\n"
 
 
-def exported(make: Make, **files: str) -> dict[str, str]:
+def exports(make: Make, **files: str) -> dict[str, str]:
     root = make({f"{name}.py": text for name, text in files.items()})
     loaded = load_python_files(root, sorted(root / f"{name}.py" for name in files))
     assert loaded.diagnostics == []
@@ -28,9 +28,9 @@ def faults(make: Make, text: str) -> list[tuple[str, int, int, str]]:
 
 def test_tools_are_the_members_of_a_dict_or_a_list(make: Make) -> None:
     code = "def add(): ...\nasync def sub(): ...\n"
-    assert exported(make, a=code + "TOOLS = {'plus': add, 'minus': sub}") == {"plus": "tool", "minus": "tool"}
-    assert exported(make, a=code + "TOOLS = [add, sub]") == {"add": "tool", "sub": "tool"}
-    assert exported(make, a=code + "TOOLS = (add,)\n__all__ = ['sub']") == {"add": "tool"}
+    assert exports(make, a=code + "TOOLS = {'plus': add, 'minus': sub}") == {"plus": "tool", "minus": "tool"}
+    assert exports(make, a=code + "TOOLS = [add, sub]") == {"add": "tool", "sub": "tool"}
+    assert exports(make, a=code + "TOOLS = (add,)\n__all__ = ['sub']") == {"add": "tool"}
 
 
 def test_without_tools_only_the_functions_in_all_are_tools(make: Make) -> None:
@@ -43,7 +43,7 @@ def test_without_tools_only_the_functions_in_all_are_tools(make: Make) -> None:
         LIMIT = 3
         __all__ = ["add", "join", "Thing", "LIMIT", "json"]
         """
-    assert exported(make, a=code) == {"add": "tool", "join": "tool"}
+    assert exports(make, a=code) == {"add": "tool", "join": "tool"}
 
 
 def test_tool_objects_and_marked_functions_have_their_own_names(make: Make) -> None:
@@ -63,8 +63,8 @@ def test_tool_objects_and_marked_functions_have_their_own_names(make: Make) -> N
             async def execute(self): ...
         TOOLS = [add, sub, Shout(), Tool(lambda: 1, name="one", description="One.")]
         """
-    assert list(exported(make, a=code)) == ["plus", "sub", "shout", "one"]
-    assert list(exported(make, a=code.replace("TOOLS = [", "__all__ = ['add', 'sub']; X = ["))) == ["plus", "sub"]
+    assert list(exports(make, a=code)) == ["plus", "sub", "shout", "one"]
+    assert list(exports(make, a=code.replace("TOOLS = [", "__all__ = ['add', 'sub']; X = ["))) == ["plus", "sub"]
 
 
 def test_toolsets_are_named_by_key_id_function_or_variable(make: Make) -> None:
@@ -77,8 +77,8 @@ inline = lambda ctx: None
 TOOLSETS = [FunctionToolset(id="by_id"), per_call, plain, inline]
 """
     )
-    assert list(exported(make, a=code)) == ["by_id", "per_call", "plain", "inline"]
-    assert list(exported(make, a=TOOLSET + "TOOLSETS = {'a': FunctionToolset(id='b'), 'c': lambda ctx: None}")) == [
+    assert list(exports(make, a=code)) == ["by_id", "per_call", "plain", "inline"]
+    assert list(exports(make, a=TOOLSET + "TOOLSETS = {'a': FunctionToolset(id='b'), 'c': lambda ctx: None}")) == [
         "a",
         "c",
     ]
@@ -86,22 +86,22 @@ TOOLSETS = [FunctionToolset(id="by_id"), per_call, plain, inline]
 
 def test_a_toolkits_own_name_comes_first(make: Make) -> None:
     code = TOOLSET + "class Kit(FunctionToolset):\n    name = 'kit'\nvariable = Kit(id='id')"
-    assert exported(make, a=code) == {"kit": "toolset"}
+    assert exports(make, a=code) == {"kit": "toolset"}
 
 
 def test_toolsets_with_a_module_level_name_are_exported(make: Make) -> None:
     code = TOOLSET + "one = FunctionToolset()\ntwo = one.prefixed('x')\nthree = [FunctionToolset()]"
-    assert exported(make, a=code) == {"one": "toolset", "two": "toolset"}
+    assert exports(make, a=code) == {"one": "toolset", "two": "toolset"}
 
 
 def test_a_toolsets_list_is_complete(make: Make) -> None:
     guarded = TOOLSET + "parts = FunctionToolset()\nspare = FunctionToolset(id='spare')\n"
     listed = "TOOLSETS = {'parts': parts.approval_required()}"
 
-    assert list(exported(make, a=guarded + listed)) == ["parts"]
-    assert list(exported(make, a=guarded + "TOOLSETS = []")) == []
-    assert list(exported(make, a=guarded + listed, b="from a import parts, spare\nother = spare")) == ["parts"]
-    assert list(exported(make, a=guarded, b="from a import parts\nTOOLSETS = {'mine': parts.prefixed('x')}")) == [
+    assert list(exports(make, a=guarded + listed)) == ["parts"]
+    assert list(exports(make, a=guarded + "TOOLSETS = []")) == []
+    assert list(exports(make, a=guarded + listed, b="from a import parts, spare\nother = spare")) == ["parts"]
+    assert list(exports(make, a=guarded, b="from a import parts\nTOOLSETS = {'mine': parts.prefixed('x')}")) == [
         "mine",
         "parts",
         "spare",
@@ -121,13 +121,13 @@ def test_a_toolset_left_out_of_toolsets_is_not_exported_and_the_hint_shows_how(m
 def test_a_toolset_with_a_private_name_is_not_exported(make: Make) -> None:
     private = TOOLSET + "_raw = FunctionToolset(id='raw')\nparts = _raw.approval_required()"
 
-    assert list(exported(make, a=private)) == ["parts"]
-    assert list(exported(make, a=private, b="from a import _raw as raw")) == ["parts"]
-    assert list(exported(make, a=private + "\nTOOLSETS = [_raw]")) == ["raw"]
+    assert list(exports(make, a=private)) == ["parts"]
+    assert list(exports(make, a=private, b="from a import _raw as raw")) == ["parts"]
+    assert list(exports(make, a=private + "\nTOOLSETS = [_raw]")) == ["raw"]
 
 
 def test_the_same_object_exported_twice_counts_once(make: Make) -> None:
-    assert exported(
+    assert exports(
         make,
         a="from b import kit, add\nTOOLSETS = [kit]\nTOOLS = [add, add]",
         b=TOOLSET + "def add(): ...\nkit = FunctionToolset()\nTOOLSETS = {'kit': kit}\nTOOLS = [add]",
@@ -139,13 +139,13 @@ def test_factories_are_not_called(make: Make) -> None:
     code = (
         "def make(ctx):\n    raise RuntimeError\nasync def late(ctx):\n    raise RuntimeError\nTOOLSETS = [make, late]"
     )
-    assert list(exported(make, a=code)) == ["make", "late"]
+    assert list(exports(make, a=code)) == ["make", "late"]
 
 
 def test_agents_are_exported_under_their_names(make: Make) -> None:
     code = "from llm_do import AgentSpec\nw = AgentSpec('writer')\nAGENTS = {}"
-    assert exported(make, a=code.replace("{}", "[w]")) == {"writer": "agent"}
-    assert exported(make, a=code.replace("{}", "{'writer': w}")) == {"writer": "agent"}
+    assert exports(make, a=code.replace("{}", "[w]")) == {"writer": "agent"}
+    assert exports(make, a=code.replace("{}", "{'writer': w}")) == {"writer": "agent"}
 
 
 @pytest.mark.parametrize(

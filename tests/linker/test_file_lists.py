@@ -24,7 +24,7 @@ TREE = {
 }
 
 
-def listed(root: Path, *patterns: str) -> list[str]:
+def matches(root: Path, *patterns: str) -> list[str]:
     files, faults = list_files(root, [(pattern, PLACE) for pattern in patterns])
     assert faults == []
     return [path.relative_to(root).as_posix() for path in files]
@@ -36,29 +36,29 @@ def faults(root: Path, *patterns: str) -> list[tuple[str, str]]:
 
 def test_globs_match_as_in_a_shell(make: Make) -> None:
     root = make(TREE)
-    assert listed(root, "*.agent") == ["a.agent", "b.agent", "x[1].agent"]
-    assert listed(root, "**/*.agent") == ["a.agent", "agents/c.agent", "agents/deep/d.agent", "b.agent", "x[1].agent"]
-    assert listed(root, "agents/**") == ["agents/c.agent", "agents/deep/d.agent"]
-    assert listed(root, "**/deep/*") == ["agents/deep/d.agent"]
-    assert listed(root, "[ab].agent") == ["a.agent", "b.agent"]
-    assert listed(root, "?.agent") == ["a.agent", "b.agent"]
-    assert listed(root, ".*.agent") == [".hidden.agent"]
+    assert matches(root, "*.agent") == ["a.agent", "b.agent", "x[1].agent"]
+    assert matches(root, "**/*.agent") == ["a.agent", "agents/c.agent", "agents/deep/d.agent", "b.agent", "x[1].agent"]
+    assert matches(root, "agents/**") == ["agents/c.agent", "agents/deep/d.agent"]
+    assert matches(root, "**/deep/*") == ["agents/deep/d.agent"]
+    assert matches(root, "[ab].agent") == ["a.agent", "b.agent"]
+    assert matches(root, "?.agent") == ["a.agent", "b.agent"]
+    assert matches(root, ".*.agent") == [".hidden.agent"]
 
 
 def test_a_file_with_a_bracket_in_its_name_can_be_listed(make: Make) -> None:
-    assert listed(make(TREE), "x[1].agent") == ["x[1].agent"]
+    assert matches(make(TREE), "x[1].agent") == ["x[1].agent"]
 
 
 def test_files_are_sorted_and_listed_once_however_they_are_spelled(make: Make) -> None:
     root = make(TREE)
     spellings = ["b.agent", "./b.agent", "agents/../b.agent", "agents//c.agent", "*.agent", "a.agent"]
-    assert listed(root, *spellings) == ["a.agent", "agents/c.agent", "b.agent", "x[1].agent"]
+    assert matches(root, *spellings) == ["a.agent", "agents/c.agent", "b.agent", "x[1].agent"]
 
 
 def test_a_link_to_a_listed_file_is_the_same_file(make: Make) -> None:
     root = make(TREE)
     (root / "z.agent").symlink_to("a.agent")
-    assert listed(root, "?.agent") == ["a.agent", "b.agent"]
+    assert matches(root, "?.agent") == ["a.agent", "b.agent"]
 
 
 def test_a_pattern_without_a_match_is_an_error_with_location_and_suggestion(make: Make) -> None:
@@ -101,7 +101,7 @@ def test_folders_pipes_and_dangling_links_are_errors(make: Make) -> None:
 def test_link_cycles_do_not_make_a_glob_endless(make: Make) -> None:
     root = make(TREE)
     (root / "agents" / "loop").symlink_to("..")
-    assert listed(root, "agents/**/*.agent") == ["agents/c.agent", "agents/deep/d.agent"]
+    assert matches(root, "agents/**/*.agent") == ["agents/c.agent", "agents/deep/d.agent"]
 
 
 @given(st.lists(st.sampled_from(["**", "*", "..", ".", "", "a", "a*", "[a", "?", "~", "agents", "\\"]), max_size=6))

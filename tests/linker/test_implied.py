@@ -9,7 +9,7 @@ import pytest
 from llm_do.linker.linker import LinkReport, check_project, link
 from tests.linker.conftest import Make, agent, codes, found, manifest
 
-Checked = Callable[[Mapping[str, object]], LinkReport]
+CheckFiles = Callable[[Mapping[str, object]], LinkReport]
 
 
 def test_a_bare_folder_includes_its_agents_and_the_usual_python_files(make: Make) -> None:
@@ -40,14 +40,14 @@ def test_the_only_agent_of_a_bare_folder_is_the_entry(make: Make) -> None:
     assert link(make({"x.agent": agent("greeter")})).entry.name == "greeter"
 
 
-def test_several_agents_without_a_main_are_an_error_that_names_them(checked: Checked) -> None:
-    report = checked({"b.agent": agent("two"), "a.agent": agent("one")})
+def test_several_agents_without_a_main_are_an_error_that_names_them(check_files: CheckFiles) -> None:
+    report = check_files({"b.agent": agent("two"), "a.agent": agent("one")})
     assert found(report) == [("LD205", "a.agent", 1, 1)]
     assert report.diagnostics[0].message == "no agent is called main, and there are several: one, two"
 
 
-def test_a_broken_agent_in_a_bare_folder_is_the_only_report(checked: Checked) -> None:
-    assert codes(checked({"b.agent": agent("two"), "a.agent": "---\nname: 5\n---"})) == ["LD115"]
+def test_a_broken_agent_in_a_bare_folder_is_the_only_report(check_files: CheckFiles) -> None:
+    assert codes(check_files({"b.agent": agent("two"), "a.agent": "---\nname: 5\n---"})) == ["LD115"]
 
 
 def test_a_single_agent_file_is_the_entry_whatever_is_beside_it(make: Make) -> None:
@@ -85,8 +85,8 @@ def test_a_single_file_may_be_hidden(make: Make) -> None:
     assert link(root / ".secret.agent").entry.name == "secret"
 
 
-def test_an_unreachable_agent_is_a_warning(checked: Checked) -> None:
-    report = checked(
+def test_an_unreachable_agent_is_a_warning(check_files: CheckFiles) -> None:
+    report = check_files(
         {
             "project.json": manifest(),
             "main.agent": agent("main", "toolsets: [a]"),
@@ -109,8 +109,10 @@ def test_an_unreachable_agent_is_a_warning(checked: Checked) -> None:
         ("async def run(input, ctx): return None", ["a", "b"]),
     ],
 )
-def test_agents_that_python_code_may_call_are_not_reported(checked: Checked, code: str, warned: list[str]) -> None:
-    report = checked(
+def test_agents_that_python_code_may_call_are_not_reported(
+    check_files: CheckFiles, code: str, warned: list[str]
+) -> None:
+    report = check_files(
         {
             "project.json": manifest({"function": "main.py:run"}, python_files=["main.py"]),
             "main.py": code,
@@ -121,8 +123,8 @@ def test_agents_that_python_code_may_call_are_not_reported(checked: Checked, cod
     assert [item.message for item in report.diagnostics] == [f"nothing reaches the agent `{name}`" for name in warned]
 
 
-def test_unused_python_files_and_toolsets_are_warnings(checked: Checked) -> None:
-    report = checked(
+def test_unused_python_files_and_toolsets_are_warnings(check_files: CheckFiles) -> None:
+    report = check_files(
         {
             "project.json": manifest(
                 python_files=["*.py"],
@@ -155,7 +157,9 @@ def test_unused_python_files_and_toolsets_are_warnings(checked: Checked) -> None
         ("import parts_of_lib", ["lib/parts.py"]),
     ],
 )
-def test_a_python_file_imported_by_another_counts_as_used(checked: Checked, statement: str, warned: list[str]) -> None:
+def test_a_python_file_imported_by_another_counts_as_used(
+    check_files: CheckFiles, statement: str, warned: list[str]
+) -> None:
     files = {
         "project.json": manifest(python_files=["tools.py", "lib/*.py"]),
         "main.agent": agent("main", "tools: [add]"),
@@ -166,16 +170,16 @@ def test_a_python_file_imported_by_another_counts_as_used(checked: Checked, stat
         "lib/__init__.py": "",
         "parts_of_lib.py": "import lib.other_parts",
     }
-    report = checked(files)
+    report = check_files(files)
     unused = [item.file for item in report.diagnostics if item.code == "LD802" and item.file != "lib/other_parts.py"]
     assert unused == warned
     assert [item for item in report.diagnostics if item.code != "LD802"] == []
 
 
-def test_a_missing_variable_of_a_toolset_is_reported(checked: Checked, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_variable_of_a_toolset_is_reported(check_files: CheckFiles, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KB_THERE", "x")
     monkeypatch.delenv("KB_GONE", raising=False)
     config = {"type": "mcp", "url": "http://localhost/", "headers": {"A": "${KB_THERE}", "B": "Bearer ${KB_GONE}"}}
     files = {"project.json": manifest(toolsets={"kb": config}), "main.agent": agent("main", "toolsets: [kb]")}
-    messages = [item.message for item in checked(files).diagnostics if item.code == "LD702"]
+    messages = [item.message for item in check_files(files).diagnostics if item.code == "LD702"]
     assert messages == ["the environment variable KB_GONE is not set"]

@@ -1,4 +1,4 @@
-"""Agents that code passes to others, in `toolsets`, `handoffs` or a flow, are checked like named ones."""
+"""Agents that code passes to others, in `toolsets`, `handoffs` or a flow, are check_files like named ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from llm_do.ui.reports.project_graph import graph_data
 from llm_do.ui.reports.tool_list import tools_data
 from tests.linker.conftest import agent, manifest
 
-Checked = Callable[[Mapping[str, object]], LinkReport]
+CheckFiles = Callable[[Mapping[str, object]], LinkReport]
 
 HOLDERS = {
     "in toolsets": "AGENTS = [AgentSpec('boss', toolsets=[INLINE])]",
@@ -36,8 +36,8 @@ INLINE = AgentSpec('inline', {inline})
 """
 
 
-def linked(checked: Checked, inline: str, holder: str, **keys: object) -> LinkReport:
-    return checked(
+def link_inline(check_files: CheckFiles, inline: str, holder: str, **keys: object) -> LinkReport:
+    return check_files(
         {
             "project.json": manifest(python_files=["tools.py"], **keys),
             "main.agent": agent("main", "tools: [add]\ntoolsets: [boss]"),
@@ -60,52 +60,56 @@ def linked(checked: Checked, inline: str, holder: str, **keys: object) -> LinkRe
     ],
 )
 def test_faults_of_an_inline_agent_are_reported_where_it_is_used(
-    checked: Checked, inline: str, code: str, holder: str
+    check_files: CheckFiles, inline: str, code: str, holder: str
 ) -> None:
-    report = linked(checked, inline, HOLDERS[holder])
+    report = link_inline(check_files, inline, HOLDERS[holder])
     found = [item for item in report.diagnostics if item.code == code]
     assert [item.file for item in found] == ["tools.py"]
     assert found[0].line > 8
 
 
-def test_a_rule_may_name_an_inline_agent(checked: Checked) -> None:
+def test_a_rule_may_name_an_inline_agent(check_files: CheckFiles) -> None:
     holder = HOLDERS["in toolsets"]
-    assert linked(checked, "tools=[add]", holder, approvals={"deny": ["inline:add"]}).diagnostics == ()
-    report = linked(checked, "tools=[add]", holder, approvals={"deny": ["inline:sub"]})
+    assert link_inline(check_files, "tools=[add]", holder, approvals={"deny": ["inline:add"]}).diagnostics == ()
+    report = link_inline(check_files, "tools=[add]", holder, approvals={"deny": ["inline:sub"]})
     assert [item.code for item in report.diagnostics] == ["LD604"]
 
 
-def test_tools_of_a_team_built_in_python_have_valid_names(checked: Checked) -> None:
+def test_tools_of_a_team_built_in_python_have_valid_names(check_files: CheckFiles) -> None:
     worker = "x" * 60
     team = "FLOWS = [FlowSpec('boss', 'team', agents=('inline', WORKER), members={'inline': INLINE, WORKER: WORK})]"
     holder = f"WORKER = '{worker}'\nWORK = AgentSpec(WORKER)\n{team}"
-    report = linked(checked, "tools=[add]", holder)
+    report = link_inline(check_files, "tools=[add]", holder)
     assert [(item.code, item.file) for item in report.diagnostics if item.severity == "error"] == [
         ("LD403", "tools.py")
     ]
 
 
-def test_a_fault_in_a_nested_flow_is_reported(checked: Checked) -> None:
+def test_a_fault_in_a_nested_flow_is_reported(check_files: CheckFiles) -> None:
     holder = "FLOWS = [Swarm([INLINE, FlowSpec('inner', agents=('gone', 'main', 'main'))], name='boss')]"
-    report = linked(checked, "tools=[add]", holder)
+    report = link_inline(check_files, "tools=[add]", holder)
     assert sorted(item.code for item in report.diagnostics if item.severity == "error") == ["LD201", "LD502"]
 
 
-def test_a_fault_of_an_agent_declared_in_python_is_reported_in_its_file(checked: Checked) -> None:
-    report = linked(checked, "tools=[add]", "AGENTS = [AgentSpec('boss', states={'sub': Gate(enables=('x',))})]")
+def test_a_fault_of_an_agent_declared_in_python_is_reported_in_its_file(check_files: CheckFiles) -> None:
+    report = link_inline(
+        check_files, "tools=[add]", "AGENTS = [AgentSpec('boss', states={'sub': Gate(enables=('x',))})]"
+    )
     assert [(item.code, item.file, item.line) for item in report.diagnostics] == [("LD413", "tools.py", 9)]
 
 
-def test_an_inline_flow_is_a_tool_like_any_other(checked: Checked) -> None:
-    report = linked(
-        checked, "tools=[add]", "AGENTS = [AgentSpec('boss', tools=['add'], toolsets=[Swarm([INLINE], name='add')])]"
+def test_an_inline_flow_is_a_tool_like_any_other(check_files: CheckFiles) -> None:
+    report = link_inline(
+        check_files,
+        "tools=[add]",
+        "AGENTS = [AgentSpec('boss', tools=['add'], toolsets=[Swarm([INLINE], name='add')])]",
     )
     assert [item.code for item in report.diagnostics] == ["LD402"]
 
 
 @pytest.mark.parametrize("holder", HOLDERS)
-def test_what_an_inline_agent_lists_counts_as_used_and_is_drawn(checked: Checked, holder: str) -> None:
-    report = checked(
+def test_what_an_inline_agent_lists_counts_as_used_and_is_drawn(check_files: CheckFiles, holder: str) -> None:
+    report = check_files(
         {
             "project.json": manifest(python_files=["tools.py"], toolsets={"files": {"type": "filesystem"}}),
             "main.agent": agent("main", "tools: [add]\ntoolsets: [boss]"),
@@ -125,8 +129,8 @@ def test_what_an_inline_agent_lists_counts_as_used_and_is_drawn(checked: Checked
     assert find_idle_pattern("inline:write_file", report.project) is None
 
 
-def test_an_inline_agents_tools_are_listed_and_explained(checked: Checked) -> None:
-    project = linked(checked, "tools=[add]", HOLDERS["in toolsets"]).project
+def test_an_inline_agents_tools_are_listed_and_explained(check_files: CheckFiles) -> None:
+    project = link_inline(check_files, "tools=[add]", HOLDERS["in toolsets"]).project
     assert project is not None
 
     (listed,) = tools_data(project, "inline")["agents"]

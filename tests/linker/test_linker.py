@@ -14,7 +14,7 @@ from llm_do.project.project import Project
 from llm_do.project.registry import NAME_PATTERN
 from tests.linker.conftest import MODELS, TOOLS, Make, agent, manifest, project
 
-Checked = Callable[[Mapping[str, object]], LinkReport]
+CheckFiles = Callable[[Mapping[str, object]], LinkReport]
 
 
 def test_a_correct_project_links_to_what_its_files_declare(make: Make) -> None:
@@ -145,8 +145,8 @@ def test_linking_without_a_project_is_a_usage_error(make: Make) -> None:
         check_project(make({}) / "gone")
 
 
-def test_agents_that_list_each_other_and_themselves_link(checked: Checked) -> None:
-    report = checked(
+def test_agents_that_list_each_other_and_themselves_link(check_files: CheckFiles) -> None:
+    report = check_files(
         {
             "project.json": manifest(),
             "main.agent": agent("main", "toolsets: [main, other]"),

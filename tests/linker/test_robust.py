@@ -26,7 +26,7 @@ AGENT = "---\nname: main\ndescription: 'Helps: a lot'\ntools: [add]\ntoolsets:\n
 MANIFEST = json.dumps(manifest(approvals={"allow": ["main(input=*)"]}, runtime={"max_depth": 3}))
 
 
-def linked(**files: bytes) -> LinkReport:
+def link(**files: bytes) -> LinkReport:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         for name, data in files.items():
@@ -42,26 +42,26 @@ def linked(**files: bytes) -> LinkReport:
 @LOOSE
 @given(st.binary(max_size=200))
 def test_any_bytes_in_an_agent_file_link_or_give_diagnostics(data: bytes) -> None:
-    assert linked(main_agent=data).diagnostics
+    assert link(main_agent=data).diagnostics
 
 
 @LOOSE
 @given(st.binary(max_size=200))
 def test_any_bytes_in_a_manifest_link_or_give_diagnostics(data: bytes) -> None:
-    assert linked(project_json=data, main_agent=AGENT.encode()).diagnostics
+    assert link(project_json=data, main_agent=AGENT.encode()).diagnostics
 
 
 @LOOSE
 @given(st.integers(0, len(AGENT)), st.integers(0, 6), st.text(max_size=4))
 def test_any_small_change_to_an_agent_file_links_or_gives_diagnostics(at: int, cut: int, put: str) -> None:
-    linked(main_agent=(AGENT[:at] + put + AGENT[at + cut :]).encode("utf-8", "surrogatepass"))
+    link(main_agent=(AGENT[:at] + put + AGENT[at + cut :]).encode("utf-8", "surrogatepass"))
 
 
 @LOOSE
 @given(st.integers(0, len(MANIFEST)), st.integers(0, 6), st.text(max_size=4))
 def test_any_small_change_to_a_manifest_links_or_gives_diagnostics(at: int, cut: int, put: str) -> None:
     text = MANIFEST[:at] + put + MANIFEST[at + cut :]
-    linked(project_json=text.encode("utf-8", "surrogatepass"), main_agent=AGENT.encode())
+    link(project_json=text.encode("utf-8", "surrogatepass"), main_agent=AGENT.encode())
 
 
 @LOOSE
@@ -69,7 +69,7 @@ def test_any_small_change_to_a_manifest_links_or_gives_diagnostics(at: int, cut:
 def test_any_text_is_a_rule_or_is_reported_inside_its_text(effect: str, rule: str) -> None:
     document = json.dumps(manifest(approvals={effect: [rule]}))
     start = document.index(json.dumps(rule), document.index(effect))
-    for item in linked(project_json=document.encode(), main_agent=b"---\nname: main\n---\n").diagnostics:
+    for item in link(project_json=document.encode(), main_agent=b"---\nname: main\n---\n").diagnostics:
         assert item.code.startswith("LD6") or item.code in ("LD103", "LD124")
         assert start < item.column <= start + len(json.dumps(rule))
 
@@ -128,7 +128,7 @@ def test_flows_that_share_members_are_visited_once_each() -> None:
 
 
 def test_many_agents_that_list_each_other_link_in_linear_time(make: Make) -> None:
-    def spent(count: int) -> float:
+    def link_time(count: int) -> float:
         root = make({f"n{count}/a{n}.agent": agent(f"a{n}", f"toolsets: [a{(n + 1) % count}]") for n in range(count)})
         (root / f"n{count}" / "project.json").write_text(json.dumps(manifest("a0")))
         times: list[float] = []
@@ -138,5 +138,5 @@ def test_many_agents_that_list_each_other_link_in_linear_time(make: Make) -> Non
             times.append(time.process_time() - start)
         return min(times)
 
-    few, many = spent(100), spent(1000)
+    few, many = link_time(100), link_time(1000)
     assert many < few * 30

@@ -165,9 +165,9 @@ def test_a_project_without_python_files_is_linked_in_process(make: Make, monkeyp
 
 def test_a_task_gets_the_linked_project_in_or_out_of_process(make: Make) -> None:
     task = "llm_do.ui.reports.project_graph:graph_data"
-    checked = check_in_subprocess(make(project()), task)
-    assert checked.data["entry"] == {"kind": "agent", "name": "main"}
-    assert [tool["name"] for tool in checked.data["agents"][0]["tools"]] == ["add"]
+    check_files = check_in_subprocess(make(project()), task)
+    assert check_files.data["entry"] == {"kind": "agent", "name": "main"}
+    assert [tool["name"] for tool in check_files.data["agents"][0]["tools"]] == ["add"]
 
 
 def test_a_dynamic_toolset_is_shown_under_its_listed_name(make: Make) -> None:

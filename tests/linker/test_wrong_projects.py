@@ -10,7 +10,7 @@ import pytest
 from llm_do.linker.linker import LinkReport
 from tests.linker.conftest import MAIN, MODELS, TOOLS, agent, codes, found, manifest, project
 
-Checked = Callable[[Mapping[str, object]], LinkReport]
+CheckFiles = Callable[[Mapping[str, object]], LinkReport]
 
 # A location in a manifest is written as the text there, which occurs once.
 WRONG: dict[str, tuple[dict[str, object], list[tuple[str, str, int, int] | tuple[str, str, str]]]] = {
@@ -161,9 +161,9 @@ WRONG: dict[str, tuple[dict[str, object], list[tuple[str, str, int, int] | tuple
 
 
 @pytest.mark.parametrize("fault", WRONG)
-def test_a_faulty_project_gives_exactly_its_diagnostic(checked: Checked, fault: str) -> None:
+def test_a_faulty_project_gives_exactly_its_diagnostic(check_files: CheckFiles, fault: str) -> None:
     files, expected = WRONG[fault]
-    report = checked(files)
+    report = check_files(files)
     text = json.dumps(files["project.json"])
     assert all(text.count(item[2]) == 1 for item in expected if len(item) == 3)
     assert sorted(found(report)) == sorted(
@@ -172,8 +172,8 @@ def test_a_faulty_project_gives_exactly_its_diagnostic(checked: Checked, fault: 
     assert report.project is None
 
 
-def test_every_fault_of_a_project_is_reported_at_once(checked: Checked) -> None:
-    report = checked(
+def test_every_fault_of_a_project_is_reported_at_once(check_files: CheckFiles) -> None:
+    report = check_files(
         {
             "project.json": """
                 {
@@ -210,8 +210,8 @@ def test_every_fault_of_a_project_is_reported_at_once(checked: Checked) -> None:
     ]
 
 
-def test_every_error_has_a_hint_where_one_is_possible(checked: Checked) -> None:
-    report = checked(
+def test_every_error_has_a_hint_where_one_is_possible(check_files: CheckFiles) -> None:
+    report = check_files(
         {
             **project("mian", main=agent("main", "tools: [ad, main]\ntoolsets: [filesystem_projct, add]")),
             "other.agent": agent("main"),
@@ -228,8 +228,8 @@ def test_every_error_has_a_hint_where_one_is_possible(checked: Checked) -> None:
     assert report.diagnostics[4].message == "`main` is already the name of the agent at main.agent:2:7"
 
 
-def test_the_hint_for_an_unexported_function_shows_how_to_export_it(checked: Checked) -> None:
-    report = checked(
+def test_the_hint_for_an_unexported_function_shows_how_to_export_it(check_files: CheckFiles) -> None:
+    report = check_files(
         project(
             main=agent("main", "tools: [add, sub, mul]\ntoolsets: [lookups]"),
             tools=TOOLS + "def sub(a: int, b: int) -> int:\n    return a - b\ndef lookups(ctx): ...\n",
@@ -242,8 +242,8 @@ def test_the_hint_for_an_unexported_function_shows_how_to_export_it(checked: Che
     ]
 
 
-def test_the_hint_for_wrong_parameters_shows_the_right_ones(checked: Checked) -> None:
-    report = checked(
+def test_the_hint_for_wrong_parameters_shows_the_right_ones(check_files: CheckFiles) -> None:
+    report = check_files(
         project(
             hooks={"start": ["tools.py:begin"]},
             tools="from llm_do import CallContext\ndef add(a: int, b: int, ctx: CallContext) -> int: ...\n"
@@ -257,7 +257,7 @@ def test_the_hint_for_wrong_parameters_shows_the_right_ones(checked: Checked) ->
     }
 
 
-def test_agents_declared_in_python_are_checked_like_files(checked: Checked) -> None:
+def test_agents_declared_in_python_are_checked_like_files(check_files: CheckFiles) -> None:
     code = """
         from llm_do import AgentSpec
         AGENTS = [
@@ -266,5 +266,5 @@ def test_agents_declared_in_python_are_checked_like_files(checked: Checked) -> N
         def add(a: int) -> int: ...
         TOOLS = [add]
         """
-    report = checked(project(tools=code, main=agent("main", "toolsets: [writer]")))
+    report = check_files(project(tools=code, main=agent("main", "toolsets: [writer]")))
     assert found(report) == [("LD201", "tools.py", 3, 5), ("LD201", "tools.py", 3, 5), ("LD701", "tools.py", 3, 5)]

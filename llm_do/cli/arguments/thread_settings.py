@@ -27,18 +27,18 @@ def parse_changes(values: Sequence[str], now: Mapping[str, Any]) -> dict[str, An
             raise UsageError(f"{text!r} is not a setting", hint="Write KEY=VALUE, such as history_limit=20.")
         name, *path = config_key(key).split(".")
         data = json_or_text(value) if value else None
-        found[name] = _changed(found.get(name, now.get(name)), path, data, key) if path else data
+        found[name] = _replace_value(found.get(name, now.get(name)), path, data, key) if path else data
     return found
 
 
-def _changed(old: object, path: Sequence[str], value: Any, key: str) -> dict[str, Any]:
+def _replace_value(old: object, path: Sequence[str], value: Any, key: str) -> dict[str, Any]:
     """A copy of an object with another value at a path; None removes it."""
     if not isinstance(old, Mapping | None):
         raise UsageError(f"{key} can't be set: {path[0]!r} would be in {json.dumps(old)[:40]}, which is not an object")
     name, *rest = path
     new = dict(cast("Mapping[str, Any]", old or {}))
     if rest:
-        new[name] = _changed(new.get(name), rest, value, key)
+        new[name] = _replace_value(new.get(name), rest, value, key)
     elif value is None:
         new.pop(name, None)
     else:

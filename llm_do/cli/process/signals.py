@@ -47,7 +47,7 @@ class Interrupts:
         """Handle signals from now on. One that the process was started to ignore stays ignored."""
         for number in (signal.SIGINT, signal.SIGTERM):
             if signal.getsignal(number) is not signal.SIG_IGN:
-                signal.signal(number, self._arrived)
+                signal.signal(number, self._on_signal)
 
     def forget(self) -> None:
         """The interrupted work has ended and the process continues: the next signal counts as the first again."""
@@ -56,7 +56,7 @@ class Interrupts:
         self._over.set()
         self._over = threading.Event()
 
-    def _arrived(self, number: int, frame: FrameType | None) -> None:
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
         self._count += 1
         if self._count > 1:
             self._die(quietly=self._count > 2)

@@ -66,9 +66,9 @@ class Asker:
     async def ask_user(self, question: UserQuestion) -> str:
         """Put an agent's own question to the person."""
         async with self._turns.get():
-            return await self._told(question)
+            return await self._put_question(question)
 
-    async def _told(self, question: UserQuestion) -> str:
+    async def _put_question(self, question: UserQuestion) -> str:
         terminal = self._terminal
         self._display.hold()
         muted = terminal.unmute()
@@ -142,13 +142,13 @@ class Asker:
             if problem is not None:
                 terminal.write(f"{sanitize(problem)}\n")
                 text = rule if text and sanitize(rule) == rule else text
-            elif await self._confirmed(rule, request):
+            elif await self._confirm(rule, request):
                 return ApprovalDecision(answer, pattern=rule)
 
     def _rule(self, line: str, rules: Sequence[str]) -> str:
         return rules[int(line) - 1] if line.isdecimal() and 0 < int(line) <= len(rules) else line
 
-    async def _confirmed(self, rule: str, request: ApprovalRequest) -> bool:
+    async def _confirm(self, rule: str, request: ApprovalRequest) -> bool:
         pattern = parse_pattern(rule)
         tools = [facts_of_call(request.call)] if request.call is not None else []
         if (pattern.primary is not None or pattern.named) and not is_overly_broad(Rule("allow", pattern, rule), tools):

@@ -203,12 +203,12 @@ def checkup_lines(checks: Sequence[Check], columns: int | None = None) -> Iterat
     widest = max(len(check.name) for check in checks)
     for check in checks:
         text = f"{check.status:<4}  {check.name:<{widest}}  {sanitize(check.found)}"
-        yield from [text] if columns is None else _wrapped(text, columns)
+        yield from [text] if columns is None else _wrap_lines(text, columns)
         if check.hint and check.status != "ok":
             yield f"{'':8}{sanitize(check.hint)}"
 
 
-def _wrapped(text: str, columns: int) -> list[str]:
+def _wrap_lines(text: str, columns: int) -> list[str]:
     """A check's lines. A path longer than a line isn't broken, so that it can be copied."""
     room = max(columns - 1, 30)
     return textwrap.wrap(text, room, subsequent_indent=" " * 8, break_on_hyphens=False, break_long_words=False)

@@ -88,16 +88,16 @@ def _mermaid(gates: Mapping[str, Gate], initial: list[str], name: str) -> str:
     }
     lines += [f"  {arrows[key](tools[tool], states[state])}" for key, tool, state in _edges(gates)]
     if name:
-        lines.insert(0, f"---\ntitle: {_quoted(name)}\n---")
+        lines.insert(0, f"---\ntitle: {_quote(name)}\n---")
     return "\n".join(lines) + "\n"
 
 
 def _dot(gates: Mapping[str, Gate], initial: list[str], name: str) -> str:
-    lines = [f"digraph {_quoted(name or 'states')} {{", "  rankdir=LR"]
-    lines += [f"  {_quoted('tool ' + tool)} [shape=box, label={_quoted(tool)}]" for tool in gates]
+    lines = [f"digraph {_quote(name or 'states')} {{", "  rankdir=LR"]
+    lines += [f"  {_quote('tool ' + tool)} [shape=box, label={_quote(tool)}]" for tool in gates]
     for state in _states(gates, initial):
         bold = ", penwidth=2" if state in initial else ""
-        lines.append(f"  {_quoted('state ' + state)} [shape=ellipse, label={_quoted(state)}{bold}]")
+        lines.append(f"  {_quote('state ' + state)} [shape=ellipse, label={_quote(state)}{bold}]")
     styles = {
         "requires": "",
         "forbids": ' [style=dotted, arrowhead=tee, label="not"]',
@@ -105,7 +105,7 @@ def _dot(gates: Mapping[str, Gate], initial: list[str], name: str) -> str:
         "disables": ' [style=dashed, label="locks"]',
     }
     for key, tool, state in _edges(gates):
-        ends = [_quoted(f"state {state}"), _quoted(f"tool {tool}")]
+        ends = [_quote(f"state {state}"), _quote(f"tool {tool}")]
         if key in ("enables", "disables"):
             ends.reverse()
         lines.append(f"  {' -> '.join(ends)}{styles[key]}")
@@ -116,7 +116,7 @@ def _mermaid_text(text: str) -> str:
     return '"' + text.replace('"', "#quot;") + '"'
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 

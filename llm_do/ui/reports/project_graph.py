@@ -281,7 +281,7 @@ _WHY: Mapping[str, str] = {
 
 def mermaid(data: Mapping[str, Any]) -> str:
     """Draw the agents and tools as a Mermaid flowchart: a solid line is allowed, a dashed one needs approval."""
-    ids, edges = _numbered(data)
+    ids, edges = _number_nodes(data)
     text = title(data["name"], data["description"])
     lines = [*(["---", f"title: {json.dumps(text)}", "---"] if text is not None else []), "flowchart LR"]
     for (kind, name), number in ids.items():
@@ -300,18 +300,18 @@ def mermaid(data: Mapping[str, Any]) -> str:
 
 def dot(data: Mapping[str, Any]) -> str:
     """Draw the agents and tools as DOT, for Graphviz."""
-    ids, edges = _numbered(data)
+    ids, edges = _number_nodes(data)
     shapes = {"agent": "box", "entry": "box, peripheries=2", "flow": "hexagon", "tool": "ellipse", "open": "component"}
     text = title(data["name"], data["description"])
-    lines = ["digraph project {", "  rankdir=LR;", *([f"  label={_quoted(text)};"] if text is not None else [])]
-    lines += [f"  {number} [label={_quoted(name)}, shape={shapes[kind]}];" for (kind, name), number in ids.items()]
+    lines = ["digraph project {", "  rankdir=LR;", *([f"  label={_quote(text)};"] if text is not None else [])]
+    lines += [f"  {number} [label={_quote(name)}, shape={shapes[kind]}];" for (kind, name), number in ids.items()]
     lines += [
         f'  {start} -> {end} [label="{effect}{star}", style={_STYLES[effect]}];' for start, end, effect, star in edges
     ]
     return "".join(f"{line}\n" for line in (*lines, "}"))
 
 
-def _numbered(data: Mapping[str, Any]) -> tuple[dict[tuple[str, str], str], list[tuple[str, str, str, str]]]:
+def _number_nodes(data: Mapping[str, Any]) -> tuple[dict[tuple[str, str], str], list[tuple[str, str, str, str]]]:
     """Nodes with ids that any language takes, and edges: from, to, effect, and a star where arguments change it."""
     ids: dict[tuple[str, str], str] = {}
     edges: list[tuple[str, str, str, str]] = []
@@ -348,7 +348,7 @@ def _mermaid_text(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return json.dumps(sanitize(text), ensure_ascii=False)
 
 
