@@ -1,4 +1,4 @@
-"""The page about the public Python API: signatures and docstrings of what `llm_do` and some of its modules export."""
+"""Generate the pages about the public Python API: the signatures and docstrings of all public names."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ MODULES: Mapping[str, Sequence[str] | None] = {
     "llm_do.toolsets.shell": ("ShellConfig", "ShellRule", "ShellToolset"),
     "llm_do.toolsets.shell.sandbox": ("SandboxStatus", "status"),
 }
-"""The modules that are documented, each with its names; None is all that it exports and no module before it has."""
+"""The documented modules with their names; None means all that a module exports and no earlier module has."""
 
 TITLES = {
     "running": "Running",
@@ -80,13 +80,7 @@ _LINK = re.compile(r"\(entry:([\w.]+)\)")
 
 @dataclass
 class Name:
-    """One public name.
-
-    Args:
-        module: Where it is imported from.
-        name: What it is called.
-        value: What it is.
-    """
+    """A public name with the module it is imported from."""
 
     module: str
     name: str
@@ -105,7 +99,7 @@ class Name:
 
     @property
     def kind(self) -> Literal["class", "function", "object", "value"]:
-        """Which form its entry has."""
+        """The form of its entry."""
         ours = str(getattr(self.value, "__module__", "")).startswith("llm_do")
         if inspect.isclass(self.value):
             return "class" if ours else "value"
@@ -115,19 +109,19 @@ class Name:
 
     @property
     def parts(self) -> Parts:
-        """Its docstring in parts."""
+        """The parts of its docstring."""
         match self.kind:
             case "class" | "function":
                 return parts_of(self.value)
             case "object":
                 return parts_of(type(self.value))
             case "value":
-                return parts_of(None, _said_below(_home(self), self.name))
+                return parts_of(None, _attribute_docstring(_home(self), self.name))
 
 
 @cache
 def names() -> tuple[Name, ...]:
-    """Every public name, page by page."""
+    """Return every public name, page by page."""
     found: list[Name] = []
     seen: set[str] = set()
     for module, chosen in MODULES.items():
@@ -139,14 +133,14 @@ def names() -> tuple[Name, ...]:
 
 
 def index() -> str:
-    """The page `python.md`: a table of all names."""
+    """Generate the page `python.md`: a table of all names."""
     rows = [[_link(each, each.name), code(each.module), _sentence(each)] for each in names()]
     pages = "".join(f"- [{title}]({_file(page)})\n" for page, title in TITLES.items())
     return _linked("\n".join([HEAD, pages, "## Names\n", table(["name", "from", "what it is"], rows)]))
 
 
 def python(page: str) -> str:
-    """The page of one room."""
+    """Generate one page."""
     parts = [f"# {TITLES[page]}\n", "[All names](python.md)\n"]
     for each in names():
         if each.page == page:
@@ -160,7 +154,7 @@ def _file(page: str) -> str:
 
 @cache
 def _places() -> Mapping[str, str]:
-    """The link to each name's entry."""
+    """Return the link to each name's entry."""
     places: dict[str, str] = {}
     for page in TITLES:
         mine = [each for each in names() if each.page == page]
@@ -176,7 +170,7 @@ def _linked(text: str) -> str:
 
 
 def _link(each: Name, text: str) -> str:
-    """A link to a name's entry, whose anchor is known once the page is complete."""
+    """Return a link to a name's entry, whose anchor is known once the page is complete."""
     return f"[{code(text)}](entry:{each.heading})"
 
 
@@ -192,20 +186,20 @@ def _entry(each: Name) -> Iterator[str]:
         case "class":
             yield fenced(_class_signature(each.name, value), "python")
             yield from _bases(value)
-            yield from _told(each.parts)
+            yield from _describe(each.parts)
             yield from _class_body(each.name, value)
         case "function":
             yield fenced(_signature(each.name, value), "python")
-            yield from _told(each.parts, value)
+            yield from _describe(each.parts, value)
         case "object":
-            yield from _told(each.parts)
+            yield from _describe(each.parts)
             yield from _instance(each.name, type(value))
         case "value":
             yield fenced(_assignment(_home(each), each.name), "python")
-            yield from _told(each.parts)
+            yield from _describe(each.parts)
 
 
-def _told(parts: Parts, function: Any = None) -> Iterator[str]:
+def _describe(parts: Parts, function: Any = None) -> Iterator[str]:
     if parts.text:
         yield f"{parts.text}\n"
     arguments = dict(parts.arguments)
@@ -240,7 +234,7 @@ def _class_body(name: str, kind: type) -> Iterator[str]:
 
 
 def _instance(name: str, kind: type) -> Iterator[str]:
-    """An object that is called, and whose methods are called."""
+    """Describe an object that is callable and has methods."""
     yield from _method(name, vars(kind)["__call__"])
     for key, value in _members(kind):
         if not isinstance(value, property):
@@ -251,11 +245,11 @@ def _method(name: str, value: Any) -> Iterator[str]:
     function = value.__func__ if isinstance(value, classmethod | staticmethod) else value
     yield f"### {code(name)}\n"
     yield fenced(_signature(name, function, drop=not isinstance(value, staticmethod)), "python")
-    yield from _told(parts_of(function), function)
+    yield from _describe(parts_of(function), function)
 
 
 def _members(kind: type) -> Iterator[tuple[str, Any]]:
-    """Public methods and properties of a class, those of its bases in this package included."""
+    """Return the public methods and properties of a class, including those of its bases in this package."""
     seen: set[str] = set()
     for base in kind.__mro__:
         if not base.__module__.startswith("llm_do") or (base is LlmDoError and kind is not LlmDoError):
@@ -293,7 +287,7 @@ def _bases(kind: type) -> Iterator[str]:
 
 
 def _signature(name: str, function: Any, *, drop: bool = False) -> str:
-    """A signature on one line where it fits, else with a line for each parameter."""
+    """Format a signature on one line if it fits, else with a line for each parameter."""
     try:
         signature = inspect.signature(function)
     except ValueError:
@@ -318,7 +312,7 @@ def _signature(name: str, function: Any, *, drop: bool = False) -> str:
 
 
 def _options(function: Any) -> dict[str, tuple[Any, str]]:
-    """What a function or a class takes by `**options: Unpack[...]`, with annotations and meanings."""
+    """Return the options that a function or a class accepts by `**options: Unpack[...]`, with types and meanings."""
     if inspect.isclass(function):
         function = function.__init__
     if not inspect.isfunction(function):
@@ -338,14 +332,14 @@ def _options(function: Any) -> dict[str, tuple[Any, str]]:
 
 
 def _option(declared: Any) -> tuple[str, str]:
-    """The type and the meaning of an option that is `Annotated` with an `Option`."""
+    """Return the type and the meaning of an option that is `Annotated` with an `Option`."""
     kind, option = get_args(declared)
     text = getattr(kind, "__forward_arg__", None) or re.sub(r"\b(?:collections\.abc|typing)\.", "", str(kind))
     return text, option.help
 
 
 def _meanings(kind: Any) -> dict[str, str]:
-    """What the keys of a `TypedDict` mean, by its docstring and those of the classes that it names."""
+    """Return the meanings of the keys of a `TypedDict` from its docstring and those of the classes it names."""
     meanings: dict[str, str] = {}
     for word in re.findall(r"`(\w+)`", kind.__doc__ or ""):
         named = getattr(import_module(kind.__module__), word, None)
@@ -396,7 +390,7 @@ def _result(function: Any) -> str:
 
 
 def _home(each: Name) -> str:
-    """The module that defines a name."""
+    """Return the module that defines a name."""
     if each.module == "llm_do":
         return str(vars(llm_do)["_EXPORTS"][each.name])
     exports = getattr(import_module(each.module), "_EXPORTS", {})
@@ -409,7 +403,7 @@ def _source(module: str) -> str:
 
 
 def _assigned(module: str, name: str) -> tuple[ast.stmt, ast.stmt | None]:
-    """The statement that gives a module's name its value, and the one after it."""
+    """Return the statement that assigns a module's name, and the one after it."""
     body = ast.parse(_source(module)).body
     for number, statement in enumerate(body):
         targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
@@ -419,12 +413,12 @@ def _assigned(module: str, name: str) -> tuple[ast.stmt, ast.stmt | None]:
 
 
 def _assignment(module: str, name: str) -> str:
-    """The statement that gives a name its value, as it stands in the source."""
+    """Return the source of the statement that assigns a name."""
     text = ast.get_source_segment(_source(module), _assigned(module, name)[0]) or ""
     return re.sub(r": TypeAlias = (['\"]?)(.+?)\1$", r" = \2", text, flags=re.DOTALL)
 
 
-def _said_below(module: str, name: str) -> str:
+def _attribute_docstring(module: str, name: str) -> str:
     after = _assigned(module, name)[1]
     if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) and isinstance(after.value.value, str):
         return after.value.value

@@ -1,4 +1,4 @@
-"""Google-style docstrings in parts: what a thing is, its arguments, what it returns and raises, its examples."""
+"""Split Google-style docstrings into parts: description, arguments, return value, exceptions and examples."""
 
 from __future__ import annotations
 
@@ -14,15 +14,7 @@ __all__ = ["Parts", "parts_of"]
 
 @dataclass
 class Parts:
-    """A docstring's parts.
-
-    Args:
-        text: What it says before any section, and between them.
-        arguments: Name to meaning.
-        returns: What is returned or yielded.
-        raises: Exceptions to when they are raised.
-        examples: Doctests, as they stand.
-    """
+    """The parts of a docstring: the text outside sections, the meanings of arguments and exceptions, the doctests."""
 
     text: str = ""
     arguments: dict[str, str] = field(default_factory=dict[str, str])
@@ -32,11 +24,7 @@ class Parts:
 
 
 def parts_of(thing: object, text: str | None = None) -> Parts:
-    """The parts of a thing's own docstring.
-
-    Args:
-        thing: A class, a function or a property.
-        text: A docstring to take instead.
+    """Split the docstring of a class, a function or a property, or `text` instead of it.
 
     Example:
         >>> parts_of(None, "Add.\\n\\nArgs:\\n    a: One.\\n    b: Another.\\n").arguments

@@ -1,6 +1,6 @@
-"""The pages about the keys of `.agent` files and of the manifest, from the schemas that editors get.
+"""Generate the pages about the keys of `.agent` files and of the manifest from the schemas that editors use.
 
-Examples are those of docs/reference/example and of project.json.example, which tests link.
+The examples come from docs/reference/example and project.json.example, which tests link.
 """
 
 from __future__ import annotations
@@ -39,10 +39,11 @@ AGENT_HEAD = """\
 
 An agent is a file: YAML between two lines `---`, and below it the instructions, in UTF-8.
 [Authoring](../authoring.md) is the guide; this page has every key. Keys that are not here are errors, nothing is
-converted (`"3"` is no number, `no` is not text), and no key may be null. `llm-do check` says what is wrong and where;
-`llm-do schema agent` prints the same as a JSON Schema, with which an [editor](../editors.md) completes the file.
+converted (`"3"` is not a number, `no` is not text), and no key may be null. `llm-do check` reports every error with
+its place; `llm-do schema agent` prints the same as a JSON Schema, with which an [editor](../editors.md) completes the
+file.
 
-Only `name` is required. What is left out and has no default here is the project's
+Only `name` is required. A key that is omitted and has no default here takes the project's setting
 ([`runtime`](project-json.md#runtime), [`model`](project-json.md#keys)), or isn't sent at all. `[]` in a heading
 means each item of a list, `NAME` a name of your choice. The examples are from [a project that uses every
 key](#the-example).
@@ -55,8 +56,8 @@ PROJECT_HEAD = """\
 
 The manifest of a project: JSON in UTF-8, without comments. [project.json](../project-json.md) is the guide; this page
 has every key. Keys that are not here are errors, nothing is converted, and no key may be null except where it says
-so. `llm-do check` says what is wrong and where; `llm-do schema project` prints the same as a JSON Schema, with which
-an [editor](../editors.md) completes the file. `version` and `entry` are required, and one of `agent_files` and
+so. `llm-do check` reports every error with its place; `llm-do schema project` prints the same as a JSON Schema, with
+which an [editor](../editors.md) completes the file. `version` and `entry` are required, and one of `agent_files` and
 `python_files` has to name a file.
 
 `[]` in a heading means each item of a list, `NAME` a name of your choice. The examples are from [a project that
@@ -67,30 +68,30 @@ uses every key](#the-example) and from [project.json.example](../../project.json
 
 
 def agent_book() -> Book:
-    """The keys of `.agent` files."""
+    """Return the keys of `.agent` files."""
     files = sorted(EXAMPLE.glob("*.agent"))
     return Book(agent_schema(), [_frontmatter(path) for path in files if path.name in SHOWN], _yaml)
 
 
 def project_book() -> Book:
-    """The keys of the manifest."""
+    """Return the keys of the manifest."""
     return Book(project_schema(), manifests(), write_json, SHARED)
 
 
 def manifests() -> list[Any]:
-    """The manifests that examples are taken from."""
+    """Return the manifests that examples are taken from."""
     return [json.loads(path.read_text(encoding="utf-8")) for path in MANIFESTS]
 
 
 def agent_files() -> str:
-    """The page `agent-files.md`."""
+    """Generate the page `agent-files.md`."""
     files = [f"`{name}`\n\n{fenced((EXAMPLE / name).read_text(encoding='utf-8'), 'yaml')}" for name in SHOWN]
     intro = "The agents of [example](example); a test links it.\n"
     return _page(AGENT_HEAD, agent_book(), [intro, *files])
 
 
 def project_json() -> str:
-    """The page `project-json.md`."""
+    """Generate the page `project-json.md`."""
     text = (EXAMPLE / "project.json").read_text(encoding="utf-8")
     intro = (
         "The manifest of [example](example); a test links it. An entry that is a function is in\n"
@@ -118,5 +119,5 @@ def _yaml(value: object) -> str:
 
 
 def write_json(value: object) -> str:
-    """A value as a manifest has it, on one line."""
+    """Format a value as in a manifest, on one line."""
     return json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""JSON Schemas in words: a section for each object, a row for each key, an example from files that link."""
+"""Describe JSON Schemas in words: a section per object, a row per key, with examples from files that tests link."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PATTERNS = {
     r"^[^:\x00]+\.py:[^\W\d]\w*$": "function",
     r"^(?:[^:\x00]+\.py:|(?:[^\W\d]\w*\.)+)[^\W\d]\w*$": "class",
 }
-"""What texts of a form are called on the pages."""
+"""The descriptions of patterns for texts."""
 
 WORDS = {
     "text": "at least one character",
@@ -33,26 +33,22 @@ WORDS = {
     "path": "a path or a glob with `/` between its parts",
     "function": "`FILE.py:FUNCTION`; the file is one of the project's `python_files`",
     "class": "`FILE.py:CLASS` of the project, or `MODULE.CLASS`",
-    "data": "any value that JSON has",
+    "data": "any JSON value",
 }
-"""What those and other words mean."""
+"""The meanings of these and other words."""
 
 PLURALS = {"any text": "texts", "class": "classes", "data": "data"}
 
 _EXAMPLE = 44
-"""How long an example in a table may be."""
+"""The longest example in a table."""
 
 
 @dataclass
 class Section:
-    """One object of a file.
+    """An object of a file at a path such as `runtime.budget`, and the other places where it may be used.
 
-    Args:
-        name: The schema's name for it; empty for the file itself.
-        path: Where it stands, such as `runtime.budget`.
-        kind: What tells it from others at the same place, such as `mode: team`.
-        schema: Its schema.
-        places: Where else it stands.
+    `name` is the schema's name for it, empty for the file itself. `kind` distinguishes objects at the same place, such
+    as `mode: team`.
     """
 
     name: str
@@ -70,11 +66,8 @@ class Section:
 class Book:
     """The sections of one file's schema.
 
-    Args:
-        schema: The schema of the file.
-        examples: Data of files of this kind; together they have every key.
-        write: How a value is written in such a file.
-        elsewhere: Objects that another page explains, by the schema's name for them, to the address of the section.
+    `examples` are files that together contain every key, `write` formats a value as in such a file, and `elsewhere`
+    maps objects that another page explains to the address of their section.
     """
 
     def __init__(
@@ -95,38 +88,34 @@ class Book:
         self._words: set[str] = set()
 
     def keys(self) -> Iterator[tuple[str, str]]:
-        """Every section's name with each of its keys."""
+        """Return every section's name with each of its keys."""
         for section in self.sections.values():
             for key in section.schema.get("properties", {}):
                 yield section.name, key
 
     def rows(self, name: str) -> str:
-        """The table of a section's keys.
-
-        Raises:
-            KeyError: No example has one of the keys.
-        """
+        """Return the table of a section's keys; raise `KeyError` if no example has one of them."""
         schema = self.sections[name].schema
         required = set(schema.get("required", ()))
         rows = [self._row(name, key, part, key in required) for key, part in schema.get("properties", {}).items()]
         return table(["key", "value", "default", "example", "meaning"], rows)
 
     def section(self, name: str, level: str = "##") -> str:
-        """A section: its heading, what it is, its keys and which of them exclude each other."""
+        """Return a section: its heading, its description, its keys and which of them exclude each other."""
         section = self.sections[name]
         parts = [f"{level} {section.heading}\n", f"{section.schema['description']}\n"]
         if section.places:
-            parts.append(f"It stands at {joined([code(place) for place in section.places], 'and')} too.\n")
+            parts.append(f"It is also used at {joined([code(place) for place in section.places], 'and')}.\n")
         parts.append(self.rows(name))
         parts += [f"{rule}\n" for rule in self.rules(name)]
         return "\n".join(parts)
 
     def rules(self, name: str) -> list[str]:
-        """Which of a section's keys exclude or need each other, a sentence each."""
+        """Return sentences about the keys of a section that exclude or need each other."""
         return list(_rules(self.sections[name].schema))
 
     def words(self) -> str:
-        """What the words mean that the tables so far call values by."""
+        """Return the meanings of the words that the tables so far use for values."""
         rows = [(word, meaning) for word, meaning in WORDS.items() if word in self._words]
         return table(["word", "means"], rows)
 
@@ -149,11 +138,7 @@ class Book:
         return "" if isinstance(value, BaseModel) or value == {} else code(json.dumps(value, ensure_ascii=False))
 
     def value(self, part: Schema) -> str:
-        """A value's type and limits in words.
-
-        Args:
-            part: The value's schema.
-        """
+        """Describe the type and the limits of a value with this schema."""
         if "$ref" in part:
             name = _name(part)
             return f"[object]({self._elsewhere.get(name) or '#' + anchor(self.sections[name].heading)})"
@@ -218,7 +203,7 @@ class Book:
         return word
 
     def _find(self, path: str, schema: Schema) -> None:
-        """Give every object that can be reached a section, in the order in which a reader meets it."""
+        """Add a section for every reachable object, in the order in which a reader meets them."""
         for key, part in schema.get("properties", {}).items():
             for place, target in _targets(part, f"{path}.{key}" if path else key):
                 name = _name(target)
@@ -233,7 +218,7 @@ class Book:
                 self._find(place, found)
 
     def _collect(self, name: str, schema: Schema, data: object) -> None:
-        """Note what an example has for each key."""
+        """Collect an example's value for each key."""
         if "$ref" in schema:
             return self._collect(_name(schema), self._schema["$defs"][_name(schema)], data)
         for choice in schema.get("oneOf") or schema.get("anyOf") or ():
@@ -268,7 +253,7 @@ class Book:
 
 
 def _targets(part: Schema, path: str) -> Iterator[tuple[str, Schema]]:
-    """The objects that a key's value holds, each with its place."""
+    """Return the objects in a key's value, each with its place."""
     if "$ref" in part:
         yield path, part
     for choice in part.get("oneOf") or part.get("anyOf") or ():
@@ -290,7 +275,7 @@ def _name(part: Schema) -> str:
 
 
 def _models() -> dict[str, type[BaseModel]]:
-    """The models behind the schemas, by the names that the schemas give them."""
+    """Return the models of the schemas by the names in the schemas."""
     return {str(kind.model_config.get("title") or kind.__name__): kind for kind in Strict.__subclasses__()}
 
 
@@ -304,7 +289,7 @@ def _range(part: Schema) -> str:
 
 
 def _rules(schema: Schema) -> Iterator[str]:
-    """Which keys exclude or need each other."""
+    """Describe which keys exclude or need each other."""
     one_of = [code(key) for choice in schema.get("oneOf", ()) for key in choice.get("required", ())]
     if one_of:
         yield f"Exactly one of {joined(one_of, 'and')} is required."

@@ -1,6 +1,6 @@
-"""The page about the toolsets that come with llm-do: options, tools, arguments, and what is decided without a rule.
+"""Generate the page about the toolsets that come with llm-do: options, tools, arguments and default decisions.
 
-All of it is asked of a project that lists them, as `llm-do tools` and `llm-do approvals explain` ask.
+The data comes from a project that lists the toolsets, in the way of `llm-do tools` and `llm-do approvals explain`.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ rules. Those in the first table are listed by name and have no options; others a
 are [set where an agent lists a toolset](agent-files.md#toolsetsname); the options of a type may be set there too, and
 take precedence over the manifest's.
 
-"Allowed" is a call that runs, "asked" one that waits for an answer, "a person is asked" one that only a person may
-allow, "denied" one that never runs.
+An "allowed" call runs, one that "needs approval" waits for an answer, one that "needs a person" can only be allowed by
+a person, and a "denied" call never runs.
 """
 
 FILES = {"notes.txt": "Notes.\n", "tools.py": "TOOLS = []\n", ".env": "KEY=x\n", "docs/guide.md": "Guide.\n"}
@@ -102,16 +102,16 @@ _SAME = {
     "filesystem_cwd_ro": "filesystem_project",
     "shell_file_ops": "shell_readonly",
 }
-"""Toolsets whose tools are those of another, or some of them."""
+"""Toolsets whose tools are all or some of another's."""
 
 
 def options_book() -> Book:
-    """The options of configured toolsets."""
+    """Return the options of configured toolsets."""
     return Book(project_schema(), manifests(), write_json)
 
 
 def toolset_options() -> str:
-    """The page `toolset-options.md`."""
+    """Generate the page `toolset-options.md`."""
     with tempfile.TemporaryDirectory() as folder:
         project = _project(Path(folder))
         agents = {agent["name"]: agent for agent in tools_data(project)["agents"]}
@@ -161,7 +161,7 @@ def _builtin(project: Project, agents: Mapping[str, Any], name: str) -> Iterator
     assert found is not None
     yield f"{_first_sentence(found.load().__doc__)}\n"
     if name in _SAME and CALLS[name] in (CALLS["filesystem_project"], CALLS["filesystem_project_ro"]):
-        yield f"The tools, and what is decided, are as in [{code(_SAME[name])}](#{_SAME[name]}).\n"
+        yield f"The tools and the decisions are those of [{code(_SAME[name])}](#{_SAME[name]}).\n"
         return
     if name in _SAME:
         yield f"The tool is that of [{code(_SAME[name])}](#{_SAME[name]}).\n"
@@ -175,10 +175,11 @@ def _configured(project: Project, agents: Mapping[str, Any], book: Book, kind: s
     yield f"{section.schema['description']}\n"
     yield book.rows(section.name)
     if kind == "mcp":
-        decided = decide(ToolCallInfo("notes_search", {}, kind="mcp"), Policy())
+        effect = decide(ToolCallInfo("notes_search", {}, kind="mcp"), Policy()).effect
+        verb = {"allow": "is allowed", "ask": "needs approval", "deny": "is denied"}[effect]
         yield (
             "Exactly one of `command` and `url` is required. The server lists its tools once it has started;\n"
-            f"a call of one is {_word(decided.effect, person=False)}. `${{NAME}}` in `env` and `headers` is filled in\n"
+            f"a call of one {verb}. `${{NAME}}` in `env` and `headers` is filled in\n"
             "from the environment, and a variable that isn't set is an error.\n"
         )
         return
@@ -220,7 +221,7 @@ def _decisions(project: Project, name: str) -> str:
 
 
 def _word(effect: str, *, person: bool) -> str:
-    return {"allow": "allowed", "ask": "a person is asked" if person else "asked", "deny": "denied"}[effect]
+    return {"allow": "allowed", "ask": "needs a person" if person else "needs approval", "deny": "denied"}[effect]
 
 
 def _first_sentence(text: str | None) -> str:

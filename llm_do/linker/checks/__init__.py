@@ -1,1 +1,1 @@
-"""What can be wrong with a project whose names are known: one module a subject."""
+"""Checks of a project whose names are known, one module per subject."""

@@ -1,6 +1,6 @@
-"""What is checked once every name is known: what agents list, models, templates, and the hook for later checks.
+"""Checks of agents once every name is known: the names they list, models and templates.
 
-`CHECKS` is run on the finished project, last, when nothing else was wrong; other rooms' checks are added there.
+`CHECKS` runs last, on the finished project, if nothing else was wrong; other packages register their checks there.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = ["CHECKS", "Check", "check_agent", "check_environment", "check_model",
 Check = Callable[["Project"], list[Diagnostic]]
 
 CHECKS: list[Check] = [check_machines, check_parameters]
-"""Checks of the finished project, in the order they run; each returns what it found."""
+"""Checks of the finished project, in the order they run; each returns its diagnostics."""
 
 _MODEL = re.compile(r"[^\s:]+(:[^\s:].*)?")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -44,7 +44,7 @@ _USES = ("prefix", "include", "exclude")
 
 
 def check_agent(spec: AgentSpec, names: Names, place: Location, source: AgentSource | None) -> None:
-    """Look up every name that an agent lists, and see that toolsets take the options they are given."""
+    """Look up every name that an agent lists, and check the options of its toolsets."""
     for index, tool in enumerate(spec.tools):
         if isinstance(tool, str):
             where = source.place(("tools", index)) if source is not None else place
@@ -56,8 +56,8 @@ def check_agent(spec: AgentSpec, names: Names, place: Location, source: AgentSou
             names.look_up(ref.name, ("toolset", "agent", "flow"), "a toolset", ref.place or place)
             if ref.options:
                 line = partial(_option_place, source, uses[index][2]) if source is not None and uses else None
-                told = source.diagnostics if source is not None else ()
-                _check_options(ref, names, line or (lambda *_: place), told)
+                reported = source.diagnostics if source is not None else ()
+                _check_options(ref, names, line or (lambda *_: place), reported)
     for index, handoff in enumerate(spec.handoffs):
         if isinstance(handoff, str):
             where = source.place(("handoffs", index)) if source is not None else place
@@ -66,9 +66,9 @@ def check_agent(spec: AgentSpec, names: Names, place: Location, source: AgentSou
 
 
 def check_model(model: str, names: Names, place: Location) -> None:
-    """See that a model's name is one, its provider known, and its price if dollars are limited.
+    """Check a model's name, its provider, and that its price is known if the project has a budget in dollars.
 
-    Whether the model exists shows when it is used.
+    Only a request shows whether the model exists.
     """
     if not _MODEL.fullmatch(model) or model != model.strip() or not model.isprintable():
         names.report(environment.malformed_model(model), place)
@@ -89,7 +89,7 @@ def check_model(model: str, names: Names, place: Location) -> None:
 
 
 def _check_price(model: str, names: Names, place: Location) -> None:
-    """A model without a known price is refused when it runs; what a registered one has cost, its responses may say."""
+    """Report a model without a known price, except a registered one, whose responses may contain the cost."""
     from llm_do.models.providers.known_prices import price_known
 
     if not price_known(model):
@@ -97,7 +97,7 @@ def _check_price(model: str, names: Names, place: Location) -> None:
 
 
 def check_template(source: AgentSource, spec: AgentSpec, names: Names) -> None:
-    """See that the fields an agent's template names are fields of its input."""
+    """Check that the fields in an agent's template are fields of its input."""
     if source.node is None or source.body_start < 0:
         return
     known = list((spec.input_model or PromptInput).model_fields)
@@ -110,7 +110,7 @@ def check_template(source: AgentSource, spec: AgentSpec, names: Names) -> None:
 
 
 def check_environment(configs: Mapping[str, Mapping[str, Any]], node: Node, names: Names) -> None:
-    """Check that the variables in toolsets' `env` and `headers` are set, and which ones shells hand to commands."""
+    """Check that the variables in toolsets' `env` and `headers` are set, and those that shells pass to commands."""
     for toolset, config in configs.items():
         if config.get("type") == "shell":
             _check_shell(config, names, partial(_config_place, node, toolset))
@@ -125,9 +125,9 @@ def check_environment(configs: Mapping[str, Mapping[str, Any]], node: Node, name
 
 
 def _check_shell(config: Mapping[str, Any], names: Names, place_of: Callable[..., Location]) -> None:
-    """See that a shell shows commands no secret, and runs them in the project."""
-    given = config.get("env")
-    for index, name in enumerate(cast("list[object]", given) if isinstance(given, list) else ()):
+    """Check that a shell passes no secret to commands and runs them in the project."""
+    variables = config.get("env")
+    for index, name in enumerate(cast("list[object]", variables) if isinstance(variables, list) else ()):
         if isinstance(name, str) and is_secret(name):
             names.report(environment.exposed_secret(name), place_of("env", index))
     cwd = config.get("cwd")
@@ -140,9 +140,9 @@ def _config_place(node: Node, toolset: str, *inner: str | int) -> Location:
 
 
 def _check_options(
-    ref: ToolsetRef, names: Names, place_of: Callable[..., Location], told: Sequence[Diagnostic]
+    ref: ToolsetRef, names: Names, place_of: Callable[..., Location], reported: Sequence[Diagnostic]
 ) -> None:
-    """Only configured built-ins take options; a misspelled `prefix` may have been told when the file was read."""
+    """Report options of toolsets other than configured built-ins, unless reading the file has reported them."""
     found = names.taken.get(ref.name)
     shipped = find_builtin(ref.name) if found is None else None
     if found is None and shipped is None:
@@ -152,7 +152,7 @@ def _check_options(
     known = (*_USES, *(config.known if config is not None else ()))
     what = f"the {found.kind}" if found is not None else "the built-in"
     for option in ref.options:
-        if any(item.code == LD120.id and f"`{option}`" in item.message for item in told):
+        if any(item.code == LD120.id and f"`{option}`" in item.message for item in reported):
             continue
         if option not in known:
             names.report(unknown_option(what, ref.name, option, known), place_of(option))
@@ -163,7 +163,7 @@ def _check_options(
 
 
 def _option_place(source: AgentSource, loc: KeyPath, *inner: str | int) -> Location:
-    """Where an option of a toolset's line stands, or something in its value."""
+    """Return the location of an option of a toolset's entry, or of a part of its value."""
     return source.place((*loc, *inner)) if len(inner) > 1 else source.key_place((*loc, *inner))
 
 
@@ -173,7 +173,7 @@ def _check_models(spec: AgentSpec, names: Names, place: Location, source: AgentS
 
 
 def _models_named(spec: AgentSpec) -> Iterator[tuple[KeyPath, str]]:
-    """The models that an agent names, each with its way through the file."""
+    """Return the models that an agent names, each with its key path in the file."""
     if isinstance(spec.model, str):
         yield ("model",), spec.model
     elif isinstance(spec.model, tuple | list):

@@ -1,7 +1,7 @@
-"""What can be wrong with a flow: names, duplicates, cycles, unreachable members.
+"""Checks of flows: names, duplicates, cycles, unreachable members.
 
-A fault has a position in the flow, which the caller turns into a location in a file. The syntax of expressions is in
-`llm_do.formats.syntax.flow_expression`.
+The caller turns the position of a fault in a flow into a location in a file. `llm_do.formats.syntax.flow_expression`
+parses expressions.
 """
 
 from __future__ import annotations
@@ -28,13 +28,9 @@ __all__ = [
 
 @frozen
 class FlowPosition:
-    """Where in a flow.
+    """A position in a flow: the manifest's key, such as `flow`, `agents` or `lead`, or the flow itself if empty.
 
-    Args:
-        key: The part as the manifest has it, such as `flow`, `agents` or `lead`; empty for the flow itself.
-        index: Which member of a list; -1 for none.
-        start: Offset in the expression; -1 for none.
-        end: Offset just behind it.
+    `index` is the member of a list; `start` and `end` are offsets in the expression. -1 means none.
     """
 
     key: str = ""
@@ -45,14 +41,14 @@ class FlowPosition:
 
 @frozen
 class FlowFault:
-    """One thing that is wrong, and where in the flow."""
+    """A fault and its position in the flow."""
 
     problem: Problem
     position: FlowPosition
 
 
 def delegate_name(worker: str) -> str:
-    """The name of the tool with which a lead gives a worker a task.
+    """Return the name of the tool with which a lead delegates a task to a worker.
 
     Example:
         >>> delegate_name("reporter")
@@ -62,12 +58,12 @@ def delegate_name(worker: str) -> str:
 
 
 def transfer_tool_names(spec: AgentSpec) -> tuple[str, ...]:
-    """The names of the tools with which an agent hands over."""
+    """Return the names of the tools with which an agent hands over."""
     return tuple(f"transfer_to_{name}" for name in dict.fromkeys(handoff_names(spec)))
 
 
 def find_own_faults(flow: FlowSpec) -> Iterator[FlowFault]:
-    """Faults that don't depend on what the names refer to: duplicates, and nothing to run."""
+    """Find the faults that don't depend on other definitions: duplicates, and nothing to run."""
     if flow.tree is None and not flow.agents:
         yield FlowFault(problems.flow_without_members(flow.name), FlowPosition())
     written: set[str] = set()
@@ -85,7 +81,7 @@ def find_own_faults(flow: FlowSpec) -> Iterator[FlowFault]:
 
 
 def find_flow_faults(flow: FlowSpec, registry: Mapping[str, Registered]) -> Iterator[FlowFault]:
-    """Faults of a flow among all names of a project; unknown names are ignored."""
+    """Find the faults of a flow, given all names of a project; ignore unknown names."""
     for name, position in flow_positions(flow):
         found = as_member(flow, name, registry)
         if found is not None and found.kind == "flow":
@@ -98,7 +94,7 @@ def find_flow_faults(flow: FlowSpec, registry: Mapping[str, Registered]) -> Iter
 
 
 def flow_positions(flow: FlowSpec) -> Iterator[tuple[str, FlowPosition]]:
-    """Every name that a flow refers to, with its position: in the expression if it is there, else in the list."""
+    """Return every name that a flow refers to, with its position in the expression, or else in the list."""
     written: set[str] = set()
     for step in names_in(flow.tree) if flow.tree is not None else ():
         written.add(step.name)
@@ -109,7 +105,7 @@ def flow_positions(flow: FlowSpec) -> Iterator[tuple[str, FlowPosition]]:
 
 
 def _handoff_faults(flow: FlowSpec, registry: Mapping[str, Registered]) -> Iterator[FlowFault]:
-    """Handoffs out of the flow, and agents that no handoff leads to."""
+    """Find handoffs out of the flow, and agents that no handoff leads to."""
     targets: dict[str, tuple[str, ...]] = {}
     for index, name in enumerate(flow.agents):
         found = as_member(flow, name, registry)
@@ -133,7 +129,7 @@ def _handoff_faults(flow: FlowSpec, registry: Mapping[str, Registered]) -> Itera
 def _way_back(
     inner: FlowSpec, start: FlowSpec, registry: Mapping[str, Registered], seen: set[FlowSpec]
 ) -> tuple[FlowSpec, ...] | None:
-    """The flows on the path from one back to the start, None when there is no path; each is visited once."""
+    """Return the flows on the path from one back to the start, None if there is no path; visit each once."""
     if inner is start:
         return (inner,)
     if inner in seen:

@@ -1,6 +1,6 @@
-"""The state machines of a project, as data and checked: one for each toolkit, one for each agent with `states:`.
+"""Check the state machines of a project and describe them as data: one per toolkit, one per agent with `states:`.
 
-What can be proved of gates is in `llm_do.project.gates`; `llm_do.ui.reports.machine_diagrams` draws the data.
+`llm_do.project.gates` analyses gates; `llm_do.ui.reports.machine_diagrams` draws the data.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class StateMachine:
     faults: Sequence[Diagnostic] = ()
 
     def place_of(self, tool: str, root: Path, state: str = "") -> Location:
-        """Where a tool's gate is declared, at best where it names a state; else where the machine is."""
+        """Return where a tool's gate names the state, else where the gate or the machine is declared."""
         definition = definition_of(self.functions.get(tool), root)
         if definition is not None:
             return definition.mention_of(state) or definition.start
@@ -64,7 +64,7 @@ class StateMachine:
 
 
 def machines_data(project: Project, agent: str | None = None) -> list[dict[str, Any]]:
-    """The state machines of a project as JSON data; for one agent, its own and those of the toolkits that it lists."""
+    """Return the state machines of a project, or of one agent and the toolkits that it lists, as JSON data."""
     found = [each for each in _machines(project) if not all(gate.empty for gate in each.gates.values())]
     if agent is not None:
         spec = project.registry.agent(agent)
@@ -84,7 +84,7 @@ def machines_data(project: Project, agent: str | None = None) -> list[dict[str, 
 
 
 def check_machines(project: Project) -> list[Diagnostic]:
-    """Find toolkits that can't be used, gates of tools that don't exist, and what can't work in a machine."""
+    """Find toolkits that can't be used, gates of tools that don't exist, and gates that can't work."""
     found: list[Diagnostic] = []
     public = project.modules.public if project.modules is not None else str
     unlocked_by: dict[str, tuple[str, str]] = {}
@@ -105,7 +105,7 @@ def check_machines(project: Project) -> list[Diagnostic]:
 
 
 def _machines(project: Project) -> Iterator[StateMachine]:
-    """The machines of toolkits, then those that agents declare."""
+    """Return the machines of toolkits, then those that agents declare."""
     for item in project.registry.values():
         value: object = item.value
         if item.kind == "toolset" and isinstance(value, GatedToolset):
@@ -119,7 +119,7 @@ def _machines(project: Project) -> Iterator[StateMachine]:
 
 
 def _agent_machine(project: Project, spec: AgentSpec, inventory: Inventory, place: Location) -> StateMachine:
-    """The gates that an agent declares, by the tools' names on the wire."""
+    """Return the machine that an agent declares, with the tools' names on the wire."""
     gates: dict[str, Gate] = {}
     functions: dict[str, object] = {}
     faults: list[Diagnostic] = []
@@ -147,7 +147,7 @@ def _agent_machine(project: Project, spec: AgentSpec, inventory: Inventory, plac
 
 
 def _listed_toolkits(spec: AgentSpec, project: Project) -> set[str]:
-    """The registered names of the toolkits among an agent's toolsets."""
+    """Return the registered names of the toolkits among an agent's toolsets."""
     names: set[str] = set()
     for item in spec.toolsets:
         name = item if isinstance(item, str) else item.name if isinstance(item, ToolsetRef) else None
@@ -161,7 +161,7 @@ def _listed_toolkits(spec: AgentSpec, project: Project) -> set[str]:
 def _faults(
     machine: StateMachine, root: Path, unlocked_by: Mapping[str, tuple[str, str]] | None = None
 ) -> Iterator[Diagnostic]:
-    """What can't work in a machine; all of these are warnings, since a run may continue from other states."""
+    """Find what can't work in a machine: only warnings, since a run may continue from other states."""
     found = analyse(machine.gates, machine.initial)
     what = f"the {machine.kind} `{machine.name}`"
     enabled = sorted(machine.initial.union(*(gate.enables for gate in machine.gates.values())))

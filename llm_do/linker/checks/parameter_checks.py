@@ -1,4 +1,4 @@
-"""Parameters of tools that have no type: their schema says nothing, and whatever the model sends is passed on."""
+"""Find parameters of tools without a type: their schema is empty, so any value the model sends is passed on."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def check_parameters(project: Project) -> list[Diagnostic]:
 
 
 def _functions(project: Project) -> Iterator[tuple[str, object, bool, Location]]:
-    """Name, function, whether it is a toolkit's, and the place of what has it."""
+    """Yield each function with its name, whether it belongs to a toolkit, and the place of its owner."""
     for spec, at in every_agent(project.registry):
         for item in spec.tools:
             registered = project.registry.get(item) if isinstance(item, str) else None

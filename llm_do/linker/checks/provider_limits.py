@@ -1,7 +1,7 @@
-"""What providers are known to refuse in tools, so that a request that can't succeed is reported before it is made.
+"""Find tools that providers are known to refuse, so that a request that can't succeed is reported before it is made.
 
-Each entry is a refusal that a provider's service really answers with. What PydanticAI repairs on the way (references it
-inlines, keywords it drops) isn't here.
+Each entry was observed in responses of a provider's service. Schemas that PydanticAI repairs (it inlines references and
+drops keywords) aren't reported.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from llm_do.project.tool_schemas import schema_properties
 __all__ = ["MAX_TOOLS", "Refusal", "find_refusals", "provider_families"]
 
 MAX_TOOLS = 128
-"""Tools that OpenAI's services take in one request."""
+"""The most tools that OpenAI's services accept in one request."""
 
 _DESCRIPTION = 1024
 _PROPERTY = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
@@ -30,13 +30,7 @@ _NEVER = ("test", "script", "local")
 
 @frozen
 class Refusal:
-    """Something that providers refuse.
-
-    Args:
-        what: What it is, as the end of a sentence whose subject is the tool.
-        by: Who refuses it.
-        hint: What to do about it.
-    """
+    """A reason why providers refuse a tool: `what` ends a sentence about the tool, `by` names the providers."""
 
     what: str
     by: tuple[str, ...]
@@ -44,7 +38,7 @@ class Refusal:
 
 
 def provider_families(models: Iterable[str]) -> frozenset[str] | None:
-    """The providers that models belong to; None when any may be meant.
+    """Return the providers that models belong to, or None if it may be any.
 
     Example:
         >>> found = provider_families(["openai:gpt-5", "anthropic:claude-sonnet-4-5"])
@@ -63,7 +57,7 @@ def provider_families(models: Iterable[str]) -> frozenset[str] | None:
 
 
 def find_refusals(schema: Mapping[str, Any], description: str | None) -> Iterator[Refusal]:
-    """Find what providers refuse in one tool.
+    """Find the reasons why providers refuse a tool.
 
     Example:
         >>> [found.by for found in find_refusals({"type": "object", "anyOf": []}, None)]
@@ -91,7 +85,7 @@ def find_refusals(schema: Mapping[str, Any], description: str | None) -> Iterato
 
 
 def _recursive(schema: Mapping[str, Any]) -> str | None:
-    """The name of a definition that refers to itself, directly or through others."""
+    """Return the name of a definition that refers to itself, directly or through others."""
     definitions: object = schema.get("$defs")
     if not isinstance(definitions, dict):
         return None
@@ -126,13 +120,13 @@ def _array_without_items(schema: Mapping[str, Any]) -> str | None:
 
 
 def _is_repaired(array: Mapping[str, object]) -> bool:
-    """Whether PydanticAI writes a tuple as an array on the way: one that has a single part."""
+    """Whether PydanticAI turns a tuple into an array: it does if the tuple has a single part."""
     parts: object = array.get("prefixItems")
     return isinstance(parts, list) and len(cast("list[object]", parts)) == 1
 
 
 def _walk(part: object, key: str = "") -> Iterator[tuple[str, object]]:
-    """Every value of a schema with the key it stands under; values that are data are left out."""
+    """Yield every value of a schema with its key, except values that are data."""
     yield key, part
     if isinstance(part, dict):
         for name, value in cast("dict[str, object]", part).items():

@@ -1,6 +1,6 @@
-"""The manifest's `approvals` at link time: rules become a `Policy`, and what is wrong with them diagnostics.
+"""Link the manifest's `approvals`: build the `Policy`, and check rules against the project's agents and tools.
 
-What rules mean is `llm_do.policy`'s business; here they meet the project's agents and tools.
+`llm_do.policy` defines what rules mean.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["Subjects", "check_escalations", "check_rules", "check_shells", "find
 
 _SHELL = ToolFacts(primary="command", commands=["command"])
 _GIVEN = ("transfer_to_", "delegate_to_")
-"""How the tools that handoffs and teams give to agents begin."""
+"""The prefixes of the tools that handoffs and teams give to agents."""
 
 _ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _SURROGATES = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
@@ -41,19 +41,14 @@ _SURROGATES = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-
 
 @dataclass(slots=True)
 class Subjects:
-    """What rules may speak of.
-
-    Args:
-        tools: Agent to the tools its model sees.
-        open: Agents some of whose tools show at run time only.
-    """
+    """The tools of each agent that rules may name; `open` lists agents with tools that are known only at run time."""
 
     tools: dict[str, Sequence[KnownTool]] = field(default_factory=dict[str, "Sequence[KnownTool]"])
     open: set[str] = field(default_factory=set[str])
 
 
 def link_policy(files: ProjectFiles, names: Names) -> Policy:
-    """Read a project's rules."""
+    """Build a project's policy and report the faults of its rules."""
     if files.manifest is None or files.node is None:
         return Policy()
     node = files.node
@@ -70,7 +65,7 @@ def link_policy(files: ProjectFiles, names: Names) -> Policy:
 
 
 def check_shells(files: ProjectFiles, names: Names) -> None:
-    """Check the `allow` lists of configured shells: each is a pattern, and none allows more than it seems to."""
+    """Check that the `allow` lists of configured shells are valid patterns and allow no more than they seem to."""
     if files.manifest is None or files.node is None:
         return
     for toolset, config in files.manifest.toolsets.items():
@@ -86,12 +81,12 @@ def check_shells(files: ProjectFiles, names: Names) -> None:
 
 
 def _cause(fault: RuleFault) -> str:
-    """What is wrong, without the rule's text in front."""
+    """Return the message of a fault without the rule's text."""
     return fault.message.rpartition("can't be read: ")[2]
 
 
 def check_rules(policy: Policy, subjects: Subjects, files: ProjectFiles, names: Names) -> None:
-    """Check each rule against the tools it speaks of: whether it can match a call and means what its author thinks."""
+    """Check each rule against the tools it names: whether it can match a call and means what its author thinks."""
     if files.node is None:
         return
     readable = not any(item.severity == "error" for item in (*files.diagnostics, *names.faults))
@@ -117,7 +112,7 @@ def check_rules(policy: Policy, subjects: Subjects, files: ProjectFiles, names: 
 
 
 def find_idle_pattern(text: str, project: Project) -> str | None:
-    """What is wrong with a pattern of the command line that no call can match: a mistyped name would go unnoticed."""
+    """Explain why no call can match a pattern of the command line, so that a mistyped name is noticed."""
     try:
         rule = Rule("deny", parse_pattern(text), text)
     except PatternError:
@@ -138,7 +133,7 @@ def find_idle_pattern(text: str, project: Project) -> str | None:
 def check_escalations(
     entry: EntrySpec | None, tools: Mapping[str, AgentTools], policy: Policy, files: ProjectFiles, names: Names
 ) -> None:
-    """Warn of tools that rules keep from an agent, and that it has unasked through another one."""
+    """Warn about tools that rules restrict for an agent, but that it can use without approval through another one."""
     if files.manifest is None or entry is None or entry.kind != "agent":
         return
     for found in find_escalations(entry.name, tools, policy, runtime_settings(files.manifest.runtime)):
@@ -148,7 +143,7 @@ def check_escalations(
 
 
 def _unknown_argument(text: str, rule: Rule, spoken: Sequence[KnownTool]) -> str | None:
-    """What to say of a pattern that speaks of an argument which none of its tools has."""
+    """Describe the fault of a pattern that names an argument which none of its tools has."""
     if any(tool.facts.arguments is None for tool in spoken):
         return None
     known = list(dict.fromkeys(argument for tool in spoken for argument in tool.facts.arguments or ()))
@@ -190,12 +185,12 @@ def _agents(rule: Rule, subjects: Subjects) -> list[str]:
 
 
 def _speaks_of(rule: Rule, tool: KnownTool) -> bool:
-    """Whether a rule's tool part matches; one that denies or asks also knows a tool by its own name."""
+    """Whether a rule's tool part matches; one that denies or asks also matches a tool's own name."""
     return rule.pattern.names_tool(tool.name) or (rule.effect != "allow" and rule.pattern.names_tool(tool.tool))
 
 
 def _may_come(rule: Rule, names: Names) -> bool:
-    """Whether a file that couldn't be read may have had the tool."""
+    """Whether a file that couldn't be read may define the tool."""
     literal = rule.pattern.tool.literal
     return bool(names.broken.names or names.broken.python) and (literal is None or names.broken.may_have(literal))
 
@@ -206,7 +201,7 @@ def _rule_place(node: Node, rule: Rule) -> Location:
 
 
 def _place(node: Node, fault: RuleFault) -> Location:
-    """Where a fault is: at a character of the rule where that is known, else the whole text."""
+    """Return the location of a fault: the character in the rule if it is known, else the rule."""
     found = node.at(fault.path)
     if found is None or fault.column is None:
         return node.place_of(fault.path)
@@ -215,7 +210,7 @@ def _place(node: Node, fault: RuleFault) -> Location:
 
 
 def _written(text: str, count: int) -> int:
-    """How many characters of a JSON string's text make its first `count`."""
+    """Return the number of characters in a JSON string's source that encode its first `count` characters."""
     at = 0
     for _ in range(count):
         found = _SURROGATES.match(text, at) or _ESCAPE.match(text, at)

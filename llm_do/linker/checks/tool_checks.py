@@ -1,6 +1,6 @@
-"""What is wrong with tools: with one by itself, with those of one agent together, and what a provider would refuse.
+"""Checks of tools: each tool on its own, the tools of one agent together, and what providers refuse.
 
-Which tools there are is `llm_do.linker.analysis.inventory`'s business.
+`llm_do.linker.analysis.inventory` lists the tools.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from llm_do.tools import approval_fault
 __all__ = ["check_functions", "check_limits", "check_tool_names", "short_reason", "tools_given_by_code"]
 
 PlaceOf: TypeAlias = "Callable[..., Location]"
-"""From a line of an agent's lists, and a path inside of it, to where that stands."""
+"""Returns the location of an entry in an agent's lists, or of a key path inside it."""
 
 _NAME = re.compile(NAME_PATTERN)
 
 
 def short_reason(error: Exception, public: Callable[[str], str] = str) -> str:
-    """The first sentence of an error, without what pydantic advises its own users.
+    """Return the first sentence of an error, without pydantic's advice to its own users.
 
     Example:
         >>> short_reason(ValueError("Unknown type.\\n\\nFor further information visit https://example.org"))
@@ -47,13 +47,13 @@ def short_reason(error: Exception, public: Callable[[str], str] = str) -> str:
 def tools_given_by_code(
     agents: Iterable[tuple[AgentSpec, Location | None]], known: Iterable[Registered]
 ) -> list[Registered]:
-    """The functions and tool objects that code gives to agents, each once, as they are named in messages."""
-    told = {id(item.value) for item in known}
+    """Return the functions and tool objects that code passes to agents, each once, as messages name them."""
+    seen = {id(item.value) for item in known}
     found: list[Registered] = []
     for spec, place in agents:
         for item in spec.tools:
-            if not isinstance(item, str) and id(item) not in told:
-                told.add(id(item))
+            if not isinstance(item, str) and id(item) not in seen:
+                seen.add(id(item))
                 found.append(Registered(display_name(item), "tool", item, place))
     return found
 
@@ -61,14 +61,14 @@ def tools_given_by_code(
 def check_functions(
     inventory: Inventory,
     items: Iterable[Registered],
-    given: Iterable[Registered],
+    passed: Iterable[Registered],
     names: Names,
     public: Callable[[str], str],
 ) -> None:
-    """See that a tool can be made of functions and tool objects, and that what they declare is there."""
+    """Check that functions and tool objects make valid tools with the arguments that they declare."""
     for item in items:
         _check_function(inventory.build_tool(item.value, item.name), item, names, public)
-    for item in given:
+    for item in passed:
         _check_function(inventory.build_tool(item.value), item, names, public)
 
 
@@ -117,7 +117,7 @@ def _schema_fault(schema: Mapping[str, Any]) -> str | None:
 
 
 def check_tool_names(tools: AgentTools, names: Names, place_of: PlaceOf) -> None:
-    """See that an agent's model can tell its tools apart, and that every choice of tools chooses some."""
+    """Check that the names of an agent's tools are unique, and that every glob matches a tool."""
     shown: dict[str, KnownTool] = {}
     misnamed: dict[Origin, list[str]] = {}
     clashes: dict[tuple[Origin, Origin], list[str]] = {}
@@ -148,7 +148,7 @@ def check_tool_names(tools: AgentTools, names: Names, place_of: PlaceOf) -> None
 
 
 def _check_declared(tool: KnownTool, names: Names, place_of: PlaceOf) -> None:
-    """Check what is declared about a toolset's tool."""
+    """Check the declarations about a toolset's tool."""
     home = names.taken.get(tool.origin.name)
     place = home.place if home is not None and home.place is not None else place_of(tool.origin)
     shown = f"`{tool.tool}` of {tool.origin}"
@@ -172,8 +172,8 @@ def check_limits(
     default: object,
     names: Names,
 ) -> None:
-    """Warn of what the providers of the agents' models refuse; of any, where no model is pinned."""
-    told: set[tuple[str, str]] = set()
+    """Warn about tools that the providers of the agents' models refuse, or any provider if no model is fixed."""
+    reported: set[tuple[str, str]] = set()
     for spec, tools, place in agents:
         providers = provider_families(_names(spec.model or default))
         count = sum(not tool.conditional for tool in tools.tools)
@@ -184,8 +184,8 @@ def check_limits(
                 continue
             for found in find_refusals(tool.schema, tool.description):
                 by = [name for name in found.by if providers is None or name in providers]
-                if by and (tool.tool, found.what) not in told:
-                    told.add((tool.tool, found.what))
+                if by and (tool.tool, found.what) not in reported:
+                    reported.add((tool.tool, found.what))
                     home = names.taken.get(tool.origin.name)
                     where = home.place if home is not None and home.place is not None else place
                     names.report(problems.refused_tool(tool.tool, found.what, by, found.hint), where)

@@ -1,7 +1,7 @@
-"""What a linked project has and never uses: warnings.
+"""Warn about parts of a linked project that are never used.
 
-What Python code may call is judged by the names it mentions, so that a name in a string counts as used; where code
-calls a name that it computes, everything may be used.
+Python code is assumed to call whatever it names, even in a string; if code calls a name that it computes, anything may
+be used.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["find_unused", "listed_names"]
 
 
 def listed_names(spec: AgentSpec) -> list[str]:
-    """Every name that an agent lists as a tool, a toolset or a hand-over."""
+    """Return every name that an agent lists as a tool, a toolset or a handoff."""
     names = [tool for tool in spec.tools if isinstance(tool, str)]
     for item in (*spec.toolsets, *spec.handoffs):
         if isinstance(item, str):
@@ -32,7 +32,7 @@ def listed_names(spec: AgentSpec) -> list[str]:
 
 
 def _names_used(caller: AgentSpec | FlowSpec) -> list[str]:
-    """Every name that an agent lists or a flow runs, and those of the agents and flows that code has given it."""
+    """Return every name that an agent lists or a flow runs, including agents and flows that code passes to it."""
     kind = "flow" if isinstance(caller, FlowSpec) else "agent"
     names: list[str] = []
     for item, _ in every_caller({caller.name: Registered(caller.name, kind, caller)}):
@@ -41,7 +41,7 @@ def _names_used(caller: AgentSpec | FlowSpec) -> list[str]:
 
 
 def _reachable(start: Iterable[str], callers: Mapping[str, AgentSpec | FlowSpec]) -> set[str]:
-    """The agents and flows that can be reached from some names, through what agents list and flows run."""
+    """Return the agents and flows that are reachable from some names through what agents list and flows run."""
     seen: set[str] = set()
     waiting = list(start)
     while waiting:
@@ -60,7 +60,7 @@ def find_unused(
     used_files: set[str],
     configured: Mapping[str, Location],
 ) -> list[Diagnostic]:
-    """Warn of agents and flows that can't be reached, Python files that do nothing, and toolsets that nobody lists."""
+    """Warn about unreachable agents and flows, Python files without effect, and toolsets that no agent lists."""
     agents: dict[str, AgentSpec] = {name: item.value for name, item in registered.items() if item.kind == "agent"}
     anything = any(facts.calls_anything for facts in python.facts.values())
     mentioned = set[str]().union(*(facts.strings for facts in python.facts.values()))
@@ -81,7 +81,7 @@ def find_unused(
 
 
 def _tops(start: Iterable[str], callers: Mapping[str, AgentSpec | FlowSpec]) -> list[str]:
-    """The agents and flows that nothing reaches; of a flow's members, and what they reach, only the flow."""
+    """Return the agents and flows that nothing reaches; a flow stands for its members and what they reach."""
     reached = _reachable(start, callers)
     lost = [name for name, caller in callers.items() if isinstance(caller, FlowSpec) and name not in reached]
     below = {name: _reachable([name], callers) for name in lost}
@@ -118,7 +118,7 @@ def _unused_files(
 
 
 def _is_imported(file: LoadedFile, python: PythonFiles) -> bool:
-    """Whether an import in another file may mean this one, or it makes a package of a folder with other files."""
+    """Whether an import elsewhere may refer to this file, or it makes a folder with other files a package."""
     parts = file.name.split(".")
     names = {".".join(parts[count:]) for count in range(len(parts))}
     if any(not names.isdisjoint(facts.modules) for label, facts in python.facts.items() if label != file.label):
