@@ -108,6 +108,7 @@ class RuntimeFile(Strict):
     max_result_bytes: int = Field(
         default=65_536, ge=1, description="Bytes of a tool's result that are sent to the model."
     )
+    # Only 0.3's projects have it: see llm_do.compat.
     auth_mode: Text = Field(default="oauth_off", description="Accepted for older projects; only `oauth_off`.")
     budget: BudgetFile = Field(default_factory=BudgetFile.model_construct, description="Limits of a run.")
     return_permission_errors: bool = Field(

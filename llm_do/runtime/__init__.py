@@ -1,6 +1,6 @@
 """The runtime: a linked `Project` becomes a `RunResult`. It is the only starter of agent runs.
 
-Names that projects import from here are loaded when they are asked for.
+0.3's projects import these names from here (see `llm_do.compat`); a name is imported when it is first used.
 """
 
 from __future__ import annotations

@@ -238,7 +238,7 @@ class Runtime:
 
     async def run_entry(self, entry: Entry, input: object = None) -> RunResult:
         """Run an entry object; the same as `run(input, entry=entry)`."""
-        return await self.run(input, entry=entry)
+        return await self.run(input, entry=entry)  # 0.3's name: see llm_do.compat
 
     async def execute(
         self,

@@ -35,7 +35,7 @@ class ToolkitContext(RunContext[CallContext]):
 
     async def call_agent(self, name: str, input: object) -> Any:
         """The same as `call`."""
-        return await self.deps.call(name, input)
+        return await self.deps.call(name, input)  # 0.3's name: see llm_do.compat
 
 
 def toolkit_tool(name: str, item: Callable[..., Any] | Tool, options: ToolOptions) -> PydanticTool[Any]:

@@ -52,4 +52,4 @@ class AgentToolset(AbstractToolset[CallContext]):
 
 def agent_as_toolset(spec: AgentSpec) -> AgentToolset:
     """The toolset of one agent; the same as `AgentToolset(spec)`."""
-    return AgentToolset(spec)
+    return AgentToolset(spec)  # 0.3's name: see llm_do.compat

@@ -14,7 +14,7 @@ from pydantic_ai.native_tools import CodeExecutionTool, ImageGenerationTool, Web
 from llm_do import ModelUnavailableError, Project, RunApprovalPolicy, Runtime, resolve_model
 from llm_do.runtime import Attachment
 from llm_do.runtime.args import get_display_text
-from llm_do.runtime.record.events import RuntimeEvent
+from llm_do.runtime.events import RuntimeEvent
 from tests.support.openai_server import serve
 from tests.support.scripted import call, script
 

@@ -136,7 +136,7 @@ class CallContext:
 
     async def call_agent(self, name: str, input: object) -> Any:
         """The same as `call`."""
-        return await self.call(name, input)
+        return await self.call(name, input)  # 0.3's name: see llm_do.compat
 
     def warn(self, message: str) -> None:
         """Tell whoever watches the run something that doesn't end it.

@@ -5,33 +5,12 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any
 
-from llm_do._startup.frozen import frozen
 from llm_do.concurrency.isolation import SubscriberGuard
 
-__all__ = ["EventBus", "RuntimeEvent"]
+__all__ = ["EventBus"]
 
 log = logging.getLogger("llm_do.events")
-
-
-@frozen
-class RuntimeEvent:
-    """An event with its origin, as code written for version 0.3 makes and passes on; ours are `EventBase`s.
-
-    Args:
-        agent: Name of the agent it comes from.
-        depth: That agent's depth.
-        event: What happened.
-
-    Example:
-        >>> RuntimeEvent(agent="main", depth=0, event="started").agent
-        'main'
-    """
-
-    agent: str
-    depth: int
-    event: Any
 
 
 class EventBus:

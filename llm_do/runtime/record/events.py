@@ -9,14 +9,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast, get_args
+from typing import Any, ClassVar, TypeAlias, cast, get_args
 
 from llm_do._startup.frozen import frozen
-from llm_do._startup.lazy import lazy_exports
 from llm_do.concurrency.isolation import SubscriberGuard
-
-if TYPE_CHECKING:
-    from llm_do.runtime.record.event_bus import RuntimeEvent as RuntimeEvent
 
 __all__ = [
     "EVENT_TYPES",
@@ -413,8 +409,3 @@ class Subscription:
             return
         with SubscriberGuard(log, "an event subscriber failed on %s", event.type):
             self.callback(event)
-
-
-if not TYPE_CHECKING:  # a type checker that saw it would take any name for one of this module's
-    # Projects of 0.3 import it from here.
-    __getattr__, _ = lazy_exports(__name__, {"RuntimeEvent": "llm_do.runtime.record.event_bus"})

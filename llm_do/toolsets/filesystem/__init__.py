@@ -1,4 +1,4 @@
-"""The file toolsets: the built-in ones, those that a manifest configures, and those of 0.3.
+"""The file toolsets: the built-in ones and those that a manifest configures.
 
 A model can name only paths below a toolset's root; `llm_do.files` enforces that. This package decides which of those
 files a model may touch, what it reads of them, and which calls need approval.
@@ -7,16 +7,27 @@ files a model may touch, what it reads of them, and which calls need approval.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic_ai import FunctionToolset
 
+from llm_do._startup.lazy import lazy_exports
 from llm_do.files.root import Root
 from llm_do.formats.toolset_config import FilesystemConfig
 from llm_do.runtime.tools.traits import BuiltinContext
-from llm_do.toolsets.filesystem.classic_files import FileSystemConfig, FileSystemToolset, ReadOnlyFileSystemToolset
 from llm_do.toolsets.filesystem.file_tools import FileTools
 from llm_do.toolsets.filesystem.file_toolset import file_toolset
 from llm_do.toolsets.filesystem.protection import Protection
+
+if TYPE_CHECKING:
+    from llm_do.compat.file_toolsets import (
+        FileSystemConfig as FileSystemConfig,
+        FileSystemToolset as FileSystemToolset,
+        ReadOnlyFileSystemToolset as ReadOnlyFileSystemToolset,
+    )
+else:  # a type checker that saw it would take any name for one of this module's
+    _LEFT_OVERS = ("FileSystemConfig", "FileSystemToolset", "ReadOnlyFileSystemToolset")
+    __getattr__, _ = lazy_exports(__name__, dict.fromkeys(_LEFT_OVERS, "llm_do.compat.file_toolsets"))
 
 __all__ = [
     "FileSystemConfig",

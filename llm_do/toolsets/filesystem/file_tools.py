@@ -68,7 +68,7 @@ class FileTools:
             max_chars: Count in characters instead of lines: read so many, after skipping offset characters.
         """
         with self.root.open(path, guard=self.protection.reading) as stream:
-            if max_chars is not None:
+            if max_chars is not None:  # 0.3's way of reading: see llm_do.compat
                 return read_characters(stream, path, offset, max_chars)
             return read_lines(stream, path, offset, limit, numbered=line_numbers)
 

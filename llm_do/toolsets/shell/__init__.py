@@ -1,4 +1,4 @@
-"""The shell toolsets: the built-in ones, those that a manifest configures, and the one of 0.3.
+"""The shell toolsets: the built-in ones and those that a manifest configures.
 
 A command line is parsed into argument vectors of literal words. The toolset checks, shows and runs these without
 a shell.
@@ -6,10 +6,11 @@ a shell.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic_ai import FunctionToolset
 
+from llm_do._startup.lazy import lazy_exports
 from llm_do.errors import UsageError
 from llm_do.files.root import Root
 from llm_do.formats.toolset_config import ShellConfig as ShellOptions
@@ -17,10 +18,19 @@ from llm_do.policy.pattern import Pattern, PatternError, parse_pattern
 from llm_do.policy.secrets import is_secret
 from llm_do.runtime.tools.traits import BuiltinContext
 from llm_do.toolsets.filesystem.protection import Protection
-from llm_do.toolsets.shell.classic_shell import ShellConfig, ShellRule, ShellToolset
 from llm_do.toolsets.shell.command_judges import file_operations_judge, pattern_judge, read_only_judge
 from llm_do.toolsets.shell.path_arguments import first_path_outside
 from llm_do.toolsets.shell.shell_toolset import Shell, shell_toolset
+
+if TYPE_CHECKING:
+    from llm_do.compat.shell_toolset import (
+        ShellConfig as ShellConfig,
+        ShellRule as ShellRule,
+        ShellToolset as ShellToolset,
+    )
+else:  # a type checker that saw it would take any name for one of this module's
+    _LEFT_OVERS = ("ShellConfig", "ShellRule", "ShellToolset")
+    __getattr__, _ = lazy_exports(__name__, dict.fromkeys(_LEFT_OVERS, "llm_do.compat.shell_toolset"))
 
 __all__ = ["ShellConfig", "ShellRule", "ShellToolset", "configured", "shell_file_ops", "shell_readonly"]
 

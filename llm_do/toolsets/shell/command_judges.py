@@ -10,12 +10,10 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePosixPath
 
-from llm_do._startup.frozen import frozen
 from llm_do.files.paths import display_path
 from llm_do.files.refusals import FileRefusedError
 from llm_do.files.root import Root
 from llm_do.policy.pattern import Pattern
-from llm_do.policy.risks import WRAPPERS, is_risky, program_name
 from llm_do.policy.values import Decision, Pipeline
 from llm_do.toolsets.filesystem.protection import Protection
 from llm_do.toolsets.shell.command_options import Options, UnknownOptionError, read_words
@@ -23,14 +21,14 @@ from llm_do.toolsets.shell.path_arguments import directory_below_root, first_pat
 from llm_do.toolsets.shell.readonly_programs import NotReadOnlyError, ReadOnlyCommand, parse_read_only
 
 __all__ = [
-    "ClassicRule",
     "CommandJudge",
+    "apply_limits",
     "as_read_only",
-    "classic_judge",
     "file_operations_judge",
     "means_something_else",
     "pattern_judge",
     "read_only_judge",
+    "stricter",
 ]
 
 CommandJudge = Callable[[Pipeline, str], Decision]
@@ -83,7 +81,7 @@ def read_only_judge(protection: Protection) -> CommandJudge:
                 paths = parse_read_only(argv).paths
             except NotReadOnlyError as error:
                 return Decision("deny", str(error))
-            found = _stricter(found, _read_decision(protection, cwd, argv, paths))
+            found = stricter(found, _read_decision(protection, cwd, argv, paths))
         return found
 
     return judge
@@ -96,9 +94,9 @@ def file_operations_judge(protection: Protection) -> CommandJudge:
         found = Decision("allow", "it only lists files")
         for argv in pipeline:
             if argv[0] == "ls":
-                found = _stricter(found, read_only_judge(protection)((argv,), cwd))
+                found = stricter(found, read_only_judge(protection)((argv,), cwd))
             elif argv[0] == "mv":
-                found = _stricter(found, _mv(protection, argv, cwd))
+                found = stricter(found, _mv(protection, argv, cwd))
             else:
                 return Decision("deny", f"{display_path(argv[0])} is not one of ls and mv")
         return found
@@ -122,60 +120,26 @@ def pattern_judge(protection: Protection, allowed: Sequence[Pattern], home: str 
         unmatched = [argv for place, argv in enumerate(pipeline) if place not in fitting]
         if unmatched:
             reason = f"no pattern of `allow` matches {display_path(' '.join(unmatched[0]), 80)}"
-            return _stricter(_asked_writes(protection, pipeline, cwd), Decision("ask", reason))
+            return stricter(_asked_writes(protection, pipeline, cwd), Decision("ask", reason))
         if means_something_else(protection.root, pipeline, cwd, home):
-            return _stricter(_asked_writes(protection, pipeline, cwd), Decision("ask", _ELSEWHERE))
-        found = _stricter(Decision("allow", "its `allow` says so"), _outside(protection, pipeline, cwd))
-        return _stricter(found, _protected_writes(protection, pipeline, cwd))
+            return stricter(_asked_writes(protection, pipeline, cwd), Decision("ask", _ELSEWHERE))
+        found = stricter(Decision("allow", "its `allow` says so"), _outside(protection, pipeline, cwd))
+        return stricter(found, _protected_writes(protection, pipeline, cwd))
 
     return judge
 
 
-@frozen
-class ClassicRule:
-    """A rule of a 0.3 configuration for commands that begin with `words`; with any of `if_args` they need approval."""
-
-    words: tuple[str, ...]
-    approval_required: bool = True
-    if_args: tuple[str, ...] = ()
-
-
-def classic_judge(protection: Protection, rules: Sequence[ClassicRule], default: bool | None) -> CommandJudge:
-    """Return a judge in which the first rule whose words a command begins with decides, protected files aside.
-
-    `default` says whether other commands need approval; None blocks them.
-    """
-
-    def judge(pipeline: Pipeline, cwd: str) -> Decision:
-        found = Decision("allow", "its rules say so")
-        for argv in pipeline:
-            rule = next((rule for rule in rules if argv[: len(rule.words)] == rule.words), None)
-            asks = default if rule is None else rule.approval_required
-            if asks is None:
-                return Decision("deny", f"no rule allows {display_path(' '.join(argv), 80)}")
-            if rule is not None and any(argument in argv[1:] for argument in rule.if_args):
-                asks = True
-            if not asks and (
-                _is_wrapper(argv) or any(is_risky(program_name(argv[0], argv), word) for word in argv[1:])
-            ):
-                reason = f"{display_path(argv[0])} may run or write something else this way"
-                found = _stricter(found, Decision("ask", reason))
-            elif asks:
-                found = _stricter(found, Decision("ask", "its rules say so"))
-        if found.effect == "allow" and means_something_else(protection.root, pipeline, cwd, "."):
-            found = Decision("ask", _ELSEWHERE)
-        judge_writes = _asked_writes if found.effect == "ask" else _protected_writes
-        found = _stricter(found, judge_writes(protection, pipeline, cwd))
-        return _stricter(found, _outside(protection, pipeline, cwd))
-
-    return judge
+def apply_limits(protection: Protection, decision: Decision, pipeline: Pipeline, cwd: str) -> Decision:
+    """Return a decision to allow or ask, or a stricter one for what no rule can allow."""
+    if decision.effect == "allow" and means_something_else(protection.root, pipeline, cwd, "."):
+        decision = Decision("ask", _ELSEWHERE)
+    judge_writes = _asked_writes if decision.effect == "ask" else _protected_writes
+    decision = stricter(decision, judge_writes(protection, pipeline, cwd))
+    return stricter(decision, _outside(protection, pipeline, cwd))
 
 
-def _is_wrapper(argv: Sequence[str]) -> bool:
-    return argv[0].rpartition("/")[2] in WRAPPERS
-
-
-def _stricter(one: Decision, other: Decision) -> Decision:
+def stricter(one: Decision, other: Decision) -> Decision:
+    """Return the stricter of two decisions, the first if they are equally strict."""
     rank_one = (_SEVERITY[one.effect], one.person_only)
     return other if (_SEVERITY[other.effect], other.person_only) > rank_one else one
 
@@ -225,12 +189,12 @@ def _asked_writes(protection: Protection, pipeline: Pipeline, cwd: str) -> Decis
             operands, read = _operands(argv)
             for path in read:
                 if (decision := protection.read_decision(_joined(cwd, path))).effect == "deny":
-                    found = _stricter(found, decision)
+                    found = stricter(found, decision)
             if operands:
                 targets = _named_targets(argv)
                 if not targets and argv[0].rpartition("/")[2] in _TO_THE_LAST:
                     targets = operands[-1:]
-                found = _stricter(found, _write_decision(protection, operands, cwd, targets))
+                found = stricter(found, _write_decision(protection, operands, cwd, targets))
     return found
 
 
@@ -296,14 +260,14 @@ def _write_decision(protection: Protection, operands: Sequence[str], cwd: str, t
         if first_path_outside(protection.root, cwd, [path]) is None:
             name = PurePosixPath(path).name
             ends = [_joined(cwd, end) for end in (*targets, *(f"{folder}/{name}" for folder in folders))]
-            found = _stricter(found, protection.carried_decision(_joined(cwd, path), ends))
+            found = stricter(found, protection.carried_decision(_joined(cwd, path), ends))
     moves_in = any(first_path_outside(protection.root, cwd, [target]) is None for target in targets)
     for path in (*moved, *targets, *into):
         if outside := first_path_outside(protection.root, cwd, [path]):
             # The contents of a folder outside the root aren't checked.
             unchecked = moves_in and path in moved and (protection.root.path / cwd / path).is_dir()
             reason = f"{display_path(outside)} is outside the project's folder"
-            found = _stricter(found, Decision("ask", reason, person_only=unchecked))
+            found = stricter(found, Decision("ask", reason, person_only=unchecked))
         else:
-            found = _stricter(found, protection.write_decision(_joined(cwd, path), follow=False))
+            found = stricter(found, protection.write_decision(_joined(cwd, path), follow=False))
     return found

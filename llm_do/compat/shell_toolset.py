@@ -1,4 +1,4 @@
-"""The shell toolset of version 0.3 with its configuration and tool; commands that are always refused stay refused."""
+"""The shell toolset of 0.3 with its configuration, tool and rules; commands that are always refused stay refused."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from typing import Any, TypedDict, cast
 
 from pydantic_ai import FunctionToolset
 
+from llm_do._startup.frozen import frozen
 from llm_do.errors import UsageError
+from llm_do.files.paths import display_path
 from llm_do.files.root import Root
+from llm_do.policy.risks import WRAPPERS, is_risky, program_name
+from llm_do.policy.values import Decision, Pipeline
 from llm_do.toolsets.filesystem.protection import Protection
-from llm_do.toolsets.shell.command_judges import ClassicRule, classic_judge
+from llm_do.toolsets.shell.command_judges import CommandJudge, apply_limits, stricter
 from llm_do.toolsets.shell.command_line import CommandRefusedError, parse_command
 from llm_do.toolsets.shell.shell_toolset import Shell, shell_tool
 
@@ -71,11 +75,20 @@ class ShellToolset(FunctionToolset[Any]):
             _reject_unknown(default, {"approval_required": bool})
         protection = Protection(Root(options.get("base_path", ".")))
         asks = None if default is None else bool(default.get("approval_required", True))
-        judge = classic_judge(protection, [_rule(rule) for rule in options.get("rules", ())], asks)
+        judge = _judge(protection, [_rule(rule) for rule in options.get("rules", ())], asks)
         super().__init__([shell_tool(Shell(protection.root, judge), id or "shell")], max_retries=max_retries, id=id)
 
 
-def _rule(rule: ShellRule) -> ClassicRule:
+@frozen
+class _Rule:
+    """A `ShellRule` with its pattern parsed."""
+
+    words: tuple[str, ...]
+    approval_required: bool
+    if_args: tuple[str, ...]
+
+
+def _rule(rule: ShellRule) -> _Rule:
     _reject_unknown(rule, ShellRule.__annotations__)
     try:
         pipeline = parse_command(rule.get("pattern", ""))
@@ -86,10 +99,41 @@ def _rule(rule: ShellRule) -> ClassicRule:
     arguments = rule.get("approval_required_if_args", ())
     if isinstance(arguments, str):
         raise UsageError(f"`approval_required_if_args` must be a list of arguments, not the text {arguments!r}")
-    return ClassicRule(pipeline[0], rule.get("approval_required", True), tuple(arguments))
+    return _Rule(pipeline[0], rule.get("approval_required", True), tuple(arguments))
 
 
 def _reject_unknown(options: object, names: Mapping[str, object]) -> None:
     unknown = sorted(set(cast("Mapping[str, object]", options)) - set(names))
     if unknown:
         raise UsageError(f"ShellToolset has no option {unknown[0]!r}", hint=f"Its options are {', '.join(names)}.")
+
+
+def _judge(protection: Protection, rules: Sequence[_Rule], default: bool | None) -> CommandJudge:
+    """Return a judge in which the first rule whose words a command begins with decides, protected files aside.
+
+    `default` says whether other commands need approval; None blocks them.
+    """
+
+    def judge(pipeline: Pipeline, cwd: str) -> Decision:
+        decision = Decision("allow", "its rules say so")
+        for argv in pipeline:
+            rule = next((rule for rule in rules if argv[: len(rule.words)] == rule.words), None)
+            asks = default if rule is None else rule.approval_required
+            if asks is None:
+                return Decision("deny", f"no rule allows {display_path(' '.join(argv), 80)}")
+            if rule is not None and any(argument in argv[1:] for argument in rule.if_args):
+                asks = True
+            if asks:
+                decision = stricter(decision, Decision("ask", "its rules say so"))
+            elif _may_do_something_else(argv):
+                reason = f"{display_path(argv[0])} may run or write something else this way"
+                decision = stricter(decision, Decision("ask", reason))
+        return apply_limits(protection, decision, pipeline, cwd)
+
+    return judge
+
+
+def _may_do_something_else(argv: Sequence[str]) -> bool:
+    """Whether a command may run another program, or write, whatever the rule for it says."""
+    program = program_name(argv[0], argv)
+    return argv[0].rpartition("/")[2] in WRAPPERS or any(is_risky(program, word) for word in argv[1:])

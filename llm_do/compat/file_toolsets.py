@@ -1,4 +1,4 @@
-"""The file toolsets of version 0.3, with its configuration, tools and results."""
+"""The file toolsets of 0.3 with their configuration, tools and results."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class FileSystemToolset(FunctionToolset[object]):
             writes="ask" if options.get("write_approval", True) else "allow",
         )
         super().__init__(
-            build_tools(_ClassicTools(protection), self._names, id or "filesystem"), max_retries=max_retries, id=id
+            build_tools(_CharacterTools(protection), self._names, id or "filesystem"), max_retries=max_retries, id=id
         )
 
 
@@ -84,7 +84,7 @@ class ReadOnlyFileSystemToolset(FileSystemToolset):
     _names = ("read_file", "list_files")
 
 
-class _ClassicTools(FileTools):
+class _CharacterTools(FileTools):
     def read_file(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, path: str, max_chars: Positive = 20_000, offset: Count = 0
     ) -> ReadResult:
