@@ -76,7 +76,8 @@ def _ipv6(host: str) -> Host | None:
         found = IPv6Address(address)
     except ValueError:
         return None
-    return None if found.scope_id is not None else Host(found.compressed)
+    # A zone names an interface, and a mapped address is the IPv4 address that it ends with.
+    return None if found.scope_id is not None or found.ipv4_mapped is not None else Host(found.compressed)
 
 
 def _host_name(name: str) -> Host | None:

@@ -181,7 +181,10 @@ def _touches(argument: ArgumentPattern, name: str, prepared: PreparedCall) -> bo
         if isinstance(target, tuple):
             return argument.command.touches(target)
         if isinstance(target, Host):
-            return argument.plain.matches(target, fold=True) or _touches_text(argument, name, prepared)
+            spellings = (target, _decoded_host(target))
+            return any(argument.plain.matches(host, fold=True) for host in spellings) or _touches_text(
+                argument, name, prepared
+            )
         if target is None or argument.path.matches(target, restrictive=True):
             return True
         others = prepared.others.get(name, ())
@@ -191,6 +194,14 @@ def _touches(argument: ArgumentPattern, name: str, prepared: PreparedCall) -> bo
         if unknown or any(argument.path.matches(path, restrictive=True) for path in prepared.others[name]):
             return True
     return _touches_text(argument, name, prepared)
+
+
+def _decoded_host(host: Host) -> str:
+    """Return a host with its internationalized labels decoded, as a rule may spell them."""
+    try:
+        return host.encode("ascii").decode("idna") if "xn--" in host else host
+    except UnicodeError:
+        return host
 
 
 def _touches_text(argument: ArgumentPattern, name: str, prepared: PreparedCall) -> bool:

@@ -81,6 +81,7 @@ def test_a_url_is_read_as_its_host(text: str, host: str) -> None:
         "https://[::1]x/",
         "https://[fe80::1%25eth0]/",
         "https://[127.0.0.1]/",
+        "https://[::ffff:127.0.0.1]/",
         f"https://{'a' * 64}.org/",
         f"https://{'a.' * 130}org/",
     ],
@@ -116,6 +117,13 @@ def test_a_deny_or_ask_rule_may_match_the_rest_of_a_url_too() -> None:
     assert decide(get("https://evil.org/x"), policy(deny=["http_get(EVIL.org)"])).effect == "deny"
     assert decide(get("https://example.org/admin/x"), policy(deny=["http_get(*/admin/*)"])).effect == "deny"
     assert decide(get("https://example.org/x"), policy(deny=["http_get(*/admin/*)"])).effect == "ask"
+
+
+def test_a_deny_or_ask_rule_matches_an_internationalized_host_in_both_spellings() -> None:
+    for text in ("https://xn--exmple-cua.org", "https://EXÄMPLE.org", "https://xn--exmple-cua.org:443/x"):
+        assert decide(get(text), policy(deny=["http_get(*exämple.org)"])).effect == "deny", text
+    assert decide(get("https://xn--exmple-cua.org"), policy(allow=["http_get(exämple.org)"])).effect == "ask"
+    assert decide(get("https://xn--999999999.org"), policy(deny=["http_get(exämple.org)"])).effect == "ask"
 
 
 def test_a_rule_is_proposed_for_the_host_and_an_answer_is_bound_to_it() -> None:
