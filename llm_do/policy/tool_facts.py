@@ -7,7 +7,7 @@ guesses from a tool's name. A toolset with a root of its own resolves its argume
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, cast, get_args
 
 from llm_do._startup.frozen import frozen
 from llm_do.policy.pattern import Pattern
@@ -24,7 +24,7 @@ class ToolFacts:
     """The facts of a tool that rules, approval questions, `check`, `graph` and the reference pages use.
 
     Args:
-        kind: What implements the tool; set by the code that registers it, not by its author.
+        kind: What implements the tool; set by the code that registers it, whatever its author declares.
         arguments: The names of its arguments, None if only its JSON Schema lists them.
         primary: The argument that a rule's `tool(PATTERN)` matches; several if the pattern must match each of them
             (both ends of a move).
@@ -37,6 +37,9 @@ class ToolFacts:
         reason: The reason for the default, in a few words.
         decides: Whether its toolset decides about each call by its arguments; `default` then applies to ordinary calls.
         repeatable: Whether a call has no side effects, so that it can be repeated and identical calls can be merged.
+
+    Raises:
+        ValueError: The default is unknown: it would neither deny a call nor ask about it.
 
     Example:
         >>> fetch = ToolFacts(primary="url", hosts=["url"], reads=["url"], repeatable=True)
@@ -60,6 +63,9 @@ class ToolFacts:
     def __post_init__(self) -> None:
         for name in ("paths", "commands", "hosts", "reads", "writes"):
             object.__setattr__(self, name, _tuple(getattr(self, name)))
+        default = cast("object", self.default)
+        if default is not None and default not in get_args(Effect):
+            raise ValueError(f"a tool's default is 'allow', 'ask' or 'deny', not {default!r}")
 
     def argument_kind(self, name: str) -> ArgumentKind:
         """Return the kind of an argument."""

@@ -55,14 +55,16 @@ def function_facts(options: ToolOptions) -> ToolFacts:
 
 
 def metadata_facts(metadata: Mapping[str, object]) -> ToolFacts | None:
-    """What a tool object's metadata declares, None where it says nothing.
+    """What a tool object's metadata declares, as of a function; None where it says nothing.
 
     Raises:
         UsageError: It isn't a `ToolFacts`.
     """
     found = metadata.get(FACTS_KEY)
-    if found is None or isinstance(found, ToolFacts):
-        return found
+    if found is None:
+        return None
+    if isinstance(found, ToolFacts):
+        return replace(found, kind="function")
     raise UsageError(_FAULT.format(_kind(found)), hint='Write `metadata={"facts": ToolFacts(...)}`.')
 
 
@@ -70,7 +72,8 @@ def toolset_facts(levels: Sequence[Level], definition: ToolDefinition) -> ToolFa
     """What is declared about a toolset's tool: on the outermost toolset that knows it, or in its metadata."""
     found = _declared(levels, definition)
     if isinstance(found, ToolFacts):
-        return found if found.kind != "function" else replace(found, kind="toolset")
+        # Tools of trusted kinds are allowed by default, so an author can't choose the kind.
+        return replace(found, kind="toolset")
     return ToolFacts("toolset", primary=(definition.metadata or {}).get("primary"))
 
 

@@ -158,7 +158,7 @@ class _ToolCall:
         record = ApprovalRecord(
             call.tool_call_id, info.path, call.tool_name, dict(info.args), decision.reason, decision.rule
         )
-        if decision.effect == "deny":
+        if decision.effect != "allow":
             ctx.run.denials.append(record)
             ctx.run.unattended |= decision.source == "unattended"
             if not ctx.runtime.config.tell_denials:

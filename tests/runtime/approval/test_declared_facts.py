@@ -86,6 +86,27 @@ def test_a_declared_default_applies_if_no_rule_matches() -> None:
     assert outcomes({"allow": ["http_get"]}, {"https://example.org": ""}, toolsets=[toolset]) == ["denied"]
 
 
+@pytest.mark.parametrize("kind", ["agent", "builtin"])
+def test_an_author_cannot_declare_a_kind_that_is_allowed_by_default(kind: Any) -> None:
+    facts = ToolFacts(kind, primary="url", hosts=["url"])
+    described = PydanticTool(http_get, metadata={"facts": facts})
+    declaring = type("Own", (FunctionToolset,), {"tool_facts": {"http_get": facts}})([http_get])
+    every: list[dict[str, Any]] = [
+        {"tools": [described]},
+        {"toolsets": [FunctionToolset([described])]},
+        {"toolsets": [declaring]},
+    ]
+    for fields in every:
+        assert outcomes({}, {"https://example.org": ""}, **fields) == ["denied"]
+        assert outcomes(**fields) == list(URLS.values())
+
+
+@pytest.mark.parametrize("default", ["never", "prompt", "", False, {"effect": "ask"}])
+def test_an_unknown_default_is_an_error(default: Any) -> None:
+    with pytest.raises(ValueError, match="default is 'allow', 'ask' or 'deny'"):
+        ToolFacts(default=default)
+
+
 def test_invalid_facts_deny_the_call() -> None:
     toolset = FunctionToolset([PydanticTool(http_get, metadata={"facts": {"hosts": ["url"]}})])
     assert outcomes({"allow": ["http_get"]}, {"https://example.org": ""}, toolsets=[toolset]) == ["denied"]
