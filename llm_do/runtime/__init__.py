@@ -1,4 +1,4 @@
-"""The runtime: a linked `Project` becomes a `RunResult`. It is the only starter of agent runs.
+"""The runtime executes a linked `Project` and returns a `RunResult`. Only it starts agent runs.
 
 0.3's projects import these names from here (see `llm_do.compat`); a name is imported when it is first used.
 """

@@ -1,4 +1,4 @@
-"""`run`: the one-liners over `Runtime`. `run(...)` is async, `run.sync(...)` blocks, `run.stream(...)` shows events."""
+"""`run`: shortcuts for `Runtime`. `run(...)` is async, `run.sync(...)` blocks, `run.stream(...)` yields events."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from llm_do.runtime.session.run_options import EntryOptions, RunOptions, Runtime
 __all__ = ["Runnable", "Runner", "run"]
 
 Runnable: TypeAlias = "Project | AgentSpec | FlowSpec | Agent[Any, Any] | str | Path"
-"""What can be run: a project, a path of one, an agent's or a flow's declaration, or a PydanticAI agent."""
+"""What can be run: a project, its path, an agent or flow declaration, or a PydanticAI agent."""
 
 
 class Runner:
-    """Runs a project, a path of one, an agent's or a flow's declaration, or a PydanticAI agent.
+    """Runs a project, a path to one, an agent or flow declaration, or a PydanticAI agent.
 
     Example:
         >>> result = run.sync(AgentSpec("echo", model="test"), "Hello")
@@ -60,7 +60,7 @@ class Runner:
             await runtime.aclose()
 
     def sync(self, target: Runnable, input: object = None, **options: Unpack[RunOptions]) -> RunResult:
-        """`run` for code that isn't async; works inside a running event loop too.
+        """Run `target` from synchronous code; works inside a running event loop too.
 
         Args:
             target: What to run.
@@ -73,7 +73,7 @@ class Runner:
         return run_blocking(lambda: self(target, input, **options))
 
     def stream(self, target: Runnable, input: object = None, **options: Unpack[RunOptions]) -> RunStream:
-        """The same run, seen as its events.
+        """Run `target` and iterate over its events.
 
         Args:
             target: What to run.
@@ -81,16 +81,16 @@ class Runner:
             options: As for `run`.
 
         Returns:
-            An async iterable of events, with the `result` once it has ended.
+            An async iterable of events; its `result` is set when the run has ended.
         """
         runtime, call = _open(target, options)
         return RunStream(lambda subscription: runtime.execute(input, **call, subscription=subscription), runtime.aclose)
 
 
 def _open(target: Runnable, options: RunOptions) -> tuple[Runtime, EntryOptions]:
-    """A session for one run of a target, and the options that belong to the run itself."""
+    """Return a session for one run of a target, and the options of the run itself."""
     check_options("run", options, RunOptions.__annotations__)
-    spec = _declared(target)
+    spec = _agent_spec(target)
     if spec is not None:
         registry = Registry({spec.name: Registered(spec.name, "agent", spec)})
         project = Project(Path.cwd(), EntrySpec("agent", spec.name), registry)
@@ -116,13 +116,13 @@ def _open(target: Runnable, options: RunOptions) -> tuple[Runtime, EntryOptions]
 
 
 def _agents_of(flow: FlowSpec) -> dict[str, Registered]:
-    """The members of a flow by name, so that they find each other when one lists another's."""
+    """Return a flow's members by name, so that they can refer to each other."""
     members = {name: as_member(flow, name, {}) for name in flow.members if name != flow.name}
     return {name: member for name, member in members.items() if member is not None}
 
 
-def _declared(target: Runnable) -> AgentSpec | None:
-    """The declaration of an agent that is run by itself."""
+def _agent_spec(target: Runnable) -> AgentSpec | None:
+    """Return the declaration of a single agent, or None for other targets."""
     if isinstance(target, AgentSpec):
         return target
     if isinstance(target, Agent):
@@ -144,7 +144,7 @@ def _model(
 
 
 run = Runner()
-"""Run a project, a path of one, an agent's or a flow's declaration, or a PydanticAI agent.
+"""Run a project, a path to one, an agent or flow declaration, or a PydanticAI agent.
 
 `await run(...)`, or `run.sync(...)`, or `run.stream(...)`.
 """

@@ -1,7 +1,7 @@
-"""`Runtime`: a session over one project. It runs entries, answers names, and holds what runs share.
+"""`Runtime`: a session over one project. It runs entries, resolves names, and holds the state that runs share.
 
-One method carries out runs, `execute`; `run`, `run_sync` and `stream` are views of it. What a run begins with is in
-`llm_do.runtime.session.entries`, which model an agent asks in `llm_do.runtime.request.model_choice`.
+One method performs runs, `execute`; `run`, `run_sync` and `stream` are views of it. Entries are in
+`llm_do.runtime.session.entries`; which model an agent uses is decided in `llm_do.runtime.request.model_choice`.
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ __all__ = ["Runtime"]
 
 
 class Runtime:
-    """A session over one project, in a process: embed it in a script, a service or a notebook.
+    """A session over one project: embed it in a script, a service or a notebook.
 
-    Any number of runs may go on at once, in one event loop or several; they don't see each other. What a person
-    answered "for this session" holds for all of them.
+    Any number of runs may be active at once, in one event loop or several; they are isolated from each other. A
+    person's answer "for this session" applies to all of them.
 
     Args:
         project: The project.
-        config: The whole configuration, instead of options.
+        config: The complete configuration, instead of options.
         options: The keys of `RuntimeOptions`, by name.
 
     Raises:
-        UsageError: A pattern in `allow` or `deny` or a limit is invalid, or there are options besides `config`.
-        ValueError: `approvals` is none of the values listed.
+        UsageError: A pattern in `allow` or `deny` or a limit is invalid, or `config` is combined with options.
+        ValueError: `approvals` is not one of the values listed.
 
     Example:
         >>> project = Project.load("examples/greeter")
@@ -92,13 +92,13 @@ class Runtime:
     # -- names
 
     def register_agents(self, agents: Mapping[str, AgentSpec]) -> None:
-        """Add agents late; what is called from now on finds them.
+        """Register agents; calls from now on can find them.
 
         Args:
-            agents: Agents by name; one that has the name of something registered takes its place.
+            agents: Agents by name; each replaces anything registered under the same name.
 
         Raises:
-            UsageError: A name is none, or what it stands for is no agent.
+            UsageError: A name is invalid, or its value is not an agent.
         """
         for name, agent in agents.items():
             if not isinstance(cast("object", agent), AgentSpec):
@@ -106,24 +106,24 @@ class Runtime:
         self._register("agent", agents)
 
     def register_tools(self, tools: Mapping[str, Callable[..., Any]]) -> None:
-        """Add functions late, to be listed under `tools` or called by name.
+        """Register functions that agents can list under `tools` and code can call by name.
 
         Args:
             tools: Functions or tool objects by name.
 
         Raises:
-            UsageError: A name is none.
+            UsageError: A name is invalid.
         """
         self._register("tool", tools)
 
     def register_toolsets(self, toolsets: Mapping[str, Any]) -> None:
-        """Add toolsets or toolset factories late.
+        """Register toolsets or toolset factories.
 
         Args:
             toolsets: Toolsets or factories by name.
 
         Raises:
-            UsageError: A name is none.
+            UsageError: A name is invalid.
         """
         self._register("toolset", toolsets)
 
@@ -147,10 +147,10 @@ class Runtime:
         agent: str | None = None,
         thread: str | None = None,
     ) -> Callable[[], None]:
-        """Hear the events of all runs that begin from now on.
+        """Subscribe to the events of all runs that start from now on.
 
         Args:
-            type: Only events of this type; None hears all. Asking for `text` makes providers stream.
+            type: Only events of this type; None receives all. Subscribing to `text` makes providers stream.
             callback: Called with each event, in order. Its exception is logged and never reaches the run.
             agent: Only events of this agent.
             thread: Only events of this thread's runs.
@@ -159,25 +159,25 @@ class Runtime:
             A function that ends the subscription.
 
         Raises:
-            UsageError: The callback is async: events don't wait for anybody.
+            UsageError: The callback is async, and events don't wait for callbacks.
         """
         if iscoroutinefunction(callback):
             raise UsageError(
-                "a callback of events can't be async: events don't wait for it",
+                "an event callback can't be async: events don't wait for it",
                 hint="Let it put the event into an asyncio.Queue, or iterate over `runtime.stream`.",
             )
         return self.shared.subscribe(Subscription(callback, type, agent, thread))
 
     @cached_property
     def events(self) -> EventBus:
-        """The bus of the application's own events; those of runs come through `on`."""
+        """The bus for the application's own events; subscribe to run events with `on`."""
         from llm_do.runtime.record.event_bus import EventBus
 
         return EventBus()
 
     @property
     def usage(self) -> Usage:
-        """What all runs of the session have used together."""
+        """The combined usage of all runs of the session."""
         return self.shared.used
 
     # -- runs
@@ -193,14 +193,14 @@ class Runtime:
             The result.
 
         Raises:
-            InputError: The input doesn't fit, or the conversation is none; nothing has run.
+            InputError: The input or the conversation is invalid; nothing has run.
             RunError: The run ended early; the error carries the history so far.
         """
         result = await self.execute(input, **options)
         return result.raise_for_status()
 
     def run_sync(self, input: object = None, **options: Unpack[EntryOptions]) -> RunResult:
-        """`run` for code that isn't async; works inside a running event loop too, such as a notebook's.
+        """Run the project's entry from synchronous code; works inside a running event loop too, such as a notebook's.
 
         Args:
             input: As for `run`.
@@ -220,14 +220,14 @@ class Runtime:
         return run_blocking(once)
 
     def stream(self, input: object = None, **options: Unpack[EntryOptions]) -> RunStream:
-        """The same run as `run`, seen as its events.
+        """Run the project's entry and iterate over its events.
 
         Args:
             input: As for `run`.
             options: As for `run`.
 
         Returns:
-            An async iterable of events; its `result` is the run's once it has ended.
+            An async iterable of events; its `result` is set when the run has ended.
 
         Example:
             >>> async def watch(runtime):
@@ -237,7 +237,7 @@ class Runtime:
         return RunStream(lambda subscription: self.execute(input, **options, subscription=subscription))
 
     async def run_entry(self, entry: Entry, input: object = None) -> RunResult:
-        """Run an entry object; the same as `run(input, entry=entry)`."""
+        """Run an entry object; equivalent to `run(input, entry=entry)`."""
         return await self.run(input, entry=entry)  # 0.3's name: see llm_do.compat
 
     async def execute(
@@ -247,15 +247,15 @@ class Runtime:
         subscription: Subscription | None = None,
         **options: Unpack[EntryOptions],
     ) -> RunResult:
-        """Carry out a run and return its result, however the run ended: see its `status` and `error`.
+        """Perform a run and return its result, however the run ended: see its `status` and `error`.
 
         Args:
             input: As for `run`.
-            subscription: Receives this run's events, besides the runtime's subscribers.
+            subscription: Receives this run's events, in addition to the runtime's subscribers.
             options: As for `run`.
 
         Returns:
-            The result. Only cancellation from outside is raised, once the run has been closed.
+            The result. Only cancellation from outside is raised, after the run has been closed.
 
         Raises:
             InputError: The input or the conversation is invalid; nothing has run.
@@ -285,13 +285,13 @@ class Runtime:
         return await Execution(self, run, inputs).carry_out(chosen, value)
 
     def interrupt(self) -> None:
-        """End every run that goes on now, as a signal does: tools clean up, results say `interrupted`."""
+        """End every active run, as a signal does: tools clean up, and results have the status `interrupted`."""
         for loop, task in list(self.running):
-            with suppress(RuntimeError):  # its loop has been closed since
+            with suppress(RuntimeError):  # its loop is already closed
                 loop.call_soon_threadsafe(task.cancel)
 
     async def aclose(self) -> None:
-        """Close what the session holds open in this event loop."""
+        """Close the session's resources in this event loop."""
         await self.resources.aclose()
         await self.pool.aclose()
         await self.shared.aclose()

@@ -11,7 +11,7 @@ from pydantic_ai import FunctionToolset, RunContext, Tool
 from llm_do.errors import ToolError
 from llm_do.project.builtin_toolsets import ASK_USER
 from llm_do.runtime.context.call_context import CallContext
-from llm_do.runtime.context.user_questions import UserQuestion, put_question
+from llm_do.runtime.context.user_questions import UserQuestion, ask_person
 from llm_do.runtime.tools.traits import BuiltinContext, ToolTraits
 
 __all__ = ["ask_user"]
@@ -45,7 +45,7 @@ async def _ask(ctx: RunContext[CallContext], question: Question, choices: Choice
     if callback is None:
         raise ToolError("there is nobody to ask: go on with what you know, and say what you assumed")
     asked = UserQuestion(question, tuple(choices or ()), call.frame.config.name, call.path, call.run_id)
-    answer = await put_question(callback, asked, call.runtime.shared.question_turn())
+    answer = await ask_person(callback, asked, call.runtime.shared.question_lock())
     if choices and answer not in choices:
         return f"{answer} (none of the choices)"
     return answer

@@ -74,7 +74,7 @@ def test_a_string_is_one_pattern_and_not_its_characters(denied: Any) -> None:
 @pytest.mark.parametrize("option", ["allow", "deny"])
 @pytest.mark.parametrize("given", [3, ["send", 3], [None]], ids=repr)
 def test_a_pattern_must_be_a_string(option: str, given: Any) -> None:
-    with pytest.raises(UsageError, match=f"{option} must be patterns of calls, each a text, not"):
+    with pytest.raises(UsageError, match=f"{option} must be patterns of calls, each a string, not"):
         Runtime(project(), **{option: given})
 
 

@@ -143,12 +143,12 @@ def test_a_prefix_too_long_for_tool_names_is_an_error() -> None:
         return configured(BuiltinContext(name, Path(), Path()), config)
 
     with pytest.raises(UsageError, match="a prefix of 64 characters, which leaves too little room"):
-        configured_as("s" * 64).under(None)
+        configured_as("s" * 64).with_prefix(None)
     with pytest.raises(UsageError, match="a prefix of 56 characters, which leaves too little room"):
-        configured_as("s").under("p" * 56)
-    assert configured_as("s" * 64, prefix="s").under(None).prefix == "s"
-    assert configured_as("s" * 64).under("s").prefix == "s"
-    assert configured_as("s" * 55).under(None).prefix == "s" * 55
+        configured_as("s").with_prefix("p" * 56)
+    assert configured_as("s" * 64, prefix="s").with_prefix(None).prefix == "s"
+    assert configured_as("s" * 64).with_prefix("s").prefix == "s"
+    assert configured_as("s" * 55).with_prefix(None).prefix == "s" * 55
 
 
 @pytest.mark.parametrize("prefix", [None, "", "p", "p" * 55])

@@ -1,1 +1,1 @@
-"""Building PydanticAI agents from declarations, once a project."""
+"""Builds PydanticAI agents from declarations, once per project."""

@@ -1,6 +1,6 @@
-"""The one place that builds agents: from a declaration and the registry to a PydanticAI agent, once per project.
+"""Builds PydanticAI agents from declarations and the registry, once per project.
 
-A built agent holds no state of a run. Which model it asks is decided at each call.
+A built agent holds no state of a run. The model is chosen at each call.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ if TYPE_CHECKING:
 __all__ = ["AgentBuilder", "builder_of"]
 
 UNLIMITED = 1_000_000
-"""Retries of a tool call: a failing call never exhausts a budget of the library's, the runtime has its own limits."""
+"""Retries of a tool call: failing calls must never exhaust PydanticAI's limit, since the runtime has its own."""
 
 _builders: WeakKeyDictionary[Project, AgentBuilder] = WeakKeyDictionary()
 _builders_lock = threading.Lock()
 
 
 def builder_of(project: Project) -> AgentBuilder:
-    """The builder that all runtimes of a project share, so that agents are built once per project."""
+    """Return the builder that all runtimes of a project share, so that agents are built once per project."""
     with _builders_lock:
         builder = _builders.get(project)
         if builder is None:
@@ -80,7 +80,7 @@ class AgentBuilder:
     """
 
     def __init__(self, project: Project, registry: Registry) -> None:
-        # Not the project itself: it is the key under which builders are kept, and has to be able to go.
+        # Not the project itself: it is the weak key of the builders and must stay collectable.
         self.registry = registry
         self._settings = project.model_settings
         self._hooks = project.hooks
@@ -91,8 +91,8 @@ class AgentBuilder:
         self._builtins: dict[str, AbstractToolset[Any]] = {}
         self._lock = threading.RLock()
 
-    def built(self, spec: AgentSpec) -> BuiltAgent:
-        """The built agent of a declaration, built again if the declaration has changed since."""
+    def build(self, spec: AgentSpec) -> BuiltAgent:
+        """Return the built agent of a declaration, rebuilt if the declaration has changed."""
         known = self._built.get(spec)
         if known is None or not known.is_current():
             with self._lock:
@@ -117,7 +117,7 @@ class AgentBuilder:
             ) from error
 
     def tool(self, item: Any, name: str | None = None) -> PydanticTool[Any]:
-        """The tool of a function or a tool object, made once."""
+        """Return the tool of a function or a tool object, built once."""
         key = (id(item), name)
         with self._lock:
             if key not in self._tools:
@@ -125,11 +125,11 @@ class AgentBuilder:
             return self._tools[key][1]
 
     def adopt(self, spec: AgentSpec, agent: Agent[Any, Any]) -> None:
-        """Use an agent that the project's own code has built for a declaration; its calls pass the same steps."""
+        """Use an agent that the project's own code has built for a declaration; its tool calls take the same steps."""
         self._built[spec] = BuiltAgent(spec, agent, Hooks(), (), {}, (AdoptingPipeline(),))
 
     def _build(self, spec: AgentSpec) -> BuiltAgent:
-        made_of = parts_of(spec)
+        built_from = parts_of(spec)
         toolbox, names, machines, listed = self._toolbox(spec)
         declared = self._declared(spec, toolbox)
         machines = {**machines, **{gate.key: gate for gate in declared.values()}}
@@ -167,7 +167,7 @@ class AgentBuilder:
             tools=(*(tool.tool_def for tool in toolbox.fixed.values()), *listed.tools),
             conditional=frozenset(listed.conditional),
             open=tuple(listed.open),
-            made_of=made_of,
+            built_from=built_from,
         )
 
     def _tool(self, spec: AgentSpec, item: Any) -> Any:
@@ -179,7 +179,7 @@ class AgentBuilder:
         return self.tool(found.value, item)
 
     def _declared(self, spec: AgentSpec, toolbox: Toolbox) -> Mapping[str, ToolGate]:
-        """The gates that the agent itself declares, by the names its model sees."""
+        """Return the gates that the agent itself declares, by the tool names its model sees."""
         functions: dict[str, ToolOptions] = {}
         for item in spec.tools:
             options = options_of(self.registry[item].value if isinstance(item, str) else item)
@@ -188,19 +188,19 @@ class AgentBuilder:
         dynamic = any(DYNAMIC_MARK in repr(tool.tool_def.parameters_json_schema) for tool in toolbox.fixed.values())
         if not (spec.states or functions or dynamic):
             return {}
-        # Imported here: most agents have no gates, and machines bring jsonschema along.
+        # Imported here: most agents have no gates, and machines import jsonschema.
         from llm_do.runtime.agents.declared_gates import declared_gates
 
         return declared_gates(spec, toolbox.fixed, functions, complete=not toolbox.live)
 
     def _toolbox(self, spec: AgentSpec) -> tuple[Toolbox, tuple[str, ...], dict[str, ToolGate], ListedTools]:
-        """All tools of an agent as one toolset, the names of its toolsets, a gate of each of its state machines, and
-        what is known of the tools that are listed at every step.
+        """Return all tools of an agent as one toolset, the names of its toolsets, a gate of each of its state machines,
+        and what is known of the tools that are listed at every step.
         """
         functions: FunctionToolset[Any] = FunctionToolset(id="tools")
         fixed: dict[str, FixedTool] = {}
         live: list[AbstractToolset[Any]] = []
-        speaking: list[AbstractToolset[Any]] = []
+        instructing: list[AbstractToolset[Any]] = []
         names: list[str] = []
         machines: dict[str, ToolGate] = {}
         listed = ListedTools()
@@ -224,23 +224,23 @@ class AgentBuilder:
             tools = self._gated(spec, ref, toolset, machines) or fixed_tools(toolset)
             if tools is None:
                 if isinstance(toolset, ServerToolset):
-                    toolset = toolset.under(ref.prefix)
+                    toolset = toolset.with_prefix(ref.prefix)
                     ref = replace(ref, prefix=toolset.prefix)
                 live.append(_selected(StampedToolset(toolset, ref.name), ref))
                 listed.add(toolset, ref)
                 continue
-            speaking.append(toolset)
+            instructing.append(toolset)
             for tool in tools:
                 if is_included(tool.name, ref.include, ref.exclude):
                     add(_renamed(function_tool(stamped_tool(ref.name, toolset, tool), toolset), ref.prefix))
         for transfer in transfer_tools(spec, self.registry):
             add(transfer)
-        return Toolbox(spec.name, fixed, live, speaking), tuple(names), machines, listed
+        return Toolbox(spec.name, fixed, live, instructing), tuple(names), machines, listed
 
     def _gated(
         self, spec: AgentSpec, ref: ToolsetRef, toolset: AbstractToolset[Any], machines: dict[str, ToolGate]
     ) -> list[PydanticTool[Any]]:
-        """The tools of a toolkit, empty for other toolsets."""
+        """Return the tools of a toolkit; empty for other toolsets."""
         if not isinstance(toolset, GatedToolset):
             return []
         key = ref.prefix or ref.name
@@ -259,7 +259,7 @@ class AgentBuilder:
         return tools
 
     def _toolset(self, spec: AgentSpec, item: Any) -> tuple[ToolsetRef, AbstractToolset[Any] | FixedTool]:
-        """One line of an agent's `toolsets`: how its tools are shown, and the toolset or the one tool itself."""
+        """Resolve one line of an agent's `toolsets` to its reference (name, prefix, globs) and its toolset or tool."""
         if isinstance(item, str):
             item = ToolsetRef(item)
         if isinstance(item, ToolsetRef):
@@ -297,7 +297,7 @@ class AgentBuilder:
         return self._builtins[key]
 
     def _instance(self, name: str, item: Any) -> AbstractToolset[Any]:
-        """A toolset of any origin: a factory is called once per agent call, an instance is shared."""
+        """Return a toolset of any origin: a factory is called once per agent call, an instance is shared."""
         if isinstance(item, AbstractToolset):
             return cast("AbstractToolset[Any]", item)
         return per_call_toolset(name, item, self._root)
@@ -313,7 +313,7 @@ class AgentBuilder:
 
 
 def _agent_tool(spec: AgentSpec) -> FixedTool:
-    """An agent as a tool, which stands for a toolset of its own."""
+    """Return an agent as a tool in a toolset of its own."""
     return agent_tool(spec, FunctionToolset(id=spec.name))
 
 

@@ -1,6 +1,6 @@
-"""What of an agent's declaration PydanticAI takes as it is: instructions, output, and tools that a provider runs.
+"""The parts of an agent's declaration that map directly to PydanticAI: instructions, output, provider-run tools.
 
-Its own tools are put together in `llm_do.runtime.agents.agent_builder`.
+The agent's other tools are collected in `llm_do.runtime.agents.agent_builder`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["instructions_of", "output_check", "output_type", "server_side_tool"]
 
 
 def instructions_of(spec: AgentSpec) -> Any:
-    """The instructions as PydanticAI takes them; a template is filled in once per call, from the input."""
+    """Return the instructions for PydanticAI; a template is filled in once per call, from the input."""
     text = spec.instructions
     if callable(text):
         function = text
@@ -41,7 +41,7 @@ def instructions_of(spec: AgentSpec) -> Any:
 
 
 def _call_instructions(function: Callable[..., Any], name: str) -> Any:
-    """Call an instructions function with what it takes: nothing, the agent's name, or the context."""
+    """Call an instructions function with the argument it accepts: none, the agent's name, or the context."""
     parameters = [
         parameter
         for parameter in inspect.signature(function).parameters.values()
@@ -50,18 +50,18 @@ def _call_instructions(function: Callable[..., Any], name: str) -> Any:
     if not parameters:
         return function()
     first = parameters[0]
-    wants_context = "Context" in str(first.annotation) or first.name in ("ctx", "context")
-    return function(current_call() if wants_context else name)
+    takes_context = "Context" in str(first.annotation) or first.name in ("ctx", "context")
+    return function(current_call() if takes_context else name)
 
 
 def _output_schema(spec: AgentSpec) -> dict[str, Any] | None:
-    """The output's JSON Schema, where the agent declares one instead of a type."""
+    """Return the output's JSON Schema if the agent declares one instead of a type."""
     declared = spec.output_type
     return cast("dict[str, Any]", declared) if isinstance(declared, dict) else None
 
 
 def output_type(spec: AgentSpec) -> Any:
-    """An agent's output type, as PydanticAI takes it."""
+    """Return an agent's output type for PydanticAI."""
     schema = _output_schema(spec)
     if schema is not None:
         return StructuredDict(schema, name=str(schema.get("title") or "result"))
@@ -69,7 +69,7 @@ def output_type(spec: AgentSpec) -> Any:
 
 
 def output_check(spec: AgentSpec) -> Callable[[Any], Any] | None:
-    """A check of an output by its JSON Schema, which PydanticAI only shows to the model; None without a schema."""
+    """Return a check of the output against its JSON Schema, which PydanticAI only sends; None without a schema."""
     schema = _output_schema(spec)
     if schema is None:
         return None
@@ -83,7 +83,7 @@ def output_check(spec: AgentSpec) -> Callable[[Any], Any] | None:
 
 
 def server_side_tool(item: ServerSideTool) -> NativeTool[Any]:
-    """The provider-run tool of a declaration."""
+    """Return the provider-run tool of a declaration."""
     from pydantic_ai import native_tools
 
     kinds = {

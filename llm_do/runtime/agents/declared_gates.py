@@ -1,7 +1,7 @@
 """The gates that an agent declares itself: `states:` in its file, and `@tool(required_states=...)` of its functions.
 
-They make one machine with a context that is empty to begin with, and give tools that know nothing of states the same
-gates as a toolkit's have.
+They form one machine whose context starts empty, and give tools that know nothing of states the same gates as
+a toolkit's tools.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["declared_gates"]
 def declared_gates(
     spec: AgentSpec, known: Mapping[str, FixedTool], functions: Mapping[str, ToolOptions], *, complete: bool
 ) -> dict[str, ToolGate]:
-    """The gates that an agent declares, by the names its model sees."""
+    """Return the gates that an agent declares, by the tool names its model sees."""
     rules = {name: gate_of(options) for name, options in functions.items()}
     names = {name: _own_name(tool) for name, tool in known.items()}
     for name, gate in spec.states.items():

@@ -1,6 +1,6 @@
 """The capability of every agent: it takes each tool call through its steps (`runtime.toolcall.tool_call`).
 
-Stateless: what lasts as long as a run lives in the call's `CallFrame`. PydanticAI validates all calls of a
+Stateless: state that lives as long as a run is in the call's `CallFrame`. PydanticAI validates all calls of a
 response, in the model's order, before it runs the first; then each call runs in a task of its own.
 """
 
@@ -39,8 +39,8 @@ class Pipeline(AbstractCapability[Any]):
     """Takes model responses and tool calls through the runtime.
 
     Args:
-        toolbox: The agent's tools, where the runtime built it: it replaces PydanticAI's own combination, which
-            would be built anew at every step. None leaves an agent's toolsets as they are.
+        toolbox: The agent's tools, if the runtime built the agent: it replaces PydanticAI's own combination, which
+            is rebuilt at every step. None keeps the agent's own toolsets.
     """
 
     toolbox: AbstractToolset[Any] | None = None
@@ -52,11 +52,11 @@ class Pipeline(AbstractCapability[Any]):
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
-        """Stop loops, give calls distinct ids, and let unknown names pass the same steps."""
+        """Stop loops, give calls distinct ids, and send unknown names through the same steps."""
         call = current_call()
         outputs = {tool.name for tool in request_context.model_request_parameters.output_tools}
         calls = [part for part in response.tool_calls if part.tool_name not in outputs]
-        if call.frame.loops.repeats([(part.tool_name, part.args) for part in calls]):
+        if call.frame.loops.closes_loop([(part.tool_name, part.args) for part in calls]):
             threshold = call.frame.loops.threshold
             raise LoopError(
                 f"agent {call.frame.config.name!r} asked for the same tool calls {threshold} times in a row: "
@@ -81,7 +81,7 @@ class Pipeline(AbstractCapability[Any]):
     async def before_tool_validate(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: str | dict[str, Any]
     ) -> str | dict[str, Any]:
-        """Record that the call was asked for, and give it its place among those of its toolkit."""
+        """Record the requested call, and queue it among the calls of its toolkit."""
         current = current_call()
         open_tool(current, call.tool_call_id, call.tool_name, parsed_arguments(args))
         current.frame.approvals.required.pop(call.tool_call_id, None)
@@ -109,7 +109,7 @@ class Pipeline(AbstractCapability[Any]):
     async def after_tool_validate(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any
     ) -> dict[str, Any]:
-        """Refuse unknown names, and check arguments by JSON Schema where nothing has checked them yet."""
+        """Refuse unknown names, and validate arguments that nothing has validated yet against their JSON Schema."""
         if _is_unknown(tool_def):
             known = sorted(name for name, tool in _tools(ctx).items() if not _is_unknown(tool.tool_def))
             raise refuse(
@@ -132,13 +132,13 @@ class Pipeline(AbstractCapability[Any]):
         args: dict[str, Any],
         handler: Callable[[dict[str, Any]], Awaitable[Any]],
     ) -> Any:
-        """Hooks, approval, the tool itself, hooks, record."""
+        """Run the call through hooks, approval, the tool itself, hooks and record."""
         return await run_tool_call(current_call(), call, tool_def, args, handler, ctx)
 
 
 @dataclass
 class AdoptingPipeline(Pipeline):
-    """The same for an agent that was built elsewhere: its tools get their traits when its run begins."""
+    """The pipeline of an agent that was built elsewhere: its tools get their traits when its run starts."""
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any] | None:
         """The agent's tools, with traits."""
@@ -146,14 +146,14 @@ class AdoptingPipeline(Pipeline):
 
 
 def _check_enabled(call: ToolCallPart) -> None:
-    """Refuse a call of a tool that isn't enabled on the run's thread."""
+    """Refuse a call to a tool that isn't enabled on the run's thread."""
     ctx = current_call()
     if not ctx.run.thread.config.is_tool_enabled(call.tool_name):
         raise refuse(ctx, call, f"tool {call.tool_name!r} is not enabled on this thread")
 
 
 def _distinct_ids(response: ModelResponse) -> ModelResponse:
-    """The response with an id of its own for each tool call."""
+    """Return the response with a distinct id for each tool call."""
     ids = [part.tool_call_id for part in response.tool_calls]
     if len(set(ids)) == len(ids):
         return response
@@ -180,6 +180,6 @@ def _is_unknown(tool_def: ToolDefinition) -> bool:
 
 
 def _unknown_tool(name: str) -> ToolsetTool[Any]:
-    """Stands in for a name that doesn't exist, so that the call passes the same steps as any other."""
+    """Return a stand-in for an unknown name, so that the call takes the same steps as any other."""
     definition = ToolDefinition(name=name, metadata={"unknown": True})
     return ToolsetTool(toolset=_NOWHERE, tool_def=definition, max_retries=0, args_validator=_ANY_ARGUMENTS)

@@ -1,4 +1,4 @@
-"""What an agent's model is sent of its tools when a run begins, in OpenAI's format; nothing is run."""
+"""The tool schemas that an agent's model gets when a run starts, in OpenAI's format; nothing is run."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["tool_schemas"]
 
 
 def tool_schemas(spec: AgentSpec) -> list[dict[str, Any]]:
-    """The tools that are known before a run and available at its beginning."""
+    """Return the tools that are known before a run and available at its start."""
     registry = Registry({spec.name: Registered(spec.name, "agent", spec)})
     builder = AgentBuilder(Project(Path.cwd(), EntrySpec("agent", spec.name), registry), registry)
-    built = builder.built(spec)
-    sure = [tool for tool in built.tools if tool.name not in built.conditional]
-    request = show_available_tools(CallGates(built.declared), ModelRequestParameters(function_tools=sure))
+    built = builder.build(spec)
+    unconditional = [tool for tool in built.tools if tool.name not in built.conditional]
+    request = show_available_tools(CallGates(built.declared), ModelRequestParameters(function_tools=unconditional))
     return [
         {
             "type": "function",

@@ -40,7 +40,7 @@ class ApprovalRequest:
 
     Args:
         id: The question's own id.
-        run_id: The run that waits.
+        run_id: The id of the waiting run.
         call_id: The agent call that waits.
         tool_call_id: The tool call.
         agent: Name of the agent whose model asks.

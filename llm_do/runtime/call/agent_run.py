@@ -29,7 +29,7 @@ from llm_do.runtime.record.events import HandoffEvent
 from llm_do.runtime.record.histories import close_history
 from llm_do.runtime.request.model_choice import model_for
 from llm_do.runtime.tools.call_gates import CallGates
-from llm_do.runtime.tools.handoffs import HandedOver, handoff_by_text
+from llm_do.runtime.tools.handoffs import HandoffSignal, handoff_by_text
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -54,7 +54,7 @@ def agent_context(
     """The context of one call of an agent; nothing of the caller's is inherited but the run."""
     config = open_call(ctx, spec.name, site)
     runtime = ctx.runtime
-    built = runtime.builder.built(spec)
+    built = runtime.builder.build(spec)
     settings = runtime.config.settings
     thread = ctx.run.thread.config if config.depth == 1 else NO_THREAD
     try:
@@ -90,7 +90,7 @@ def _first_set(*limits: int | None) -> int:
 async def run_agent(ctx: CallContext, history: Sequence[ModelMessage], *, listed: bool, resumes: bool) -> Any:
     """Run an agent in its call's context; `resumes` continues a history that ends with the request."""
     assert ctx.frame.config.agent is not None
-    built = ctx.runtime.builder.built(ctx.frame.config.agent)
+    built = ctx.runtime.builder.build(ctx.frame.config.agent)
     async with CallScope(ctx, listed=listed) as scope:
         with capture_run_messages() as captured, Agent.using_thread_executor(WORKERS):
             try:
@@ -133,7 +133,7 @@ async def _output(
             model_settings=_thread_settings(thread),
         )
         output, frame.messages = result.output, result.all_messages()
-    except HandedOver:
+    except HandoffSignal:
         output, frame.messages = None, close_history(captured)
     if frame.handoff is None:
         frame.handoff = handoff_by_text(spec, output)

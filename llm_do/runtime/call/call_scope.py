@@ -71,7 +71,7 @@ def open_call(ctx: CallContext, name: str, site: CallSite) -> CallConfig:
         )
     # What an entry agent does is the run itself; everything below is a descendant.
     if not parent.is_root:
-        ctx.run.budget.descendant()
+        ctx.run.budget.count_descendant()
     call_id = ctx.run.unique_call_id(f"{parent.call_id}.{site.key}")
     return CallConfig(name, path, parent.depth + 1, call_id, parent.call_id)
 
@@ -148,7 +148,7 @@ class CallScope:
         )
         if self.listed:
             if error is not None:
-                ctx.run.note_error(error, ctx.path)
+                ctx.run.record_error(error, ctx.path)
             ctx.run.calls.append(outcome.record())
         emit(ctx, CallFinishedEvent, **outcome.event_data())
 

@@ -40,7 +40,7 @@ async def call_by_name(ctx: CallContext, name: str, value: object) -> Any:
         known = ctx.runtime.registry
         hint = did_you_mean(str(name), known) or "Known names: " + ", ".join(known)
         unknown = RunError(f"nothing is registered under the name {name!r}", hint=hint, agent_path=ctx.path)
-        ctx.run.note_error(unknown, ctx.path)
+        ctx.run.record_error(unknown, ctx.path)
         raise unknown
     return await invoke(found, value, ctx)
 
@@ -79,7 +79,7 @@ async def invoke(
         reraise_if_cancelled(error)
         if isinstance(error, LlmDoError):
             # If it kept the call from beginning, nothing else records it, and the caller may survive it.
-            ctx.run.note_error(error, ctx.path)
+            ctx.run.record_error(error, ctx.path)
         raise
 
 

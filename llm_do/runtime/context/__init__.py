@@ -1,1 +1,1 @@
-"""What code in a call sees and what its run shares: context, state, budget, hooks, resources."""
+"""The context of a call and the state that its run shares: budget, hooks, resources."""

@@ -1,6 +1,6 @@
-"""What a run may use: the budget over the whole tree, and the guard against loops of one agent.
+"""The budget of a run over its whole tree of calls, and the loop detection of one agent.
 
-A check and what it reserves are one step, without waiting in between, so that parallel calls can't both pass it.
+Each check and its reservation happen without an await in between, so that parallel calls can't both pass it.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ __all__ = ["BudgetMeter", "LoopGuard", "Reservation"]
 
 @dataclass(slots=True)
 class Reservation:
-    """What one model request holds until its response has come."""
+    """The tokens that one model request reserves until its response arrives."""
 
     input_tokens: int = 0
     output_tokens: int = 0
 
 
 class BudgetMeter:
-    """Counts what a run uses against its budget; every request reserves its worst case first.
+    """Counts a run's usage against its budget; every request reserves its worst case first.
 
     Args:
-        budget: The limits; None in it is no limit.
+        budget: The limits; a field that is None has no limit.
     """
 
     def __init__(self, budget: Budget) -> None:
@@ -45,17 +45,17 @@ class BudgetMeter:
 
     @property
     def counts_tokens(self) -> bool:
-        """Whether a request's tokens have to be estimated beforehand."""
+        """Whether a request's tokens must be estimated beforehand."""
         budget = self.budget
         return any(limit is not None for limit in (budget.input_tokens, budget.output_tokens, budget.total_tokens))
 
     @property
     def holds_tokens(self) -> bool:
-        """Whether requests in flight hold tokens that may come back."""
+        """Whether requests in flight hold tokens that may be released."""
         return self._held_input > 0 or self._held_output > 0
 
-    async def something_settled(self) -> None:
-        """Wait until some request has given back what it held."""
+    async def wait_for_release(self) -> None:
+        """Wait until some request has released its reservation."""
         settled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(settled)
         try:
@@ -63,8 +63,8 @@ class BudgetMeter:
         finally:
             self._waiting.remove(settled)
 
-    def output_left(self, input_tokens: int) -> int | None:
-        """Output tokens that a request with that much input may still produce; None is no limit."""
+    def remaining_output(self, input_tokens: int) -> int | None:
+        """Return how many output tokens a request with this input may still produce; None means no limit."""
         budget, used = self.budget, self.used
         left: list[int] = []
         if budget.output_tokens is not None:
@@ -75,7 +75,7 @@ class BudgetMeter:
         return min(left) if left else None
 
     def reserve(self, input_tokens: int = 0, output_tokens: int = 0) -> Reservation:
-        """Hold what one request may use at worst."""
+        """Reserve the most that one request may use."""
         budget, used = self.budget, self.used
         _check("requests", self._requests_begun + 1, budget.requests)
         _check("input_tokens", used.input_tokens + self._held_input + input_tokens, budget.input_tokens)
@@ -96,12 +96,12 @@ class BudgetMeter:
             raise BudgetError(f"the run's budget of {limit} US dollars is used up", hint=_HINT)
         if self._unpriced:
             raise BudgetError(
-                f"the run's budget of {limit} US dollars can't be kept: a model has answered whose price isn't known",
-                hint="Limit tokens or requests instead, or name models whose price is known.",
+                f"the run's budget of {limit} US dollars can't be enforced: a model with an unknown price has answered",
+                hint="Limit tokens or requests instead, or use models with a known price.",
             )
 
     def settle(self, held: Reservation, usage: Usage, *, free: bool = False) -> None:
-        """Give back what was held and count what was used."""
+        """Release a reservation and count the actual usage."""
         self._held_input -= held.input_tokens
         self._held_output -= held.output_tokens
         self._spent += usage.cost_usd or 0.0
@@ -111,12 +111,12 @@ class BudgetMeter:
             if not waiting.done():
                 waiting.set_result(None)
 
-    def tool_call(self) -> None:
+    def count_tool_call(self) -> None:
         """Count one tool call that is about to run."""
         _check("tool_calls", self.used.tool_calls + 1, self.budget.tool_calls)
         self.used += Usage(tool_calls=1)
 
-    def descendant(self) -> None:
+    def count_descendant(self) -> None:
         """Count one nested call."""
         _check("descendants", self.descendants + 1, self.budget.descendants)
         self.descendants += 1
@@ -131,14 +131,14 @@ def _check(what: str, needed: int, limit: int | None) -> None:
 
 
 class LoopGuard:
-    """Tells when a model asks for the same batch of tool calls again and again.
+    """Detects a model that requests the same batch of tool calls again and again.
 
     Args:
-        threshold: Consecutive identical batches that make a loop; 0 never does.
+        threshold: Consecutive identical batches that count as a loop; 0 turns detection off.
 
     Example:
         >>> guard = LoopGuard(2)
-        >>> guard.repeats([("add", '{"a": 1}')]), guard.repeats([("add", '{ "a":1 }')])
+        >>> guard.closes_loop([("add", '{"a": 1}')]), guard.closes_loop([("add", '{ "a":1 }')])
         (False, True)
     """
 
@@ -147,8 +147,8 @@ class LoopGuard:
         self._last: list[tuple[str, str]] = []
         self._count = 0
 
-    def repeats(self, calls: Sequence[tuple[str, object]]) -> bool:
-        """Take note of one response's calls; True when they close a loop."""
+    def closes_loop(self, calls: Sequence[tuple[str, object]]) -> bool:
+        """Record one response's calls and return whether they close a loop."""
         batch = sorted((name, _canonical(args)) for name, args in calls)
         if not batch:
             self._last, self._count = [], 0

@@ -23,17 +23,17 @@ class BuiltAgent:
 
     Args:
         spec: Its declaration.
-        agent: What PydanticAI runs.
+        agent: The PydanticAI agent.
         hooks: Its hooks.
         toolsets: Names of its toolsets.
         settings: Its model settings, including the project's and those of the connection.
-        capabilities: What its runs need in addition, if the project's own code has built the agent.
+        capabilities: Additional capabilities for its runs, if the project's own code has built the agent.
         machines: One gate of each state machine that its tools belong to.
-        declared: The gates that the agent declares itself, by the names its model sees.
+        declared: The gates that the agent itself declares, by the tool names its model sees.
         tools: Its tools that are known before a run.
-        conditional: Names of those that a run may hide.
-        open: Names of the toolsets whose tools show at run time only.
-        made_of: What the declaration had when it was built; None if the project's own code has built the agent.
+        conditional: Names of the tools that a run may hide.
+        open: Names of the toolsets whose tools are known only at run time.
+        built_from: The parts of the declaration it was built from; None if the project's own code has built the agent.
     """
 
     spec: AgentSpec
@@ -47,16 +47,18 @@ class BuiltAgent:
     tools: tuple[ToolDefinition, ...] = ()
     conditional: frozenset[str] = frozenset()
     open: tuple[str, ...] = ()
-    made_of: tuple[object, ...] | None = None
+    built_from: tuple[object, ...] | None = None
 
     def is_current(self) -> bool:
-        """Whether the declaration still has what the agent was built from; a tool may have been added since."""
-        made_of = self.made_of
-        return made_of is None or all(one is other for one, other in zip(made_of, parts_of(self.spec), strict=True))
+        """Whether the declaration is unchanged since the agent was built; a tool may have been added."""
+        built_from = self.built_from
+        return built_from is None or all(
+            one is other for one, other in zip(built_from, parts_of(self.spec), strict=True)
+        )
 
 
 def parts_of(spec: AgentSpec) -> tuple[object, ...]:
-    """What an agent is built from; everything else is looked at when it is called."""
+    """Return the parts of a declaration that an agent is built from; all others are read at each call."""
     return (
         spec.instructions,
         spec.tools,

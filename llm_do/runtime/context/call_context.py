@@ -1,4 +1,4 @@
-"""`CallContext`: what code in a call sees of its run, and the way to call others by name.
+"""`CallContext`: a call's view of its run, and the way to call others by name.
 
 It is `RunContext.deps` inside tools, and the second argument of entry and flow functions.
 """
@@ -28,15 +28,15 @@ CURRENT_CALL: ContextVar[CallContext] = ContextVar("llm_do_current_call")
 """The call whose agent is running in this task."""
 
 ABORTS = (AbortedError, PermissionDeniedError, ToolFailedError)
-"""What ends the whole run, also where the project's code that has made the call would go on."""
+"""Errors that end the whole run, even if the project's code that made the call would continue."""
 
 
 class CallContext:
     """One call's view of its run.
 
     Args:
-        runtime: The session it belongs to.
-        run: What the run's whole tree of calls shares.
+        runtime: The session that the call belongs to.
+        run: The state that the run's whole tree of calls shares.
         frame: This call's own state.
         parent: The caller's context; None for the entry.
     """
@@ -51,7 +51,7 @@ class CallContext:
 
     @property
     def project(self) -> Project:
-        """The project that runs."""
+        """The project of the run."""
         return self.runtime.project
 
     @property
@@ -66,25 +66,25 @@ class CallContext:
 
     @property
     def thread_id(self) -> str | None:
-        """The thread the run belongs to."""
+        """The id of the run's thread; None without one."""
         return self.run.thread_id
 
     @property
     def user_id(self) -> str | None:
-        """Whose run it is."""
+        """The id of the run's user; None without one."""
         return self.run.user_id
 
     @property
     def thread(self) -> ThreadView:
         """The run's thread: its `state` is any JSON, changed in place or replaced, and saved with the run.
 
-        Without a thread the state lives as long as the run, so that the same code works in both.
+        Without a thread the state lives as long as the run, so that the same code works in both cases.
         """
         return self.run.thread
 
     @property
     def user(self) -> UserView:
-        """The run's user; `state` belongs to the user over all their threads."""
+        """The run's user; its `state` is shared by all of the user's threads."""
         return self.run.user
 
     @property
@@ -99,9 +99,9 @@ class CallContext:
 
     @property
     def cancelled(self) -> bool:
-        """Whether what runs here has been given up: the call has ended, or this tool call timed out.
+        """Whether the current work has been abandoned: the call has ended, or this tool call timed out.
 
-        A synchronous tool that works long looks at it and stops, since its thread can't be stopped from outside.
+        A long-running synchronous tool should check this and stop, since its thread can't be stopped from outside.
         """
         tool = CURRENT_TOOL.get()
         return self.frame.cancelled.is_set() or (tool is not None and tool.is_set())
@@ -114,10 +114,10 @@ class CallContext:
             input: Its input: a mapping, an input model, or text (short for `{"input": text}`).
 
         Returns:
-            What it returns: text, or whatever its output type is.
+            Its output: text, or a value of its output type.
 
         Raises:
-            RunError: It is unknown, too deep, or ended early; the error says which and where.
+            RunError: The name is unknown, the call is too deep, or it ended early; the error says which and where.
             InputError: The input doesn't fit its input model.
 
         Example:
@@ -128,24 +128,24 @@ class CallContext:
         try:
             return await self.run.call_by_name(self, name, input)
         except ABORTS as error:
-            self.run.ends = RunEndSignal(error)
-            raise self.run.ends from error
-        except RunEndSignal as ends:
-            self.run.ends = ends
+            self.run.end_signal = RunEndSignal(error)
+            raise self.run.end_signal from error
+        except RunEndSignal as signal:
+            self.run.end_signal = signal
             raise
 
     async def call_agent(self, name: str, input: object) -> Any:
-        """The same as `call`."""
+        """Call an agent by name; equivalent to `call`."""
         return await self.call(name, input)  # 0.3's name: see llm_do.compat
 
     def warn(self, message: str) -> None:
-        """Tell whoever watches the run something that doesn't end it.
+        """Emit a warning, which doesn't end the run.
 
         Args:
-            message: A sentence. That of a call that has been given up is told to nobody.
+            message: A sentence. A warning from an abandoned call is discarded.
         """
         if not self.cancelled:
-            self.run.in_its_loop(partial(self._warn, message))
+            self.run.run_in_loop(partial(self._warn, message))
 
     def _warn(self, message: str) -> None:
         if not self.frame.cancelled.is_set():
@@ -156,5 +156,5 @@ class CallContext:
 
 
 def current_call() -> CallContext:
-    """The call whose agent is running in this task."""
+    """Return the call whose agent is running in this task."""
     return CURRENT_CALL.get()

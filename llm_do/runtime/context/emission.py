@@ -1,4 +1,4 @@
-"""Writing a call's events: what happens in it, and each of its tool calls from the asking to its one result."""
+"""Emits a call's events, and tracks each of its tool calls from the request to its one result."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ __all__ = ["emit", "open_tool", "record_tool"]
 
 
 def emit(ctx: CallContext, kind: Callable[..., EventBase], **data: Any) -> None:
-    """Write an event of a call."""
+    """Emit an event of a call."""
     ctx.run.emit(kind, ctx.frame.config, **data)
 
 
 def open_tool(ctx: CallContext, tool_call_id: str, tool_name: str, args: object) -> None:
-    """Note that a model asked for a tool; it has a result before the call ends."""
+    """Record that a model requested a tool call, which must have a result before the call ends."""
     ctx.frame.open_calls[tool_call_id] = OpenToolCall(tool_name, time.perf_counter())
     emit(ctx, ToolCallEvent, tool_name=tool_name, tool_call_id=tool_call_id, args=args)
 
 
 def record_tool(ctx: CallContext, outcome: ToolOutcome) -> ToolOutcome:
-    """Write how a tool call ended, once; returns the outcome with its duration."""
+    """Emit how a tool call ended, once, and return the outcome with its duration."""
     opened = ctx.frame.open_calls.pop(outcome.tool_call_id, None)
     if opened is None:
         return outcome

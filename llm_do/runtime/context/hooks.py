@@ -1,8 +1,8 @@
 """The seven points of an agent's life at which a project's own functions are called.
 
-A hook's exception aborts the run at once: it travels inside `HookAbort`, past everything that turns failures into
-results and past `except Exception` in the project's code, and comes out of the run as it was raised. What a hook
-raises that is no `Exception` (`SystemExit`, a breakdown of a library in another language) comes out as a `HookError`.
+A hook's exception aborts the run at once: `HookAbort` carries it past everything that turns failures into results
+and past `except Exception` in the project's code, and the run raises it unchanged. If a hook raises something that
+is not an `Exception` (`SystemExit`, a panic in a native library), the run raises a `HookError`.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ __all__ = ["HookAbort", "HookPoint", "Hooks"]
 
 
 class HookPoint(enum.StrEnum):
-    """When a hook is called, and with which keywords."""
+    """The points at which hooks are called, with the keyword arguments of each."""
 
     START = "start"
-    """An agent's run begins: `agent`."""
+    """When an agent's run starts: `agent`."""
     FINISHED = "finished"
-    """It came to its end: `agent`."""
+    """When it completed: `agent`."""
     ERROR = "error"
-    """It ended early: `agent, error`."""
+    """When it ended early: `agent, error`."""
     PRE_LLM_CALL = "pre_llm_call"
     """Before a model request: `agent, messages`."""
     POST_LLM_CALL = "post_llm_call"
     """After its response: `agent, response`."""
     PRE_TOOL_CALL = "pre_tool_call"
-    """Before a call is decided about: `agent, tool_name, arguments`."""
+    """Before the decision on a tool call: `agent, tool_name, arguments`."""
     POST_TOOL_CALL = "post_tool_call"
-    """After it ran: `agent, tool_name, result`."""
+    """After the tool ran: `agent, tool_name, result`."""
 
 
 class HookAbort(RunEndSignal):
@@ -47,11 +47,11 @@ class Hooks:
     """The hooks of one agent, by point, in declared order.
 
     Args:
-        declared: `(HookPoint, function)` pairs; a point may be given by its name in files.
-        root: The project's folder, which a `HookError`'s file is relative to.
+        declared: `(HookPoint, function)` pairs; a point may be its name as written in files.
+        root: The project's folder; a `HookError`'s file is relative to it.
 
     Raises:
-        RunError: Something declared is no such pair.
+        RunError: An item is not such a pair.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Hooks:
                 functions = self._by_point.setdefault(HookPoint(point), [])
             except (TypeError, ValueError) as error:
                 raise RunError(
-                    f"{hook!r} is no hook: {error}",
+                    f"{hook!r} is not a hook: {error}",
                     hint=f"A hook is a pair of a point and a function; points are {', '.join(HookPoint)}.",
                 ) from error
             functions.append(function)
@@ -74,16 +74,16 @@ class Hooks:
         return bool(self._by_point)
 
     async def call(self, point: HookPoint, **data: object) -> None:
-        """Call the hooks of a point one after the other."""
+        """Call the hooks of a point in order."""
         for function in self._by_point.get(point, ()):
             try:
                 result = function(**data)
                 if inspect.isawaitable(result):
                     await result
             except Exception as error:
-                _say_where(error, function, point)
+                _add_location(error, function, point)
                 raise HookAbort(error) from error
-            except BaseException as error:  # noqa: BLE001 (libraries in other languages raise more)
+            except BaseException as error:  # noqa: BLE001 (native libraries raise more)
                 reraise_if_cancelled(error)
                 failure = project_error(
                     HookError,
@@ -101,8 +101,8 @@ def _name_of(function: Callable[..., object]) -> str:
     return str(getattr(function, "__name__", function))
 
 
-def _say_where(error: Exception, function: Callable[..., object], point: HookPoint) -> None:
-    """Note on an exception which hook raised it: it ends the run as it is, and nobody else knows."""
+def _add_location(error: Exception, function: Callable[..., object], point: HookPoint) -> None:
+    """Add a note to an exception that says which hook raised it, since the exception is raised unchanged."""
     code: CodeType | None = getattr(function, "__code__", None)
     lines = [each.tb_lineno for each in _frames(error.__traceback__) if each.tb_frame.f_code is code]
     place = f" ({PurePath(code.co_filename).name}:{lines[-1]})" if code is not None and lines else ""

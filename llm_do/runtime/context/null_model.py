@@ -1,4 +1,4 @@
-"""`NullModel`: the model of an entry, which may call others and never asks a model itself."""
+"""`NullModel`: the model of an entry, which may call others and never makes a request itself."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class NullModel(Model):
         model_settings: ModelSettings | None,
         model_request_parameters: ModelRequestParameters,
     ) -> ModelResponse:
-        """Always raises.
+        """Raise an error.
 
         Raises:
             ModelUnavailableError: An entry has no model.
@@ -46,4 +46,4 @@ class NullModel(Model):
 
 
 NULL_MODEL = NullModel()
-"""The model of everything that has none."""
+"""The model of every call that has none."""

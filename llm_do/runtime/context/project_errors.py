@@ -35,7 +35,7 @@ def project_error(
 
 
 def project_location(error: BaseException, root: Path) -> tuple[str | None, int | None]:
-    """The deepest line of the project's own files that an exception came through."""
+    """Return file and line of the innermost traceback frame in the project's own files."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         path = Path(frame.filename)
         if path.is_relative_to(root):

@@ -1,6 +1,6 @@
-"""What a session holds open for its tools, such as server processes: made at first use, closed with the session.
+"""Resources that a session holds open for its tools, such as server processes, until the session closes.
 
-Everything belongs to the event loop it was made in. What a tool does with a resource is the tool's business.
+Each resource belongs to the event loop it was created in; how tools use it is up to them.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ __all__ = ["Resource", "Resources", "ServerToolset"]
 
 
 class Resource(Protocol):
-    """Something open that has to be closed."""
+    """A resource that must be closed."""
 
     async def aclose(self) -> None:
-        """Close it; what it can't close in a bounded time is given up."""
+        """Close the resource, giving up after a bounded time."""
         ...
 
 
@@ -39,31 +39,31 @@ class Resources:
         self._open: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[object, Resource]] = WeakKeyDictionary()
 
     def get(self, key: object, make: Callable[[], R]) -> R:
-        """The resource of a key in this event loop, made if there is none yet."""
+        """Return the resource for a key in this event loop, created if there is none yet."""
         mine = self._open.setdefault(asyncio.get_running_loop(), {})
         if key not in mine:
             mine[key] = make()
         return cast("R", mine[key])
 
     async def aclose(self) -> None:
-        """Close what is open in this event loop, all at once; nobody's failure keeps the others open."""
+        """Close all resources in this event loop concurrently; a failure to close one doesn't affect the others."""
         mine = self._open.pop(asyncio.get_running_loop(), {})
         with contextlib.suppress(Exception):
             await asyncio.gather(*(each.aclose() for each in mine.values()), return_exceptions=True)
 
 
 class ServerToolset(AbstractToolset[Any]):
-    """A toolset whose tools are shown under a prefix of its own, unless the agent that lists it names another.
+    """A toolset whose tools have its own prefix, unless the agent that lists it sets another.
 
     Args:
-        prefix: What stands before its tools' names, with an underscore; empty for nothing.
+        prefix: Prepended to its tools' names with an underscore; empty for none.
     """
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
 
-    def under(self, prefix: str | None) -> Self:
-        """The same tools under the prefix that an agent names: what it makes of their names may depend on it."""
+    def with_prefix(self, prefix: str | None) -> Self:
+        """Return a toolset with the prefix that an agent sets; the tools' names may depend on it."""
         if prefix is None or prefix == self.prefix:
             return self
         other = copy.copy(self)

@@ -1,4 +1,4 @@
-"""What one run's whole tree of calls shares: its budget, its ledger, its events. One per `Runtime.run`."""
+"""The state that one run's whole tree of calls shares: its budget, records and events. One per `Runtime.run`."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ class RunState:
 
     Args:
         run_id: The run's id.
-        call_by_name: Calls what a name stands for, as a child of a call: what `CallContext.call` does.
-        budget: What the run may use.
-        subscriptions: Who hears its events.
-        thread_id: The thread it belongs to.
-        user_id: Whose it is.
-        thread: What code sees of the thread.
-        user: What code sees of the user.
-        recording: What writes the run down while it goes on.
+        call_by_name: Calls a registered name as a child of a call, for `CallContext.call`.
+        budget: The run's budget.
+        subscriptions: The subscribers to its events.
+        thread_id: The id of its thread.
+        user_id: The id of its user.
+        thread: The thread as code in the run sees it.
+        user: The user as code in the run sees it.
+        recording: The record that is written during the run.
         records_steps: Whether the entry's own agent is recorded step by step.
-        conversation: The history of the agent that spoke last, of those that the entry called itself.
-        memory: What tools' decorators keep for as long as the run.
-        noted: The failures in `errors`, by identity.
-        ends: What ended the run, once it has come to code that might not let it through.
+        conversation: The history of the last agent that the entry itself called.
+        memory: What tool decorators remember during the run.
+        recorded_errors: The exceptions behind `errors`, by identity.
+        end_signal: What ended the run, kept in case the project's code swallows the exception.
         loop: The event loop it runs in.
     """
 
@@ -68,47 +68,47 @@ class RunState:
     unattended: bool = False
     call_ids: set[str] = field(default_factory=set[str])
     seq: int = 0
-    noted: dict[int, BaseException] = field(default_factory=dict[int, BaseException])
-    ends: RunEndSignal | None = None
+    recorded_errors: dict[int, BaseException] = field(default_factory=dict[int, BaseException])
+    end_signal: RunEndSignal | None = None
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
 
     def raise_if_ended(self) -> None:
-        """Nothing, unless the run has ended though code of the project's goes on."""
-        if self.ends is not None:
-            raise self.ends
+        """Raise the end signal if the run has ended while the project's code is still running."""
+        if self.end_signal is not None:
+            raise self.end_signal
 
-    def in_its_loop(self, tell: Callable[[], None]) -> None:
-        """Call something in the run's event loop, at once where that is here: events are written there only."""
+    def run_in_loop(self, callback: Callable[[], None]) -> None:
+        """Call a function in the run's event loop, at once if that is the current one; only that loop emits events."""
         try:
             here = asyncio.get_running_loop()
         except RuntimeError:
             here = None
         if here is self.loop:
-            tell()
+            callback()
             return
         with suppress(RuntimeError):
-            self.loop.call_soon_threadsafe(tell)
+            self.loop.call_soon_threadsafe(callback)
 
-    def is_heard(self) -> bool:
-        """Whether anybody hears events, or they are written down."""
+    def has_listeners(self) -> bool:
+        """Whether events have subscribers or are recorded."""
         return bool(self.subscriptions) or self.recording is not None
 
     def streams_text(self) -> bool:
-        """Whether anything hears text as it comes."""
+        """Whether a subscriber receives text deltas."""
         return any(subscription.wants_text() for subscription in self.subscriptions)
 
     def emit(self, kind: Callable[..., EventBase], config: CallConfig, **data: Any) -> None:
-        """Write one event of a call and hand it to who wants it."""
-        if not self.is_heard():
+        """Record one event of a call and deliver it to its subscribers."""
+        if not self.has_listeners():
             self.seq += 1
             return
-        event = self.make(kind, config, **data)
+        event = self.make_event(kind, config, **data)
         if self.recording is not None:
             self.recording.add_event(event)
         self.deliver(event)
 
-    def make(self, kind: Callable[..., EventBase], config: CallConfig, **data: Any) -> Any:
-        """The next event of the run, which nobody has heard yet."""
+    def make_event(self, kind: Callable[..., EventBase], config: CallConfig, **data: Any) -> Any:
+        """Return the next event of the run, without delivering it."""
         seq = self.seq
         self.seq += 1
         return kind(
@@ -124,24 +124,24 @@ class RunState:
         )
 
     def deliver(self, event: Event) -> None:
-        """Hand one event to every subscriber whose filter lets it through."""
+        """Deliver one event to every subscriber whose filter matches."""
         for subscription in list(self.subscriptions):
             subscription.deliver(event, self.thread_id, self.user_id)
 
-    def note_error(self, error: BaseException, agent_path: str) -> None:
-        """Remember a failure once, however many calls it passes through."""
+    def record_error(self, error: BaseException, agent_path: str) -> None:
+        """Record a failure once, however many calls it passes through."""
         if isinstance(error, RunEndSignal):
             error = error.error
-        if id(error) in self.noted or not isinstance(error, Exception):
+        if id(error) in self.recorded_errors or not isinstance(error, Exception):
             return
-        self.noted[id(error)] = error  # kept, so that no other can have its id
+        self.recorded_errors[id(error)] = error  # kept, so that no other exception can reuse its id
         self.errors.append(ErrorRecord.of(error, agent_path))
 
-    def unique_call_id(self, wanted: str) -> str:
-        """`wanted`, or with a number behind it when a model used a tool call id twice."""
-        call_id, number = wanted, 1
+    def unique_call_id(self, base: str) -> str:
+        """Return `base`, with a number appended if a model used a tool call id twice."""
+        call_id, number = base, 1
         while call_id in self.call_ids:
             number += 1
-            call_id = f"{wanted}#{number}"
+            call_id = f"{base}#{number}"
         self.call_ids.add(call_id)
         return call_id

@@ -28,7 +28,7 @@ __all__ = ["Builder", "Session", "SessionConfig"]
 class Builder(Protocol):
     """Builds agents and tools, each once a project."""
 
-    def built(self, spec: AgentSpec) -> BuiltAgent:
+    def build(self, spec: AgentSpec) -> BuiltAgent:
         """The agent of a declaration, ready to run."""
         ...
 
@@ -59,7 +59,7 @@ class SessionConfig(Protocol):
     @property
     def notice(self) -> Callable[[str], None]: ...
     @property
-    def tell_denials(self) -> bool: ...
+    def denials_go_to_model(self) -> bool: ...
 
 
 class Session(Protocol):
@@ -92,5 +92,5 @@ class Session(Protocol):
         ...
 
     def register_toolsets(self, toolsets: Mapping[str, Any]) -> None:
-        """Add toolsets or toolset factories late."""
+        """Register toolsets or toolset factories."""
         ...

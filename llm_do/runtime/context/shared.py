@@ -1,4 +1,4 @@
-"""`Shared`: what the runs of one session share apart from the project and its rules. Not part of the public API."""
+"""`Shared`: the state that the runs of one session share. Not part of the public API."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 __all__ = ["Shared"]
 
 THREAD_MEMORIES = 1000
-"""Threads whose tools' memories a session keeps; the least recently used go first."""
+"""Number of threads whose tool memories a session keeps; the least recently used are dropped first."""
 
 
 class Shared:
-    """What runs and calls take from their session.
+    """The state that a session's runs and calls share.
 
     Args:
         project: The project.
@@ -44,7 +44,7 @@ class Shared:
         self._slots = PerLoop(partial(asyncio.Semaphore, config.settings.max_concurrency))
 
     def subscribe(self, subscription: Subscription) -> Callable[[], None]:
-        """Send the events of all runs from now on to a subscription."""
+        """Send the events of all runs that start from now on to a subscription."""
         self.subscriptions.append(subscription)
 
         def unsubscribe() -> None:
@@ -55,27 +55,27 @@ class Shared:
         return unsubscribe
 
     def recorder(self) -> Recorder:
-        """The recorder of the session's runs, opened at its first use."""
+        """Return the recorder of the session's runs, opened at its first use."""
         with self._opening:
             if self._recorder is None:
                 self._recorder = recorder_of(self._project, self._config.store, self._config.notice)
             return self._recorder
 
     def count(self, usage: Usage) -> None:
-        """Add what a run used to the session's."""
+        """Add a run's usage to the session's."""
         with self._lock:
             self.used += usage
 
-    def question_turn(self) -> asyncio.Lock:
-        """Held while a person is asked an agent's question."""
+    def question_lock(self) -> asyncio.Lock:
+        """Return the lock to hold while a person is asked an agent's question."""
         return self._questions.get()
 
     def request_slot(self) -> asyncio.Semaphore:
-        """Held while a model request is in flight."""
+        """Return the semaphore to hold while a model request is in flight."""
         return self._slots.get()
 
     def thread_memory(self, user_id: str | None, thread_id: str) -> dict[Any, Any]:
-        """What tools' decorators remember for one user's thread; kept for the session's most recent threads."""
+        """Return what tool decorators remember for one user's thread; kept for the session's most recent threads."""
         with self._lock:
             memory = self._memories.pop((user_id, thread_id), None) or {}
             self._memories[user_id, thread_id] = memory

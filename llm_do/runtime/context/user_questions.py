@@ -1,4 +1,4 @@
-"""Questions of agents to a person: what is asked, and one at a time. Who asks is a tool, who answers a callback."""
+"""Questions that agents ask a person, one at a time: a tool asks, a callback answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TypeAlias
 from llm_do._startup.frozen import frozen
 from llm_do.errors import ToolError
 
-__all__ = ["AskUser", "UserQuestion", "put_question"]
+__all__ = ["AskUser", "UserQuestion", "ask_person"]
 
 
 @frozen
@@ -21,9 +21,9 @@ class UserQuestion:
     Args:
         text: The question, as the model wrote it.
         choices: Answers to choose from; empty for any answer.
-        agent: Name of the agent that asks.
+        agent: Name of the asking agent.
         agent_path: Its call path.
-        run_id: The run that waits.
+        run_id: The id of the waiting run.
     """
 
     text: str
@@ -34,14 +34,14 @@ class UserQuestion:
 
 
 AskUser: TypeAlias = Callable[[UserQuestion], Awaitable[str]]
-"""Puts a question to a person and returns the answer's text; whatever it raises is a failed result."""
+"""Asks a person a question and returns the answer's text; an exception becomes a failed result."""
 
 
-async def put_question(callback: AskUser, question: UserQuestion, turn: asyncio.Lock) -> str:
-    """Ask a person, after the questions that were there before."""
+async def ask_person(callback: AskUser, question: UserQuestion, turn: asyncio.Lock) -> str:
+    """Ask a person, after all earlier questions."""
     async with turn:
         try:
-            answer = await _called(callback, question)
+            answer = await _call(callback, question)
         except ToolError:
             raise
         except Exception as error:
@@ -51,7 +51,7 @@ async def put_question(callback: AskUser, question: UserQuestion, turn: asyncio.
     return answer
 
 
-async def _called(callback: Callable[..., object], question: UserQuestion) -> object:
-    """What a callback says, whatever it is: it is code of somebody else's."""
-    said = callback(question)
-    return await said if inspect.isawaitable(said) else said
+async def _call(callback: Callable[..., object], question: UserQuestion) -> object:
+    """Call a callback, which may be async or not, and return whatever it answers."""
+    answer = callback(question)
+    return await answer if inspect.isawaitable(answer) else answer

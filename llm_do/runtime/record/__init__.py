@@ -1,1 +1,1 @@
-"""What a run leaves: events, results, histories, and the protocol of what keeps them."""
+"""What a run produces: events, results and histories, and the protocols of the stores that keep them."""

@@ -14,7 +14,7 @@ log = logging.getLogger("llm_do.events")
 
 
 class EventBus:
-    """Application events by name: subscribers are called in the order they came.
+    """Application events by name: subscribers are called in the order they subscribed.
 
     Independent of a run's own events. A subscriber's exception is logged and doesn't reach the emitter.
 
@@ -31,17 +31,17 @@ class EventBus:
         self._subscribers: dict[str, list[Callable[..., object]]] = {}
 
     def on(self, name: str, callback: Callable[..., Awaitable[object] | object]) -> None:
-        """Call `callback`, sync or async, with the data of every event of that name."""
+        """Call `callback`, sync or async, with the data of every event with this name."""
         self._subscribers.setdefault(name, []).append(callback)
 
     def off(self, name: str, callback: Callable[..., object]) -> None:
-        """Stop calling `callback`; nothing happens when it wasn't subscribed."""
+        """Stop calling `callback`; does nothing if it isn't subscribed."""
         subscribers = self._subscribers.get(name, [])
         if callback in subscribers:
             subscribers.remove(callback)
 
     async def emit(self, name: str, **data: object) -> None:
-        """Call every subscriber of `name` with `data`, one after the other."""
+        """Call every subscriber of `name` with `data`, in order."""
         for callback in list(self._subscribers.get(name, ())):
             with SubscriberGuard(log, "a subscriber of %r failed", name):
                 result = callback(**data)

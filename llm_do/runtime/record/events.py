@@ -1,7 +1,7 @@
-"""What happens in a run, as records: one frozen class a type, and the subscriptions they are handed out to.
+"""The events of a run, one frozen class per type, and the subscriptions that receive them.
 
-Every record is JSON data through `to_dict`. The runtime writes them where things happen; nothing here is
-translated from a provider's stream. An application's own events are in `llm_do.runtime.record.event_bus`.
+Every event becomes JSON data with `to_dict`. The runtime emits events where things happen; none is translated
+from a provider's stream. An application's own events are in `llm_do.runtime.record.event_bus`.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ _JSON_NAMES = {attribute: name for name, attribute in HANDOFF_ATTRIBUTES.items()
 
 @frozen(kw_only=True)
 class EventBase:
-    """What every event tells: when it was, and which call of which run it belongs to.
+    """The fields of every event: its time, and the run and call it belongs to.
 
     Args:
-        seq: Number of the event in its run, from 0, without holes.
+        seq: Number of the event in its run, from 0, without gaps.
         time: Seconds since the epoch.
         run_id: The run.
         call_id: The call it happened in.
@@ -83,10 +83,10 @@ class EventBase:
 
 @frozen(kw_only=True)
 class RunStartedEvent(EventBase):
-    """A run began.
+    """A run started.
 
     Args:
-        entry: Name of what runs first.
+        entry: Name of the entry.
         input: Its input, as JSON data.
     """
 
@@ -97,11 +97,11 @@ class RunStartedEvent(EventBase):
 
 @frozen(kw_only=True)
 class RunFinishedEvent(EventBase):
-    """A run came to its end.
+    """A run completed.
 
     Args:
-        status: `completed`, or `denied` when a call was denied for lack of a person.
-        output: What it returned, as JSON data.
+        status: `completed`, or `denied` if a call was denied because there was no person to ask.
+        output: Its output, as JSON data.
     """
 
     type: ClassVar[str] = "run_finished"
@@ -151,7 +151,7 @@ class CallFinishedEvent(EventBase):
 
 @frozen(kw_only=True)
 class TextEvent(EventBase):
-    """A piece of a model's text, as it comes; only where somebody hears it.
+    """A piece of a model's text as it arrives; emitted only if a subscriber asks for it.
 
     Args:
         text: The piece.
@@ -163,10 +163,10 @@ class TextEvent(EventBase):
 
 @frozen(kw_only=True)
 class TextDoneEvent(EventBase):
-    """The whole text of one model response.
+    """The complete text of one model response.
 
     Args:
-        text: All of it.
+        text: The complete text.
     """
 
     type: ClassVar[str] = "text_done"
@@ -175,10 +175,10 @@ class TextDoneEvent(EventBase):
 
 @frozen(kw_only=True)
 class ThinkingEvent(EventBase):
-    """What a model said it thought, before it answered.
+    """The thinking that a model returned before its answer.
 
     Args:
-        text: All of it.
+        text: The complete text.
     """
 
     type: ClassVar[str] = "thinking"
@@ -187,12 +187,12 @@ class ThinkingEvent(EventBase):
 
 @frozen(kw_only=True)
 class ToolCallEvent(EventBase):
-    """A model asks for a tool.
+    """A model requested a tool call.
 
     Args:
         tool_name: The tool as the model knows it, prefix included.
-        tool_call_id: What tells the call from others.
-        args: The arguments as it wrote them; text where that is no JSON.
+        tool_call_id: The id of the tool call.
+        args: The arguments as the model wrote them; text if they aren't JSON.
     """
 
     type: ClassVar[str] = "tool_call"
@@ -203,16 +203,16 @@ class ToolCallEvent(EventBase):
 
 @frozen(kw_only=True)
 class ToolResultEvent(EventBase):
-    """How that call ended.
+    """A tool call ended.
 
     Args:
         tool_name: The tool as the model knows it, prefix included.
-        tool_call_id: That of its `tool_call`.
+        tool_call_id: The id of the tool call.
         status: `success`; `failed` (it raised), `denied` (by policy or a person), `refused` (no such
             tool now, or wrong arguments), `timed_out` or `cancelled`.
-        result: What the model was told.
-        duration: Seconds, waiting for an answer included.
-        size: Bytes of the result before it was shortened.
+        result: The result that the model got.
+        duration: Seconds, including the wait for an approval.
+        size: Size of the result in bytes before it was truncated.
     """
 
     type: ClassVar[str] = "tool_result"
@@ -226,14 +226,14 @@ class ToolResultEvent(EventBase):
 
 @frozen(kw_only=True)
 class ApprovalRequestedEvent(EventBase):
-    """A call waits for a person's answer.
+    """A tool call waits for a person's answer.
 
     Args:
-        tool_call_id: That of its `tool_call`.
+        tool_call_id: The id of the tool call.
         tool_name: The tool as the model knows it, prefix included.
         args: The arguments it would run with.
-        rule: The rule that made it ask, None where no rule did.
-        reason: Why it is asked about.
+        rule: The rule that requires approval; None if no rule does.
+        reason: Why the call needs approval.
     """
 
     type: ClassVar[str] = "approval_requested"
@@ -246,13 +246,13 @@ class ApprovalRequestedEvent(EventBase):
 
 @frozen(kw_only=True)
 class ApprovalResolvedEvent(EventBase):
-    """The person's answer.
+    """A tool call's approval was answered.
 
     Args:
-        tool_call_id: That of its `tool_call`.
+        tool_call_id: The id of the tool call.
         tool_name: The tool as the model knows it, prefix included.
         decision: `allow` or `deny`.
-        by: `person`; `remembered` when the answer to another covers it; `cancelled` when the run ended while it waited.
+        by: `person`; `remembered` if an earlier answer covers it; `cancelled` if the run ended while it waited.
     """
 
     type: ClassVar[str] = "approval_resolved"
@@ -269,7 +269,7 @@ class StateChangedEvent(EventBase):
     Args:
         toolkit: Its prefix or name; the agent's name for the machine that `states` makes.
         updates: The keys of the context that changed, with their values.
-        states: All that are unlocked now.
+        states: All unlocked states.
     """
 
     type: ClassVar[str] = "state_changed"
@@ -283,9 +283,9 @@ class HandoffEvent(EventBase):
     """One agent handed control to another; as JSON data the two are `from` and `to`.
 
     Args:
-        source: Who hands over.
-        target: Who goes on.
-        reason: Why, in words of the model.
+        source: The agent that hands over control.
+        target: The agent that gets control.
+        reason: The model's reason.
     """
 
     type: ClassVar[str] = "handoff"
@@ -301,14 +301,14 @@ class HandoffEvent(EventBase):
 
 @frozen(kw_only=True)
 class RetryEvent(EventBase):
-    """A model request failed for a passing reason and is tried again after `delay` seconds.
+    """A model request failed for a transient reason and is retried after `delay` seconds.
 
-    Text that came in pieces since the last `text_done` of this call is void.
+    Text deltas since the last `text_done` of this call are void.
 
     Args:
-        attempt: Which try failed, from 1.
-        delay: Seconds until the next one.
-        error: What went wrong, a sentence.
+        attempt: Number of the failed attempt, from 1.
+        delay: Seconds until the next attempt.
+        error: The failure, as a sentence.
     """
 
     type: ClassVar[str] = "retry"
@@ -319,7 +319,7 @@ class RetryEvent(EventBase):
 
 @frozen(kw_only=True)
 class UsageEvent(EventBase):
-    """What one model response used.
+    """The usage of one model response.
 
     Args:
         usage: `requests`, `input_tokens`, `output_tokens`, `total_tokens`, and `cost_usd` or None.
@@ -331,7 +331,7 @@ class UsageEvent(EventBase):
 
 @frozen(kw_only=True)
 class WarningEvent(EventBase):
-    """Something a person should know that doesn't end the run.
+    """A warning that doesn't end the run.
 
     Args:
         message: A sentence.
@@ -360,7 +360,7 @@ Event: TypeAlias = (
     | UsageEvent
     | WarningEvent
 )
-"""Any event of a run; tell them apart by `type`."""
+"""Any event of a run; distinguish them by `type`."""
 
 EVENT_TYPES: tuple[str, ...] = tuple(kind.type for kind in get_args(Event))
 """The `type` of every event."""
@@ -373,7 +373,7 @@ _BY_TYPE: dict[object, Callable[..., Event]] = {kind.type: kind for kind in get_
 
 
 def event_from_dict(data: Mapping[str, Any]) -> Event | None:
-    """The event whose `to_dict` this is; None if this version has no such type, or a field is missing."""
+    """Return the event that `to_dict` wrote; None if this version has no such type, or a field is missing."""
     kind = _BY_TYPE.get(data.get("type"))
     if kind is None:
         return None
@@ -386,7 +386,7 @@ def event_from_dict(data: Mapping[str, Any]) -> Event | None:
 
 @dataclass(slots=True, eq=False)
 class Subscription:
-    """One subscriber of run events and what it wants to hear."""
+    """One subscriber to run events, and its filter."""
 
     callback: Callable[[Event], object]
     type: str | None = None
@@ -396,11 +396,11 @@ class Subscription:
     closed: bool = False
 
     def wants_text(self) -> bool:
-        """Whether it hears of text as it comes, so that providers are asked to stream."""
+        """Whether it receives text deltas, so that providers must stream."""
         return not self.closed and (self.text or self.type == "text")
 
     def deliver(self, event: Event, thread_id: str | None, user_id: str | None = None) -> None:
-        """Call it if the filter says so; its exception is logged and stays here."""
+        """Call the subscriber if its filter matches; an exception is logged and not raised."""
         if self.closed or (self.type is not None and event.type != self.type):
             return
         if self.agent is not None and event.agent_name != self.agent:

@@ -1,4 +1,4 @@
-"""Histories: what a run continues from, and closing one, so that it can be and a strict provider accepts it."""
+"""Histories: reads the one that a run continues, and repairs one so that strict providers accept it."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ __all__ = ["close_history", "continue_history"]
 
 
 def continue_history(messages: object, context: object) -> list[ModelMessage]:
-    """The conversation that a run continues."""
+    """Return the conversation that a run continues."""
     if not isinstance(context, ExecutionContext | None):
         raise InputError(
-            f"execution_context is a {type(context).__name__}", hint="Give the `execution_context` of a `RunResult`."
+            f"execution_context is a {type(context).__name__}", hint="Pass the `execution_context` of a `RunResult`."
         )
-    given: Any = messages or (context.messages if context is not None else ())
-    history: list[Any] = [*given] if hasattr(given, "__iter__") else [given]
+    source: Any = messages or (context.messages if context is not None else ())
+    history: list[Any] = [*source] if hasattr(source, "__iter__") else [source]
     for index, message in enumerate(history):
         if not isinstance(message, ModelRequest | ModelResponse):
             raise InputError(
                 f"messages has a {type(message).__name__} at {index}, which is no message of PydanticAI's",
-                hint="Give a result's `messages`; read JSON with `pydantic_ai.messages.ModelMessagesTypeAdapter`.",
+                hint="Pass a result's `messages`; read JSON with `pydantic_ai.messages.ModelMessagesTypeAdapter`.",
             )
     return history
 
 
 def close_history(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
-    """A history in which each tool call has exactly one result, right after it and in the order it was asked."""
+    """Return a history in which each tool call has exactly one result, directly after it and in call order."""
     repaired = repair_messages(messages)
     for index, message in enumerate(repaired[1:], 1):
         before = repaired[index - 1]

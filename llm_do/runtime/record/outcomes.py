@@ -1,8 +1,8 @@
-"""How things ended, as values that can be written, read back, shown and replayed.
+"""Outcomes of calls as values that can be written, read back, shown and replayed.
 
-A `ToolOutcome` is made where a tool call ends; its event, its journal entry and what the model reads are views of it.
-A `CallOutcome` is made where the call of an agent, a flow or a function ends. That of a model request is
-`llm_do.runtime.request.request_outcome`.
+A `ToolOutcome` is created where a tool call ends; its event, its journal entry and the model's view are derived from
+it. A `CallOutcome` is created where the call of an agent, a flow or a function ends. The outcome of a model request
+is in `llm_do.runtime.request.request_outcome`.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 __all__ = ["CallOutcome", "StateChange", "ToolOutcome", "ToolOutput", "ToolStatus"]
 
 ToolStatus = Literal["success", "failed", "denied", "refused", "timed_out", "cancelled"]
-"""How a tool call ended; `ToolResultEvent` says what each one means."""
+"""How a tool call ended; `ToolResultEvent` explains each value."""
 
 
 @frozen
 class ToolOutput:
-    """What a tool call came to, within the limit on results.
+    """The output of a tool call, within the limit on results.
 
     Args:
-        for_model: What the model reads: JSON data, media, or a PydanticAI `ToolReturn`.
+        for_model: The output for the model: JSON data, media, or a PydanticAI `ToolReturn`.
         for_events: The same as JSON data; media are named in brackets.
-        size: Bytes before it was truncated; None means the size of the text for events.
+        size: Size in bytes before truncation; None means the size of the text for events.
     """
 
     for_model: Any
@@ -46,16 +46,16 @@ class ToolOutput:
 
     @classmethod
     def of_text(cls, text: str) -> ToolOutput:
-        """The output of a call that ends with a sentence instead of a result."""
+        """Return the output of a call that ends with a sentence instead of a result."""
         return cls(text, text)
 
     @property
     def byte_count(self) -> int:
-        """Bytes before it was truncated."""
+        """The size in bytes before truncation."""
         return len(str(self.for_events).encode("utf-8", "replace")) if self.size is None else self.size
 
     def to_dict(self) -> dict[str, Any]:
-        """The output as JSON data; what the model reads only where events show something else."""
+        """Return the output as JSON data; the model's output only if it differs from that for events."""
         data: dict[str, Any] = {"for_events": self.for_events, "size": self.size}
         if self.for_model is not self.for_events:
             data["for_model"] = _write_return(self.for_model)
@@ -63,14 +63,14 @@ class ToolOutput:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ToolOutput:
-        """The output that `to_dict` wrote."""
+        """Return the output that `to_dict` wrote."""
         shown = data["for_events"]
         return cls(_read_return(data["for_model"]) if "for_model" in data else shown, shown, data["size"])
 
 
 @frozen
 class StateChange:
-    """What a successful call changed in one state machine.
+    """A successful call's change to one state machine.
 
     Args:
         toolkit: The machine's key in its agent.
@@ -88,7 +88,7 @@ class StateChange:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> StateChange:
-        """The change that `to_dict` wrote."""
+        """Return the change that `to_dict` wrote."""
         return cls(data["toolkit"], data["updates"], toolkit_states({"": data["state"]})[""])
 
 
@@ -100,11 +100,11 @@ class ToolOutcome:
         tool_name: The tool as the model knows it, prefix included.
         tool_call_id: The call's id.
         status: How it ended.
-        output: What it came to.
-        error: What failed, and where; None for a call that succeeded or didn't run.
-        decision: What was decided about it; None where it ended before that.
-        changes: What it changed in the state machines that its tool belongs to.
-        duration: Seconds, waiting for an answer included.
+        output: Its output.
+        error: The failure and its location; None for a call that succeeded or didn't run.
+        decision: The policy's decision; None if the call ended before it.
+        changes: Its changes to the state machines that its tool belongs to.
+        duration: Seconds, including the wait for an approval.
     """
 
     tool_name: str
@@ -122,7 +122,7 @@ class ToolOutcome:
         return self.status == "success"
 
     def event_data(self) -> dict[str, Any]:
-        """What the event `tool_result` says of it."""
+        """Return the fields of the event `tool_result`."""
         return {
             "tool_name": self.tool_name,
             "tool_call_id": self.tool_call_id,
@@ -133,7 +133,7 @@ class ToolOutcome:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """The outcome as JSON data that `from_dict` reads back."""
+        """Return the outcome as JSON data that `from_dict` reads back."""
         return {
             "tool_name": self.tool_name,
             "tool_call_id": self.tool_call_id,
@@ -147,7 +147,7 @@ class ToolOutcome:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ToolOutcome:
-        """The outcome that `to_dict` wrote."""
+        """Return the outcome that `to_dict` wrote."""
         return cls(
             data["tool_name"],
             data["tool_call_id"],
@@ -168,9 +168,9 @@ class CallOutcome:
         call_id: The call's id.
         path: Call path, such as `main/analyst`.
         status: How it ended.
-        output: What it returned, as JSON data.
-        error: What ended it early.
-        usage: Its own use, that of the calls it made left out.
+        output: Its output, as JSON data.
+        error: The error that ended it early.
+        usage: Its own usage, without that of the calls it made.
         steps: Model responses it got itself.
         messages: Its own history; empty for a function.
     """
@@ -185,15 +185,15 @@ class CallOutcome:
     messages: list[ModelMessage] = field(default_factory=list["ModelMessage"], repr=False)
 
     def record(self) -> CallRecord:
-        """What `RunResult.calls` lists of it."""
+        """Return the record for `RunResult.calls`."""
         return CallRecord(self.call_id, self.path, self.status, self.usage, self.steps, self.messages, self.error)
 
     def event_data(self) -> dict[str, Any]:
-        """What the event `call_finished` says of it."""
+        """Return the fields of the event `call_finished`."""
         return {"status": self.status, "output": self.output}
 
     def to_dict(self) -> dict[str, Any]:
-        """The outcome as JSON data that `from_dict` reads back."""
+        """Return the outcome as JSON data that `from_dict` reads back."""
         return {
             "call_id": self.call_id,
             "path": self.path,
@@ -207,7 +207,7 @@ class CallOutcome:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> CallOutcome:
-        """The outcome that `to_dict` wrote."""
+        """Return the outcome that `to_dict` wrote."""
         from pydantic_ai.messages import ModelMessagesTypeAdapter
 
         return cls(
@@ -231,7 +231,7 @@ def _tool_return() -> TypeAdapter[ToolReturn[Any]]:
 
 
 def _write_return(value: object) -> Any:
-    """What a model reads as JSON data: PydanticAI's own form, in which media survive."""
+    """Return the model's output as JSON data in PydanticAI's own form, which preserves media."""
     from pydantic_ai.messages import ToolReturn
 
     returned = cast("ToolReturn[Any]", value) if isinstance(value, ToolReturn) else ToolReturn(cast("Any", value))

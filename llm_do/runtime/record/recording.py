@@ -1,7 +1,7 @@
-"""The seam between a run and what remembers it: threads, their configuration and state, and the journal of events.
+"""The protocols between a run and its storage: threads, their configuration and state, and the journal of events.
 
-The runtime knows these protocols and values only. What keeps them on disk lives in `llm_do.threads`, which is
-imported when a run is first recorded.
+The runtime knows only these protocols and values. Storage on disk is in `llm_do.threads`, which is imported when
+a run is first recorded.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ __all__ = [
 ]
 
 AgentState: TypeAlias = Any
-"""What a thread or a user keeps between runs: any JSON, an object unless something else is put there."""
+"""The state of a thread or a user between runs: any JSON, initially an object."""
 
 
 def check_id(what: Literal["thread", "user"], id: str | None) -> None:
-    """See that something can be kept under an id.
+    """Raise `UsageError` if an id is empty or not a string.
 
     Example:
         >>> check_id("thread", "42")
@@ -49,14 +49,14 @@ def check_id(what: Literal["thread", "user"], id: str | None) -> None:
     """
     if id is None or (isinstance(id, str) and id.strip()):  # pyright: ignore[reportUnnecessaryIsInstance]
         return
-    fault = "is empty" if isinstance(id, str) else f"is no text, but {id!r}"  # pyright: ignore[reportUnnecessaryIsInstance]
-    without = "a run without a thread" if what == "thread" else "what is nobody's in particular"
-    raise UsageError(f"the {what}'s id {fault}", hint=f"Give the {what}'s id, or None for {without}.")
+    fault = "is empty" if isinstance(id, str) else f"must be a string, not {id!r}"  # pyright: ignore[reportUnnecessaryIsInstance]
+    without = "a run without a thread" if what == "thread" else "a run without a user"
+    raise UsageError(f"the {what}'s id {fault}", hint=f"Pass the {what}'s id, or None for {without}.")
 
 
 @dataclass(slots=True, eq=False)
 class ThreadView:
-    """What code in a run sees of its thread; `state` may be changed in place or replaced, and is saved with the run.
+    """A run's thread as its code sees it; `state` may be changed in place or replaced, and is saved with the run.
 
     A run without a thread has one too: its state lives as long as the run.
 
@@ -73,7 +73,7 @@ class ThreadView:
 
 @dataclass(slots=True, eq=False)
 class UserView:
-    """What code in a run sees of its user; `state` belongs to the user over all their threads.
+    """A run's user as its code sees it; `state` is shared by all of the user's threads.
 
     Args:
         id: The user's id; None without a user.
@@ -85,11 +85,11 @@ class UserView:
 
 
 class Recording(Protocol):
-    """The record of one run while it goes on."""
+    """The record of one active run."""
 
     @property
     def history(self) -> Sequence[ModelMessage]:
-        """The conversation so far, as much of it as the thread's configuration lets a model see."""
+        """The conversation so far, limited by the thread's configuration."""
         ...
 
     @property
@@ -129,13 +129,13 @@ class Recording(Protocol):
     ) -> None:
         """Save the end of the run in one transaction: its last event, the thread's history, state and toolkits.
 
-        Cancelling it is heard only when everything is saved.
+        Cancellation takes effect only after everything is saved.
         """
         ...
 
 
 class RecordedRun(Protocol):
-    """What a record takes from its run, and puts there."""
+    """The attributes of a run that its record reads and sets."""
 
     thread: ThreadView
     user: UserView
@@ -147,35 +147,35 @@ class RecordedRun(Protocol):
 
     @property
     def thread_id(self) -> str | None:
-        """The thread it belongs to."""
+        """The id of the run's thread."""
         ...
 
     @property
     def user_id(self) -> str | None:
-        """Whose run it is."""
+        """The id of the run's user; None without one."""
         ...
 
 
 class Recorder(Protocol):
-    """Begins the records of runs."""
+    """Opens the records of runs."""
 
     async def begin(self, run: RecordedRun, entry: str) -> Recording | None:
-        """Open the run's thread and begin its record; fills `run.thread` and `run.user`."""
+        """Open the run's thread and its record; sets `run.thread` and `run.user`."""
         ...
 
     async def aclose(self) -> None:
-        """Close what the recorder holds open."""
+        """Close the recorder's resources."""
         ...
 
 
 RECORDER: ExtensionPoint[Callable[[Project, ThreadStore | None, Callable[[str], None]], Recorder]] = ExtensionPoint(
     "recorder"
 )
-"""Makes the recorder of a project's runs; without a store it uses the project's own."""
+"""Creates the recorder of a project's runs; without a store it uses the project's own."""
 
 
 def toolkit_states(data: Mapping[str, Any]) -> dict[str, ToolkitState]:
-    """The states of toolkits from JSON data."""
+    """Return the states of toolkits from JSON data."""
     if not data:
         return {}
     from llm_do.machines.machine import ToolkitState
@@ -184,5 +184,5 @@ def toolkit_states(data: Mapping[str, Any]) -> dict[str, ToolkitState]:
 
 
 def recorder_of(project: Project, store: ThreadStore | None, notice: Callable[[str], None]) -> Recorder:
-    """The recorder of a project."""
+    """Return the recorder of a project."""
     return RECORDER.get()(project, store, notice)

@@ -1,6 +1,6 @@
-"""What a run returns: `RunResult`, its parts, and the same as JSON data.
+"""What a run returns: `RunResult` and its parts, also as JSON data.
 
-How a run comes to its result lives in `llm_do.runtime.context.run_state`.
+The state of an active run is in `llm_do.runtime.context.run_state`.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ __all__ = [
 
 @frozen
 class Usage:
-    """What was used: counts, and US dollars where every price is known.
+    """Usage: counts, and US dollars if every price is known.
 
     Args:
         requests: Model requests.
         tool_calls: Tool calls that ran.
         input_tokens: Tokens sent.
         output_tokens: Tokens received.
-        cost_usd: US dollars; None where a price isn't known. A sum in which any tokens have no price has none.
+        cost_usd: US dollars; None if a price isn't known. A sum is None if any tokens have no price.
 
     Example:
         >>> priced = Usage(requests=1, input_tokens=10, cost_usd=0.25)
@@ -88,20 +88,20 @@ class Usage:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Usage:
-        """The usage that `to_dict` wrote."""
+        """Return the usage that `to_dict` wrote."""
         return cls(**{name: count for name, count in data.items() if name != "total_tokens"})
 
 
 @frozen
 class ErrorRecord:
-    """One failure, nested ones that the run survived included.
+    """One failure, including nested ones that the run survived.
 
     Args:
         type: Name of the exception's class.
-        message: What failed and why, a sentence.
+        message: What failed and why, as a sentence.
         agent_path: Call path of the agent concerned, such as `main/analyst`.
-        file: The file the fault is in; left out where it isn't known.
-        line: The line in that file, from 1; left out where it isn't known.
+        file: The file that contains the fault; omitted if unknown.
+        line: The line in that file, from 1; omitted if unknown.
     """
 
     type: str
@@ -112,13 +112,13 @@ class ErrorRecord:
 
     @classmethod
     def of(cls, error: BaseException, agent_path: str | None = None) -> ErrorRecord:
-        """The record of an exception."""
+        """Return the record of an exception."""
         if isinstance(error, LlmDoError):
             return cls(type(error).__name__, error.message, error.agent_path or agent_path, error.file, error.line)
         return cls(type(error).__name__, error_text(error).partition(": ")[2] or type(error).__name__, agent_path)
 
     def to_dict(self) -> dict[str, Any]:
-        """The record as JSON data; file and line only where they are known."""
+        """Return the record as JSON data; file and line only if known."""
         data: dict[str, Any] = {"type": self.type, "message": self.message, "agent_path": self.agent_path}
         if self.file is not None:
             data["file"] = self.file
@@ -129,7 +129,7 @@ class ErrorRecord:
 
 @frozen
 class WarningRecord:
-    """What whoever reads the result should know, though it didn't end the run: a server that is missing, and its like.
+    """A warning that didn't end the run, such as about a missing server.
 
     Args:
         message: A sentence.
@@ -146,15 +146,15 @@ class WarningRecord:
 
 @frozen
 class ApprovalRecord:
-    """One call that was asked about and granted, or denied.
+    """One tool call that was approved or denied.
 
     Args:
         call_id: The tool call's id.
-        agent_path: Call path of the agent whose model asked, such as `main/analyst`.
-        tool: The tool as that model knows it.
+        agent_path: Call path of the agent whose model requested the call, such as `main/analyst`.
+        tool: The tool's name for that model.
         args: The arguments.
-        reason: Why it was decided so, a sentence.
-        rule: The rule that decided; None where none did.
+        reason: The reason for the decision, as a sentence.
+        rule: The rule that decided; None if none did.
     """
 
     call_id: str
@@ -177,10 +177,10 @@ class CallRecord:
         call_id: Its id, derived from its caller's.
         path: Call path, such as `main/analyst`.
         status: How it ended, as in `RunResult.status`.
-        usage: Its own use, that of the calls it made left out.
+        usage: Its own usage, without that of the calls it made.
         steps: Model responses it got itself.
         messages: Its own history; empty for a function.
-        error: What ended it early.
+        error: The error that ended it early.
     """
 
     call_id: str
@@ -206,11 +206,11 @@ class CallRecord:
 
 @frozen
 class ExecutionContext:
-    """What the next run can continue from; continuing never changes it.
+    """The context that the next run can continue from; continuing never changes it.
 
     Args:
         messages: The conversation.
-        active_agent: The agent that control was handed over to; None leaves it to the entry.
+        active_agent: The agent that got control through a handoff; None for the entry.
         toolkits: Context and states of every toolkit of the entry agent, and of its own `states:` under its name.
     """
 
@@ -235,17 +235,17 @@ class RunResult:
         status: How it ended; one per exit code.
         output: The entry's result; partial text when it ended early, else None.
         run_id: The run's id.
-        thread_id: The thread it belongs to.
+        thread_id: The id of its thread.
         messages: The entry agent's own history, valid to continue from; empty for a function entry.
         calls: One record per nested call.
-        usage: What the whole tree used.
+        usage: The usage of the whole tree of calls.
         steps: Model responses over the whole tree; a retried request counts once.
         errors: Failures, nested ones included.
-        denials: Calls that were denied.
-        approvals: Calls that were asked about and granted.
-        execution_context: What the next run can continue from.
+        denials: Tool calls that were denied.
+        approvals: Tool calls that were approved.
+        execution_context: The context that the next run can continue from.
         error: The exception that ended the run early.
-        warnings: What should be known besides, each thing once.
+        warnings: The run's warnings, each once.
     """
 
     status: Status
@@ -270,19 +270,19 @@ class RunResult:
 
     @property
     def exit_code(self) -> int:
-        """The exit code with which the command line ends for this result."""
+        """The command line's exit code for this result."""
         if isinstance(self.error, LlmDoError) and not isinstance(self.error, RunError):
             return self.error.exit_code
         return EXIT_CODES[self.status]
 
     def raise_for_status(self) -> RunResult:
-        """The result itself, unless the run ended early: then its error is raised."""
+        """Return the result, or raise the run's error if it ended early."""
         if self.error is not None:
             raise self.error
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """The object that `--output json` prints."""
+        """Return the object that `--output json` prints."""
         return {
             "status": self.status,
             "output": to_json_data(self.output),
@@ -301,7 +301,7 @@ class RunResult:
 
 
 def messages_data(messages: list[ModelMessage] | tuple[ModelMessage, ...]) -> list[Any]:
-    """A history as JSON data that PydanticAI reads back."""
+    """Return a history as JSON data that PydanticAI reads back."""
     if not messages:
         return []
     from pydantic_ai.messages import ModelMessagesTypeAdapter
@@ -310,12 +310,12 @@ def messages_data(messages: list[ModelMessage] | tuple[ModelMessage, ...]) -> li
 
 
 def output_text(value: Any) -> str:
-    """A result as the command line prints it and a calling agent reads it.
+    """Return a result as text, as the command line prints it and a calling agent reads it.
 
-    A string stays as it is; a pydantic model or a dataclass that defines `__str__` is shown by it; else JSON.
+    A string is unchanged; a pydantic model or a dataclass that defines `__str__` uses it; anything else is JSON.
 
     Args:
-        value: What an entry or an agent returned.
+        value: The output of an entry or an agent.
 
     Returns:
         Its text.
@@ -338,7 +338,7 @@ def output_text(value: Any) -> str:
 
 
 def _defines_str(kind: type) -> bool:
-    """Whether a class of the project's own says how it is shown."""
+    """Whether a class of the project defines its own text form."""
     for base in kind.__mro__:
         if "__str__" in vars(base):
             return not base.__module__.startswith(("pydantic.", "builtins"))
@@ -346,6 +346,6 @@ def _defines_str(kind: type) -> bool:
 
 
 def arguments_data(value: Any) -> Mapping[str, Any]:
-    """Arguments as data, for rules and digests: infinity and null stay two things, other than in JSON."""
+    """Return arguments as data for rules and digests: unlike in JSON, infinity and null stay distinct."""
     data = plain_data(value)
     return data if isinstance(data, dict) else {"value": data}  # pyright: ignore[reportUnknownVariableType]

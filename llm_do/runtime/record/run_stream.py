@@ -1,4 +1,4 @@
-"""`RunStream`: a run seen as its events."""
+"""`RunStream`: a run as a stream of its events."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["RunStream"]
 
 
 class RunStream:
-    """The events of one run, in order, as they happen; `result` when it has ended.
+    """The events of one run, in order, as they happen; `result` is set when it has ended.
 
-    The run begins with the iteration. Leaving the iteration early cancels it. A run that ended early raises its
+    The run starts with the iteration, and leaving the iteration early cancels it. A run that ended early raises its
     error after its last event, as `Runtime.run` does.
 
     Args:

@@ -28,9 +28,9 @@ class ThreadRecord:
     """One stored thread, without its messages.
 
     Args:
-        id: The thread's id, unique among its user's.
+        id: The thread's id, unique among its user's threads.
         user_id: The user it belongs to; None for a thread without a user.
-        config: How agents work on it.
+        config: The thread's configuration.
         state: Data that tools keep in it.
         toolkits: The toolkits' contexts and states, as JSON data.
         head: Id of the newest message; None if there are no messages.

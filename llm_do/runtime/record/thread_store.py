@@ -102,7 +102,7 @@ class RunEnd:
     """The end of a run, saved in one transaction.
 
     Args:
-        batch: What is left to write.
+        batch: The remaining writes.
         status: How the run ended.
         time: When, in seconds since the epoch.
         turn: The thread's turn when the run started.
@@ -152,7 +152,7 @@ class ThreadStore(Protocol):
         """Save a thread, with new messages of its history.
 
         Args:
-            record: The thread; its revision and times are set here.
+            record: The thread; its revision and times are set by the store.
             expected: The revision it was read at; None for a new thread.
             messages: New messages, each after its parent.
 
@@ -165,7 +165,7 @@ class ThreadStore(Protocol):
         ...
 
     async def delete_thread(self, thread_id: str, user_id: str | None = None, *, expected: str | None = None) -> bool:
-        """Delete a thread, its messages that no other thread shares, and its runs in the journal.
+        """Delete a thread, the messages that no other thread shares, and its runs in the journal.
 
         Returns:
             Whether the thread existed.

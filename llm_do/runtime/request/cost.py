@@ -39,8 +39,8 @@ def check_price(limit: float | None, model: Model) -> None:
     for each in component_models(model):
         if each.base_url is not None and each.system not in IN_PROCESS and not _listed(each):
             raise BudgetError(
-                f"the price of {each.system}:{each.model_name} isn't known, so a budget in US dollars can't be kept",
-                hint="Limit tokens or requests instead, or name a model whose price is known.",
+                f"the price of {each.system}:{each.model_name} is unknown, so a budget in US dollars can't be enforced",
+                hint="Limit tokens or requests instead, or use a model with a known price.",
             )
 
 

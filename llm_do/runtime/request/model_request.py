@@ -24,7 +24,7 @@ from llm_do.runtime.record.results import Usage
 from llm_do.runtime.request.retries import RetryPolicy, send_with_retries
 from llm_do.runtime.request.send import OutgoingRequest
 from llm_do.runtime.toolcall.gatekeeper import show_available_tools
-from llm_do.runtime.tools.handoffs import HandedOver
+from llm_do.runtime.tools.handoffs import HandoffSignal
 from llm_do.text.surrogates import replace_surrogates_in_data
 
 __all__ = ["EngineModel", "parsed_arguments"]
@@ -44,7 +44,7 @@ class EngineModel(WrapperModel):
         frame, run = ctx.frame, ctx.run
         run.raise_if_ended()
         if frame.handoff is not None:
-            raise HandedOver
+            raise HandoffSignal
         _count_request(ctx)
         hooks, agent = frame.hooks, frame.config.agent
         if hooks:

@@ -145,7 +145,7 @@ class RequestOutcome:
         return self.cause or self.failure.exception()
 
     def to_dict(self) -> dict[str, Any]:
-        """The outcome as JSON data that `from_dict` reads back."""
+        """Return the outcome as JSON data that `from_dict` reads back."""
         response = None
         if self.response is not None:
             response = ModelMessagesTypeAdapter.dump_python([self.response], mode="json")[0]
@@ -154,7 +154,7 @@ class RequestOutcome:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> RequestOutcome:
-        """The outcome that `to_dict` wrote."""
+        """Return the outcome that `to_dict` wrote."""
         response: Any = ModelMessagesTypeAdapter.validate_python([data["response"]])[0] if data["response"] else None
         failure = RequestFailure.from_dict(data["failure"]) if data["failure"] else None
         return cls(Usage.from_dict(data["usage"]), response, failure)

@@ -33,7 +33,7 @@ async def reserve(budget: BudgetMeter, request: OutgoingRequest) -> tuple[Outgoi
     sent = await _input_tokens(request)
     limit = (request.settings or {}).get("max_tokens")
     while True:
-        left = budget.output_left(sent)
+        left = budget.remaining_output(sent)
         most = limit or DEFAULT_OUTPUT
         try:
             if left is None:
@@ -46,7 +46,7 @@ async def reserve(budget: BudgetMeter, request: OutgoingRequest) -> tuple[Outgoi
         except BudgetError:
             if not budget.holds_tokens:
                 raise
-        await budget.something_settled()
+        await budget.wait_for_release()
 
 
 async def _input_tokens(request: OutgoingRequest) -> int:

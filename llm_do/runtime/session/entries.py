@@ -1,4 +1,4 @@
-"""Entries: what a run begins with. An entry is a call at depth 0: trusted code under a `NullModel`."""
+"""Entries: what a run starts with. An entry is a call at depth 0: trusted code under a `NullModel`."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ __all__ = [
 
 @runtime_checkable
 class Entry(Protocol):
-    """What a run begins with."""
+    """What a run starts with."""
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The entry's name."""
         ...
 
     @property
     def input_model(self) -> type[BaseModel]:
-        """What it takes."""
+        """The entry's input model."""
         ...
 
     async def run(self, input: BaseModel, ctx: CallContext) -> Any:
@@ -61,12 +61,12 @@ class Entry(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class AgentEntry:
-    """Runs an agent at depth 1, with the session's history.
+    """Runs an agent at depth 1, with the conversation's history.
 
     Args:
         spec: The agent.
         history: The conversation so far.
-        active: Name of the agent that control was handed over to in the last run; None for the agent itself.
+        active: Name of the agent that got control in the last run through a handoff; None for the agent itself.
     """
 
     spec: AgentSpec
@@ -80,7 +80,7 @@ class AgentEntry:
 
     @property
     def input_model(self) -> type[BaseModel]:
-        """What the agent takes."""
+        """The agent's input model."""
         return self.spec.input_model or PromptInput
 
     async def run(self, input: BaseModel, ctx: CallContext) -> Any:
@@ -91,7 +91,7 @@ class AgentEntry:
             ctx: The entry's context.
 
         Returns:
-            The agent's output, or that of the agent it handed over to.
+            The agent's output, or that of the agent it handed control to.
         """
         turn = ctx.frame.begin_turn(self.history, self.active)
         in_control = find_target(ctx.runtime.registry, self.active, self.spec) if self.active is not None else None
@@ -105,7 +105,7 @@ class AgentEntry:
 
 @dataclass(frozen=True, eq=False)
 class FlowEntry:
-    """Runs a flow, its steps at depth 1, with the session's history.
+    """Runs a flow, its steps at depth 1, with the conversation's history.
 
     Args:
         flow: The flow.
@@ -126,7 +126,7 @@ class FlowEntry:
 
     @property
     def input_model(self) -> type[BaseModel]:
-        """What the flow takes."""
+        """The flow's input model."""
         return self.flow.input_model(self.registry)
 
     async def run(self, input: BaseModel, ctx: CallContext) -> Any:
@@ -137,7 +137,7 @@ class FlowEntry:
 
 
 ConversationEntry: TypeAlias = AgentEntry | FlowEntry
-"""The entries that continue a conversation and leave one."""
+"""The entries that continue a conversation and return one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,8 +146,8 @@ class FunctionEntry:
 
     Args:
         function: The function.
-        name: What it is called.
-        input_model: What it takes.
+        name: Its name.
+        input_model: Its input model.
     """
 
     function: Callable[..., Any]
@@ -159,17 +159,17 @@ class FunctionEntry:
             object.__setattr__(self, "name", getattr(self.function, "__name__", "main"))
 
     async def run(self, input: BaseModel, ctx: CallContext) -> Any:
-        """Call the function; its own exceptions become an `EntryError` with their place.
+        """Call the function; its own exceptions become an `EntryError` with their location.
 
         Args:
             input: The validated input.
             ctx: The entry's context.
 
         Returns:
-            What the function returns.
+            The function's return value.
 
         Raises:
-            EntryError: It raised.
+            EntryError: The function raised an exception.
         """
         async with CallScope(ctx, listed=False) as scope:
             try:
@@ -184,7 +184,7 @@ class FunctionEntry:
 
 @dataclass(frozen=True, eq=False)
 class NamedEntry:
-    """Calls an exported function by its registered name, with the arguments its parameters take.
+    """Calls an exported function by its registered name, with the input's fields as arguments.
 
     Args:
         name: The name.
@@ -194,13 +194,13 @@ class NamedEntry:
 
     @property
     def input_model(self) -> type[BaseModel]:
-        """Anything: the function's own schema checks it."""
+        """Any fields; the function's own schema validates them."""
         return AnyInput
 
     async def run(self, input: BaseModel, ctx: CallContext) -> Any:
-        """Call it."""
+        """Call the function."""
         fields = input.model_dump()
-        # `{"input": text}` is what a caller's text has become; the parameter that takes it may have another name.
+        # A caller's text has become `{"input": text}`; the parameter that takes it may have another name.
         is_text = fields.keys() == {"input"} and isinstance(fields["input"], str)
         try:
             return await ctx.call(self.name, fields["input"] if is_text else fields)
@@ -214,7 +214,7 @@ class NamedEntry:
 def entry_for(
     project: Project, registry: Registry, entry: object, history: list[ModelMessage], active: str | None
 ) -> Entry:
-    """What a run begins with."""
+    """Return the entry of a run: an entry object, a registered name, or the project's own entry."""
     if isinstance(entry, ConversationEntry):
         return replace(entry, history=history or entry.history, active=active or entry.active)
     if isinstance(entry, Entry):
@@ -222,7 +222,7 @@ def entry_for(
     if not isinstance(entry, str | None):
         raise UsageError(
             f"{type(entry).__name__} can't be the entry of a run",
-            hint="Give a name, an `AgentEntry(spec)` or a `FunctionEntry(function)`.",
+            hint="Pass a name, an `AgentEntry(spec)` or a `FunctionEntry(function)`.",
         )
     declared = project.entry
     if entry is None and declared.kind == "function" and declared.function is not None:
@@ -242,7 +242,7 @@ def entry_for(
 
 
 def entry_input(entry: Entry, value: object) -> BaseModel:
-    """The validated input of an entry, which events can show; None stands for no fields, where none is required."""
+    """Validate an entry's input and check that events can show it; None means no fields, if none is required."""
     if value is None:
         if any(info.is_required() for info in entry.input_model.model_fields.values()):
             raise InputError(f"{entry.name} needs an input", hint=f"It takes {describe_input(entry.input_model)}.")
@@ -253,5 +253,5 @@ def entry_input(entry: Entry, value: object) -> BaseModel:
 
 
 def entry_error(name: str, error: BaseException, ctx: CallContext) -> EntryError:
-    """The error of an exception that the project's own code raised."""
+    """Return the error for an exception that the project's own code raised."""
     return project_error(EntryError, f"{name} raised", error, ctx.project.root, agent_path=ctx.path or name)

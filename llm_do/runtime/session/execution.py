@@ -1,4 +1,4 @@
-"""One run, from the beginning of its record to its last event. However it ends, it has a result.
+"""One run, from opening its record to its last event. However it ends, it has a result.
 
 `Runtime.execute` chooses the entry; how calls are made is `llm_do.runtime.call.invocation`.
 """
@@ -44,16 +44,16 @@ if TYPE_CHECKING:
 __all__ = ["Execution", "RunInputs"]
 
 CONFLICT_RETRIES = 10
-"""How often a run that lost against another one on its thread begins again."""
+"""How often a run starts over after another run has continued its thread."""
 
 
 @frozen
 class RunInputs:
-    """What a run was started with.
+    """The arguments that a run was started with.
 
     Args:
         entry: The entry, or its name.
-        history: The conversation it continues, where that isn't the thread's.
+        history: The conversation it continues, if that isn't the thread's.
         toolkits: The states of the conversation's toolkits.
     """
 
@@ -71,12 +71,12 @@ class RunOutcome:
 
 
 class Execution:
-    """Carries out one run.
+    """Performs one run.
 
     Args:
         session: The session.
         run: The run's shared state.
-        inputs: What it was started with.
+        inputs: The arguments it was started with.
     """
 
     def __init__(self, session: Session, run: RunState, inputs: RunInputs) -> None:
@@ -86,7 +86,7 @@ class Execution:
         self._turn = Turn(toolkits=dict(inputs.toolkits))
 
     async def carry_out(self, entry: Entry, value: BaseModel) -> RunResult:
-        """Run the entry; again if another run has continued the thread before anything with effects has run."""
+        """Run the entry; start over if another run has continued the thread before anything with effects has run."""
         run, fault = self.run, None
         try:
             entry = await self._open(entry)
@@ -120,7 +120,7 @@ class Execution:
         return await self._close(ctx, entry, RunOutcome(error=fault))
 
     async def _open(self, entry: Entry) -> Entry:
-        """Begin the run's record where it has one; the entry then, with the thread's conversation."""
+        """Open the run's record if it has one, and return the entry with the thread's conversation."""
         session, run, inputs = self.session, self.run, self.inputs
         keeps = run.thread_id is not None or run.user_id is not None
         record = session.config.record
@@ -129,7 +129,7 @@ class Execution:
             record = False
         if record is False and run.thread_id is not None:
             raise UsageError(
-                "a thread can't be kept where nothing is recorded",
+                "a thread can't be kept if nothing is recorded",
                 hint="Leave out --no-record or `record: false`, or set `threads.store` to `memory`.",
             )
         if record is False or not (record or keeps):
@@ -170,7 +170,7 @@ class Execution:
             interrupted.__cause__ = cancelled
             return RunOutcome(error=interrupted)
         except BaseException as raised:  # noqa: BLE001 (however a run ends, it has a result)
-            return RunOutcome(error=raised if self.run.ends is None else self.run.ends.error)
+            return RunOutcome(error=raised if self.run.end_signal is None else self.run.end_signal.error)
         return RunOutcome(output)
 
     async def _timed(self, ctx: CallContext, entry: Entry, value: BaseModel) -> Any:
@@ -188,7 +188,7 @@ class Execution:
             ) from error
 
     async def _close(self, ctx: CallContext, entry: Entry, outcome: RunOutcome) -> RunResult:
-        """Make the result, save it, and emit the last event: in this order, so that what is shown is what is kept."""
+        """Build the result, save it and emit the last event, in this order, so that events show what was saved."""
         run, error = ctx.run, outcome.error
         result, event = self._result(ctx, entry, outcome)
         if run.recording is not None:
@@ -204,7 +204,7 @@ class Execution:
             except ThreadConflict:
                 run.seq = event.seq
                 raise
-            except asyncio.CancelledError:  # it is kept all the same
+            except asyncio.CancelledError:  # it has been saved nevertheless
                 self._announce(result, event)
                 raise
             except (StoreError, ToolError) as fault:
@@ -215,24 +215,24 @@ class Execution:
                 if error is None:
                     result, event = self._result(ctx, entry, RunOutcome(error=fault))
                 else:
-                    run.note_error(fault, ctx.path)
+                    run.record_error(fault, ctx.path)
                     run.seq += 1
         self._announce(result, event)
         return result
 
     def _announce(self, result: RunResult, event: Event) -> None:
-        """Emit a run's last event, when nothing can change its end any more."""
+        """Emit a run's last event, after its end is final."""
         self.run.deliver(event)
         self.session.shared.count(result.usage)
 
     def _result(self, ctx: CallContext, entry: Entry, outcome: RunOutcome) -> tuple[RunResult, Event]:
-        """The result of a run, and its last event, which isn't emitted yet."""
+        """Build the result of a run and its last event, without emitting the event."""
         run, config, error = ctx.run, ctx.frame.config, outcome.error
         status = status_of(error)
         if run.unattended and status in ("completed", "limited"):
             status = "denied"
         if error is not None:
-            run.note_error(error, ctx.path)
+            run.record_error(error, ctx.path)
         turn = ctx.frame.turn if isinstance(entry, ConversationEntry) else Turn(toolkits=ctx.frame.turn.toolkits)
         messages = list(turn.messages)
         if isinstance(error, RunError):
@@ -254,10 +254,12 @@ class Execution:
             error=error,
         )
         if error is None:
-            return result, run.make(RunFinishedEvent, config, status=status, output=to_json_data(outcome.output))
-        return result, run.make(RunFailedEvent, config, status=status, error=ErrorRecord.of(error, ctx.path).to_dict())
+            return result, run.make_event(RunFinishedEvent, config, status=status, output=to_json_data(outcome.output))
+        return result, run.make_event(
+            RunFailedEvent, config, status=status, error=ErrorRecord.of(error, ctx.path).to_dict()
+        )
 
 
 def _has_effects(run: RunState, entry: Entry) -> bool:
-    """Whether anything has run that can't simply be done again: the project's code, or a tool."""
+    """Whether anything has run that can't simply be repeated: the project's code, or a tool."""
     return not isinstance(entry, AgentEntry) or run.budget.used.tool_calls > 0 or bool(run.calls)

@@ -1,6 +1,6 @@
-"""The options of a run, each declared once: here `Runtime(...)`, `run(...)` and the command line take them from.
+"""The options of a run, each declared once, for `Runtime(...)`, `run(...)` and the command line.
 
-An `Option` says what a key means and how the command line spells it, if it has it. Nothing heavy is imported, since
+An `Option` describes a key and its command line flags, if it has any. Nothing heavy is imported, since
 `llm-do run --help` reads this too.
 """
 
@@ -28,13 +28,13 @@ __all__ = ["ApprovalOptions", "EntryOptions", "Option", "PlayOptions", "RunOptio
 
 @frozen
 class Option:
-    """What an option means, and how the command line takes it.
+    """An option's help text and its command line flags.
 
     Args:
         help: A sentence, for the command's help and the reference page.
-        flags: The command line's names for it; without any, it is for Python only.
-        metavar: What its value is called in the command's help.
-        minimum: The least value that the command line takes.
+        flags: Its names on the command line; empty for an option of Python only.
+        metavar: The name of its value in the command's help.
+        minimum: The smallest value that the command line accepts.
     """
 
     help: str
@@ -112,7 +112,7 @@ class EntryOptions(TypedDict, total=False):
 
 
 class RunOptions(RuntimeOptions, EntryOptions, total=False):
-    """The options of `run`: those of its session and those of its one run."""
+    """The options of `run`: those of its session and those of its run."""
 
     provider: Annotated[
         "Provider[Any] | Model | None",
@@ -121,7 +121,7 @@ class RunOptions(RuntimeOptions, EntryOptions, total=False):
 
 
 def check_options(function: str, names: Iterable[str], known: Collection[str]) -> None:
-    """Raise `TypeError`, as Python does, for a keyword that is no option."""
+    """Raise `TypeError`, as Python does, for an unknown keyword."""
     for name in names:
         if name not in known:
             hint = did_you_mean(name, known) or f"options are {', '.join(known)}"

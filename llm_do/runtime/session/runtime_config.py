@@ -1,4 +1,4 @@
-"""`RuntimeConfig`: everything about a session that is fixed when it starts, and the policy it makes with a project."""
+"""`RuntimeConfig`: a session's fixed configuration, and the policy built from it and a project."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ class RuntimeConfig:
     """A session's policy and limits; frozen.
 
     Args:
-        approvals: Who answers what is asked.
-        settings: Limits and modes: the project's, with what the caller changed.
+        approvals: How questions are answered.
+        settings: Limits and modes: the project's, with the caller's changes.
         model: A model for every agent, by name or as an object.
         models: Models for single agents, by agent name.
-        allow: Patterns of calls that are allowed when policy asks; a text is one.
-        deny: Patterns of calls that are denied; a text is one.
-        max_steps: Model requests in one agent run, for every agent; None leaves it to them.
+        allow: Patterns of calls to allow without asking; a string is one pattern.
+        deny: Patterns of calls to deny; a string is one pattern.
+        max_steps: Maximum model requests in one agent run, for every agent; None keeps each agent's own limit.
         record: Whether runs are recorded; None records those that have a thread or a user. False never writes to disk.
         store: Where threads and records are kept; None is the project's own store.
         retry_delay: Seconds before the first retry of a model request; it doubles from there.
@@ -77,7 +77,7 @@ class RuntimeConfig:
     notice: Callable[[str], None] = ignore_notice
 
     def __post_init__(self) -> None:
-        # Text is a sequence of texts to Python: its letters, taken for patterns, would deny nothing.
+        # A string is a sequence of strings: its characters, taken as patterns, would deny nothing.
         for name in ("allow", "deny"):
             value: object = getattr(self, name)
             patterns = _listed(value)
@@ -86,14 +86,14 @@ class RuntimeConfig:
             object.__setattr__(self, name, patterns)
 
     @property
-    def tell_denials(self) -> bool:
-        """Whether a denial goes to the model; else it ends the run."""
+    def denials_go_to_model(self) -> bool:
+        """Whether a denial is a result for the model instead of ending the run."""
         chosen = self.approvals.return_permission_errors
         return self.settings.return_permission_errors if chosen is None else chosen
 
     @classmethod
     def of(cls, project: Project, **changes: Unpack[ConfigOptions]) -> RuntimeConfig:
-        """The project's own configuration with a caller's changes; those that are None change nothing.
+        """Return the project's configuration with a caller's changes; changes that are None are ignored.
 
         Args:
             project: The project.
@@ -111,14 +111,14 @@ class RuntimeConfig:
 
 
 def session_config(project: Project, config: RuntimeConfig | None, options: RuntimeOptions) -> RuntimeConfig:
-    """A session's configuration: `config`, or else the project's with the caller's options."""
+    """Return a session's configuration: `config`, or the project's with the caller's options."""
     if config is None:
         return RuntimeConfig.of(project, **options)
     both = [name for name, value in options.items() if value is not None]
     if both:
         raise UsageError(
             f"{', '.join(both)} can't be combined with config, which is the complete configuration",
-            hint="Make the config with them: RuntimeConfig.of(project, ...).",
+            hint="Build the config with them: RuntimeConfig.of(project, ...).",
         )
     return config
 
@@ -129,7 +129,7 @@ def _listed(value: object) -> tuple[object, ...]:
     return tuple(cast("Iterable[object]", value))
 
 
-_LEAST = {
+_MINIMUM = {
     "max_depth": 1,
     "max_steps": 1,
     "max_retries": 0,
@@ -137,11 +137,11 @@ _LEAST = {
     "max_concurrency": 1,
     "max_result_bytes": 1,
 }
-"""The limits that are counts, each with the least that it may be: what a manifest may say."""
+"""The limits that are counts, each with its smallest value, as in a manifest."""
 
 
 def _check_limits(options: Mapping[str, Any]) -> None:
-    for name, least in _LEAST.items():
+    for name, least in _MINIMUM.items():
         value = options.get(name, least)
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise UsageError(f"{name} must be a whole number, {least} or more, not {value!r}")
@@ -152,7 +152,7 @@ def _check_limits(options: Mapping[str, Any]) -> None:
 
 
 def patterns_of(texts: Sequence[str], option: str) -> tuple[Pattern, ...]:
-    """The patterns of a command line option."""
+    """Parse the patterns of a command line option."""
     try:
         return tuple(parse_pattern(text) for text in texts)
     except PatternError as error:
@@ -160,6 +160,6 @@ def patterns_of(texts: Sequence[str], option: str) -> tuple[Pattern, ...]:
 
 
 def policy_of(project: Project, config: RuntimeConfig) -> Policy:
-    """A project's policy with the session's `deny` patterns in it."""
+    """Return a project's policy with the session's `deny` patterns added."""
     patterns_of(config.deny, "--deny")
     return project.policy.plus(option_rules("deny", config.deny))

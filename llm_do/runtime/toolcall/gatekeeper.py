@@ -16,7 +16,7 @@ from llm_do.errors import ToolError
 from llm_do.runtime.context.emission import emit
 from llm_do.runtime.record.events import StateChangedEvent
 from llm_do.runtime.record.outcomes import StateChange, ToolOutput
-from llm_do.runtime.tools.artifacts import keep_artifact
+from llm_do.runtime.tools.artifacts import save_artifact
 from llm_do.runtime.tools.iterated_results import collect_items
 from llm_do.runtime.tools.tool_output import limit_output
 from llm_do.runtime.tools.traits import traits_of
@@ -75,7 +75,7 @@ async def run_in_transaction(
 ) -> tuple[Any, ToolOutput, tuple[StateChange, ...]]:
     """Run a tool and, once it has succeeded, change the states of its machines: all of them or none."""
     limit = ctx.runtime.config.settings.max_result_bytes
-    keep = partial(keep_artifact, ctx.project, f"{call.tool_name}-{call.tool_call_id}")
+    keep = partial(save_artifact, ctx.project, f"{call.tool_name}-{call.tool_call_id}")
     if not gates:
         value = _result_without_context(await collect_items(await handler(args), limit))
         return value, limit_output(value, limit, keep), ()
@@ -95,7 +95,7 @@ async def run_in_transaction(
     # A result or an update that has no JSON form is a failure too, so both are converted before anything changes.
     output = limit_output(value, limit, keep)
     changes = tuple(
-        StateChange(each.gate.key, to_json_data(each.updates) if ctx.run.is_heard() else {}, each.after)
+        StateChange(each.gate.key, to_json_data(each.updates) if ctx.run.has_listeners() else {}, each.after)
         for each in transactions
         if each.after is not gating.states[each.gate.key]
     )

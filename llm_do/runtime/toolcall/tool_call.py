@@ -134,7 +134,7 @@ class _ToolCall:
         denied = await self._approve(requirement)
         if denied is not None:
             return denied
-        ctx.run.budget.tool_call()
+        ctx.run.budget.count_tool_call()
         ctx.frame.usage += Usage(tool_calls=1)
         outcome, value = await self._run_approved()
         if hooks and outcome.status != "denied":
@@ -161,7 +161,7 @@ class _ToolCall:
         if decision.effect != "allow":
             ctx.run.denials.append(record)
             ctx.run.unattended |= decision.source == "unattended"
-            if not ctx.runtime.config.tell_denials:
+            if not ctx.runtime.config.denials_go_to_model:
                 raise self._denial_error(decision)
             return self.ended("denied", denial_text(decision))
         if decision.source in ANSWERED:
@@ -237,7 +237,7 @@ class _ToolCall:
     def _failed(self, error: BaseException) -> ToolOutcome:
         """The outcome of a call whose tool raised; under `on_tool_error: raise` an unintended failure ends the run."""
         if isinstance(error, LlmDoError) and not isinstance(error, ToolError):
-            self.ctx.run.note_error(error, self.ctx.path)
+            self.ctx.run.record_error(error, self.ctx.path)
         intended = _intended_text(error)
         outcome = self.ended("failed", _failure_text(error) if intended is None else intended, error)
         if intended is None and self.ctx.runtime.config.settings.on_tool_error == "raise":

@@ -1,1 +1,1 @@
-"""Tools as the runtime knows them: their traits, schemas, output, and the agent's toolbox."""
+"""Tools in the runtime: their traits, schemas, output, and the agent's toolbox."""

@@ -1,6 +1,6 @@
-"""Files that take what is too long for a model: whole results, below `.llm-do/artifacts` of the project.
+"""Artifacts: files with complete results that are too long for a model, below the project's `.llm-do/artifacts`.
 
-A project with `record: false` keeps none. Who shortens a result, and what the model is told, is decided elsewhere.
+A project with `record: false` keeps none. Truncating results for the model is done elsewhere.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from llm_do.files.root import Root
 if TYPE_CHECKING:
     from llm_do.project.project import Project
 
-__all__ = ["FOLDER", "keep_artifact", "open_artifact"]
+__all__ = ["FOLDER", "open_artifact", "save_artifact"]
 
 FOLDER = f"{local_folder.FOLDER}/artifacts"
 """Where artifacts are, relative to the project's root."""
@@ -29,7 +29,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 def open_artifact(project: Project, label: str) -> tuple[BinaryIO, str] | None:
-    """Make a new, empty artifact."""
+    """Create a new, empty artifact; return its file and path, or None if it can't be created."""
     if not project.record:
         return None
     root = Root(project.root)
@@ -45,8 +45,8 @@ def open_artifact(project: Project, label: str) -> tuple[BinaryIO, str] | None:
         return None
 
 
-def keep_artifact(project: Project, label: str, data: bytes) -> str | None:
-    """Keep a whole result."""
+def save_artifact(project: Project, label: str, data: bytes) -> str | None:
+    """Save a complete result; return its path, or None if it can't be saved."""
     opened = open_artifact(project, label)
     if opened is None:
         return None

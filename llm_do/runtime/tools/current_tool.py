@@ -8,4 +8,4 @@ from contextvars import ContextVar
 __all__ = ["CURRENT_TOOL"]
 
 CURRENT_TOOL: ContextVar[threading.Event | None] = ContextVar("llm_do_current_tool", default=None)
-"""Set once the tool call that runs in this task or worker thread has been given up."""
+"""Set when the tool call in this task or worker thread has been abandoned."""

@@ -1,6 +1,6 @@
-"""Handing control over: the tool a model does it with, and how a call tells that it was handed over.
+"""Handoffs: the tools that hand control to another agent, and the signal that ends the call.
 
-What happens then is `llm_do.runtime.call.handoff_chain`.
+The next agent is run by `llm_do.runtime.call.handoff_chain`.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from llm_do.runtime.tools.traits import ToolTraits
 if TYPE_CHECKING:
     from llm_do.project.registry import Registry
 
-__all__ = ["HandedOver", "Handoff", "handoff_by_text", "transfer_name", "transfer_tools"]
+__all__ = ["Handoff", "HandoffSignal", "handoff_by_text", "transfer_name", "transfer_tools"]
 
 
 @frozen
 class Handoff:
-    """What an agent decided.
+    """An agent's decision to hand over control.
 
     Args:
-        target: Name of the agent that goes on.
+        target: Name of the agent that gets control.
         reason: Why, for that agent and for people.
-        by_text: It said the target's name instead of calling the tool.
+        by_text: Whether the agent answered with the target's name instead of calling the tool.
     """
 
     target: str
@@ -42,8 +42,8 @@ class Handoff:
     by_text: bool = False
 
 
-class HandedOver(Exception):  # noqa: N818 (no error: it ends the run of the agent that handed over)
-    """Raised where the next model request would be made, once all tool calls of the response have run."""
+class HandoffSignal(Exception):  # noqa: N818 (not an error: it ends the run of the agent that hands over)
+    """Raised instead of the next model request, after all tool calls of the response have run."""
 
 
 class _Frame(Protocol):
@@ -58,14 +58,14 @@ class _Caller(Protocol):
 
 
 class TransferArguments(TypedDict):
-    """What the tool takes."""
+    """The arguments of a transfer tool."""
 
     reason: str
 
 
 _SCHEMA: dict[str, Any] = {
     "type": "object",
-    "properties": {"reason": {"type": "string", "description": "Why, and what the other needs to know."}},
+    "properties": {"reason": {"type": "string", "description": "Why, and what the other agent needs to know."}},
     "required": ["reason"],
     "additionalProperties": False,
 }
@@ -73,7 +73,7 @@ _VALIDATOR: Any = TypeAdapter(TransferArguments).validator
 
 
 def transfer_name(target: str) -> str:
-    """The name of the tool that hands over to an agent.
+    """Return the name of the tool that hands control to an agent.
 
     Example:
         >>> transfer_name("billing")
@@ -83,11 +83,11 @@ def transfer_name(target: str) -> str:
 
 
 def transfer_tools(spec: AgentSpec, registry: Registry) -> Iterator[FixedTool]:
-    """The tools with which an agent hands over, one for each name in its `handoffs`.
+    """Yield the tools with which an agent hands over control, one for each name in its `handoffs`.
 
     Args:
         spec: The agent.
-        registry: Tells what the others are there for.
+        registry: Provides the descriptions of the other agents.
     """
     owner: FunctionToolset[Any] = FunctionToolset(id="handoffs")
     targets = {item if isinstance(item, str) else item.name: item for item in spec.handoffs}
@@ -111,10 +111,10 @@ def _transfer_tool(target: str, description: str | None, owner: AbstractToolset[
         frame.handoff = Handoff(target, args["reason"])
         return f"Control goes to {target}."
 
-    said = f"Hand the conversation over to {target}."
+    sentence = f"Hand the conversation over to {target}."
     definition = ToolDefinition(
         name=transfer_name(target),
-        description=f"{said} {description}" if description else said,
+        description=f"{sentence} {description}" if description else sentence,
         parameters_json_schema=_SCHEMA,
         metadata=ToolTraits(ToolFacts("handoff", primary="reason"), tool=target).metadata(),
     )

@@ -1,6 +1,6 @@
-"""Results that come piece by piece: generators and other iterators become lists, and one without an end does no harm.
+"""Results that are iterators: generators and other iterators become lists, and infinite ones are cut off.
 
-Nothing else of the runtime may meet an iterator of a project's: going through it runs the project's code.
+No other part of the runtime may touch a project's iterator: iterating over it runs the project's code.
 """
 
 from __future__ import annotations
@@ -23,52 +23,52 @@ from llm_do.tools import Update
 __all__ = ["UNLIMITED_ITEMS", "collect_items"]
 
 UNLIMITED_ITEMS = sys.maxsize
-"""The limit of what Python code is given: it is trusted, and has to get all or nothing."""
+"""The limit for results returned to Python code, which is trusted and must get all or nothing."""
 
 MAX_ITEMS = 1024 * 1024
-"""Bytes that are taken of an iterator, or what a result may have where that is more."""
+"""Bytes to take from an iterator, unless the limit on results is higher."""
 
 _PLAIN = (str, bytes, int, float, type(None))
-_A_WHILE = 100
-"""Items of an asynchronous iterator between two looks at whether the call has been given up."""
+_CHECK_INTERVAL = 100
+"""Items of an asynchronous iterator between two checks whether the call has been abandoned."""
 
 
 async def collect_items(value: Any, limit: int) -> Any:
-    """A tool's result with lists in the place of iterators; itself where there are none.
+    """Return a tool's result with lists in place of iterators, or unchanged if there are none.
 
-    Iterators run as the tool does: synchronous ones in a worker thread, all within the call's time.
+    Iterators run as the tool does: synchronous ones in a worker thread, all within the call's timeout.
     """
     try:
-        if isinstance(value, _PLAIN) or not _holds_iterator(value, set()):
+        if isinstance(value, _PLAIN) or not _contains_iterator(value, set()):
             return value
-    except RecursionError:  # nested too deeply to be told at all, as whoever tells it will say
+    except RecursionError:  # nested too deeply to serialize, which serializing it will report
         return value
-    return await _drained(value, max(limit, MAX_ITEMS))
+    return await _drain(value, max(limit, MAX_ITEMS))
 
 
-def _holds_iterator(value: object, seen: set[int]) -> bool:
+def _contains_iterator(value: object, seen: set[int]) -> bool:
     if isinstance(value, _PLAIN) or id(value) in seen:
         return False
     if isinstance(value, Iterator | AsyncIterator):
         return True
     seen.add(id(value))
     if isinstance(value, ToolReturn):
-        return _holds_iterator(cast("ToolReturn[Any]", value).return_value, seen)
+        return _contains_iterator(cast("ToolReturn[Any]", value).return_value, seen)
     if isinstance(value, Update):
-        return _holds_iterator(value.result, seen) or _holds_iterator(value.updates, seen)
+        return _contains_iterator(value.result, seen) or _contains_iterator(value.updates, seen)
     if isinstance(value, dict):
-        return any(_holds_iterator(item, seen) for item in cast("dict[Any, Any]", value).values())
+        return any(_contains_iterator(item, seen) for item in cast("dict[Any, Any]", value).values())
     if isinstance(value, list | tuple):
-        return any(_holds_iterator(item, seen) for item in cast("list[Any]", value))
+        return any(_contains_iterator(item, seen) for item in cast("list[Any]", value))
     for name, item in _fields(value).items():
-        if _holds_iterator(item, seen):
+        if _contains_iterator(item, seen):
             what = f"`{name}` of the {type(value).__name__} that it returned is an iterator"
             raise ToolError(what, hint="Return a list there.")
     return False
 
 
 def _fields(value: object) -> Mapping[str, object]:
-    """The fields of a record, as far as they have values."""
+    """Return the fields of a record that have values."""
     kind: Any = type(value)
     names: Any = getattr(kind, "model_fields", None)
     if dataclasses.is_dataclass(value):
@@ -78,26 +78,26 @@ def _fields(value: object) -> Mapping[str, object]:
     return {name: getattr(value, name, None) for name in cast("list[str]", names)}
 
 
-async def _drained(value: Any, limit: int) -> Any:
+async def _drain(value: Any, limit: int) -> Any:
     if isinstance(value, AsyncIterator):
-        return await _async_items(cast("AsyncIterator[Any]", value), limit)
+        return await _collect_async(cast("AsyncIterator[Any]", value), limit)
     if isinstance(value, Iterator):
-        return await run_in_worker(_items, cast("Iterator[Any]", value), limit)
-    if not _holds_iterator(value, set()):
+        return await run_in_worker(_collect, cast("Iterator[Any]", value), limit)
+    if not _contains_iterator(value, set()):
         return value
     if isinstance(value, ToolReturn):
         returned = cast("ToolReturn[Any]", value)
-        return dataclasses.replace(returned, return_value=await _drained(returned.return_value, limit))
+        return dataclasses.replace(returned, return_value=await _drain(returned.return_value, limit))
     if isinstance(value, Update):
-        return Update(await _drained(value.result, limit), **await _drained(value.updates, limit))
+        return Update(await _drain(value.result, limit), **await _drain(value.updates, limit))
     if isinstance(value, dict):
-        return {key: await _drained(item, limit) for key, item in cast("dict[Any, Any]", value).items()}
-    items = [await _drained(item, limit) for item in value]
+        return {key: await _drain(item, limit) for key, item in cast("dict[Any, Any]", value).items()}
+    items = [await _drain(item, limit) for item in value]
     return items if isinstance(value, list) else tuple(items)
 
 
-class _Taken:
-    """The items of one iterator, as many as there is room for."""
+class _ItemBuffer:
+    """The items of one iterator, up to a size limit."""
 
     def __init__(self, limit: int) -> None:
         self.items: list[Any] = []
@@ -105,22 +105,22 @@ class _Taken:
         self._left = limit
 
     def add(self, item: Any) -> bool:
-        """Keep an item; whether there was room for it."""
-        if not isinstance(item, _PLAIN) and _holds_iterator(item, set()):
+        """Add an item and return whether there was room for it."""
+        if not isinstance(item, _PLAIN) and _contains_iterator(item, set()):
             raise ToolError("it returned an iterator of iterators", hint="Return a list of lists.")
         self._left -= len(output_text(item)) + 2
         if self._left < 0:
-            self.items.append(f"[... more than {self._limit} bytes; what came after was left out ...]")
+            self.items.append(f"[... more than {self._limit} bytes; the rest was left out ...]")
             return False
         self.items.append(item)
         return True
 
 
-def _items(iterator: Iterator[Any], limit: int) -> list[Any]:
-    """What a synchronous iterator gives; nobody waits for more once the call was given up."""
-    taken, given_up = _Taken(limit), CURRENT_TOOL.get()
+def _collect(iterator: Iterator[Any], limit: int) -> list[Any]:
+    """Collect the items of a synchronous iterator, stopping when the call has been abandoned."""
+    taken, abandoned = _ItemBuffer(limit), CURRENT_TOOL.get()
     for item in iterator:
-        if not taken.add(item) or (given_up is not None and given_up.is_set()):
+        if not taken.add(item) or (abandoned is not None and abandoned.is_set()):
             close: Callable[[], object] | None = getattr(iterator, "close", None)
             if close is not None:
                 with suppress(Exception):
@@ -129,8 +129,8 @@ def _items(iterator: Iterator[Any], limit: int) -> list[Any]:
     return taken.items
 
 
-async def _async_items(iterator: AsyncIterator[Any], limit: int) -> list[Any]:
-    taken = _Taken(limit)
+async def _collect_async(iterator: AsyncIterator[Any], limit: int) -> list[Any]:
+    taken = _ItemBuffer(limit)
     async for item in iterator:
         if not taken.add(item):
             close = getattr(iterator, "aclose", None)
@@ -138,6 +138,6 @@ async def _async_items(iterator: AsyncIterator[Any], limit: int) -> list[Any]:
                 with suppress(Exception):
                     await close()
             break
-        if len(taken.items) % _A_WHILE == 0:
+        if len(taken.items) % _CHECK_INTERVAL == 0:
             await asyncio.sleep(0)
     return taken.items

@@ -1,6 +1,6 @@
-"""From functions and toolsets of any origin to tools that the runtime knows: each built once, with its traits.
+"""Turns functions and toolsets of any origin into tools with traits, each built once.
 
-Schemas are made in `llm_do.project.tool_schemas`; nothing here runs a tool.
+Schemas are built in `llm_do.project.tool_schemas`; nothing here runs a tool.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ __all__ = [
 
 
 def make_tool(item: Callable[..., Any] | PydanticTool[Any] | Tool, name: str | None = None) -> PydanticTool[Any]:
-    """Make the PydanticAI tool of a function or a tool object."""
+    """Build the PydanticAI tool of a function or a tool object."""
     schema = make_schema(item, name)
     made, options = schema.tool, schema.options
     traits = ToolTraits(
@@ -65,20 +65,22 @@ def make_tool(item: Callable[..., Any] | PydanticTool[Any] | Tool, name: str | N
 
 
 def set_approval_config(toolset: AbstractToolset[Any], config: Mapping[str, Mapping[str, Any]]) -> None:
-    """Say for tools of a toolset whether they are pre-approved: `{"tool": {"pre_approved": True}}`.
+    """Set which tools of a toolset are pre-approved: `{"tool": {"pre_approved": True}}`.
 
     Args:
         toolset: The toolset.
-        config: Tool to what is said of it: `pre_approved`, `approval_required` or `blocked`, each True or False.
+        config: By tool name, `pre_approved`, `approval_required` or `blocked`, each True or False.
 
     Raises:
-        ValueError: Something else is said, which would neither deny nor ask.
+        ValueError: A key or value is invalid, and would neither deny nor ask.
     """
     for name, entry in config.items():
         for key, value in entry.items():
             if key not in APPROVAL_WORDS or not isinstance(value, bool):
                 known = f"{', '.join(APPROVAL_WORDS[:-1])} and {APPROVAL_WORDS[-1]}"
-                raise ValueError(f"what is said of the tool {name!r} is {known}, True or False, not {key!r}: {value!r}")
+                raise ValueError(
+                    f"the approval config of the tool {name!r} takes {known}, True or False, not {key!r}: {value!r}"
+                )
     object.__setattr__(toolset, APPROVAL_KEY, {name: dict(entry) for name, entry in config.items()})
 
 
@@ -87,7 +89,7 @@ _STRICT: Sequence[Effect] = ("allow", "ask", "deny")
 
 @dataclass
 class StampedToolset(WrapperToolset[Any]):
-    """Gives each tool of a toolset the traits the runtime needs, unless it brings its own."""
+    """Gives each tool of a toolset the traits the runtime needs, unless it has its own."""
 
     name: str
     _stamped: dict[str, tuple[ToolDefinition, ToolsetTool[Any]]] = field(
@@ -95,14 +97,14 @@ class StampedToolset(WrapperToolset[Any]):
     )
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
-        """The wrapped toolset's tools, with traits."""
+        """Return the wrapped toolset's tools, with traits."""
         tools = await self.wrapped.get_tools(ctx)
         return {name: self._stamp(name, tool) for name, tool in tools.items()}
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
-        """Call one of them, which is told whether it was approved."""
+        """Call one of the tools, with `tool_call_approved` set if it was approved."""
         return await super().call_tool(name, tool_args, mark_approved(ctx), tool)
 
     def _stamp(self, name: str, tool: ToolsetTool[Any]) -> ToolsetTool[Any]:
@@ -118,7 +120,7 @@ class StampedToolset(WrapperToolset[Any]):
 
 
 def stamped_tool(toolset_name: str, owner: AbstractToolset[Any], tool: PydanticTool[Any]) -> PydanticTool[Any]:
-    """A copy of a function tool of `owner` with its traits, unless it brings its own."""
+    """Return a copy of `owner`'s function tool with traits, or the tool itself if it has its own."""
     if tool.metadata is not None and TRAITS_KEY in tool.metadata:
         return tool
     made: PydanticTool[Any] = copy.copy(tool)
@@ -132,7 +134,7 @@ def stamped_tool(toolset_name: str, owner: AbstractToolset[Any], tool: PydanticT
 def stamped_definition(
     toolset_name: str, through: Sequence[Level], definition: ToolDefinition, validator: object
 ) -> ToolDefinition:
-    """What a toolset shows of a tool, with its traits."""
+    """Return a tool's definition with its traits."""
     traits = traits_of(definition.metadata)
     if traits is None:
         traits = _traits_for(toolset_name, through, definition, validator)
@@ -161,7 +163,7 @@ def _traits_for(toolset_name: str, through: Sequence[Level], tool_def: ToolDefin
 
 
 def _method(through: Sequence[Level], name: str) -> Callable[[dict[str, Any]], object] | None:
-    """A method that says something of a call, of the outermost toolset that has it."""
+    """Return a method of the outermost toolset that has it, bound to the tool."""
     for toolset, tool in through:
         method: Any = getattr(toolset, name, None)
         if callable(method):
@@ -170,54 +172,54 @@ def _method(through: Sequence[Level], name: str) -> Callable[[dict[str, Any]], o
 
 
 def _decision_function(through: Sequence[Level]) -> Callable[[ToolCallInfo], Decision | None] | None:
-    """What the toolsets' `needs_approval` methods say together, None where none has any."""
+    """Combine the toolsets' `needs_approval` methods, the strictest first; None if none has any."""
     asking = [ask for level in through if (ask := _method([level], "needs_approval")) is not None]
     if not asking:
         return None
 
     def decide(call: ToolCallInfo) -> Decision | None:
-        said = [one for ask in asking if (one := _to_decision(ask(dict(call.args)))) is not None]
-        return max(said, key=lambda one: (_STRICT.index(one.effect), one.person_only), default=None)
+        decisions = [one for ask in asking if (one := _to_decision(ask(dict(call.args)))) is not None]
+        return max(decisions, key=lambda one: (_STRICT.index(one.effect), one.person_only), default=None)
 
     return decide
 
 
-def _text(said: object) -> str | None:
-    return None if said is None else str(said)
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
 
 
-def _to_decision(said: object) -> Decision | None:
-    """What a toolset's `needs_approval` said: a decision, an effect, or whether to ask."""
-    if said is None or isinstance(said, Decision):
-        return said
-    if said in ("allow", "ask", "deny"):
-        return Decision(said)  # pyright: ignore[reportArgumentType]
-    if inspect.iscoroutine(said):
-        said.close()
-    if isinstance(said, str | Awaitable):
-        raise TypeError(f"needs_approval has to return allow, ask, deny, a bool or None, not {said!r}")
-    return Decision("ask" if said else "allow")
+def _to_decision(answer: object) -> Decision | None:
+    """Convert the return value of `needs_approval`: a decision, an effect, or whether to ask."""
+    if answer is None or isinstance(answer, Decision):
+        return answer
+    if answer in ("allow", "ask", "deny"):
+        return Decision(answer)  # pyright: ignore[reportArgumentType]
+    if inspect.iscoroutine(answer):
+        answer.close()
+    if isinstance(answer, str | Awaitable):
+        raise TypeError(f"needs_approval must return allow, ask, deny, a bool or None, not {answer!r}")
+    return Decision("ask" if answer else "allow")
 
 
 def _listed_tool(toolset_name: str, shown: ShownTool) -> ToolDefinition:
-    """A tool of a wrapped toolset as its model will see it, known before a run."""
+    """Return a tool of a wrapped toolset as its model will see it."""
     validator = shown.tool.function_schema.validator
     return stamped_definition(toolset_name, shown.levels, shown.definition, validator)
 
 
 def add_prefix(definition: ToolDefinition, prefix: str | None) -> ToolDefinition:
-    """A tool under a prefix, or as it is without one."""
+    """Return a tool definition with a prefix, or unchanged without one."""
     return replace(definition, name=f"{prefix}_{definition.name}") if prefix else definition
 
 
 @dataclass
 class ListedTools:
-    """What is known before a run of toolsets that are asked for their tools at every step.
+    """The tools known before a run of toolsets that are asked for their tools at every step.
 
     Args:
         tools: Their tools, as a model sees them.
-        conditional: Names of those that a run may hide.
-        open: Names of the toolsets of which nothing is known.
+        conditional: Names of the tools that a run may hide.
+        open: Names of the toolsets whose tools are unknown.
     """
 
     tools: list[ToolDefinition] = field(default_factory=list[ToolDefinition])
@@ -225,7 +227,7 @@ class ListedTools:
     open: list[str] = field(default_factory=list[str])
 
     def add(self, toolset: AbstractToolset[Any], ref: ToolsetRef) -> None:
-        """List a toolset's tools, or its name where nothing is known of them."""
+        """Add a toolset's tools, or its name if they are unknown."""
         known = find_shown_tools(toolset)
         if known is None:
             self.open.append(ref.name)
@@ -241,15 +243,15 @@ class ListedTools:
 
 @dataclass
 class SelectedToolset(WrapperToolset[Any]):
-    """The tools of a toolset whose own names the globs keep."""
+    """The tools of a toolset whose own names match the globs."""
 
     include: tuple[str, ...]
     exclude: tuple[str, ...]
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
-        """The wrapped toolset's tools that are kept."""
-        return {name: tool for name, tool in (await self.wrapped.get_tools(ctx)).items() if self.keeps(name)}
+        """Return the wrapped toolset's tools that match."""
+        return {name: tool for name, tool in (await self.wrapped.get_tools(ctx)).items() if self.includes(name)}
 
-    def keeps(self, name: str) -> bool:
-        """Whether a tool of that name is kept."""
+    def includes(self, name: str) -> bool:
+        """Whether a tool with this name matches."""
         return is_included(name, self.include, self.exclude)

@@ -1,6 +1,6 @@
-"""What a tool's result is to a model, to events and to hooks: JSON data or media, and never more than a limit.
+"""A tool's result for models, events and hooks: JSON data or media, within a limit.
 
-Results that are too long keep head and tail; so do the texts of failures.
+Results and failure texts that are too long keep their head and tail.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from llm_do.runtime.record.results import output_text
 from llm_do.text.json_data import to_json_data
 from llm_do.text.surrogates import replace_surrogates
 
-__all__ = ["KeepArtifact", "limit_output", "truncate_text"]
+__all__ = ["SaveArtifact", "limit_output", "truncate_text"]
 
 
-KeepArtifact = Callable[[bytes], str | None]
-"""Keeps all of a result somewhere, and says where; None when it is kept nowhere."""
+SaveArtifact = Callable[[bytes], str | None]
+"""Saves a complete result and returns its path; None if it can't be saved."""
 
 
-def limit_output(value: Any, limit: int, keep: KeepArtifact | None = None) -> ToolOutput:
-    """Make a tool's result fit.
+def limit_output(value: Any, limit: int, keep: SaveArtifact | None = None) -> ToolOutput:
+    """Limit a tool's result to a number of bytes.
 
     Example:
         >>> limit_output("a" * 1000, 30).size
@@ -51,7 +51,7 @@ def limit_output(value: Any, limit: int, keep: KeepArtifact | None = None) -> To
                 [part.for_model for part in parts], [part.for_events for part in parts], sum(sizes) if sizes else None
             )
     shown = to_json_data(value)
-    if shown is None:  # not a number: nothing at all would be something else
+    if shown is None:  # NaN becomes null, which the model should see as such
         return ToolOutput("null", None)
     raw = (shown if isinstance(shown, str) else output_text(shown)).encode("utf-8", "replace")
     if len(raw) <= limit:
@@ -61,7 +61,7 @@ def limit_output(value: Any, limit: int, keep: KeepArtifact | None = None) -> To
 
 
 def truncate_text(text: str, limit: int) -> str:
-    """A failure's text, shortened where it is too long.
+    """Truncate a failure's text if it is too long.
 
     Example:
         >>> truncate_text("short", 100)
@@ -75,9 +75,9 @@ def truncate_text(text: str, limit: int) -> str:
 
 
 def _head_and_tail(raw: bytes, limit: int, kept: str | None = None) -> str:
-    """Two thirds of the room from the front, one third from the end, cut between characters.
+    """Return the head (two thirds of the space) and the tail (one third), cut between characters.
 
-    What stands between them says what was left out, and is part of the limit wherever a third of it is enough for that.
+    The notice between them says what was left out; it counts towards the limit if a third of that is enough for it.
     """
     where = f"all of it is in the file {kept}" if kept is not None else "ask for a smaller part"
 

@@ -1,8 +1,8 @@
-"""`Toolbox`: all tools of one agent as one toolset. What is known beforehand is prepared once, not at every step.
+"""`Toolbox`: all tools of one agent as one toolset. Tools that never change are prepared once, not at every step.
 
 PydanticAI asks its toolsets for their tools before each model request. For functions and agents the answer never
-changes, so it is built with the agent; only toolsets that can change (factories, MCP servers, toolsets of one's own)
-are asked again. Which toolsets an agent has is `llm_do.runtime.agents.agent_builder`'s business.
+changes, so it is built with the agent; only toolsets that can change (factories, MCP servers, custom toolsets) are
+asked again. `llm_do.runtime.agents.agent_builder` decides which toolsets an agent has.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from llm_do.runtime.tools.approval_requirement import defer_requirement, mark_ap
 
 __all__ = ["FixedTool", "Toolbox", "check_tool_name", "function_tool", "name_clash"]
 
-_ON_THE_WIRE = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-"""A tool's name as every provider takes it."""
+_PROVIDER_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+"""A tool name that every provider accepts."""
 
 
 @dataclass(kw_only=True)
 class FixedTool(ToolsetTool[Any]):
-    """A tool that is the same at every step, with what calling it does."""
+    """A tool that is the same at every step, with the function that calls it."""
 
     call: Callable[[dict[str, Any], RunContext[Any]], Awaitable[Any]]
 
@@ -48,8 +48,8 @@ class Toolbox(AbstractToolset[Any]):
     Args:
         agent: The agent's name, for messages.
         fixed: Tools that never change, by the name the model sees.
-        live: Toolsets that are asked at every step; entered when the agent's run begins, exited when it ends.
-        speaking: Toolsets whose instructions the model is given.
+        live: Toolsets that are asked at every step; entered when the agent's run starts, exited when it ends.
+        instructing: Toolsets whose instructions are sent to the model.
     """
 
     def __init__(
@@ -57,12 +57,12 @@ class Toolbox(AbstractToolset[Any]):
         agent: str,
         fixed: Mapping[str, FixedTool],
         live: Sequence[AbstractToolset[Any]] = (),
-        speaking: Sequence[AbstractToolset[Any]] = (),
+        instructing: Sequence[AbstractToolset[Any]] = (),
     ) -> None:
         self.agent = agent
         self.fixed = dict(fixed)
         self.live = tuple(live)
-        self.speaking = tuple(speaking)
+        self.instructing = tuple(instructing)
         self._entered = AsyncExitStack()
 
     @property
@@ -71,17 +71,17 @@ class Toolbox(AbstractToolset[Any]):
         return
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractToolset[Any]:
-        """Itself where nothing in it can change, else a toolbox of this run's own toolsets."""
+        """Return the toolbox itself if nothing in it can change, otherwise one with this run's own toolsets."""
         if not self.live:
             return self
-        return Toolbox(self.agent, self.fixed, [await each.for_run(ctx) for each in self.live], self.speaking)
+        return Toolbox(self.agent, self.fixed, [await each.for_run(ctx) for each in self.live], self.instructing)
 
     async def for_run_step(self, ctx: RunContext[Any]) -> AbstractToolset[Any]:
-        """The same for one step."""
+        """Return the toolbox for one step."""
         changed = [await each.for_run_step(ctx) for each in self.live]
         if all(new is old for new, old in zip(changed, self.live, strict=True)):
             return self
-        step = Toolbox(self.agent, self.fixed, changed, self.speaking)
+        step = Toolbox(self.agent, self.fixed, changed, self.instructing)
         step._entered = self._entered
         return step
 
@@ -97,18 +97,18 @@ class Toolbox(AbstractToolset[Any]):
             await self._entered.aclose()
 
     async def get_instructions(self, ctx: RunContext[Any]) -> list[str | InstructionPart] | None:
-        """What the toolsets have to say to the model."""
-        said: list[str | InstructionPart] = []
-        for each in (*self.speaking, *self.live):
+        """Return the toolsets' instructions for the model."""
+        parts: list[str | InstructionPart] = []
+        for each in (*self.instructing, *self.live):
             part = await each.get_instructions(ctx)
             if isinstance(part, str | InstructionPart):
-                said.append(part)
+                parts.append(part)
             elif part is not None:
-                said.extend(part)
-        return said or None
+                parts.extend(part)
+        return parts or None
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
-        """Every tool, by the name the model sees; a new dict, which the run may add to."""
+        """Return every tool, by the name the model sees, in a new dict that the run may add to."""
         tools: dict[str, ToolsetTool[Any]] = dict(self.fixed)
         for source in self.live:
             for name, tool in (await source.get_tools(ctx)).items():
@@ -129,7 +129,7 @@ class Toolbox(AbstractToolset[Any]):
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
-        """Call one of them."""
+        """Call one of the tools."""
         ctx = mark_approved(ctx)
         if isinstance(tool, FixedTool):
             return await tool.call(tool_args, ctx)
@@ -137,13 +137,13 @@ class Toolbox(AbstractToolset[Any]):
         return await live.source.call_tool(name, tool_args, ctx, live.source_tool)
 
     def apply(self, visitor: Callable[[AbstractToolset[Any]], None]) -> None:
-        """Show a visitor the toolsets inside."""
+        """Apply a visitor to the toolsets inside."""
         for each in self.live:
             each.apply(visitor)
 
 
 def function_tool(tool: PydanticTool[Any], owner: AbstractToolset[Any], name: str | None = None) -> FixedTool:
-    """A function's tool, prepared for good."""
+    """Return a function tool that is prepared once."""
     definition = tool.tool_def
     if name is not None and name != definition.name:
         definition = replace(definition, name=name)
@@ -158,8 +158,8 @@ def function_tool(tool: PydanticTool[Any], owner: AbstractToolset[Any], name: st
 
 
 def check_tool_name(agent: str, name: str, source: AbstractToolset[Any]) -> None:
-    """See that providers take a tool's name; linking does it for tools that are known then."""
-    if _ON_THE_WIRE.fullmatch(name) is None:
+    """Raise `RunError` if providers reject a tool's name; the linker checks the tools it knows."""
+    if _PROVIDER_NAME.fullmatch(name) is None:
         raise RunError(
             f"agent {agent!r} has a tool that can't be named {name!r}: it comes from {source.label}",
             hint="A name is 1 to 64 letters, digits, _ and -, prefix included: rename it, or shorten the `prefix:`.",
@@ -168,7 +168,7 @@ def check_tool_name(agent: str, name: str, source: AbstractToolset[Any]) -> None
 
 
 def name_clash(agent: str, name: str, one: AbstractToolset[Any], other: AbstractToolset[Any]) -> RunError:
-    """Two tools that a model would see under one name."""
+    """Return the error for two tools that a model would see under one name."""
     return RunError(
         f"agent {agent!r} has two tools named {name!r}: from {one.label} and from {other.label}",
         hint="Give one of the toolsets a `prefix:`.",

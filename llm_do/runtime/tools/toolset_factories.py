@@ -1,6 +1,6 @@
-"""Toolsets that factories make, one for each call of an agent, and what is said of a factory that makes none.
+"""Toolsets from factories, one for each call of an agent, and the error for a factory that returns something else.
 
-Which toolset a name stands for is `llm_do.runtime.agents.agent_builder`'s business.
+`llm_do.runtime.agents.agent_builder` resolves the names of toolsets.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ def _no_toolset(name: str, factory: Callable[..., Any], made: object, root: Path
     file, line = _place(function, root)
     return RunError(
         f"the factory {called} of the toolset {name!r} returned {returned}, not a toolset",
-        hint="It has to return a toolset, such as FunctionToolset([...]), or None where there are no tools.",
+        hint="Return a toolset, such as FunctionToolset([...]), or None if there are no tools.",
         file=file,
         line=line,
     )
 
 
 def _function_of(factory: Callable[..., Any]) -> Callable[..., Any]:
-    """The function behind a factory that may be decorated, bound, a `partial`, or an object that can be called."""
+    """Return the function behind a factory that may be decorated, bound, a `partial` or a callable object."""
     while isinstance(factory, functools.partial):
         factory = factory.func
     factory = inspect.unwrap(factory)
@@ -55,7 +55,7 @@ def _function_of(factory: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _place(function: Callable[..., Any], root: Path) -> tuple[str | None, int | None]:
-    """Where a function is written, relative to the project's folder if it is below it; None where nobody can tell."""
+    """Return a function's file and line, relative to the project's folder if possible; None if unknown."""
     code = getattr(function, "__code__", None)
     if code is None:
         return None, None

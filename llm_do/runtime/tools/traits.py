@@ -1,6 +1,6 @@
-"""What only the runtime has to know of a tool: its facts with its toolset's functions, in the tool's metadata.
+"""Traits: what only the runtime needs to know of a tool, its facts and its toolset's functions, in the tool's metadata.
 
-A toolset of any origin may leave it out: then the tool is an ordinary one that is asked about.
+A toolset may omit them; its tools are then ordinary ones that need approval.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ if TYPE_CHECKING:
 __all__ = ["TRAITS_KEY", "BuiltinContext", "ToolTraits", "traits_of"]
 
 TRAITS_KEY = "llm_do"
-"""The key of a tool definition's metadata under which its `ToolTraits` stand."""
+"""The key of a tool definition's metadata that holds its `ToolTraits`."""
 
 
 @frozen
 class ToolTraits:
-    """A tool's facts, where it comes from, and what its toolset can say of one call.
+    """A tool's facts, its origin, and its toolset's functions for one call.
 
     Args:
-        facts: What the tool is.
-        toolset: Registered name of its toolset, None for a plain function.
-        tool: Its own name there, without a prefix.
+        facts: The tool's facts.
+        toolset: Registered name of its toolset; None for a plain function.
+        tool: Its own name in the toolset, without a prefix.
         approval: A decision for all arguments, from metadata or pre-approval.
         decide: The toolset's own decision about a call; None from it leaves the call to the policy.
-        requires: Whether the approval that PydanticAI's `approval_required` asks for is needed for these arguments.
-        resolve: What arguments stand for, for rules to match: a path below the root, a command's words.
-        restrict: What more of them stand for, for rules that deny or ask.
-        describe: The sentence that an approval question begins with.
-        diff: A unified diff of what the call would change, None when it changes no existing file.
-        timeout: Seconds a call may take, None takes the agent's.
-        unchecked: Its validator checks nothing, so its JSON Schema has to be.
-        gate: Its place in its toolkit's state machine.
+        requires: Whether PydanticAI's `approval_required` wrappers require approval for these arguments.
+        resolve: Resolves arguments for rules to match: a path below the root, a command's words.
+        restrict: Resolves further arguments, for rules that deny or ask.
+        describe: Returns the first sentence of an approval question.
+        diff: Returns a unified diff of the call's changes; None if it changes no existing file.
+        timeout: Seconds that a call may take; None for the agent's timeout.
+        unchecked: Whether its validator checks nothing, so that its JSON Schema must be checked.
+        gate: Its gate in its toolkit's state machine.
         succeeded: Whether a result counts as success for state machines; None counts every result. A command that
             ended with an error code has a result, and has not succeeded.
     """
@@ -63,18 +63,18 @@ class ToolTraits:
     succeeded: Callable[[Any], bool] | None = None
 
     def metadata(self) -> dict[str, Any]:
-        """The metadata of a tool of ours: its facts, as anybody's toolset may declare them, and these traits."""
+        """Return the metadata of a built-in tool: its facts, as any toolset may declare them, and these traits."""
         return {FACTS_KEY: self.facts, TRAITS_KEY: self}
 
 
 def traits_of(metadata: Mapping[str, Any] | None) -> ToolTraits | None:
-    """The traits in a tool's metadata, None where it has none."""
+    """Return the traits in a tool's metadata; None if it has none."""
     return metadata.get(TRAITS_KEY) if metadata else None
 
 
 @frozen
 class BuiltinContext:
-    """What a built-in toolset is made from.
+    """The context that a built-in toolset is built from.
 
     Args:
         name: The name it is registered under.

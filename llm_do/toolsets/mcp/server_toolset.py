@@ -47,9 +47,9 @@ class McpServerToolset(ServerToolset):
         toolset._own = McpSession(self.name, self.config, self.root)
         return toolset
 
-    def under(self, prefix: str | None) -> Self:
+    def with_prefix(self, prefix: str | None) -> Self:
         """Return the same tools with an agent's prefix; raise `UsageError` if it leaves too little room for names."""
-        toolset = super().under(prefix)
+        toolset = super().with_prefix(prefix)
         if len(toolset.prefix) > _LONGEST_PREFIX:
             raise UsageError(
                 f"the MCP server {self.name} has a prefix of {len(toolset.prefix)} characters, which leaves too little "

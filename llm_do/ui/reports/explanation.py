@@ -109,7 +109,7 @@ def _path(project: Project, agent: str) -> str:
 def _tools(project: Project, spec: AgentSpec) -> Mapping[str, ToolDefinition]:
     from llm_do.runtime.agents.agent_builder import builder_of
 
-    return {tool.name: tool for tool in builder_of(project).built(spec).tools}
+    return {tool.name: tool for tool in builder_of(project).build(spec).tools}
 
 
 def _tool(project: Project, agent: AgentSpec, name: str) -> ToolDefinition:

@@ -39,7 +39,7 @@ def tools_data(project: Project, agent: str | None = None) -> dict[str, Any]:
 def _agent(project: Project, spec: Any) -> dict[str, Any]:
     from llm_do.runtime.agents.agent_builder import builder_of
 
-    built = builder_of(project).built(spec)
+    built = builder_of(project).build(spec)
     tools = [_tool(tool, conditional=tool.name in built.conditional) for tool in built.tools]
     output: Any = spec.output_type
     if output is str:

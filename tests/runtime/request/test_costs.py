@@ -139,7 +139,7 @@ def test_a_custom_model_without_a_price_is_refused_after_its_first_response() ->
     result = carry_out(runtime_of([agent("main", Remote(turn), tools=[add])], budget={"cost_usd": 9}))
 
     assert isinstance(result.error, BudgetError)
-    assert "a model has answered whose price isn't known" in result.error.message
+    assert "a model with an unknown price has answered" in result.error.message
     assert len(asked) == 1
 
 

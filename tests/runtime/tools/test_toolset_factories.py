@@ -74,7 +74,7 @@ def test_a_factory_that_returns_no_toolset_is_named_with_its_return_value(
     assert isinstance(error, RunError)
     assert error.message == f"the factory {called} of the toolset 'kit' returned {returned}, not a toolset"
     assert error.hint is not None
-    assert "has to return a toolset" in error.hint
+    assert "Return a toolset" in error.hint
     assert error.agent_path == "main"
     assert model.asked == []
 
