@@ -80,9 +80,9 @@ class RuntimeConfig:
         # A string is a sequence of strings: its characters, taken as patterns, would deny nothing.
         for name in ("allow", "deny"):
             value: object = getattr(self, name)
-            patterns = _listed(value)
+            patterns = _as_tuple(value)
             if not all(isinstance(each, str) for each in patterns):
-                raise UsageError(f"{name} must be patterns of calls, each a text, not {value!r}")
+                raise UsageError(f"{name} must be patterns of calls, each a string, not {value!r}")
             object.__setattr__(self, name, patterns)
 
     @property
@@ -123,7 +123,7 @@ def session_config(project: Project, config: RuntimeConfig | None, options: Runt
     return config
 
 
-def _listed(value: object) -> tuple[object, ...]:
+def _as_tuple(value: object) -> tuple[object, ...]:
     if isinstance(value, str) or not isinstance(value, Iterable):
         return (value,)
     return tuple(cast("Iterable[object]", value))

@@ -1,4 +1,4 @@
-"""What code that a tool call runs may see without its context: whether the call has been given up."""
+"""What code in a tool call can see without a context: whether the call has been abandoned."""
 
 from __future__ import annotations
 
