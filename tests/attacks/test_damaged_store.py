@@ -84,5 +84,5 @@ def test_a_thread_that_cannot_be_read_is_named(tmp_path: Path, column: str, valu
 
 def test_a_run_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     file = changed(made(tmp_path), "UPDATE runs SET started = 'soon'")
-    with pytest.raises(StoreError, match="can't be read: 'soon' is no time"):
+    with pytest.raises(StoreError, match="can't be read: 'soon' is not a time"):
         asked(file, lambda store: store.runs())
