@@ -179,6 +179,6 @@ def test_a_reason_is_shown_as_plain_text() -> None:
     carry_out(runtime_of([spec], approvals=person, policy=OPEN))
     text = question_text(person.asked[0])
 
-    assert "asked about: for" in text
+    assert "needs approval: for" in text
     assert "\x1b" not in text
     assert "\u202e" not in text
