@@ -48,10 +48,15 @@ class Registry(Mapping[str, Registered]):
         >>> registry = Registry({"greeter": Registered("greeter", "agent", AgentSpec("greeter"))})
         >>> registry.agent("greeter").name
         'greeter'
+        >>> registry
+        Registry(greeter)
     """
 
     def __init__(self, names: Mapping[str, Registered] | None = None) -> None:
         self._names = dict(names or {})
+
+    def __repr__(self) -> str:
+        return f"Registry({', '.join(self._names)})"
 
     def __getitem__(self, name: str) -> Registered:
         return self._names[name]

@@ -103,7 +103,7 @@ def _open(target: Runnable, options: RunOptions) -> tuple[Runtime, EntryOptions]
         project = Project.load(Path(target))
     else:
         raise UsageError(
-            f"cannot run a {type(cast('object', target)).__name__}",
+            f"cannot run a value of type {type(cast('object', target)).__name__}",
             hint="Pass a project, its path, an AgentSpec, a flow or a PydanticAI agent.",
         )
     session = {name: value for name, value in options.items() if name in RuntimeOptions.__annotations__}

@@ -43,7 +43,7 @@ async def _ask(ctx: RunContext[CallContext], question: Question, choices: Choice
     call = ctx.deps
     callback = call.runtime.config.ask_user
     if callback is None:
-        raise ToolError("there is nobody to ask: go on with what you know, and say what you assumed")
+        raise ToolError("there is no one to ask: continue with what you know, and state your assumptions")
     asked = UserQuestion(question, tuple(choices or ()), call.frame.config.name, call.path, call.run_id)
     answer = await ask_person(callback, asked, call.runtime.shared.question_lock())
     if choices and answer not in choices:

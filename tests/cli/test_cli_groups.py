@@ -93,8 +93,13 @@ def test_without_an_id_the_latest_run_and_thread_are_shown(project: Callable[...
     for thread in ("a", "b"):
         run_many({"run": (["run", f"in {thread}", "--thread", thread], root, b"")})
 
-    ended = run_many({name: ([name, "show"], root, b"") for name in ("runs", "threads")})
+    calls = {"runs": ["runs", "show"], "threads": ["threads", "show"], "unknown": ["runs", "show", "zz"]}
+    ended = run_many({name: (call, root, b"") for name, call in calls.items()})
 
+    assert (ended["unknown"].code, ended["unknown"].err) == (
+        2,
+        "error: no run has the id 'zz', or several ids begin with it. See `llm-do runs list`.\n",
+    )
     assert (before.code, before.err) == (2, "error: there are no runs.\n")
     assert "  main  started with in b" in ended["runs"].out
     assert ended["threads"].out.startswith("thread b, 2 messages")

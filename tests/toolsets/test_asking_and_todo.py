@@ -50,7 +50,7 @@ def test_an_answer_outside_the_choices_is_marked_as_such() -> None:
 def test_without_a_person_to_ask_the_call_fails_at_once() -> None:
     ((outcome, text),) = ask(None, call("ask_user", question="Which?"))
     assert outcome == "failed"
-    assert "nobody to ask" in text
+    assert "no one to ask" in text
 
 
 @pytest.mark.parametrize("answer", [None, 3, ValueError("broken")])

@@ -43,7 +43,7 @@ def test_a_question_shows_everything_known_about_the_call() -> None:
         "    | @@ -1 +1 @@",
         "    | -old",
         "    | +new",
-        "  asked because: write_file needs approval (rule write_file(**))",
+        "  reason: write_file needs approval (rule write_file(**))",
     ]
 
 
@@ -65,7 +65,7 @@ def test_our_own_text_wraps_between_words_behind_marks() -> None:
         "main/writer/editor wants to call",
         "    \\ write_file",
         "  (no arguments)",
-        "  asked because:",
+        "  reason:",
         "    | send needs approval by default:",
         "    \\ no rule covers it",
     ]

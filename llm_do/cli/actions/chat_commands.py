@@ -127,7 +127,7 @@ async def _approvals(chat: Chat, rest: str) -> None:
     _print(f"this session: {rule.text}" for rule in approver.session_rules)
     if approver.session_digests:
         count = len(approver.session_digests)
-        _print([f"this session: {count} single call{'s' if count > 1 else ''}, exactly as answered"])
+        _print([f"this session: {count} exact call{'s' if count > 1 else ''}"])
     if not (stored or approver.session_digests or approver.session_rules):
         _print(["no approvals"])
 

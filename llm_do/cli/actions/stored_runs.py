@@ -62,7 +62,7 @@ async def show_run(store: SqliteStore, run: str | None, *, events: bool, types: 
     if found is None and run is None:
         raise UsageError("there are no runs")
     if found is None:
-        raise UsageError(f"there is no run {run!r}, or its id begins like another's", hint="See `llm-do runs list`.")
+        raise UsageError(f"no run has the id {run!r}, or several ids begin with it", hint="See `llm-do runs list`.")
     recorded = await store.observations(Filter(run_id=found.id, types=tuple(types) if types else None))
     if events:
         return [json.dumps(each.data, ensure_ascii=False) for each in recorded]

@@ -106,14 +106,14 @@ def question_text(request: ApprovalRequest, columns: int = 80, *, color: bool = 
         lines.append("  (no arguments)")
     if request.diff:
         lines += ["  changes:", *_changes(sanitize(request.diff.removesuffix("\n"), lines=True), room, color=color)]
-    lines += _named("asked because", sanitize(_why(request)), room, wrap_words)
+    lines += _named("reason", sanitize(_why(request)), room, wrap_words)
     return "".join(f"{line}\n" for line in lines)
 
 
 def _why(request: ApprovalRequest) -> str:
     if request.rule and request.rule not in request.reason:
         return f"{request.reason or 'a rule says so'} (rule {request.rule})"
-    return request.reason or "calls of this tool are asked about"
+    return request.reason or "calls of this tool need approval"
 
 
 def _named(name: str, text: str, room: int, pieces: _Wrap = wrap) -> list[str]:

@@ -74,7 +74,7 @@ def test_each_question_is_answered_with_a_key(terminal: Callable[..., Screen]) -
         "main wants to call send",
         "  to: ann",
         '  text: ""',
-        "  asked because: send needs approval by default: no rule covers it",
+        "  reason: send needs approval by default: no rule covers it",
     ]
     assert text.count("main wants to call send") == 3
     assert shown[-2] == "the end"
