@@ -51,11 +51,25 @@ LINES = [
     ),
     (
         event(events.ApprovalRequestedEvent, tool_name="add", tool_call_id="t", args={}, rule="add"),
-        "main ? add needs approval: add",
+        "main ? add needs approval: rule add",
+    ),
+    (
+        event(
+            events.ApprovalRequestedEvent,
+            tool_name="add", tool_call_id="t", args={}, rule=None, reason="add needs approval by default",
+        ),
+        "main ? add needs approval by default",
+    ),
+    (
+        event(
+            events.ApprovalRequestedEvent,
+            tool_name="add", tool_call_id="t", args={}, rule=None, reason="it is expensive",
+        ),
+        "main ? add needs approval: it is expensive",
     ),
     (
         event(events.ApprovalResolvedEvent, tool_name="add", tool_call_id="t", decision="deny", by="person"),
-        "main ? add denied by person",
+        "main ? add denied by a person",
     ),
     (
         event(events.ApprovalResolvedEvent, tool_name="add", tool_call_id="t", decision="allow", by="remembered"),

@@ -36,7 +36,11 @@ if TYPE_CHECKING:
 
 __all__ = ["describe", "event_line", "outcome_text", "retry_text", "summary_line", "usage_text", "warning_line"]
 
-_BY = {"remembered": "by the answer to another", "cancelled": "since the run ended first"}
+_BY = {
+    "person": "by a person",
+    "remembered": "by the answer to another",
+    "cancelled": "since the run ended first",
+}
 """How an approval was resolved, where `by` alone isn't clear."""
 
 _MARKS = {"tool_call": " > ", "tool_result": " < ", "approval_requested": " ? ", "approval_resolved": " ? "}
@@ -110,8 +114,10 @@ def _describe_tool_call(
         case ToolResultEvent():
             return f"{tool}: {outcome_text(event.status, event.result, limit)}"
         case ApprovalRequestedEvent():
-            why = shorten_middle(event.rule or event.reason or "by default", limit)
-            return f"{tool} needs approval: {why}"
+            if event.rule or not event.reason.startswith(f"{event.tool_name} "):
+                why = f"rule {event.rule}" if event.rule else event.reason or "by default"
+                return f"{tool} needs approval: {shorten_middle(why, limit)}"
+            return shorten_middle(event.reason, limit)
         case ApprovalResolvedEvent():
             decision = "allowed" if event.decision == "allow" else "denied"
             return f"{tool} {decision} {sanitize(_BY.get(event.by, f'by {event.by}'))}"

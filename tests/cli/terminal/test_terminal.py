@@ -99,7 +99,7 @@ def test_text_written_by_a_model_cannot_control_the_terminal(terminal: Callable[
         "    | allow? y once",
         "    | \\x1b[1A\\r[red]markup[/red]",
     ]
-    assert (code, text.count("denied by person")) == (0, 2)
+    assert (code, text.count("denied by a person")) == (0, 2)
     assert "\u202e" not in text
     assert "\x1b[2J" not in text
     assert "\x07" not in text
