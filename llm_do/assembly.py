@@ -11,6 +11,13 @@ from collections.abc import Callable, Mapping
 __all__ = ["FILLERS"]
 
 
+def _builtin_factory() -> None:
+    from llm_do.project.builtin_toolsets import BUILTIN_FACTORY
+    from llm_do.toolsets.builtin_factories import builtin_factory
+
+    BUILTIN_FACTORY.provide(builtin_factory)
+
+
 def _link() -> None:
     from llm_do.linker.linker import link
     from llm_do.project.project import LINK
@@ -47,6 +54,7 @@ def _compactor() -> None:
 
 
 FILLERS: Mapping[str, Callable[[], None]] = {
+    "builtin_factory": _builtin_factory,
     "compactor": _compactor,
     "link": _link,
     "recorder": _recorder,

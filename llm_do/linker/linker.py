@@ -42,7 +42,7 @@ from llm_do.linker.sources.project_files import ProjectFiles, read_project
 from llm_do.linker.sources.project_root import locate_project
 from llm_do.policy.rules import Policy
 from llm_do.project.agent_spec import AgentSpec
-from llm_do.project.builtin_toolsets import CONFIGURABLE, BuiltinToolset
+from llm_do.project.builtin_toolsets import BuiltinToolset
 from llm_do.project.flow_spec import FlowSpec, every_agent, every_caller
 from llm_do.project.functions import takes_context
 from llm_do.project.project import EntrySpec, Project
@@ -201,7 +201,7 @@ def _register_toolsets(linked: _Linked) -> None:
         return
     for name, config in linked.files.manifest.toolsets.items():
         place = linked.files.key_place("toolsets", name)
-        value = BuiltinToolset(name, CONFIGURABLE[config.type].target, config.model_dump())
+        value = BuiltinToolset(name, config.model_dump())
         linked.names.register(name, "toolset", value, place)
 
 

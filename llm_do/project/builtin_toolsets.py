@@ -1,18 +1,19 @@
-"""The built-in toolsets: their import paths, and facts about their tools that are known without importing them."""
+"""The built-in toolsets: their names, and facts about their tools that are known without importing them."""
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any
 
+from llm_do._extensions import ExtensionPoint
 from llm_do._startup.frozen import frozen
 from llm_do.policy.tool_facts import ToolFacts
 
 __all__ = [
     "ASK_USER",
     "BUILTINS",
+    "BUILTIN_FACTORY",
     "CONFIGURABLE",
     "DYNAMIC_AGENTS",
     "FILES",
@@ -20,7 +21,6 @@ __all__ = [
     "TODO",
     "BuiltinToolset",
     "Options",
-    "Shipped",
     "find_builtin",
     "find_option_faults",
     "known_tools",
@@ -88,39 +88,28 @@ ASK_USER: Mapping[str, ToolFacts] = {
 
 _READ_ONLY_FILES = {name: facts for name, facts in FILES.items() if not facts.writes}
 
+BUILTIN_FACTORY: ExtensionPoint[Callable[[str], Callable[..., Any]]] = ExtensionPoint("builtin_factory")
+"""Finds the factory of a built-in by its name, or by the `type` of a configured one."""
 
-@frozen
-class Shipped:
-    """A toolset that comes with llm-do, as far as it is known without importing it.
-
-    Args:
-        target: `module:attribute` of the factory.
-        tools: Its tools; None if they are only known at run time.
-    """
-
-    target: str
-    tools: Mapping[str, ToolFacts] | None
-
-
-BUILTINS: Mapping[str, Shipped] = {
-    "ask_user": Shipped("llm_do.toolsets.ask_user:ask_user", ASK_USER),
-    "dynamic_agents": Shipped("llm_do.toolsets.dynamic_agents:dynamic_agents", DYNAMIC_AGENTS),
-    "filesystem_cwd": Shipped("llm_do.toolsets.filesystem:filesystem_cwd", FILES),
-    "filesystem_cwd_ro": Shipped("llm_do.toolsets.filesystem:filesystem_cwd_ro", _READ_ONLY_FILES),
-    "filesystem_project": Shipped("llm_do.toolsets.filesystem:filesystem_project", FILES),
-    "filesystem_project_ro": Shipped("llm_do.toolsets.filesystem:filesystem_project_ro", _READ_ONLY_FILES),
-    "shell_file_ops": Shipped("llm_do.toolsets.shell:shell_file_ops", SHELL),
-    "shell_readonly": Shipped("llm_do.toolsets.shell:shell_readonly", SHELL),
-    "todo": Shipped("llm_do.toolsets.todo:todo", TODO),
+BUILTINS: Mapping[str, Mapping[str, ToolFacts]] = {
+    "ask_user": ASK_USER,
+    "dynamic_agents": DYNAMIC_AGENTS,
+    "filesystem_cwd": FILES,
+    "filesystem_cwd_ro": _READ_ONLY_FILES,
+    "filesystem_project": FILES,
+    "filesystem_project_ro": _READ_ONLY_FILES,
+    "shell_file_ops": SHELL,
+    "shell_readonly": SHELL,
+    "todo": TODO,
 }
-"""The toolsets that agents list by these names, which projects can't use for toolsets of their own."""
+"""The tools of the toolsets that agents list by these names, which projects can't use for toolsets of their own."""
 
-CONFIGURABLE: Mapping[str, Shipped] = {
-    "filesystem": Shipped("llm_do.toolsets.filesystem:configured", FILES),
-    "mcp": Shipped("llm_do.toolsets.mcp:configured", None),
-    "shell": Shipped("llm_do.toolsets.shell:configured", SHELL),
+CONFIGURABLE: Mapping[str, Mapping[str, ToolFacts] | None] = {
+    "filesystem": FILES,
+    "mcp": None,
+    "shell": SHELL,
 }
-"""The toolsets that the manifest configures, by their `type`."""
+"""The tools of the toolsets that the manifest configures, by their `type`; None if they are only known at run time."""
 
 
 @frozen
@@ -129,46 +118,40 @@ class BuiltinToolset:
 
     Args:
         name: The name that agents list it by.
-        target: `module:attribute` of the factory.
         config: The manifest's configuration; empty for a built-in listed by its own name.
     """
 
     name: str
-    target: str
     config: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
-    def load(self) -> Any:
-        """Import the factory.
+    @property
+    def kind(self) -> str:
+        """The `type` of a configured one, else its name."""
+        return str(self.config.get("type", self.name))
 
-        Example:
-            >>> BuiltinToolset("join", "os.path:join").load()("a", "b")
-            'a/b'
-        """
-        module, _, attribute = self.target.partition(":")
-        return getattr(importlib.import_module(module), attribute)
+    def load(self) -> Callable[..., Any]:
+        """Import the factory."""
+        return BUILTIN_FACTORY.get()(self.kind)
 
 
 def find_builtin(name: str) -> BuiltinToolset | None:
     """Return the built-in of that name, or None if there is none.
 
     Example:
-        >>> find_builtin("filesystem_cwd").target
-        'llm_do.toolsets.filesystem:filesystem_cwd'
+        >>> find_builtin("filesystem_cwd").kind
+        'filesystem_cwd'
     """
-    shipped = BUILTINS.get(name)
-    return BuiltinToolset(name, shipped.target) if shipped is not None else None
+    return BuiltinToolset(name) if name in BUILTINS else None
 
 
 def known_tools(toolset: BuiltinToolset, options: Mapping[str, Any]) -> Mapping[str, ToolFacts] | None:
     """Return the tools of a built-in; None if they are only known at run time.
 
     Example:
-        >>> list(known_tools(BuiltinToolset("docs", "", {"type": "filesystem"}), {"read_only": True}))
+        >>> list(known_tools(BuiltinToolset("docs", {"type": "filesystem"}), {"read_only": True}))
         ['read_file', 'list_files', 'search_files']
     """
-    kind = toolset.config.get("type")
-    shipped = BUILTINS.get(toolset.name) if kind is None else CONFIGURABLE.get(str(kind))
-    tools = shipped.tools if shipped is not None else None
+    tools = (CONFIGURABLE if "type" in toolset.config else BUILTINS).get(toolset.kind)
     return _READ_ONLY_FILES if tools is FILES and {**toolset.config, **options}.get("read_only") is True else tools
 
 
@@ -189,7 +172,7 @@ def find_option_faults(toolset: BuiltinToolset, options: Mapping[str, Any]) -> O
     """Check the options an agent passes to a built-in: a configured one takes those of its type, others take none.
 
     Example:
-        >>> find_option_faults(BuiltinToolset("docs", "", {"type": "filesystem"}), {"read_only": 1}).wrong
+        >>> find_option_faults(BuiltinToolset("docs", {"type": "filesystem"}), {"read_only": 1}).wrong
         {'read_only': 'should be a valid boolean'}
     """
     from llm_do.formats.toolset_config import CONFIG_MODELS, option_faults

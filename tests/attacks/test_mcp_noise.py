@@ -29,7 +29,7 @@ def test_a_server_that_logs_to_its_standard_output_floods_no_log(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     given = {"type": "mcp", "timeout": 60, "command": [sys.executable, "-c", NOISY]}
-    noisy = BuiltinToolset("noisy", "llm_do.toolsets.mcp:configured", given)
+    noisy = BuiltinToolset("noisy", given)
     main = agent("main", script(call("noisy_add", a=1, b=2), "done"), toolsets=["noisy"])
     with caplog.at_level(logging.WARNING):
         result = carry_out(

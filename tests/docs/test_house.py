@@ -5,6 +5,7 @@ Imports that only type checkers see count, and so do those inside functions.
 
 from __future__ import annotations
 
+import ast
 import configparser
 import re
 import subprocess
@@ -134,6 +135,24 @@ def test_the_contract_counts_every_import_and_excepts_what_the_page_lists() -> N
 
     assert contract()["importlinter"]["exclude_type_checking_imports"] == "False"
     assert sorted(excepted) == sorted(exceptions())
+
+
+def test_no_text_names_a_module_of_a_room_that_is_not_below() -> None:
+    """An import path in a text is an import that neither the contract nor a type checker sees."""
+    row_of = {room: number for number, row in enumerate(drawn()) for room in row}
+    named: set[tuple[str, str]] = set()
+    for path in (ROOT / "llm_do").rglob("*.py"):
+        module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        nodes = ast.walk(ast.parse(path.read_text("utf-8")))
+        texts = {str(node.value).partition(":")[0] for node in nodes if isinstance(node, ast.Constant)}
+        named |= {(module, text) for text in texts & graph().modules if room_of(text) not in ("", room_of(module))}
+    upwards = {
+        (module, other)
+        for module, other in named
+        if not private(room_of(module)) and row_of[room_of(other)] <= row_of[room_of(module)]
+    }
+
+    assert upwards <= set(exceptions())
 
 
 def test_no_large_circle_of_modules_is_left() -> None:

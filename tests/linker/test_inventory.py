@@ -31,7 +31,7 @@ def test_the_declared_facts_of_a_builtin_match_its_toolset(name: str, tmp_path: 
 
 @pytest.mark.parametrize("kind", [kind for kind in CONFIGURABLE if kind != "mcp"])
 def test_a_configured_builtin_has_its_declared_tools(kind: str, tmp_path: Path) -> None:
-    toolset = BuiltinToolset("mine", CONFIGURABLE[kind].target, {"type": kind})
+    toolset = BuiltinToolset("mine", {"type": kind})
     made = toolset.load()(BuiltinContext("mine", tmp_path, tmp_path), parse_options("mine", {"type": kind}))
     known = known_tools(toolset, {})
     assert known is not None

@@ -27,7 +27,6 @@ from tests.support.runs import Answers, agent, carry_out, heard, project_of
 from tests.support.scripted import call, script
 
 SERVERS = Path(__file__).parent / "mcp_servers"
-TARGET = "llm_do.toolsets.mcp:configured"
 
 
 def command(*words: str) -> list[str]:
@@ -39,7 +38,7 @@ OF_THE_SDK = [sys.executable, str(SERVERS / "stdio_server.py")]
 
 def toolset(**config: Any) -> BuiltinToolset:
     given = {"command": command()} if "url" not in config and "command" not in config else {}
-    return BuiltinToolset("small", TARGET, {"type": "mcp", "timeout": 60, **given, **config})
+    return BuiltinToolset("small", {"type": "mcp", "timeout": 60, **given, **config})
 
 
 def runtime(root: Path, *turns: Any, ref: Any = "small", approvals: Any = "approve_all", **config: Any) -> Runtime:

@@ -12,7 +12,7 @@ from pydantic_ai.models.test import TestModel
 from pydantic_ai.usage import RunUsage
 
 from llm_do.formats.toolset_config import parse_options
-from llm_do.project.builtin_toolsets import CONFIGURABLE, BuiltinToolset
+from llm_do.project.builtin_toolsets import BuiltinToolset
 from llm_do.runtime.tools.traits import BuiltinContext
 
 __all__ = ["Call", "caller", "configured", "context"]
@@ -29,7 +29,7 @@ def context(project: Path) -> BuiltinContext:
 
 def configured(project: Path, **options: object) -> FunctionToolset[object]:
     """Return the toolset that a manifest with these options configures."""
-    item = BuiltinToolset("files", CONFIGURABLE["filesystem"].target)
+    item = BuiltinToolset("files", {"type": "filesystem"})
     return item.load()(context(project), parse_options("files", {"type": "filesystem", **options}))
 
 

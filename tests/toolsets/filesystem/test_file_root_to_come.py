@@ -9,7 +9,7 @@ import pytest
 
 from llm_do.errors import ToolError
 from llm_do.policy.values import ToolCallInfo
-from llm_do.project.builtin_toolsets import CONFIGURABLE, BuiltinToolset
+from llm_do.project.builtin_toolsets import BuiltinToolset
 from llm_do.runtime.tools.traits import traits_of
 from tests.support.history import results_of
 from tests.support.runs import agent, carry_out, runtime_of
@@ -98,7 +98,7 @@ def test_nothing_is_created_outside_the_project(project: Path, root: str) -> Non
 
 def test_an_approved_call_in_a_run_creates_the_root(project: Path) -> None:
     turns = [call("list_files")], [call("write_file", path="a.md", content="hello")], [call("list_files")]
-    kit = BuiltinToolset("notes", CONFIGURABLE["filesystem"].target, {"type": "filesystem", "root": "notes"})
+    kit = BuiltinToolset("notes", {"type": "filesystem", "root": "notes"})
     spec = agent("main", script(*turns, "fin"), toolsets=["notes"])
     result = carry_out(runtime_of([spec], root=project, toolsets={"notes": kit}, approvals="approve_all"))
     assert [text for _, _, text in results_of(result.messages)] == [

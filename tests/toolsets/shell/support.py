@@ -14,7 +14,7 @@ from pydantic_ai.usage import RunUsage
 
 from llm_do.formats.toolset_config import parse_options
 from llm_do.policy.values import Decision, ToolCallInfo
-from llm_do.project.builtin_toolsets import CONFIGURABLE, BuiltinToolset
+from llm_do.project.builtin_toolsets import BuiltinToolset
 from llm_do.runtime.tools.traits import TRAITS_KEY, BuiltinContext, ToolTraits
 
 __all__ = ["arun", "configured", "context", "decision", "git", "run", "traits"]
@@ -22,7 +22,7 @@ __all__ = ["arun", "configured", "context", "decision", "git", "run", "traits"]
 
 def configured(root: Path, name: str = "shell", **options: object) -> FunctionToolset[Any]:
     """Return the toolset that a manifest with these options configures."""
-    item = BuiltinToolset(name, CONFIGURABLE["shell"].target)
+    item = BuiltinToolset(name, {"type": "shell"})
     return item.load()(context(root, name), parse_options(name, {"type": "shell", **options}))
 
 
