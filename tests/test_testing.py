@@ -199,7 +199,7 @@ def test_an_unknown_option_is_reported_before_anything_is_loaded(option: str, me
 
 
 def test_answers_that_no_model_would_use_are_refused(root: Path) -> None:
-    with pytest.raises(ValueError, match="give answers or a model"):
+    with pytest.raises(ValueError, match="pass answers or a model"):
         play(root, "x", answers=[{"text": "over"}], model="test")
 
     assert play(root, "x", model="test", approvals="deny").status == "completed"

@@ -1,1 +1,1 @@
-"""Event loops, worker threads, cancellation, and gathering results in order. Knows nothing of agents."""
+"""Event loops, worker threads, cancellation, and gathering results in order; independent of agents."""

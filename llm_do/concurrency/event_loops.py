@@ -1,4 +1,4 @@
-"""Event loops: a value for each, the end of tasks, and running a coroutine from code that isn't async."""
+"""Event loops: values per loop, cancelling tasks, and running a coroutine from synchronous code."""
 
 from __future__ import annotations
 
@@ -17,18 +17,14 @@ T = TypeVar("T")
 
 
 class PerLoop(Generic[T]):
-    """A value for each event loop, made when it is first asked for there.
-
-    Args:
-        make: Makes one.
-    """
+    """A value for each event loop, created by `make` on first use."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make
         self._values: WeakKeyDictionary[asyncio.AbstractEventLoop, T] = WeakKeyDictionary()
 
     def get(self) -> T:
-        """The value of the loop that runs now."""
+        """Return the value of the running loop."""
         loop = asyncio.get_running_loop()
         if loop not in self._values:
             self._values[loop] = self._make()
@@ -36,7 +32,7 @@ class PerLoop(Generic[T]):
 
 
 def is_being_cancelled() -> bool:
-    """Whether this task is being cancelled; else a `CancelledError` is only that of something it has waited for."""
+    """Whether this task is being cancelled; if not, a `CancelledError` comes from something that it awaited."""
     try:
         task = asyncio.current_task()
     except RuntimeError:  # no loop runs in this thread
@@ -45,26 +41,26 @@ def is_being_cancelled() -> bool:
 
 
 async def cancel_and_wait(*tasks: asyncio.Task[Any]) -> None:
-    """Cancel what still runs and wait until it has ended, however often the waiting itself is cancelled."""
-    again = False
+    """Cancel the unfinished tasks and wait for their end, even if the wait itself is cancelled."""
+    cancelled = False
     while unfinished := [task for task in tasks if not task.done()]:
         for task in unfinished:
             task.cancel()
         try:
             await asyncio.wait(unfinished)
         except asyncio.CancelledError:
-            again = True
+            cancelled = True
     for task in tasks:
         if not task.cancelled():
-            task.exception()  # taken note of: who waits for it tells of it
-    if again:
+            task.exception()  # marks it as retrieved: the code that awaits the task reports it
+    if cancelled:
         raise asyncio.CancelledError
 
 
 def run_blocking(begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine to its end from code that isn't async, in a thread of its own where a loop is running.
+    """Run a coroutine from synchronous code, in a separate thread if a loop is running.
 
-    A keyboard interrupt of the thread that waits ends it there too.
+    A keyboard interrupt of the waiting thread cancels the coroutine.
     """
     try:
         asyncio.get_running_loop()
@@ -72,18 +68,18 @@ def run_blocking(begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
         return asyncio.run(begin())
     done: Future[T] = Future()
     running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any] | None]] = []
-    given_up = threading.Event()
+    interrupted = threading.Event()
 
     async def run() -> T:
         running.append((asyncio.get_running_loop(), asyncio.current_task()))
-        if given_up.is_set():
+        if interrupted.is_set():
             raise asyncio.CancelledError
         return await begin()
 
     def work() -> None:
         try:
             done.set_result(asyncio.run(run()))
-        except BaseException as error:  # noqa: BLE001 (carried to the thread that waits)
+        except BaseException as error:  # noqa: BLE001 (raised in the waiting thread)
             done.set_exception(error)
 
     context = copy_context()
@@ -93,11 +89,11 @@ def run_blocking(begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
         return done.result()
     except KeyboardInterrupt:
         if not done.done():
-            given_up.set()
+            interrupted.set()
             for loop, task in running:
                 if task is not None:
-                    with suppress(RuntimeError):  # its loop has been closed since
+                    with suppress(RuntimeError):  # its loop has been closed meanwhile
                         loop.call_soon_threadsafe(task.cancel)
-            if running or thread.is_alive():  # else it has not begun, and never will
+            if running or thread.is_alive():  # otherwise it never started
                 wait([done])
         raise

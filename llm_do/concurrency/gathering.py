@@ -1,4 +1,4 @@
-"""Running several things at once and taking their outcomes in declared order. Knows nothing of flows."""
+"""Run several jobs at once and return their results in declared order."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ __all__ = ["gather_in_order"]
 Job = Callable[[], Awaitable[Any]]
 
 
-async def gather_in_order(works: Sequence[Job], *, ends: Callable[[BaseException], bool]) -> list[Any]:
-    """Run all at once; no order of completion shows in what comes out.
+async def gather_in_order(jobs: Sequence[Job], *, ends: Callable[[BaseException], bool]) -> list[Any]:
+    """Run all jobs at once and return their results, or errors, in order; an error for which `ends` is true is raised.
 
     Example:
         >>> async def give(value): return value
         >>> asyncio.run(gather_in_order([lambda: give(1), lambda: give(2)], ends=lambda error: True))
         [1, 2]
     """
-    tasks = [asyncio.ensure_future(work()) for work in works]
+    tasks = [asyncio.ensure_future(job()) for job in jobs]
     try:
         pending = set(tasks)
         while pending:
@@ -37,7 +37,7 @@ async def gather_in_order(works: Sequence[Job], *, ends: Callable[[BaseException
 
 
 def task_failure(task: asyncio.Task[Any]) -> BaseException | None:
-    """Why a finished task failed; one that was cancelled by itself has failed too."""
+    """Return the error of a finished task; a task that was cancelled from inside has failed too."""
     if task.cancelled():
         return RunError("a member was cancelled", hint="What it waited for was cancelled inside it.")
     return task.exception()

@@ -1,4 +1,4 @@
-"""What a subscriber raises stays with it: one rule for run events, an application's own events, and the journal."""
+"""Isolate the errors of subscribers, for run events, an application's own events and the journal alike."""
 
 from __future__ import annotations
 
@@ -9,14 +9,10 @@ __all__ = ["SubscriberGuard"]
 
 
 class SubscriberGuard:
-    """Guard the call of a subscriber: what it raises, `sys.exit()` included, is logged and goes no further.
+    """Guard the call of a subscriber: log its errors, including `sys.exit()`, instead of raising them.
 
-    What isn't the subscriber's is raised: Ctrl-C, the end of a generator, and the cancellation of the emitter.
-
-    Args:
-        log: Where it is logged.
-        message: What is logged, with `%s` for what it heard of.
-        heard: What it heard of.
+    Ctrl-C, the end of a generator and the cancellation of the emitter are raised. The logged `message` has a `%s` for
+    the name of the event.
 
     Example:
         >>> log = logging.getLogger("example")
@@ -25,12 +21,12 @@ class SubscriberGuard:
         ...     raise SystemExit(3)
     """
 
-    __slots__ = ("_heard", "_log", "_message")
+    __slots__ = ("_event", "_log", "_message")
 
-    def __init__(self, log: logging.Logger, message: str, heard: str) -> None:
+    def __init__(self, log: logging.Logger, message: str, event: str) -> None:
         self._log = log
         self._message = message
-        self._heard = heard
+        self._event = event
 
     def __enter__(self) -> None:
         pass
@@ -47,5 +43,5 @@ class SubscriberGuard:
 
             if isinstance(error, CancelledError) and is_being_cancelled():
                 return False
-        self._log.error(self._message, self._heard, exc_info=error)
+        self._log.error(self._message, self._event, exc_info=error)
         return True

@@ -1,8 +1,8 @@
-"""What ends a run from inside a project's code, and telling it from that code's own failures.
+"""Distinguish exceptions that end a run from the failures of a project's code.
 
-A `KeyboardInterrupt` that passed an event loop's task would take the loop down, and the run's record with it; a
-`CancelledError` may be that of something which the code has waited for, nobody having cancelled the run. So every place
-that calls a project's code and catches what it raises asks `reraise_if_cancelled` first.
+A `KeyboardInterrupt` that escapes a task would stop its event loop, and the run's record would be lost. A
+`CancelledError` may come from something that the code awaited, although the run itself wasn't cancelled. So every place
+that catches the exceptions of a project's code calls `reraise_if_cancelled` first.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["RunEndSignal", "reraise_if_cancelled"]
 
 
 class RunEndSignal(BaseException):
-    """Carries what ends the whole run to its root, through code that catches every `Exception`."""
+    """Carries the error that ends a run to its root, through code that catches every `Exception`."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(error_text(error))
@@ -24,7 +24,7 @@ class RunEndSignal(BaseException):
 
 
 def reraise_if_cancelled(error: BaseException) -> None:
-    """Raise what isn't the failure of the code that raised it; to be called while it is handled.
+    """Re-raise an error that ends the run; call this in the `except` block that caught it.
 
     Example:
         >>> reraise_if_cancelled(ValueError("the code's own"))

@@ -1,6 +1,6 @@
 """Worker threads for synchronous code: daemon threads, so that a hung tool can't keep a process alive.
 
-A thread can't be stopped: when the call that waits for it is cancelled or times out, it is abandoned and its late
+A thread can't be stopped: if the call that waits for it is cancelled or times out, the thread is abandoned and its
 result discarded.
 """
 
@@ -22,12 +22,10 @@ T = TypeVar("T")
 
 
 class WorkerThreads(Executor):
-    """An executor whose idle threads are reused and whose busy ones never hold up the interpreter's end.
+    """An executor that reuses idle threads, and whose busy threads never delay the interpreter's exit.
 
-    A thread is started whenever none is idle, so that abandoned calls can't starve the others.
-
-    Args:
-        idle_seconds: How long a thread waits for more work before it ends.
+    It starts a thread whenever none is idle, so that abandoned calls can't starve the others. A thread ends after
+    `idle_seconds` without work.
     """
 
     def __init__(self, idle_seconds: float = 10.0) -> None:
@@ -46,9 +44,9 @@ class WorkerThreads(Executor):
             try:
                 result = fn(*args, **kwargs)
             except StopIteration as error:
-                # Python forbids it to cross an await: a future never takes it, and its waiter would wait for ever.
+                # A future doesn't accept StopIteration, so the caller would wait forever.
                 future.set_exception(RuntimeError(f"StopIteration: {error}"))
-            except BaseException as error:  # noqa: BLE001 (the future carries it to who waits)
+            except BaseException as error:  # noqa: BLE001 (raised in the waiting task)
                 future.set_exception(error)
             else:
                 future.set_result(result)
@@ -77,11 +75,11 @@ class WorkerThreads(Executor):
                     if self._idle > 0:
                         self._idle -= 1
                         return
-                # Every idle thread has been counted on: what this one is to do is on its way.
+                # All idle threads have been reserved, so a job for this one is about to arrive.
                 work = self._work.get()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Nothing to do: idle threads end by themselves."""
+        """Do nothing: idle threads end by themselves."""
 
 
 WORKERS: Any = WorkerThreads()
@@ -89,7 +87,7 @@ WORKERS: Any = WorkerThreads()
 
 
 async def call_function(function: Callable[..., Any], *args: Any) -> Any:
-    """Call a project's code: async code here, other code in a worker thread; an awaitable it returns is awaited."""
+    """Call a project's function, in a worker thread unless it is async; await the result if it is awaitable."""
     if inspect.iscoroutinefunction(function):
         return await function(*args)
     result = await run_in_worker(function, *args)

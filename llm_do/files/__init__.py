@@ -1,4 +1,4 @@
-"""Bytes below one folder and nowhere else: the confined root, walks through it, globs and ignore rules.
+"""Access to the files below one folder and to no others: the confined root, walks, globs and ignore rules.
 
-Who may touch which of those files is for the callers; nothing here knows agents, tools or policies.
+Callers decide which of these files may be used; this package is independent of agents, tools and policies.
 """

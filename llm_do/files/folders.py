@@ -1,8 +1,8 @@
-"""One opened folder and what can be done by name in it: the only calls of this room that touch a disk.
+"""An open folder and the operations on the names in it: the only code of this package that touches a disk.
 
-`DescriptorFolder` works by directory descriptor and never follows a link, so nothing that happens to the path
-meanwhile can lead it elsewhere. `PathFolder` is for systems without `dir_fd` (Windows): it looks before each
-call, so it holds against every path but not against a link swapped in between the look and the call.
+`DescriptorFolder` works by directory descriptor and never follows a link, so concurrent changes to the path can't
+redirect it. `PathFolder` is for systems without `dir_fd` (Windows): it checks the path before each call, which protects
+against every path, but not against a link that is created between the check and the call.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ _BY_DESCRIPTOR = {os.open, os.stat, os.mkdir, os.rename, os.unlink, os.readlink}
 
 @frozen
 class FolderEntry:
-    """One name in a folder and what it names; a link is a link, wherever it leads."""
+    """A name in a folder and its kind; links aren't followed."""
 
     name: str
     kind: Kind
 
 
 class Folder(Protocol):
-    """An opened folder; every name it takes is one plain name, neither `..` nor a path."""
+    """An open folder; every `name` is a plain name, neither `..` nor a path."""
 
     def lstat(self, name: str) -> os.stat_result: ...
     def readlink(self, name: str) -> str: ...
@@ -73,7 +73,7 @@ class Folder(Protocol):
 
 
 def open_folder(path: Path, *, by_descriptor: bool = _BY_DESCRIPTOR) -> Folder:
-    """Open a folder that is trusted, such as a root."""
+    """Open a trusted folder, such as a root."""
     if by_descriptor:
         return DescriptorFolder(os.open(path, os.O_RDONLY | _A_FOLDER | _CLOSE_ON_EXEC))
     if not path.is_dir():
@@ -82,7 +82,7 @@ def open_folder(path: Path, *, by_descriptor: bool = _BY_DESCRIPTOR) -> Folder:
 
 
 def kind_of(info: os.stat_result) -> Kind:
-    """What a stat result of a name, not of what it links to, says it is."""
+    """Return the kind of a file by the result of `lstat`."""
     if _is_link(info):
         return "link"
     if stat.S_ISREG(info.st_mode):
@@ -91,7 +91,7 @@ def kind_of(info: os.stat_result) -> Kind:
 
 
 def kind_at(folder: Folder, name: str) -> Kind | None:
-    """What a name in a folder is, None when there is nothing of that name."""
+    """Return the kind of a name in a folder; None if it doesn't exist."""
     try:
         return kind_of(folder.lstat(name))
     except FileNotFoundError:
@@ -100,8 +100,8 @@ def kind_at(folder: Folder, name: str) -> Kind | None:
 
 @contextlib.contextmanager
 def open_file(folder: Folder, name: str, path: str) -> Generator[BinaryIO]:
-    """A regular file by its name in an opened folder, for reading."""
-    # A look before opening, for opening some devices has effects; the look after it is the one that counts.
+    """Open a regular file in a folder for reading."""
+    # Check before opening, because opening some devices has side effects, and after it, which is the check that counts.
     must_be_regular(folder.lstat(name) if name else folder.stat(), path)
     with os.fdopen(folder.open(name, READ), "rb") as stream:
         must_be_regular(os.fstat(stream.fileno()), path)
@@ -109,22 +109,18 @@ def open_file(folder: Folder, name: str, path: str) -> Generator[BinaryIO]:
 
 
 def must_be_regular(info: os.stat_result, path: str) -> None:
-    """Refuse what is no regular file."""
+    """Raise unless this is a regular file."""
     kind = kind_of(info)
     if kind == "folder":
         raise FileRefusedError(path, "it is a folder, not a file", reason="not_a_file", hint="List it instead.")
     if kind == "other":
         raise FileRefusedError(path, "it is a socket, a pipe or a device, not a file", reason="not_a_file")
     if kind == "link":
-        raise FileRefusedError(path, "it turned into a link while it was used", reason="changed", hint="Try again.")
+        raise FileRefusedError(path, "it became a link while it was in use", reason="changed", hint="Try again.")
 
 
 class DescriptorFolder:
-    """A folder held by its descriptor; race-free.
-
-    Args:
-        fd: The descriptor, which this takes over.
-    """
+    """A folder held by its descriptor, which it owns; race-free."""
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
@@ -153,7 +149,7 @@ class DescriptorFolder:
 
     def entries(self) -> Iterator[FolderEntry]:
         with os.scandir(self.fd) as found:
-            yield from map(_named, found)
+            yield from map(_folder_entry, found)
 
     def sync(self) -> None:
         os.fsync(self.fd)
@@ -166,11 +162,7 @@ class DescriptorFolder:
 
 
 class PathFolder:
-    """A folder held by its path, looked at before each use.
-
-    Args:
-        path: Its absolute path without links.
-    """
+    """A folder held by its path, absolute and without links, which is checked before each use."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -186,7 +178,7 @@ class PathFolder:
         path = self._at(name)
         if kind_of(path.lstat()) != "folder":
             raise NotADirectoryError(errno.ENOTDIR, "not a folder")
-        # The system's own spelling of the name, so that a later look can compare.
+        # The system's own spelling of the name, for later comparisons.
         path = path.resolve()
         if path.parent != self.path:
             raise OSError(errno.ELOOP, "a link")
@@ -211,16 +203,16 @@ class PathFolder:
     def entries(self) -> Iterator[FolderEntry]:
         self._check()
         with os.scandir(self.path) as found:
-            yield from map(_named, found)
+            yield from map(_folder_entry, found)
 
     def sync(self) -> None:
-        """Nothing: such systems can't sync a folder."""
+        """Do nothing: these systems can't sync a folder."""
 
     def stat(self) -> os.stat_result:
         return self.path.lstat()
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there is no descriptor."""
 
     def _check(self) -> None:
         if self.path.resolve() != self.path:
@@ -231,7 +223,7 @@ class PathFolder:
         return self.path / name
 
 
-def _named(entry: os.DirEntry[str]) -> FolderEntry:
+def _folder_entry(entry: os.DirEntry[str]) -> FolderEntry:
     if entry.is_symlink() or _is_link_entry(entry):
         return FolderEntry(entry.name, "link")
     if entry.is_dir(follow_symlinks=False):
@@ -240,7 +232,7 @@ def _named(entry: os.DirEntry[str]) -> FolderEntry:
 
 
 def _is_link(info: os.stat_result) -> bool:
-    # A junction is a link in all but name: 0xA0000003 is its reparse tag.
+    # A junction is a kind of link: 0xA0000003 is its reparse tag.
     return stat.S_ISLNK(info.st_mode) or getattr(info, "st_reparse_tag", 0) == 0xA0000003
 
 

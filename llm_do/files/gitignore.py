@@ -1,6 +1,6 @@
-"""What listings leave out: `.git`, `.llm-do`, virtual environments, and what `.gitignore` files name.
+"""Rules for files that listings omit: `.git`, `.llm-do`, virtual environments, and matches of `.gitignore` files.
 
-The rules are Git's. They only concern listing and searching; whether a file may be read is not decided here.
+The rules are Git's. They affect only listing and searching, not whether a file may be read.
 """
 
 from __future__ import annotations
@@ -22,24 +22,21 @@ _MAX_RULES = 2000
 
 @frozen
 class IgnoreRule:
-    """One line of a `.gitignore` file.
-
-    Args:
-        base: The folder of the file, in POSIX form below the root, empty for the root.
-        pattern: What it names.
-        anchored: It names paths from `base`; else names at any depth.
-        folders_only: It names folders only.
-        negated: It includes again what an earlier line ignores.
-    """
+    """One line of a `.gitignore` file."""
 
     base: str
+    """The folder of the file, as a POSIX path below the root; empty for the root."""
+
     pattern: PathPattern
     anchored: bool
+    """Whether the pattern matches paths below `base`, or else names at any depth."""
+
     folders_only: bool
     negated: bool
+    """Whether it includes again what an earlier line ignores."""
 
     def applies(self, path: str, *, folder: bool) -> bool:
-        """Whether the line names this path."""
+        """Whether the rule matches a path."""
         if self.folders_only and not folder:
             return False
         if self.base:
@@ -50,7 +47,7 @@ class IgnoreRule:
 
 
 def parse_rules(lines: Iterable[str], base: str = "") -> tuple[IgnoreRule, ...]:
-    """Read the lines of a `.gitignore` file, or patterns written the same way.
+    """Parse the lines of a `.gitignore` file, or patterns in the same syntax.
 
     Example:
         >>> rules = parse_rules(["*.log", "!keep.log", "/build/"])
@@ -69,12 +66,12 @@ def parse_rules(lines: Iterable[str], base: str = "") -> tuple[IgnoreRule, ...]:
 
 
 def is_ignored(rules: Sequence[IgnoreRule], path: str, *, folder: bool) -> bool:
-    """Whether the last rule that names a path ignores it."""
+    """Whether the last rule that matches a path ignores it."""
     return next((not rule.negated for rule in reversed(rules) if rule.applies(path, folder=folder)), False)
 
 
 def is_never_listed(name: str) -> bool:
-    """Whether a folder or file of this name is never listed.
+    """Whether listings always omit a folder or file of this name.
 
     Example:
         >>> is_never_listed(".GIT"), is_never_listed(".github")

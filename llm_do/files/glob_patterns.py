@@ -1,4 +1,4 @@
-"""Glob patterns over POSIX paths, as `.gitignore` files and the tools that list and search files take them."""
+"""Glob patterns for POSIX paths, as in `.gitignore` files and in the tools that list and search files."""
 
 from __future__ import annotations
 
@@ -18,10 +18,7 @@ _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 
 @dataclass(frozen=True)
 class PathPattern:
-    """A pattern: a glob for each name of a path, and `**` for any number of folders.
-
-    Args:
-        segments: One glob a name; None is `**`.
+    """A pattern: a glob for each name of a path, or None for `**`, which matches any number of folders.
 
     Example:
         >>> PathPattern.parse("src/**/*.py").matches("src/a/b/c.py")
@@ -36,7 +33,7 @@ class PathPattern:
 
     @classmethod
     def parse(cls, pattern: str) -> PathPattern:
-        """Read a pattern."""
+        """Parse a pattern."""
         if len(pattern) > _MAX_PATTERN:
             raise FileRefusedError(
                 f"the pattern {pattern[:30]}...", f"it is longer than {_MAX_PATTERN} characters", reason="invalid"
@@ -45,21 +42,21 @@ class PathPattern:
 
     @property
     def depth(self) -> int | None:
-        """How many names a path that matches has, None for any number."""
+        """The number of names in a matching path; None for any number."""
         return None if None in self.segments else len(self.segments)
 
     def matches(self, path: str) -> bool:
-        """Whether the whole path matches."""
+        """Whether a path matches."""
         return match_segments(self.segments, path.split("/"))
 
     def matches_name(self, name: str) -> bool:
-        """Whether one name matches the pattern's last segment."""
+        """Whether a name matches the last segment."""
         last = self.segments[-1] if self.segments else Glob(())
         return last is None or last.matches(name)
 
 
 def expand_braces(pattern: str) -> list[str]:
-    """Write out the alternatives of a pattern with `{a,b}`.
+    """Expand the alternatives of a pattern with `{a,b}`.
 
     Example:
         >>> expand_braces("*.{md,txt}")

@@ -1,4 +1,4 @@
-"""One walk below a root, from name to name, that follows links itself; `llm_do.files.root` starts them."""
+"""A walk below a root, name by name, that resolves links itself."""
 
 from __future__ import annotations
 
@@ -19,29 +19,28 @@ _RACED = {errno.ELOOP, errno.ENOTDIR, errno.EMLINK, errno.EINVAL, errno.ENOENT}
 
 @frozen
 class WalkEnd:
-    """Where a walk ended.
-
-    Args:
-        folder: The deepest folder that exists.
-        name: The name in it that was asked for, empty for the folder itself.
-        below: Names below that one, when it doesn't exist yet.
-        trail: Every path the walk stood for, in POSIX form below the root: as written first, then what each
-            link on the way made of it, where it really is last.
-    """
+    """Where a walk ended."""
 
     folder: Folder
+    """The deepest folder that exists."""
+
     name: str
+    """The requested name in that folder; empty for the folder itself."""
+
     below: tuple[str, ...]
+    """The names below `name`, if it doesn't exist yet."""
+
     trail: tuple[str, ...]
+    """Every form of the path, in POSIX form below the root: as written, after each link, and the real path last."""
 
     @property
     def is_root(self) -> bool:
-        """Whether it is the root itself, which has no name."""
+        """Whether this is the root itself, which has no name."""
         return self.trail[-1] == "."
 
 
 class Walk:
-    """One walk from the root: the folders passed are held open until its end, so `..` goes back where it came from."""
+    """A walk from the root that keeps its folders open, so that `..` leads back to the folder it came from."""
 
     def __init__(self, root: Folder, path: str, spellings: tuple[str, ...]) -> None:
         self.path = path
@@ -66,24 +65,24 @@ class Walk:
                 self._up()
                 continue
             if not todo and not follow:
-                return self._spot(name, (), trail)
+                return self._end(name, (), trail)
             kind = kind_at(self.stack[-1], name)
             if kind == "link":
                 self._follow(name, todo)
                 if (place := self._position(todo)) != trail[-1]:
                     trail.append(place)
             elif kind is None:
-                # Nothing is above a folder that doesn't exist, so `..` after it leads nowhere either.
+                # A folder that doesn't exist has no parent, so `..` after it leads nowhere either.
                 if not missing_ok or ".." in todo:
                     raise FileRefusedError(display_path(self.path), "there is no such file or folder", reason="missing")
-                return self._spot(name, tuple(todo), trail)
+                return self._end(name, tuple(todo), trail)
             elif not todo:
-                return self._spot(name, (), trail)
+                return self._end(name, (), trail)
             else:
                 self._down(name, todo)
-        return self._spot("", (), trail)
+        return self._end("", (), trail)
 
-    def _spot(self, name: str, below: tuple[str, ...], trail: list[str]) -> WalkEnd:
+    def _end(self, name: str, below: tuple[str, ...], trail: list[str]) -> WalkEnd:
         where = "/".join([*self.names, *([name] if name else []), *below]) or "."
         if trail[-1] != where:
             trail.append(where)
@@ -95,7 +94,7 @@ class Walk:
         except OSError as error:
             if error.errno not in _RACED or kind_at(self.stack[-1], name) != "link":
                 raise
-            # It became a link after the look: look again, and follow it as any other.
+            # It became a link after the check: check it again, and follow it like any other.
             self._count()
             todo.appendleft(name)
         else:
@@ -117,7 +116,7 @@ class Walk:
             todo.appendleft(name)
             return
         try:
-            # A relative target is a path from here; only an absolute one may name the root by its spelling.
+            # A relative target starts here; only an absolute one may begin with a spelling of the root.
             absolute = Path(target).is_absolute()
             parts = split_path(target if absolute else f"./{target}", self.spellings if absolute else ())
         except FileRefusedError as error:
@@ -137,7 +136,7 @@ class Walk:
             raise FileRefusedError(display_path(self.path), "it has too many links or a loop of them", reason="invalid")
 
     def _position(self, todo: deque[str]) -> str:
-        """Where the walk would end if no more links came; going up past the root is refused when it happens."""
+        """Return where the walk would end without further links; leaving the root is refused only when it happens."""
         place = list(self.names)
         for part in todo:
             if part != "..":

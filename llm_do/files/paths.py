@@ -1,6 +1,6 @@
-"""Paths as text: what a model may write for a path, which names count as the same, how a name is shown.
+"""Paths as text: split and validate a model's path, compare names, and format paths for messages.
 
-Nothing here looks at a disk; following links is the business of `llm_do.files.root`.
+Nothing here touches a disk.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt"
 
 
 def split_path(path: str, roots: Sequence[str], *, windows: bool = WINDOWS) -> list[str]:
-    """The names a path is made of, relative to the root; `..` stays, for only a walk knows where it leads.
+    """Split a path into names relative to the root; `..` stays, because only a walk knows where it leads.
 
     Example:
         >>> split_path("a//./b/../c", ["/srv"], windows=False)
@@ -49,22 +49,22 @@ def split_path(path: str, roots: Sequence[str], *, windows: bool = WINDOWS) -> l
             display_path(path),
             "`~` does not stand for a home folder here",
             reason="outside",
-            hint="Give a path below the root; a name that begins with ~ is written ./~name.",
+            hint="Use a path below the root; write ./~name for a name that begins with ~.",
         )
     parts = [part for part in text.split("/") if part not in ("", ".")]
     if len(parts) > _MAX_PARTS:
         raise FileRefusedError(display_path(path), "it has too many parts", reason="invalid")
-    if windows and any(_reserved(part) for part in parts):
-        raise FileRefusedError(display_path(path), "Windows reserves such a name", reason="invalid")
+    if windows and any(_is_reserved(part) for part in parts):
+        raise FileRefusedError(display_path(path), "Windows reserves this name", reason="invalid")
     return parts
 
 
 @lru_cache(maxsize=4096)
 def fold_name(name: str) -> str:
-    """One spelling for all names that some file system takes for the same name.
+    """Normalize a name, so that all names that some file system treats as equal become equal.
 
-    Case, Unicode composition, the characters that macOS ignores, and the trailing dots, trailing spaces,
-    stream names and short names of Windows make no difference. It errs towards "the same".
+    This ignores case, Unicode composition, the characters that macOS ignores, and the trailing dots, trailing spaces,
+    stream names and short names of Windows. In doubt, two names are equal.
 
     Example:
         >>> {fold_name(name) for name in (".GIT", ".git. ", "git~1", ".g\\u200cit::$INDEX_ALLOCATION")} == {".git"}
@@ -77,14 +77,14 @@ def fold_name(name: str) -> str:
 
 
 def outside_refusal(path: str) -> FileRefusedError:
-    """The refusal of a path that leaves its root."""
+    """Create the error for a path that leaves its root."""
     return FileRefusedError(
-        display_path(path), "it is outside the root folder", reason="outside", hint="Give a path below the root."
+        display_path(path), "it is outside the root folder", reason="outside", hint="Use a path below the root."
     )
 
 
 def display_path(path: str, limit: int = 300) -> str:
-    """A path for a message or a listing: one line, nothing a terminal or a reader could be misled by.
+    """Format a path for a message or a listing: on one line, without characters that could mislead a reader.
 
     Example:
         >>> display_path("a\\nb")
@@ -98,17 +98,17 @@ def _check_text(path: str) -> None:
     if not path:
         raise FileRefusedError("''", "the path is empty", reason="invalid", hint="The root itself is `.`.")
     if "\0" in path:
-        raise FileRefusedError(display_path(path), "a path can't hold a NUL character", reason="invalid")
+        raise FileRefusedError(display_path(path), "a path can't contain a NUL character", reason="invalid")
     if len(path) > _MAX_LENGTH:
         raise FileRefusedError(display_path(path, 60), f"it is longer than {_MAX_LENGTH} characters", reason="invalid")
     try:
         os.fsencode(path)
     except UnicodeEncodeError:
         raise FileRefusedError(
-            display_path(path), "it holds characters that no file name can", reason="invalid"
+            display_path(path), "it contains characters that a file name can't have", reason="invalid"
         ) from None
 
 
-def _reserved(part: str) -> bool:
+def _is_reserved(part: str) -> bool:
     stem = part.split(".", 1)[0].rstrip(" ").casefold()
     return part not in ("..",) and (":" in part or part != part.rstrip(". ") or stem in _DEVICES)

@@ -1,7 +1,4 @@
-"""The one error of this room, and how an operating system's error becomes it.
-
-What may be touched is decided in `llm_do.files.root`; what a model reads when it may not is worded here.
-"""
+"""`FileRefusedError`, and the conversion of an operating system's errors to it."""
 
 from __future__ import annotations
 
@@ -26,11 +23,11 @@ Reason = Literal[
     "changed",
     "failed",
 ]
-"""Why a file was refused, for code; the message says it for people and models."""
+"""Why a file was refused, for code; people and models read the message."""
 
 _SYSTEM: dict[int, tuple[Reason, str]] = {
     errno.ENOENT: ("missing", "there is no such file or folder"),
-    errno.EEXIST: ("exists", "there is something of that name already"),
+    errno.EEXIST: ("exists", "a file or folder of that name already exists"),
     errno.ENOTDIR: ("not_a_folder", "a part of it that should be a folder is not one"),
     errno.EISDIR: ("not_a_file", "it is a folder, not a file"),
     errno.EACCES: ("permission", "permission denied"),
@@ -39,7 +36,7 @@ _SYSTEM: dict[int, tuple[Reason, str]] = {
     errno.ENAMETOOLONG: ("invalid", "the name is too long"),
     errno.EINVAL: ("invalid", "the system does not accept that name"),
     errno.EILSEQ: ("invalid", "the system does not accept that name"),
-    errno.ELOOP: ("changed", "it turned into a link while it was used"),
+    errno.ELOOP: ("changed", "it became a link while it was in use"),
     errno.ENXIO: ("not_a_file", "it is a socket, a pipe or a device, not a file"),
     errno.ENOSPC: ("failed", "no space is left on the disk"),
     errno.EDQUOT: ("failed", "the disk quota is used up"),
@@ -47,13 +44,9 @@ _SYSTEM: dict[int, tuple[Reason, str]] = {
 
 
 class FileRefusedError(ToolError):
-    """Access to a file or folder is refused, worded so that the model can act on it.
+    """Access to a file or folder was refused, with a message that a model can act on.
 
-    Args:
-        path: The path as it was asked for.
-        why: What is wrong with it, a clause.
-        reason: The same for code.
-        hint: What to do instead.
+    `path` is the path as requested, `why` a clause about it, `reason` the same for code, and `hint` what to do instead.
 
     Example:
         >>> error = FileRefusedError("a/b.md", "there is no such file or folder", reason="missing")
@@ -71,7 +64,7 @@ class FileRefusedError(ToolError):
 
 
 def refusal_for(path: str, error: OSError) -> FileRefusedError:
-    """The refusal that an operating system's error amounts to.
+    """Convert an operating system's error to a refusal.
 
     Example:
         >>> refusal_for("a", FileNotFoundError(errno.ENOENT, "No such file or directory")).reason

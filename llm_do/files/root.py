@@ -1,10 +1,9 @@
 """`Root`: the files below one folder, and no others.
 
-Every operation walks from the root's own descriptor, one name at a time, never letting the system follow a
-link. Links are resolved here: one that stays below the root is followed, one that leaves is refused. So there
-is no moment between a check and a use in which a link swapped in could lead outside. What is never touched:
-devices, pipes, sockets. What may be read or written *below* the root is for `guard`, which callers pass.
-Listing and searching many files is in `llm_do.files.tree`.
+Every operation walks from the root's own descriptor, one name at a time, and never lets the system follow a link. Links
+are resolved here: one that stays below the root is followed, one that leaves it is refused. So a link that is swapped
+in between a check and its use can't lead outside. Devices, pipes and sockets are never opened. Callers pass a `guard`
+to restrict what is read or written *below* the root.
 """
 
 from __future__ import annotations
@@ -37,36 +36,33 @@ from llm_do.files.refusals import FileRefusedError, refusal_for
 __all__ = ["FileInfo", "Guard", "Root"]
 
 Guard = Callable[[tuple[str, ...]], None]
-"""Called with the trail of a path before anything is touched; raises to refuse it."""
+"""A function that is called with the trail of a path before any access, and raises to refuse it."""
 
 
 @frozen
 class FileInfo:
-    """What a path below the root names.
-
-    Args:
-        path: Where it really is, below the root, in POSIX form; `.` is the root.
-        kind: A file, a folder, or `other` (device, pipe, socket); a link that was not followed is `link`.
-        size: Bytes.
-        mode: Permission bits.
-        modified: Seconds since the epoch.
-    """
+    """What a path below the root refers to."""
 
     path: str
+    """The real path below the root, in POSIX form; `.` is the root."""
+
     kind: Kind
+    """A file, a folder, a link that was not followed, or `other` (a device, pipe or socket)."""
+
     size: int
     mode: int
+    """The permission bits."""
+
     modified: float
+    """Seconds since the epoch."""
 
 
 class Root:
-    """The files below one folder; safe to share between threads, holds nothing open.
+    """The files below one folder; it keeps nothing open and can be shared between threads.
 
-    Args:
-        path: The folder. It is trusted: a link as the root itself is followed.
-        base: A folder above it that is there. Where the root isn't there yet, what writes makes it, as it makes
-            folders on the way to a file: link by link, and never outside the base. None makes no root.
-        by_descriptor: Whether to work by directory descriptor; None is wherever the system can.
+    The folder is trusted, so it may be a link itself. If it doesn't exist, a write creates it below `base`, an existing
+    folder above it, like the folders on the way to a file; without a `base` it is never created. By default it works
+    by directory descriptor if the system supports that.
 
     Example:
         >>> import tempfile
@@ -87,65 +83,64 @@ class Root:
         self._by_descriptor = by_descriptor
 
     @property
-    def to_come(self) -> bool:
-        """Whether the root isn't there yet, and what writes makes it."""
+    def is_pending(self) -> bool:
+        """Whether the root doesn't exist yet and the first write creates it."""
         return self._base is not None and not self.path.exists()
 
     @cached_property
     def spellings(self) -> tuple[str, ...]:
-        """The absolute paths under which the root is known: as passed, and without links."""
+        """The absolute paths of the root: as passed, and without links."""
         return tuple(dict.fromkeys((str(self.path), os.path.normpath(self.path), os.path.realpath(self.path))))
 
     def trail(self, path: str, *, follow: bool = True) -> tuple[str, ...]:
-        """Every path below the root that `path` stands for, as written first, where it really is last."""
-        with self._walk(path, follow=follow, missing_ok=True) as spot:
-            return spot.trail
+        """Return every form of a path below the root: as written first, the real path last."""
+        with self._walk(path, follow=follow, missing_ok=True) as end:
+            return end.trail
 
     def stat(self, path: str, *, follow: bool = True) -> FileInfo:
-        """What is at `path`."""
-        with self._walk(path, follow=follow) as spot:
-            info = spot.folder.lstat(spot.name) if spot.name else spot.folder.stat()
-            return FileInfo(spot.trail[-1], kind_of(info), info.st_size, stat.S_IMODE(info.st_mode), info.st_mtime)
+        """Return information about a path."""
+        with self._walk(path, follow=follow) as end:
+            info = end.folder.lstat(end.name) if end.name else end.folder.stat()
+            return FileInfo(end.trail[-1], kind_of(info), info.st_size, stat.S_IMODE(info.st_mode), info.st_mtime)
 
     @contextlib.contextmanager
     def open(self, path: str, *, guard: Guard | None = None) -> Generator[BinaryIO]:
-        """A regular file, opened for reading."""
-        with self._walk(path, guard=guard) as spot, open_file(spot.folder, spot.name, display_path(path)) as stream:
+        """Open a regular file for reading."""
+        with self._walk(path, guard=guard) as end, open_file(end.folder, end.name, display_path(path)) as stream:
             yield stream
 
     def read(self, path: str, *, limit: int, guard: Guard | None = None) -> bytes:
-        """A file's first `limit` bytes."""
+        """Read the first `limit` bytes of a file."""
         with self.open(path, guard=guard) as stream:
             return stream.read(limit)
 
     def write(self, path: str, data: bytes, *, guard: Guard | None = None) -> bool:
-        """Replace a file atomically; missing folders are created.
+        """Write a file atomically and create missing folders; return whether the file is new.
 
-        The bytes go to a temporary file beside it, reach the disk, then take the name: a reader sees the old
-        file or the new one, a failure leaves the old one, another name (hard link) of the old one keeps the old
-        bytes. Permission bits are kept.
+        The data is written to a temporary file beside it, synced, and renamed: readers see the old file or the new one,
+        a failure leaves the old one, and a hard link to the old one keeps the old data. Permission bits are preserved.
         """
-        with self._walk(path, missing_ok=True, guard=guard) as spot, contextlib.ExitStack() as opened:
-            if spot.is_root:
+        with self._walk(path, missing_ok=True, guard=guard) as end, contextlib.ExitStack() as opened:
+            if end.is_root:
                 raise FileRefusedError(display_path(path), "it is a folder, not a file", reason="not_a_file")
-            folder, name = _make_way(spot, opened)
+            folder, name = _create_parents(end, opened)
             mode = _mode_to_keep(folder, name, display_path(path))
             _replace(folder, name, data, mode)
             return mode is None
 
     def make_directory(self, path: str, *, guard: Guard | None = None) -> bool:
-        """Make a folder and those above it."""
-        with self._walk(path, missing_ok=True, guard=guard) as spot, contextlib.ExitStack() as opened:
-            folder, name = _make_way(spot, opened)
+        """Create a folder and its parents; return whether the folder is new."""
+        with self._walk(path, missing_ok=True, guard=guard) as end, contextlib.ExitStack() as opened:
+            folder, name = _create_parents(end, opened)
             if not name or kind_at(folder, name) == "folder":
                 return False
             folder.mkdir(name)
             return True
 
     def move(self, source: str, target: str, *, guard: Guard | None = None) -> None:
-        """Move a file (or a link itself) to a name that is free; folders on the way are made.
+        """Move a file, or a link itself, to a free name, and create missing folders.
 
-        What takes the free name in the very moment of the move is replaced, as any rename does.
+        A file that takes the name during the move is replaced, as with any rename.
         """
         with (
             self._walk(source, follow=False, guard=guard) as old,
@@ -156,36 +151,36 @@ class Root:
             if new.is_root or (not new.below and kind_at(new.folder, new.name) is not None):
                 raise FileRefusedError(
                     display_path(target),
-                    "there is something of that name already",
+                    "a file or folder of that name already exists",
                     reason="exists",
                     hint="Choose a free name.",
                 )
-            folder, name = _make_way(new, opened)
+            folder, name = _create_parents(new, opened)
             old.folder.rename(old.name, name, folder)
 
     def delete(self, path: str, *, guard: Guard | None = None) -> None:
-        """Delete one file, or a link itself; never a folder."""
-        with self._walk(path, follow=False, guard=guard) as spot:
-            _must_be_file(spot.folder, spot.name, display_path(path))
-            spot.folder.unlink(spot.name)
+        """Delete a file, or a link itself, but never a folder."""
+        with self._walk(path, follow=False, guard=guard) as end:
+            _must_be_file(end.folder, end.name, display_path(path))
+            end.folder.unlink(end.name)
 
     @contextlib.contextmanager
     def folder(self, path: str, *, guard: Guard | None = None) -> Generator[tuple[Folder, str]]:
-        """A folder, opened, with where it really is."""
-        with self._walk(path, guard=guard) as spot:
-            if not spot.name:
-                yield spot.folder, spot.trail[-1]
+        """Open a folder; yields it with its real path."""
+        with self._walk(path, guard=guard) as end:
+            if not end.name:
+                yield end.folder, end.trail[-1]
                 return
-            if kind_at(spot.folder, spot.name) != "folder":
+            if kind_at(end.folder, end.name) != "folder":
                 raise FileRefusedError(display_path(path), "it is not a folder", reason="not_a_folder")
-            opened = spot.folder.child(spot.name)
+            opened = end.folder.child(end.name)
             try:
-                yield opened, spot.trail[-1]
+                yield opened, end.trail[-1]
             finally:
                 opened.close()
 
     def list(self, path: str = ".", *, limit: int = 1000) -> list[FolderEntry]:
-        """The names in one folder, in order."""
+        """List the names in a folder, sorted."""
         with self.folder(path) as (folder, _):
             return sorted(folder.entries(), key=lambda entry: entry.name)[:limit]
 
@@ -199,36 +194,36 @@ class Root:
                 root = self._open()
                 if root is not None:
                     walk = opened.enter_context(Walk(root, path, self.spellings))
-                    spot = walk.to(parts, follow=follow, missing_ok=missing_ok)
+                    end = walk.to(parts, follow=follow, missing_ok=missing_ok)
                 else:
-                    spot = opened.enter_context(self._to_come(path, parts, missing_ok=missing_ok))
+                    end = opened.enter_context(self._walk_to_pending(path, parts, missing_ok=missing_ok))
                 if guard is not None:
-                    guard(spot.trail)
-                yield spot
+                    guard(end.trail)
+                yield end
         except OSError as error:
             raise refusal_for(display_path(path), error) from error
 
     @contextlib.contextmanager
-    def _to_come(self, path: str, parts: list[str], *, missing_ok: bool) -> Generator[WalkEnd]:
-        """A spot below a root that isn't there yet: what it lacks begins with the root."""
-        _stays(path, parts)
+    def _walk_to_pending(self, path: str, parts: list[str], *, missing_ok: bool) -> Generator[WalkEnd]:
+        """Walk to the place of a root that doesn't exist yet; the root is the first folder to create."""
+        _check_stays_below(path, parts)
         if not missing_ok or ".." in parts:
             why = "there is no such file or folder: the root folder doesn't exist yet"
             raise FileRefusedError(display_path(path), why, reason="missing")
         base = Root(self._base or self.path, by_descriptor=self._by_descriptor)
-        way = split_path(str(self.path), base.spellings)
+        root_parts = split_path(str(self.path), base.spellings)
         folder = base._open()
-        assert folder is not None  # a root without a base is never to come
+        assert folder is not None  # a root without a base is never pending
         with Walk(folder, str(self.path), base.spellings) as walk:
             try:
-                found = walk.to(way, follow=True, missing_ok=True)
+                found = walk.to(root_parts, follow=True, missing_ok=True)
             except FileRefusedError as error:
-                why = f"it doesn't exist, and can't be made in {display_path(str(base.path))}, {error.why}"
-                raise FileRefusedError(self._shown, why, reason=error.reason) from error
+                why = f"it doesn't exist, and can't be created in {display_path(str(base.path))}, {error.why}"
+                raise FileRefusedError(self._label, why, reason=error.reason) from error
             yield WalkEnd(found.folder, found.name, (*found.below, *parts), ("/".join(parts) or ".",))
 
     def _open(self) -> Folder | None:
-        """The root; None where it is to come."""
+        """Open the root; None if it is pending."""
         try:
             if self._by_descriptor is None:
                 return open_folder(self.path)
@@ -236,12 +231,12 @@ class Root:
         except FileNotFoundError as error:
             if self._base is not None:
                 return None
-            raise refusal_for(self._shown, error) from error
+            raise refusal_for(self._label, error) from error
         except OSError as error:
-            raise refusal_for(self._shown, error) from error
+            raise refusal_for(self._label, error) from error
 
     @property
-    def _shown(self) -> str:
+    def _label(self) -> str:
         return f"the root folder {display_path(str(self.path))}"
 
 
@@ -249,8 +244,8 @@ def _is_below(path: Path, base: Path) -> bool:
     return Path(os.path.normpath(path)).is_relative_to(os.path.normpath(base))
 
 
-def _stays(path: str, parts: list[str]) -> None:
-    """Refuse a path that goes up from its root: where nothing is, nothing else can tell."""
+def _check_stays_below(path: str, parts: list[str]) -> None:
+    """Refuse a path that leaves its root, by its text alone because the root doesn't exist."""
     depth = 0
     for part in parts:
         depth += -1 if part == ".." else 1
@@ -262,16 +257,16 @@ def _must_be_file(folder: Folder, name: str, path: str) -> None:
     try:
         info = folder.lstat(name) if name else folder.stat()
     except OSError as error:
-        # Here, where it is known whose it is: a move has two paths.
+        # Convert it here, where its path is known: a move has two paths.
         raise refusal_for(path, error) from error
     if kind_of(info) != "link":
         must_be_regular(info, path)
 
 
-def _make_way(spot: WalkEnd, opened: contextlib.ExitStack) -> tuple[Folder, str]:
-    """Make the folders a spot lacks; the folder and the name that then remain."""
-    folder, name = spot.folder, spot.name
-    for below in spot.below:
+def _create_parents(end: WalkEnd, opened: contextlib.ExitStack) -> tuple[Folder, str]:
+    """Create the missing folders of a walk's end; return the last one and the final name."""
+    folder, name = end.folder, end.name
+    for below in end.below:
         with contextlib.suppress(FileExistsError):
             folder.mkdir(name)
         folder = folder.child(name)
@@ -306,6 +301,6 @@ def _replace(folder: Folder, name: str, data: bytes, mode: int | None) -> None:
         with contextlib.suppress(OSError):
             folder.unlink(temporary)
         raise
-    # Some file systems can't sync a folder; the file is in place all the same.
+    # Some file systems can't sync a folder; the file is in place anyway.
     with contextlib.suppress(OSError):
         folder.sync()

@@ -1,7 +1,6 @@
-"""Many files below a root in order: what listing and searching walk through.
+"""Walk all files below a folder in order, for listing and searching.
 
-It goes from descriptor to descriptor as every walk here does, never into a link, and is bounded in entries,
-depth and time, whatever the tree is like.
+Like every walk here it goes from descriptor to descriptor and never into a link. Entries, depth and time are limited.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from llm_do.files.root import Root
 __all__ = ["Tree", "TreeEntry"]
 
 _ENVIRONMENTS: tuple[tuple[str, Kind], ...] = (("pyvenv.cfg", "file"), ("conda-meta", "folder"))
-"""What tells a folder with a Python environment: Python's own kind, and conda's."""
+"""The names that mark a Python environment: Python's own, and conda's."""
 
 _MAX_DEPTH = 100
 _MAX_IN_FOLDER = 50_000
@@ -32,30 +31,19 @@ _MAX_IGNORE_BYTES = 100_000
 
 @frozen
 class TreeEntry:
-    """Something below the root.
-
-    Args:
-        path: POSIX path below the root.
-        kind: What it is; a link is not followed.
-        open: Opens it, when it is a file; only until the next one is asked for.
-    """
+    """A file, folder or link below the root."""
 
     path: str
+    """The POSIX path below the root."""
+
     kind: Kind
     open: Callable[[], AbstractContextManager[BinaryIO]]
+    """Opens a file; valid only until the next entry."""
 
 
 @dataclass
 class Tree:
-    """One walk through what is below a folder; afterwards `stopped` says whether, and why, it saw only a part.
-
-    Args:
-        root: The root.
-        start: Where to begin, a folder below the root; one that is named is walked even if rules ignore it.
-        ignore: Further rules, as lines of a `.gitignore` file at the root.
-        depth: Levels below the start, at most; None is all there are.
-        max_entries: Names looked at, at most.
-        max_seconds: Time, at most.
+    """A walk through everything below a folder; afterwards `stopped` is the reason if it is incomplete.
 
     Example:
         >>> import tempfile
@@ -68,8 +56,14 @@ class Tree:
 
     root: Root
     start: str = "."
+    """The folder to begin with; it is walked even if rules ignore it."""
+
     ignore: Sequence[str] = ()
+    """Additional rules, as lines of a `.gitignore` file at the root."""
+
     depth: int | None = None
+    """The maximum number of levels; None for all."""
+
     max_entries: int = 200_000
     max_seconds: float = 10.0
     stopped: str | None = None
@@ -77,14 +71,14 @@ class Tree:
     _until: float = field(default=0.0)
 
     def __iter__(self) -> Generator[TreeEntry]:
-        """What is below the start, every folder directly before what is in it, sorted by name."""
+        """Yield the entries below the start, sorted by name, each folder directly before its content."""
         self._until = time.monotonic() + self.max_seconds
         with self.root.folder(self.start) as (folder, where):
             base = "" if where == "." else where
             yield from self._below(folder, base, self._rules_above(base), 0)
 
     def _rules_above(self, base: str) -> tuple[IgnoreRule, ...]:
-        """The rules that hold in the start folder, apart from its own; none when they ignore the folder itself."""
+        """Return the rules that apply in the start folder, without its own; none if they ignore the folder itself."""
         rules = parse_rules(self.ignore)
         above = ""
         for name in base.split("/") if base else ():
@@ -101,19 +95,19 @@ class Tree:
         except OSError:
             return
         if len(found) > _MAX_IN_FOLDER:
-            self.stopped = f"{display_path(base or '.')} holds more than {_MAX_IN_FOLDER} names"
+            self.stopped = f"{display_path(base or '.')} contains more than {_MAX_IN_FOLDER} names"
         names = sorted(found[:_MAX_IN_FOLDER], key=lambda entry: entry.name)
         if any(entry.name == IGNORE_FILE for entry in names):
             rules += _own_rules(folder, base)
         for entry in names:
             path = f"{base}/{entry.name}" if base else entry.name
-            # What is left out counts too: looking through many rules takes its time.
+            # Omitted names count too: matching many rules takes time.
             if self._exhausted():
                 return
             if is_never_listed(entry.name) or is_ignored(rules, path, folder=entry.kind == "folder"):
                 continue
             if entry.kind != "folder":
-                yield _found(folder, entry, path)
+                yield _tree_entry(folder, entry, path)
                 continue
             yield from self._folder(folder, entry, path, rules, depth)
 
@@ -123,13 +117,13 @@ class Tree:
         try:
             child = folder.child(entry.name)
         except OSError:
-            # Gone, turned into a link, or closed to us: there, but nothing can be seen in it.
-            yield _found(folder, entry, path)
+            # Deleted, replaced by a link, or unreadable: list it without its content.
+            yield _tree_entry(folder, entry, path)
             return
         try:
             if any(kind_at(child, name) == kind for name, kind in _ENVIRONMENTS):
                 return
-            yield _found(folder, entry, path)
+            yield _tree_entry(folder, entry, path)
             if depth + 1 == self.depth:
                 return
             if depth + 1 < _MAX_DEPTH:
@@ -150,7 +144,7 @@ class Tree:
         return True
 
 
-def _found(folder: Folder, entry: FolderEntry, path: str) -> TreeEntry:
+def _tree_entry(folder: Folder, entry: FolderEntry, path: str) -> TreeEntry:
     return TreeEntry(path, entry.kind, lambda: open_file(folder, entry.name, display_path(path)))
 
 
@@ -161,6 +155,6 @@ def _own_rules(folder: Folder, base: str) -> tuple[IgnoreRule, ...]:
     except (OSError, FileRefusedError):
         return ()
     if len(data) > _MAX_IGNORE_BYTES:
-        # Half a line would be another rule: `*.log` cut short is `*`.
+        # A truncated line would be another rule: `*.log` cut short is `*`.
         data = data[:_MAX_IGNORE_BYTES].rpartition(b"\n")[0]
     return parse_rules(data.decode("utf-8-sig", "replace").split("\n"), base)

@@ -1,6 +1,6 @@
-"""Names of models become PydanticAI models: providers', the local one, scripted ones, a project's own.
+"""Turn model names into PydanticAI models: a provider's, the local one, a script, or one that the project registers.
 
-Importing this package imports nothing heavy; each name below is loaded when it is first asked for.
+Importing this package is cheap: each name below is loaded on first access.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What could be used here and now, for `llm-do models`; nothing is imported, built or asked over a network."""
+"""The available models, for `llm-do models`; listing them imports no provider and uses no network."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ PACKAGES = {
     "mistral": "mistralai",
     "xai": "xai_sdk",
 }
-"""Packages beyond those that come with llm-do."""
+"""Packages that a provider needs and llm-do doesn't depend on."""
 
-ELSEWHERE = {
+OTHER_CREDENTIALS = {
     "bedrock": "AWS credentials",
     "bedrock-mantle": "AWS credentials",
     "github-copilot": "a GitHub Copilot login",
@@ -34,31 +34,28 @@ ELSEWHERE = {
     "openai-chatgpt": "a ChatGPT login",
     "openai-codex": "a ChatGPT login",
 }
-"""What providers without a key of their own look for, which the environment alone doesn't show."""
+"""The credentials of providers that don't use an API key from the environment."""
 
 
 @frozen
 class ModelInfo:
-    """One kind of model, and whether it can be used.
-
-    Args:
-        name: How it is named, such as `openai:NAME` or `local`.
-        usable: Whether what it needs is at hand.
-        note: What is missing; a remark where it is usable; may be empty.
-    """
+    """One kind of model, and whether it can be used."""
 
     name: str
+    """The form of its names, such as `openai:NAME` or `local`."""
+
     usable: bool
     note: str = ""
+    """What is missing, or a remark on a usable model."""
 
 
 def is_local_available() -> bool:
-    """Whether `local` could be used now: its weights are here, or a server is named, and what runs it is installed."""
+    """Whether `local` can be used: it has weights and the package that runs them, or names a server."""
     return _local(os.environ).usable
 
 
 def available_models(environ: Mapping[str, str] | None = None) -> list[ModelInfo]:
-    """List the kinds of models, and why not where one can't be used.
+    """List the kinds of models, with the reason for each that can't be used.
 
     Example:
         >>> [info.usable for info in available_models({"OPENAI_API_KEY": "k"}) if info.name == "openai:NAME"]
@@ -86,8 +83,8 @@ def _local(environ: Mapping[str, str]) -> ModelInfo:
     chosen = environ.get("LLM_DO_LOCAL_MODEL") or ""
     if "://" in chosen:
         return ModelInfo("local", usable=True, note=f"LLM_DO_LOCAL_MODEL names {chosen}")
-    installed, missing = _runtime()
-    reasons = [] if installed else [missing]
+    installed, instruction = _runtime()
+    reasons = [] if installed else [instruction]
     if weights.find_weights() is None:
         reasons.append(f"LLM_DO_LOCAL_MODEL names no file: {chosen}" if chosen else "run `llm-do models pull`")
     return ModelInfo("local", not reasons, "; ".join(reasons))
@@ -99,9 +96,9 @@ def _provider(prefix: str, info: ProviderInfo, environ: Mapping[str, str]) -> Mo
     if package and find_spec(package) is None:
         return ModelInfo(name, usable=False, note=f"the package {package} isn't installed")
     moved = bool(info.base_url and environ.get(info.base_url))
-    missing = [each for each in info.needs if not environ.get(each)]
+    unset = [each for each in info.needs if not environ.get(each)]
     if info.keys and not info.keyless and not moved and not any(environ.get(key) for key in info.keys):
-        missing.insert(0, " or ".join(info.keys))
-    if missing:
-        return ModelInfo(name, usable=False, note=f"{', '.join(missing)} not set")
-    return ModelInfo(name, usable=True, note=f"with {ELSEWHERE[prefix]}" if prefix in ELSEWHERE else "")
+        unset.insert(0, " or ".join(info.keys))
+    if unset:
+        return ModelInfo(name, usable=False, note=f"{', '.join(unset)} not set")
+    return ModelInfo(name, usable=True, note=f"with {OTHER_CREDENTIALS[prefix]}" if prefix in OTHER_CREDENTIALS else "")

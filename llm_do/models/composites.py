@@ -1,4 +1,4 @@
-"""The models that one model is made of, and seeing to it that none of them sends a request twice by itself."""
+"""The components of a composite model, and the settings that keep them from retrying requests themselves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["component_models", "disable_client_retries"]
 
 
 def component_models(model: Model) -> list[Model]:
-    """The models that answer in the end: those that a list tries in order, without what is wrapped around them."""
+    """Return the models that send the requests, without wrappers and fallback lists."""
     while isinstance(model, WrapperModel):
         model = model.wrapped
     if isinstance(model, FallbackModel):
@@ -23,16 +23,16 @@ def component_models(model: Model) -> list[Model]:
 
 
 def disable_client_retries(model: Model, settings: ModelSettings | None) -> ModelSettings | None:
-    """The settings with which a provider's library sends a request once, even where its client would try again.
+    """Return settings with which provider clients send each request once.
 
-    Trying again is the runtime's business, so that events and budgets are true.
+    Only the runtime retries, so that events and budgets count every request.
     """
-    parts = component_models(model)
-    members = [part for part in parts if "max_retries" not in part.unsupported_settings]
-    if not any(map(_may_retry, members)) and not (members and (settings or {}).get("max_retries")):
+    components = component_models(model)
+    affected = [each for each in components if "max_retries" not in each.unsupported_settings]
+    if not any(map(_may_retry, affected)) and not (affected and (settings or {}).get("max_retries")):
         return settings
-    if len(members) < len(parts):
-        # The models of a list are all sent the same; a warning that one of them doesn't know a setting would be noise.
+    if len(affected) < len(components):
+        # All models of a list get the same settings; a warning that one of them ignores a setting would be noise.
         suppress_warning("The `max_retries` setting is not supported", UnsupportedSettingWarning)
     return merge_model_settings(settings, ModelSettings(max_retries=0))
 
@@ -41,5 +41,5 @@ def _may_retry(model: Model) -> bool:
     if (model.settings or {}).get("max_retries"):
         return True
     provider = model.provider
-    # Clients of OpenAI's, Anthropic's and Groq's kind say it, others don't.
+    # Only some clients (OpenAI's, Anthropic's, Groq's) have this attribute.
     return provider is not None and getattr(provider.client, "max_retries", None) != 0

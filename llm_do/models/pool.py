@@ -1,6 +1,6 @@
-"""`ModelPool`: PydanticAI models by name, each built at its first use and shared by all agents of a runtime.
+"""`ModelPool`: PydanticAI models by name, each built on first use and shared by all agents of a runtime.
 
-Which name an agent gets is decided in `names`; nothing of PydanticAI is imported before the first model is built.
+PydanticAI is imported only when the first model is built.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 __all__ = ["CONNECTION_SETTINGS", "ModelPool", "resolve_model"]
 
 CONNECTION_SETTINGS = frozenset({"base_url"})
-"""Keys of `model_settings` that say where a model is; they are for `ModelPool.get`, not for the provider."""
+"""Keys of `model_settings` that configure the connection; `ModelPool.get` reads them, the provider never sees them."""
 
 LONG_TIMEOUT = {"google": 1200.0, "google-decisions": 1200.0}
 
 
 @dataclass(eq=False)
 class _Shelf:
-    """What is shared between the models of one event loop."""
+    """The models, providers and HTTP clients of one event loop."""
 
     models: dict[Hashable, Model] = field(default_factory=dict[Hashable, "Model"])
     names: dict[int, str] = field(default_factory=dict[int, str])
@@ -52,11 +52,9 @@ class _Shelf:
 
 
 class ModelPool:
-    """Gives models by name: one per name, base URL and event loop, one HTTP client per provider, base URL and key.
+    """A cache of models by name, base URL and event loop, with one HTTP client per provider, base URL and key.
 
-    Args:
-        notice: Told, in a sentence, what a person should know: that the local model is of demonstration quality,
-            that a model of a list was left out.
+    `notice` is called with each sentence that a person should read, such as that a model of a list was left out.
 
     Example:
         >>> ModelPool().get("test").model_name
@@ -78,10 +76,10 @@ class ModelPool:
         file: str | None = None,
         settings: Mapping[str, object] | None = None,
     ) -> Model:
-        """Give the model of this name, for the event loop that runs now.
+        """Return the model of this name for the running event loop.
 
-        Several names make a model that tries them in order: the next one is asked when a request to one fails
-        for good or can't be made. Members that can't be used here are left out, with a notice.
+        Several names give a model that tries them in order, each when the request to the one before has failed.
+        Models that can't be used are left out, with a notice.
         """
         names = [name] if isinstance(name, str) else list(name)
         base_url = _base_url(settings, agent, file)
@@ -91,20 +89,20 @@ class ModelPool:
             shelf = self._shelf()
             try:
                 if len(names) == 1:
-                    return self._one(shelf, names[0], agent, file, base_url)
-                return self._several(shelf, names, agent, file, base_url)
+                    return self._single(shelf, names[0], agent, file, base_url)
+                return self._fallback(shelf, names, agent, file, base_url)
             except ModelUnavailableError as error:
                 error.file = error.file or file
                 error.agent_path = error.agent_path or agent or None
                 raise
 
     def name_of(self, model: Model) -> str:
-        """The name by which a model was asked for, for errors; what isn't made here, or runs here, says its own."""
+        """Return the name that a provider's model was requested by, or the own name of any other model, for errors."""
         with self._lock:
             return self._shelf().names.get(id(model), model.model_name)
 
     async def aclose(self) -> None:
-        """Close the HTTP clients of the running event loop; its models can't be used any more."""
+        """Close the HTTP clients of the running event loop; its models can't be used afterwards."""
         with self._lock:
             shelf = self._shelves.pop(asyncio.get_running_loop(), None)
         for client in shelf.clients.values() if shelf else ():
@@ -116,13 +114,13 @@ class ModelPool:
         except RuntimeError:
             return self._outside
         if loop not in self._shelves:
-            # What belongs to a closed loop can't be used or closed any more.
+            # The clients of a closed loop can no longer be used or closed.
             for other in [other for other in self._shelves if other.is_closed()]:
                 del self._shelves[other]
             self._shelves[loop] = _Shelf()
         return self._shelves[loop]
 
-    def _several(self, shelf: _Shelf, names: list[str], agent: str, file: str | None, base_url: str | None) -> Model:
+    def _fallback(self, shelf: _Shelf, names: list[str], agent: str, file: str | None, base_url: str | None) -> Model:
         from pydantic_ai.exceptions import ModelAPIError
         from pydantic_ai.models.fallback import FallbackModel
 
@@ -130,7 +128,7 @@ class ModelPool:
         failures: list[ModelUnavailableError] = []
         for name in names:
             try:
-                models.append(self._one(shelf, name, agent, file, base_url))
+                models.append(self._single(shelf, name, agent, file, base_url))
             except ModelUnavailableError as error:
                 failures.append(error)
         if not models:
@@ -139,7 +137,7 @@ class ModelPool:
                 hint=failures[0].hint if failures else "name at least one model",
             )
         for error in failures:
-            self._once(f"left out a model: {error.message}")
+            self._notice_once(f"left out a model: {error.message}")
         if len(models) == 1:
             return models[0]
         key = ("fallback", *map(id, models))
@@ -147,7 +145,7 @@ class ModelPool:
             shelf.models[key] = FallbackModel(*models, fallback_on=(ModelAPIError, ModelError))
         return shelf.models[key]
 
-    def _one(self, shelf: _Shelf, name: str, agent: str, file: str | None, base_url: str | None) -> Model:
+    def _single(self, shelf: _Shelf, name: str, agent: str, file: str | None, base_url: str | None) -> Model:
         prefix, rest = split_name(name)
         factory = factory_for(prefix)
         key = (name, base_url, agent if prefix == "script" else None, factory)
@@ -172,33 +170,35 @@ class ModelPool:
             from llm_do.models.builtin.script_model import ScriptModel
 
             return ScriptModel(load_script(expand_user(rest)), agent)
-        if prefix == "local" and not rest and "://" in (chosen := os.environ.get("LLM_DO_LOCAL_MODEL", "")):
-            rest = chosen
+        if prefix == "local" and not rest and "://" in (configured := os.environ.get("LLM_DO_LOCAL_MODEL", "")):
+            rest = configured
         if "://" in rest:
             from llm_do.models.providers.provider_models import NO_KEY, Address
 
             url, name = local_server(rest)
             if not is_http_address(url):
                 raise ModelUnavailableError(
-                    f"the server of the model 'local:{rest}' is at no http address",
-                    hint="write it whole, such as `local:http://localhost:8000/v1#NAME`",
+                    f"the server of the model 'local:{rest}' has no HTTP address",
+                    hint="write the complete address, such as `local:http://localhost:8000/v1#NAME`",
                 )
-            return self._at(shelf, Address("openai-chat", url, NO_KEY), name)
+            return self._provider_model(shelf, Address("openai-chat", url, NO_KEY), name)
         from llm_do.models.builtin.local_model import LocalModel
 
-        return LocalModel(rest or None, notice=self._once)
+        return LocalModel(rest or None, notice=self._notice_once)
 
     def _from_provider(
         self, shelf: _Shelf, prefix: str, name: str, agent: str, file: str | None, base_url: str | None
     ) -> Model:
-        from llm_do.models.providers.provider_models import address_of, is_elsewhere
+        from llm_do.models.providers.provider_models import address_of, sends_key_elsewhere
 
         address = address_of(prefix, base_url, agent=agent, file=file)
-        if base_url and is_elsewhere(address):
-            self._once(f"the key of the provider {prefix!r} is sent to {base_url}, as {file or 'model_settings'} says")
-        return self._at(shelf, address, name)
+        if base_url and sends_key_elsewhere(address):
+            self._notice_once(
+                f"the key of the provider {prefix!r} is sent to {base_url}, set in {file or 'model_settings'}"
+            )
+        return self._provider_model(shelf, address, name)
 
-    def _at(self, shelf: _Shelf, address: Address, name: str) -> Model:
+    def _provider_model(self, shelf: _Shelf, address: Address, name: str) -> Model:
         from llm_do.models.providers.provider_models import make_model, make_provider
 
         if address not in shelf.providers:
@@ -208,14 +208,14 @@ class ModelPool:
     def _client(self, shelf: _Shelf, address: Address) -> httpx2.AsyncClient:
         from llm_do.models.providers.connections import REQUEST_TIMEOUT, http_client
 
-        # Prefixes that differ only in the protocol they speak (`openai`, `openai-chat`) share their connections.
+        # Prefixes that differ only in their protocol (`openai`, `openai-chat`) share connections.
         key = (address.base_url or address.provider, address.key)
         if key not in shelf.clients:
             timeout = LONG_TIMEOUT.get(address.provider, REQUEST_TIMEOUT)
             shelf.clients[key] = http_client(address.base_url or "https:", timeout=timeout)
         return shelf.clients[key]
 
-    def _once(self, sentence: str) -> None:
+    def _notice_once(self, sentence: str) -> None:
         if sentence not in self._noticed:
             self._noticed.add(sentence)
             self._notice(sentence)
@@ -227,8 +227,8 @@ def _base_url(settings: Mapping[str, object] | None, agent: str, file: str | Non
         return None
     if not isinstance(value, str) or not is_http_address(value):
         raise ModelUnavailableError(
-            f"the base_url of agent {agent!r} is not an http address: {value!r}",
-            hint="write it with its scheme, such as http://localhost:8000/v1",
+            f"the base_url of agent {agent!r} is not an HTTP address: {value!r}",
+            hint="include the scheme, such as http://localhost:8000/v1",
             file=file,
             agent_path=agent or None,
         )
@@ -255,13 +255,13 @@ _default_pool = ModelPool()
 
 
 def resolve_model(name: str | Model) -> Model:
-    """Get the model of this name from a pool shared by the process; a model object is returned as it is.
+    """Return the model of this name from a pool shared by the process; a model object is returned unchanged.
 
     Args:
-        name: Such as `openai:gpt-5`.
+        name: A model's name, such as `openai:gpt-5`.
 
     Raises:
-        ModelUnavailableError: It can't be had.
+        ModelUnavailableError: The name is invalid, or the model can't be used here.
 
     Example:
         >>> resolve_model("test").model_name

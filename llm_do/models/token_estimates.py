@@ -1,4 +1,4 @@
-"""Estimated numbers of tokens: four characters of English are about one."""
+"""Estimate token counts: about four characters of English make one token."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from pydantic_ai.models import ModelRequestParameters
 __all__ = ["count_characters", "estimate_text_tokens", "estimate_tokens", "estimate_tool_tokens"]
 
 CHARACTERS = 4
-"""Characters of a token."""
+"""Characters per token."""
 
 MEDIA = 1_000 * CHARACTERS
-"""What a picture or another file counts as: providers charge by its size in pixels or pages, not in bytes."""
+"""Characters that an image or another file counts as: providers charge by pixels or pages, not by bytes."""
 
 
 def estimate_tokens(messages: Sequence[ModelMessage]) -> int:
-    """Tokens of a history."""
+    """Estimate the tokens of a message history."""
     characters = sum(count_characters(part) for message in messages for part in message.parts)
     return characters // CHARACTERS + 4 * len(messages)
 
 
 def estimate_text_tokens(text: str) -> int:
-    """Tokens of a text.
+    """Estimate the tokens of a text.
 
     Example:
         >>> estimate_text_tokens("Good morning")
@@ -34,7 +34,7 @@ def estimate_text_tokens(text: str) -> int:
 
 
 def estimate_tool_tokens(parameters: ModelRequestParameters) -> int:
-    """Tokens of the tools that a request offers."""
+    """Estimate the tokens of a request's tool definitions."""
     characters = sum(
         len(tool.name) + len(tool.description or "") + len(str(tool.parameters_json_schema))
         for tool in parameters.function_tools
@@ -43,7 +43,7 @@ def estimate_tool_tokens(parameters: ModelRequestParameters) -> int:
 
 
 def count_characters(part: Any) -> int:
-    """Characters of one part of a message, or what stands for them."""
+    """Count the characters of a message part; a file counts as `MEDIA`."""
     if isinstance(part, ToolCallPart):
         return len(part.tool_name) + len(part.args_as_json_str())
     content = getattr(part, "content", "")

@@ -1,4 +1,4 @@
-"""For a project's own tests: run it against answers that are written down, and look at what it did."""
+"""Test a project: run it with scripted answers, and check what it did."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""For a project's own tests: run it against answers that are written down, and look at what it did.
+"""Test a project: run it with scripted answers, and check what it did.
 
     from llm_do.testing import play
 
@@ -10,8 +10,8 @@
         assert played.tools == ["multiply"]
         assert played.output == "17 times 23 is 391."
 
-No model is asked and nothing leaves the machine; tools, approvals, limits and flows are the real ones. A list of inputs
-is a conversation, whose `turns` are looked at one by one.
+No provider is called and nothing leaves the machine; tools, approvals, limits and flows are real. A list of inputs is
+a conversation; check its `turns` one by one.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class ToolRun:
     """One tool call of a run.
 
     Args:
-        tool: The tool, as its model calls it.
-        args: What it was called with.
+        tool: The tool's name, as the model knows it.
+        args: The arguments.
         path: Call path of the agent that called it.
         status: `success`, `failed`, `denied`, `refused`, `timed_out` or `cancelled`.
         result: The result that the model received.
@@ -58,13 +58,13 @@ class ToolRun:
 
 @frozen
 class Question:
-    """One question that was put to a person, and how the test answered it.
+    """A request for approval, and the answer that the test gave.
 
     Args:
         tool: The tool.
         args: Its arguments.
         path: Call path of the agent that called it.
-        reason: Why it was asked about.
+        reason: Why the call needed approval.
         answer: The answer.
     """
 
@@ -77,13 +77,13 @@ class Question:
 
 @frozen
 class Played:
-    """What a run did, or several that make a conversation.
+    """What a run or a conversation of several runs did.
 
     Args:
-        result: Its result, however it ended; of a conversation the last one.
+        result: The result of the run, however it ended, or of the last run of a conversation.
         calls: Its tool calls, in the order in which they ended.
-        questions: What a person was asked.
-        events: Everything that happened.
+        questions: Its requests for approval.
+        events: All its events.
         turns: One for each input of a conversation; empty for a single run.
     """
 
@@ -105,20 +105,20 @@ class Played:
 
     @property
     def tools(self) -> list[str]:
-        """Names of the tools that were called, refused and denied ones included."""
+        """The names of the called tools, including refused and denied calls."""
         return [call.tool for call in self.calls]
 
     @property
     def denied(self) -> list[str]:
-        """Names of the tools that were denied."""
+        """The names of the tools whose calls were denied."""
         results = [turn.result for turn in self.turns] or [self.result]
         return [record.tool for result in results for record in result.denials]
 
     def call(self, tool: str) -> ToolRun:
-        """The only call of a tool.
+        """Return the only call of a tool.
 
         Raises:
-            AssertionError: There was none, or more than one.
+            AssertionError: There was no call, or more than one.
         """
         found = [call for call in self.calls if call.tool == tool]
         if len(found) != 1:
@@ -137,30 +137,30 @@ def play(
     user_id: str | None = None,
     **options: Unpack[PlayOptions],
 ) -> Played:
-    """Run a project against written answers, once or turn by turn.
+    """Run a project with scripted answers, once or turn by turn.
 
     Args:
-        project: A project, or where it is.
-        input: The input; None takes the entry's default. A list is a conversation: each of its inputs continues where
-            the run before ended.
-        answers: What the models say, turn by turn, as in a script file: a list, a mapping of agents' names to lists, or
-            the file's path. In a conversation the list continues from one input to the next. None leaves every agent
-            its own model.
-        approvals: How questions are answered: one answer for all (`once`, `session`, `always`, `deny` or `abort`), or
-            an answer by tool's name; a tool that is not named is denied.
-        entry: Another callable of the project.
-        thread_id: The thread that the runs belong to. It is kept in memory, unless `store` says where.
-        user_id: Whose runs they are.
+        project: A project, or its path.
+        input: The input; None uses the entry's default. A list is a conversation: each input continues the previous
+            run.
+        answers: The models' answers, turn by turn, as in a script file: a list, a mapping of agent names to lists, or
+            the path of a file. In a conversation the list continues from one input to the next. With None every agent
+            uses its own model.
+        approvals: How requests for approval are answered: one answer for all (`once`, `session`, `always`, `deny` or
+            `abort`), or answers by tool name, where all other tools are denied.
+        entry: The agent, flow or function to run instead of the project's entry.
+        thread_id: The thread that the runs belong to. It is kept in memory unless `store` is set.
+        user_id: The user that the runs belong to.
 
     Returns:
-        What the run did. A run that ended early raises nothing; its `status` says so.
+        What the run did. A run that ends early doesn't raise; check `status`.
 
     Raises:
         LinkError: The project doesn't link.
         InputError: The input doesn't fit.
-        ValueError: `approvals` has an invalid answer, a conversation has no input, or there are answers and
-            a `model` that would never be asked for them.
-        TypeError: There is no such option.
+        ValueError: `approvals` has an invalid answer, a conversation has no inputs, or both `answers` and `model` are
+            set.
+        TypeError: An option is unknown.
 
     Example:
         >>> play("examples/greeter", "Ann", answers=[{"text": "Hello, {input}!"}]).output
@@ -178,58 +178,58 @@ def play(
         "play", options, ("approvals", *PlayOptions.__annotations__, "answers", "entry", "thread_id", "user_id")
     )
     if answers is not None and options.get("model") is not None:
-        raise ValueError("answers are what every model says: give answers or a model")
-    talks = isinstance(input, list | tuple)
-    inputs: list[object] = list(cast("list[object]", input)) if talks else [input]
+        raise ValueError("pass answers or a model, not both")
+    is_conversation = isinstance(input, list | tuple)
+    inputs: list[object] = list(cast("list[object]", input)) if is_conversation else [input]
     if not inputs:
         raise ValueError("a conversation needs at least one input")
     linked = project if isinstance(project, Project) else Project.load(Path(project))
-    person = _Person(approvals)
+    approver = _Approver(approvals)
     if options.get("store") is None and (thread_id is not None or user_id is not None):
         from llm_do.threads.opened_stores import memory_store
 
         options["store"] = memory_store()
     with tempfile.TemporaryDirectory() as folder:
         if answers is not None:
-            options["model"] = f"script:{_script(answers, Path(folder))}"
-        runtime = Runtime(linked, approvals=person.mode or person.answer, **options)
-        begin = partial(_turns, runtime, inputs, person, entry=entry, thread_id=thread_id, user_id=user_id)
+            options["model"] = f"script:{_script_path(answers, Path(folder))}"
+        runtime = Runtime(linked, approvals=approver.mode or approver.answer, **options)
+        begin = partial(_run_turns, runtime, inputs, approver, entry=entry, thread_id=thread_id, user_id=user_id)
         turns = run_blocking(begin)
-    if not talks:
+    if not is_conversation:
         return turns[0]
     events = [event for each in turns for event in each.events]
-    return Played(turns[-1].result, [call for each in turns for call in each.calls], person.questions, events, turns)
+    return Played(turns[-1].result, [call for each in turns for call in each.calls], approver.questions, events, turns)
 
 
-async def _turns(
+async def _run_turns(
     runtime: Runtime,
     inputs: Sequence[object],
-    person: _Person,
+    approver: _Approver,
     *,
     entry: str | None,
     thread_id: str | None,
     user_id: str | None,
 ) -> list[Played]:
-    """Run each input where the one before ended, and close the runtime."""
+    """Run the inputs, each continuing the previous run, and close the runtime."""
     turns: list[Played] = []
     events: list[Event] = []
     runtime.on(None, events.append)
     try:
         for value in inputs:
-            before = turns[-1].result.execution_context if turns and thread_id is None else None
-            begun, asked = len(events), len(person.questions)
+            previous = turns[-1].result.execution_context if turns and thread_id is None else None
+            first_event, first_question = len(events), len(approver.questions)
             result = await runtime.execute(
-                value, entry=entry, execution_context=before, thread_id=thread_id, user_id=user_id
+                value, entry=entry, execution_context=previous, thread_id=thread_id, user_id=user_id
             )
-            heard = events[begun:]
-            turns.append(Played(result, _calls(heard), person.questions[asked:], heard))
+            own_events = events[first_event:]
+            turns.append(Played(result, _tool_runs(own_events), approver.questions[first_question:], own_events))
     finally:
         await runtime.aclose()
     return turns
 
 
-class _Person:
-    """Who answers: everything alike, or by the tool's name."""
+class _Approver:
+    """Answers requests for approval, all alike or by tool name."""
 
     def __init__(self, approvals: Mapping[str, Answer] | Literal["approve_all", "reject_all"] | Answer) -> None:
         self.mode: Literal["approve_all", "reject_all"] | None = None
@@ -257,7 +257,9 @@ def _check_answers(approvals: Mapping[str, Answer] | str) -> None:
             raise ValueError(f"{answer!r} is not an answer; answers are {', '.join(get_args(Answer))}")
 
 
-def _script(answers: Sequence[Mapping[str, Any]] | Mapping[str, Any] | str | os.PathLike[str], folder: Path) -> Path:
+def _script_path(
+    answers: Sequence[Mapping[str, Any]] | Mapping[str, Any] | str | os.PathLike[str], folder: Path
+) -> Path:
     if isinstance(answers, str | os.PathLike):
         return Path(answers).absolute()
     import json
@@ -266,27 +268,27 @@ def _script(answers: Sequence[Mapping[str, Any]] | Mapping[str, Any] | str | os.
     data: object = list(answers) if not isinstance(answers, Mapping) else answers
     if isinstance(data, Mapping) and "agents" not in data:
         data = {"agents": data}
-    # JSON is YAML.
+    # JSON is valid YAML.
     path.write_text(json.dumps(data, indent=1), encoding="utf-8")
     return path
 
 
-def _calls(events: Sequence[Event]) -> list[ToolRun]:
+def _tool_runs(events: Sequence[Event]) -> list[ToolRun]:
     import json
 
     from llm_do.runtime.record.events import ToolCallEvent, ToolResultEvent
 
-    asked: dict[tuple[str, str], Any] = {}
-    done: list[ToolRun] = []
+    arguments: dict[tuple[str, str], Any] = {}
+    finished: list[ToolRun] = []
     for event in events:
         if isinstance(event, ToolCallEvent):
-            asked[event.call_id, event.tool_call_id] = event.args
+            arguments[event.call_id, event.tool_call_id] = event.args
         elif isinstance(event, ToolResultEvent):
-            args = asked.get((event.call_id, event.tool_call_id), {})
+            args = arguments.get((event.call_id, event.tool_call_id), {})
             if isinstance(args, str):
                 try:
                     args = json.loads(args)
                 except ValueError:
                     args = {"": args}
-            done.append(ToolRun(event.tool_name, args, event.path, event.status, event.result))
-    return done
+            finished.append(ToolRun(event.tool_name, args, event.path, event.status, event.result))
+    return finished

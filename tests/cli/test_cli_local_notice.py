@@ -23,12 +23,12 @@ class Writer:
     def __init__(self, path):
         self.path = path
     async def generate(self, prompt, on_text=None):
-        return Generation("Hello", prompt_tokens=1, completion_tokens=1, cached_tokens=0, cut=False)
+        return Generation("Hello", prompt_tokens=1, completion_tokens=1, cached_tokens=0, truncated=False)
 
 local.engine_for = Writer
 local.check_runtime = lambda: None
 import llm_do.runtime.request.model_choice
-llm_do.runtime.request.model_choice.local_at_hand = lambda: True
+llm_do.runtime.request.model_choice.is_local_available = lambda: True
 from llm_do.cli.app import run
 sys.exit(run(sys.argv[1:]))
 """

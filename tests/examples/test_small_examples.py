@@ -45,7 +45,7 @@ def test_the_calculator_answers_with_what_its_functions_and_its_agent_return(exa
 
 
 def test_a_question_the_script_does_not_expect_is_reported(example: Load) -> None:
-    with pytest.raises(ModelError, match=r"expects 'Three chairs'.* it was asked: 'Two lamps"):
+    with pytest.raises(ModelError, match=r"expects 'Three chairs'.* the prompt was 'Two lamps"):
         Runtime(example("calculator")).run_sync("Two lamps?")
 
 

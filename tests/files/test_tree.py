@@ -117,7 +117,7 @@ def test_a_folder_is_truncated_only_over_the_limit(root: Root, monkeypatch: pyte
     tree = Tree(root)
     assert (paths(tree), tree.stopped) == (["a", "b", "c"], None)
     fill(root, "d")
-    assert (len(paths(tree)), tree.stopped) == (3, ". holds more than 3 names")
+    assert (len(paths(tree)), tree.stopped) == (3, ". contains more than 3 names")
 
 
 def test_a_gitignore_may_begin_with_a_byte_order_mark(root: Root) -> None:

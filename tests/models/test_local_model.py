@@ -47,7 +47,7 @@ class Writer:
             await asyncio.Event().wait()
         for word in text.split(" ") if on_text else ():
             on_text(word + " ") if on_text else None
-        return Generation(text, prompt_tokens=10, completion_tokens=3, cached_tokens=2, cut=text.endswith("CUT"))
+        return Generation(text, prompt_tokens=10, completion_tokens=3, cached_tokens=2, truncated=text.endswith("CUT"))
 
 
 @pytest.fixture
@@ -333,7 +333,7 @@ class TestTheRealModel:
         assert asyncio.run(cancelled()) < 10
 
     def test_a_prompt_that_is_too_long_is_reported_with_both_counts(self) -> None:
-        with pytest.raises(ModelError, match=r"the prompt is 6\d{3} tokens long, the local model reads 4096"):
+        with pytest.raises(ModelError, match=r"the prompt is 6\d{3} tokens long; the local model's limit is 4096"):
             asyncio.run(Agent(ModelPool().get("local")).run("word " * 6000))
 
     def test_its_http_port_is_not_reachable_from_the_network(self, local_weights: Path) -> None:

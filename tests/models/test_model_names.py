@@ -106,14 +106,14 @@ def test_the_first_source_that_names_a_model_wins(declared, environment, manifes
 
 
 def test_without_a_name_and_a_key_an_available_local_model_is_used() -> None:
-    assert choose_model("main", environ={"OPENAI_API_KEY": ""}, local_at_hand=lambda: True) == Choice(
+    assert choose_model("main", environ={"OPENAI_API_KEY": ""}, local_available=lambda: True) == Choice(
         ("local",), "local"
     )
 
 
 def test_the_local_model_is_not_used_if_there_is_a_key() -> None:
     with pytest.raises(ModelUnavailableError) as raised:
-        choose_model("main", environ={"OPENAI_API_KEY": "k"}, local_at_hand=lambda: True, file=FILE)
+        choose_model("main", environ={"OPENAI_API_KEY": "k"}, local_available=lambda: True, file=FILE)
     assert "OPENAI_API_KEY is set" in (raised.value.hint or "")
     assert "--model local" in (raised.value.hint or "")
 
@@ -132,7 +132,7 @@ def test_a_named_model_skips_the_search_for_the_local_model() -> None:
     def never() -> bool:
         raise AssertionError
 
-    choose_model("main", "test", environ={}, local_at_hand=never)
+    choose_model("main", "test", environ={}, local_available=never)
 
 
 @pytest.mark.parametrize("name", ["Anthropic:Claude-X", "local"])
@@ -152,7 +152,7 @@ def test_an_incompatible_model_is_refused_from_any_source(override: ModelOverrid
 
 def test_an_incompatible_local_model_is_refused_too() -> None:
     with pytest.raises(ModelUnavailableError, match="not compatible with the model 'local'"):
-        choose_model("main", environ={}, local_at_hand=lambda: True, compatible=["anthropic:*"])
+        choose_model("main", environ={}, local_available=lambda: True, compatible=["anthropic:*"])
 
 
 def test_paths_in_project_files_are_relative_to_the_project() -> None:

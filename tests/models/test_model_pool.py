@@ -76,7 +76,7 @@ def test_a_key_sent_to_another_address_is_reported_once(monkeypatch: pytest.Monk
     for name in ("openai-chat:a", "openai-chat:b"):
         pool.get(name, file="main.agent", settings={"base_url": "https://gateway.example/v1"})
     assert messages == [
-        "the key of the provider 'openai-chat' is sent to https://gateway.example/v1, as main.agent says"
+        "the key of the provider 'openai-chat' is sent to https://gateway.example/v1, set in main.agent"
     ]
 
 
@@ -246,16 +246,16 @@ NO_ADDRESSES = ("localhost:1", "http://", "http://localhost:port/v1", "http://[:
 
 @pytest.mark.parametrize("address", NO_ADDRESSES)
 def test_an_invalid_address_is_rejected_from_any_source(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ModelUnavailableError, match="base_url of agent 'main' is not an http address") as in_settings:
+    with pytest.raises(ModelUnavailableError, match="base_url of agent 'main' is not an HTTP address") as in_settings:
         ModelPool().get("openai-chat:a", agent="main", file="main.agent", settings={"base_url": address})
     assert in_settings.value.file == "main.agent"
     monkeypatch.setenv("OPENAI_BASE_URL", address)
-    with pytest.raises(ModelUnavailableError, match="OPENAI_BASE_URL is not an http address"):
+    with pytest.raises(ModelUnavailableError, match="OPENAI_BASE_URL is not an HTTP address"):
         ModelPool().get("openai-chat:a")
 
 
 def test_a_custom_server_must_have_an_http_address() -> None:
-    with pytest.raises(ModelUnavailableError, match="at no http address"):
+    with pytest.raises(ModelUnavailableError, match="has no HTTP address"):
         ModelPool().get("local:http://#qwen")
 
 
@@ -264,7 +264,7 @@ def test_an_invalid_key_is_reported_before_it_is_sent_and_never_shown(
     key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", key)
-    with pytest.raises(ModelUnavailableError, match="OPENAI_API_KEY has a character in it") as raised:
+    with pytest.raises(ModelUnavailableError, match="OPENAI_API_KEY contains a character") as raised:
         ModelPool().get("openai:a", file="main.agent")
     assert raised.value.file == "main.agent"
     assert "sk-" not in f"{raised.value.message} {raised.value.hint}"
@@ -283,7 +283,7 @@ def test_a_credentials_error_of_a_providers_library_becomes_a_typed_error(monkey
 
 def test_a_provider_with_a_fixed_address_accepts_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DEEPSEEK_API_KEY", "k")
-    with pytest.raises(ModelUnavailableError, match="has one address"):
+    with pytest.raises(ModelUnavailableError, match="has a fixed address"):
         ModelPool().get("deepseek:a", settings={"base_url": "http://localhost/v1"})
 
 

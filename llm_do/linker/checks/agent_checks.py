@@ -82,9 +82,9 @@ def check_model(model: str, names: Names, place: Location) -> None:
         if names.dollars and model.partition(":")[0] not in registered:
             _check_price(model, names, place)
         return
-    if fault.may_come and (names.broken.python or names.broken.anything):
+    if fault.may_register and (names.broken.python or names.broken.anything):
         return
-    problem = environment.unknown_provider if fault.may_come else environment.incomplete_model
+    problem = environment.unknown_provider if fault.may_register else environment.incomplete_model
     names.report(problem(model, fault.problem, fault.hint), place)
 
 

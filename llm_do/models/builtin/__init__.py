@@ -1,1 +1,1 @@
-"""Models that need no provider: the local one, and scripted answers."""
+"""Models that need no provider: the local model and scripts."""

@@ -1,7 +1,6 @@
-"""What a small model is shown of a conversation, and which of the agent's tools it may still call.
+"""Prompts for a small model: the conversation as plain text, and the questions which tool to call with what arguments.
 
-Small models have no template for tools, so calls and results become plain sentences. Pure functions; generating is
-`engine`'s business, deciding the order of steps `local`'s.
+Small models have no template for tools, so calls and results become plain sentences.
 """
 
 from __future__ import annotations
@@ -29,26 +28,24 @@ from llm_do.models.builtin.grammar import bounded_schema, schema_line
 __all__ = ["Turns", "arguments_messages", "canonical_arguments", "choice_messages", "conversation", "past_calls"]
 
 Turns = list[tuple[str, str]]
-"""Role and text of each message, in order; roles alternate between user and assistant after the system's."""
+"""Role and text of each message, in order; after the system message, user and assistant alternate."""
 
 
 @frozen
 class PastCalls:
-    """The tool calls since the user last spoke.
-
-    Args:
-        rounds: Answers that called tools.
-        calls: Name and arguments of each, the arguments as canonical JSON.
-    """
+    """The tool calls since the last user message."""
 
     rounds: int
+    """Responses that called tools."""
+
     calls: frozenset[tuple[str, str]]
+    """The name and arguments of each call, the arguments as canonical JSON."""
 
 
 def conversation(
     messages: Sequence[ModelMessage], parameters: ModelRequestParameters, persona: str | None = None
 ) -> Turns:
-    """Write a history as turns of text."""
+    """Convert a message history to turns of text."""
     system = [persona] if persona else []
     system += [part.content for part in parameters.instruction_parts or ()]
     if not parameters.instruction_parts:
@@ -71,34 +68,36 @@ def conversation(
 
 
 def past_calls(messages: Sequence[ModelMessage]) -> PastCalls:
-    """Collect the tool calls since the user last spoke."""
+    """Collect the tool calls since the last user message."""
     rounds, calls = 0, set[tuple[str, str]]()
     for message in reversed(messages):
         if isinstance(message, ModelResponse):
-            made = [part for part in message.parts if isinstance(part, ToolCallPart)]
-            rounds += bool(made)
-            calls.update((part.tool_name, canonical_arguments(part.args_as_dict())) for part in made)
+            tool_calls = [part for part in message.parts if isinstance(part, ToolCallPart)]
+            rounds += bool(tool_calls)
+            calls.update((part.tool_name, canonical_arguments(part.args_as_dict())) for part in tool_calls)
         elif any(isinstance(part, UserPromptPart) for part in message.parts):
             break
     return PastCalls(rounds, frozenset(calls))
 
 
 def canonical_arguments(arguments: Any) -> str:
-    """Arguments as JSON that compares equal when they do."""
+    """Serialize arguments to JSON so that equal arguments give equal text."""
     return json.dumps(arguments, sort_keys=True, ensure_ascii=False)
 
 
 def choice_messages(turns: Turns, tools: Sequence[ToolDefinition], final: str | None) -> Turns:
-    """Ask which tool to use."""
+    """Ask the model which tool to use."""
     lines = [f"- {tool.name}: {_first_line(tool.description)}" for tool in tools]
     if final:
         lines.append(f"- {final}: answer without a tool")
     question = "Tools:\n{}\n\nWhich one answers the request? Write its name.".format("\n".join(lines))
-    return _asking(turns, question)
+    messages = list(turns)
+    _add(messages, "user", question)
+    return messages
 
 
 def arguments_messages(turns: Turns, tool: ToolDefinition) -> Turns:
-    """Ask for a tool's arguments, as a fresh extraction from the user's messages and earlier results."""
+    """Ask the model to extract a tool's arguments from the user's messages and earlier results."""
     text = "\n".join(content for role, content in turns if role == "user")
     shape = schema_line(bounded_schema(tool.parameters_json_schema))
     what = _first_line(tool.description)
@@ -106,14 +105,8 @@ def arguments_messages(turns: Turns, tool: ToolDefinition) -> Turns:
     return [*[turn for turn in turns[:1] if turn[0] == "system"], ("user", f"{text}\n\n{task}")]
 
 
-def _asking(turns: Turns, question: str) -> Turns:
-    asked = list(turns)
-    _add(asked, "user", question)
-    return asked
-
-
 def _add(turns: Turns, role: str, text: str) -> None:
-    """Add a message, to the last one if it has the same role: templates want roles to alternate."""
+    """Append a message, joining it to the last one if both have the same role: templates need alternating roles."""
     if turns and turns[-1][0] == role:
         turns[-1] = (role, f"{turns[-1][1]}\n\n{text}")
     else:

@@ -1,6 +1,6 @@
-"""Text generation in this process, one loaded model per file. What to ask of it is `local`'s business.
+"""Text generation in this process, with one loaded model per file.
 
-A model has one slot: requests of all event loops wait in one queue, each in its turn.
+A model has one slot: requests from all event loops wait in one queue.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from llm_do.models.builtin.grammar import JsonSchema, decoder_schema
 __all__ = ["Engine", "Generation", "Prompt", "check_runtime", "engine_for"]
 
 SMALL = 400_000_000
-"""Bytes of a file up to which one thread generates as fast as several."""
+"""Up to this file size in bytes, one thread generates as fast as several."""
 
 SMALL_CONTEXT = 4096
 LARGE_CONTEXT = 8192
@@ -39,42 +39,35 @@ log = logging.getLogger(__name__)
 
 @frozen
 class Prompt:
-    """One request to the model.
-
-    Args:
-        messages: Role and text, in order.
-        max_tokens: The longest answer, in tokens.
-        schema: What the answer must fit; None is free text.
-        options: Sampling: temperature, top_p, seed, stop.
-    """
+    """One request to the model."""
 
     messages: Sequence[tuple[str, str]]
+    """The role and text of each message, in order."""
+
     max_tokens: int
     schema: JsonSchema | None = None
+    """The schema that the answer must match; None allows free text."""
+
     options: Mapping[str, Any] | None = None
+    """Sampling options: temperature, top_p, seed, stop."""
 
 
 @frozen
 class Generation:
-    """What the model wrote.
-
-    Args:
-        text: The answer.
-        prompt_tokens: Tokens read.
-        completion_tokens: Tokens written.
-        cached_tokens: Tokens of the prompt that were known from the last one.
-        cut: Whether it was cut off at the longest answer.
-    """
+    """The answer to a prompt."""
 
     text: str
     prompt_tokens: int
     completion_tokens: int
     cached_tokens: int
-    cut: bool
+    """Tokens of the prompt that the previous prompt shared."""
+
+    truncated: bool
+    """Whether the answer reached `max_tokens`."""
 
 
 def check_runtime() -> None:
-    """Check that the package that runs the model is installed, without importing it."""
+    """Raise unless the package that runs the model is installed; nothing is imported."""
     if find_spec("xllamacpp") is None:
         raise ModelUnavailableError("the local model needs the package xllamacpp", hint=INSTALL)
 
@@ -84,17 +77,13 @@ _engines_lock = threading.Lock()
 
 
 def engine_for(path: Path) -> Engine:
-    """The engine of a GGUF file, shared by everything in this process; it loads at its first request."""
+    """Return the engine of a GGUF file, one per process; it loads the file on its first request."""
     with _engines_lock:
         return _engines.setdefault(path.resolve(), Engine(path.resolve()))
 
 
 class Engine:
-    """One GGUF file, loaded once.
-
-    Args:
-        path: The file.
-    """
+    """A GGUF file, loaded once, that answers one prompt at a time."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -112,7 +101,7 @@ class Engine:
                 loop.call_soon_threadsafe(on_text, text)
 
         if self._waiting:
-            log.debug("the local model is busy: %d requests are before this one", self._waiting)
+            log.debug("the local model is busy: %d requests are ahead of this one", self._waiting)
         self._waiting += 1
         try:
             return await asyncio.wrap_future(self._worker.submit(self._generate, prompt, stop, deliver))
@@ -148,7 +137,7 @@ class Engine:
             prompt_tokens=usage.get("prompt_tokens", 0),
             completion_tokens=usage.get("completion_tokens", 0),
             cached_tokens=usage.get("prompt_tokens_details", {}).get("cached_tokens", 0),
-            cut=last.get("finish") == "length",
+            truncated=last.get("finish") == "length",
         )
 
 
@@ -171,14 +160,14 @@ def _body(prompt: Prompt) -> dict[str, Any]:
 def _failure(error: dict[str, Any]) -> ModelError:
     if "n_prompt_tokens" in error:
         return ModelError(
-            f"the prompt is {error['n_prompt_tokens']} tokens long, the local model reads {error['n_ctx']}",
-            hint="shorten instructions, input and history, or name another model",
+            f"the prompt is {error['n_prompt_tokens']} tokens long; the local model's limit is {error['n_ctx']}",
+            hint="shorten the instructions, the input or the history, or use another model",
         )
     return ModelError(f"the local model failed: {error.get('message', error)}")
 
 
 def _xllamacpp() -> Any:
-    # Its threads would otherwise spin while they wait, which costs more than they compute.
+    # Otherwise its threads spin while they wait, which costs more than the computation itself.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     check_runtime()
     try:

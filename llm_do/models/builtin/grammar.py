@@ -1,8 +1,8 @@
-"""JSON Schemas made fit for constrained decoding: every answer they admit is finite and short.
+"""JSON Schemas for constrained decoding: every answer that they allow is finite and short.
 
-A small model left without bounds writes digits or spaces until it is cut off, and a keyword the decoder doesn't know
-turns the whole constraint off; so bounds are added here and unknown keywords left out. What the agent's own schema
-demands beyond that is checked, as always, by its validator.
+Without bounds a small model writes digits or spaces until it reaches its token limit, and a keyword that the decoder
+doesn't know disables the constraint. So bounds are added here and unknown keywords removed; the agent's validator still
+checks the answer against the original schema.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ KEYS = 6
 INTEGER = 10**9
 STEP = 0.0001
 DEPTH = 2
-"""How often a recursive schema is unrolled."""
+"""How many times a recursive schema is unrolled."""
 
 KEPT = (
     "const",
@@ -51,12 +51,12 @@ GUIDANCE = {"whitespace_flexible": False, "item_separator": ", ", "key_separator
 
 
 def decoder_schema(schema: JsonSchema) -> dict[str, Any]:
-    """A bounded schema with what the decoder needs to know of JSON's white space."""
+    """Bound a schema and add the decoder's settings for white space in JSON."""
     return {**bounded_schema(schema), "x-guidance": GUIDANCE}
 
 
 def bounded_schema(schema: JsonSchema) -> dict[str, Any]:
-    """Bound a schema: strings, arrays, dictionaries, numbers; references are written out, recursion unrolled.
+    """Bound the strings, arrays, dictionaries and numbers of a schema; inline its references and unroll its recursion.
 
     Example:
         >>> bounded_schema({"type": "array", "items": {"type": "string"}})
@@ -65,14 +65,14 @@ def bounded_schema(schema: JsonSchema) -> dict[str, Any]:
     bounded = _node(schema, schema, ())
     if bounded is None:
         raise ModelUnavailableError(
-            "the local model can't answer by a schema that contains itself without end",
-            hint="make the recursive part optional, or name another model",
+            "the local model can't use a schema that contains itself without end",
+            hint="make the recursive part optional, or use another model",
         )
     return bounded
 
 
 def schema_line(schema: JsonSchema) -> str:
-    """A bounded schema's shape in one line, for a prompt.
+    """Describe the shape of a bounded schema in one line, for a prompt.
 
     Example:
         >>> schema_line({"type": "object", "properties": {"a": {"type": "number"}}, "required": ["a"]})
@@ -94,7 +94,7 @@ def schema_line(schema: JsonSchema) -> str:
 
 
 def _node(schema: object, root: JsonSchema, stack: tuple[str, ...]) -> dict[str, Any] | None:
-    """One bounded node; None where no finite answer exists."""
+    """Bound one node; None if it has no finite answer."""
     if not isinstance(schema, Mapping):
         return {"type": "string", "maxLength": STRING} if schema is not False else None
     node = cast("JsonSchema", schema)
@@ -109,10 +109,10 @@ def _node(schema: object, root: JsonSchema, stack: tuple[str, ...]) -> dict[str,
             alternatives = [each for each in found if each is not None]
             return {"anyOf": alternatives} if alternatives else None
     if "allOf" in node:
-        merged, references = _merged(node, root)
+        flat, references = _flatten_all_of(node, root)
         if any(stack.count(each) >= DEPTH for each in references):
             return None
-        return _node(merged, root, (*stack, *references))
+        return _node(flat, root, (*stack, *references))
     kept: dict[str, Any] = {key: value for key, value in node.items() if key in KEPT}
     if "enum" in kept or "const" in kept:
         return {key: value for key, value in kept.items() if key in ("enum", "const")}
@@ -131,30 +131,30 @@ def _target(root: JsonSchema, reference: str) -> JsonSchema:
             target = None
     if not isinstance(target, Mapping):
         raise ModelUnavailableError(
-            f"the local model can't answer by a schema that refers to {reference!r}, which isn't in it",
-            hint="write out what it refers to, or name another model",
+            f"the local model can't use a schema that refers to {reference!r}, which it doesn't contain",
+            hint="inline the reference, or use another model",
         )
     return cast("JsonSchema", target)
 
 
-def _merged(node: JsonSchema, root: JsonSchema) -> tuple[dict[str, Any], list[str]]:
-    """A node and the parts of its `allOf` in one, and what they refer to.
+def _flatten_all_of(node: JsonSchema, root: JsonSchema) -> tuple[dict[str, Any], list[str]]:
+    """Merge a node with the parts of its `allOf`; return the result and the references that were followed.
 
-    Properties and what is required are those of all of them.
+    `properties` and `required` are combined.
     """
-    merged, references = {**node}, list[str]()
-    for part in cast("Sequence[JsonSchema]", merged.pop("allOf")):
+    result, references = {**node}, list[str]()
+    for part in cast("Sequence[JsonSchema]", result.pop("allOf")):
         reference = part.get("$ref")
         each = {key: value for key, value in part.items() if key != "$ref"}
         if isinstance(reference, str):
             references.append(reference)
             each = {**_target(root, reference), **each}
         for key in ("properties", "required"):
-            if key in each and key in merged:
-                both = (merged[key], each[key])
+            if key in each and key in result:
+                both = (result[key], each[key])
                 each[key] = {**both[0], **both[1]} if key == "properties" else list(dict.fromkeys([*both[0], *both[1]]))
-        merged.update(each)
-    return merged, references
+        result.update(each)
+    return result, references
 
 
 def _typed(kept: dict[str, Any], node: JsonSchema, root: JsonSchema, stack: tuple[str, ...]) -> dict[str, Any] | None:
@@ -221,7 +221,7 @@ def _string(kept: dict[str, Any]) -> dict[str, Any]:
     if kind in FORMATS:
         return {"type": "string", "format": kind}
     pattern = PATTERNS.get(str(kind)) or kept.get("pattern")
-    # Look-around can't be decoded by; the agent's validator still demands it.
+    # The decoder doesn't support look-around; the agent's validator still checks it.
     if isinstance(pattern, str) and "(?" not in pattern:
         return {"type": "string", "pattern": pattern}
     result: dict[str, Any] = {"type": "string", "maxLength": min(int(kept.get("maxLength", STRING)), 4 * STRING)}

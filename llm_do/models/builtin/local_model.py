@@ -1,9 +1,9 @@
 """`local`: a small model that runs in this process, without a key and without a network.
 
-It is good for extracting, classifying and one forced call; not for several steps in a row. What it writes under a
-schema fits the schema, because decoding admits nothing else. A request with tools takes two or three generations:
-which tool, its arguments, or the answer. It ends by a rule, not by the model's judgement: after a round of tools, or
-when it would repeat a call, it answers.
+It can extract, classify and make a single tool call, but not work through several steps. Constrained decoding makes
+sure that an answer with a schema matches it. A request with tools takes two or three generations: the choice of a tool,
+then its arguments or the answer. A rule, not the model, decides when it is done: after a round of tools, or when it
+would repeat a call, it answers.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ FINAL = "final"
 TEXT_TOKENS = 400
 JSON_TOKENS = 800
 ROUNDS = {True: 1, False: 4}
-"""Rounds of tools before it must answer: of the built-in model, of a user's file."""
+"""Rounds of tools before it must answer, by whether it is the built-in model."""
 
 SAMPLING = {"temperature": "temperature", "top_p": "top_p", "top_k": "top_k", "seed": "seed", "stop_sequences": "stop"}
 
@@ -59,14 +59,9 @@ OnText = Callable[[str], None]
 
 
 class LocalModel(Model[None]):
-    """A model that generates in this process.
+    """A model that generates in this process, from the GGUF file at `path` or else from the built-in model's weights.
 
-    Args:
-        path: A GGUF file; None takes the built-in model's weights, wherever they are.
-        notice: Told once, at the first request, that the built-in model is of demonstration quality.
-
-    Raises:
-        ModelUnavailableError: The file isn't there, or the package that runs it isn't installed.
+    Each request to the built-in model calls `notice` with a sentence about its quality.
     """
 
     def __init__(self, path: str | None = None, *, notice: Callable[[str], None] = lambda _: None) -> None:
@@ -79,7 +74,7 @@ class LocalModel(Model[None]):
         )
         found = expand_user(path) if path else weights.find_weights()
         if found is None:
-            raise _missing()
+            raise _no_weights_error()
         if not os.path.isfile(found):
             raise ModelUnavailableError(
                 f"there is no file {found} for the model `local:{path}`",
@@ -116,7 +111,7 @@ class LocalModel(Model[None]):
             usage=answer.usage,
             model_name=self.model_name,
             provider_name=self.system,
-            finish_reason="length" if answer.cut else "stop",
+            finish_reason="length" if answer.truncated else "stop",
         )
 
     @asynccontextmanager
@@ -162,95 +157,89 @@ class LocalModel(Model[None]):
     async def _part(
         self, steps: _Steps, messages: list[ModelMessage], parameters: ModelRequestParameters, on_text: OnText | None
     ) -> Answer:
-        """Choose a tool, or answer: by an output tool, under a schema, or in words."""
+        """Call a tool, or answer: with an output tool, as JSON by a schema, or as text."""
         past = past_calls(messages)
         tools = parameters.declared_function_tools if past.rounds < ROUNDS[self._built_in] else []
         if tool := await steps.choose(tools, FINAL):
             arguments = await steps.arguments(tool)
             if (tool.name, canonical_arguments(arguments)) not in past.calls:
-                return steps.called(tool, arguments)
+                return steps.call_answer(tool, arguments)
         if parameters.output_tools and not parameters.allow_text_output:
-            output = await steps.choose(parameters.output_tools, None)
-            tool = output or parameters.output_tools[0]
+            tool = await steps.choose(parameters.output_tools, None) or parameters.output_tools[0]
             text = await steps.write(steps.turns, tool.parameters_json_schema, JSON_TOKENS)
-            return steps.called(tool, _parsed(text))
+            return steps.call_answer(tool, _parse_json(text))
         schema = parameters.output_object.json_schema if parameters.output_object else None
         text = await steps.write(steps.turns, schema, JSON_TOKENS if schema else TEXT_TOKENS, on_text)
         return steps.text_answer(text)
 
     async def generate(self, prompt: Prompt, on_text: OnText | None = None) -> Generation:
-        """Answer one prompt; see `Engine.generate`."""
+        """Answer one prompt with the model's engine."""
         return await self._engine.generate(prompt, on_text)
 
 
 @frozen
 class Answer:
-    """What a request came to.
-
-    Args:
-        part: Text or a tool call.
-        usage: Tokens of all its generations.
-        cut: Whether the last one was cut off.
-    """
+    """The answer to a request, and the tokens of all its generations."""
 
     part: TextPart | ToolCallPart
     usage: RequestUsage
-    cut: bool
+    truncated: bool
+    """Whether the last generation was cut off."""
 
 
 class _Steps:
-    """The generations of one request, and what they cost together."""
+    """The generations of one request, and their total usage."""
 
     def __init__(self, model: LocalModel, settings: ModelSettings | None, turns: Turns) -> None:
         self.turns = turns
         self._model = model
-        chosen = cast("dict[str, Any]", settings or {})
-        self._options = {name: chosen[key] for key, name in SAMPLING.items() if chosen.get(key) is not None}
-        self._max_tokens = cast("int | None", chosen.get("max_tokens"))
+        values = cast("dict[str, Any]", settings or {})
+        self._options = {name: values[key] for key, name in SAMPLING.items() if values.get(key) is not None}
+        self._max_tokens = cast("int | None", values.get("max_tokens"))
         self._usage = RequestUsage()
-        self._cut = False
+        self._truncated = False
 
     async def write(
         self, turns: Turns, schema: JsonSchema | None, max_tokens: int, on_text: OnText | None = None
     ) -> str:
         prompt = Prompt(turns, self._max_tokens or max_tokens, schema, self._options)
-        made = await self._model.generate(prompt, on_text)
+        generation = await self._model.generate(prompt, on_text)
         self._usage += RequestUsage(
-            input_tokens=made.prompt_tokens,
-            output_tokens=made.completion_tokens,
-            cache_read_tokens=made.cached_tokens,
+            input_tokens=generation.prompt_tokens,
+            output_tokens=generation.completion_tokens,
+            cache_read_tokens=generation.cached_tokens,
         )
-        self._cut = made.cut
-        return made.text
+        self._truncated = generation.truncated
+        return generation.text
 
     async def choose(self, tools: list[ToolDefinition], final: str | None) -> ToolDefinition | None:
-        """Let the model choose a tool; None is `final`, and where there is nothing to choose."""
+        """Let the model choose a tool; None if it chooses `final` or there is no choice to make."""
         if not tools or (len(tools) == 1 and final is None):
             return None
         names = [tool.name for tool in tools]
         text = await self.write(
             choice_messages(self.turns, tools, final), {"enum": [*names, *([final] if final else [])]}, JSON_TOKENS
         )
-        chosen = _parsed(text)
-        return next((tool for tool in tools if tool.name == chosen), None)
+        name = _parse_json(text)
+        return next((tool for tool in tools if tool.name == name), None)
 
     async def arguments(self, tool: ToolDefinition) -> Any:
         if not tool.parameters_json_schema.get("properties"):
             return {}
         text = await self.write(arguments_messages(self.turns, tool), tool.parameters_json_schema, JSON_TOKENS)
-        return _parsed(text)
+        return _parse_json(text)
 
-    def called(self, tool: ToolDefinition, arguments: Any) -> Answer:
+    def call_answer(self, tool: ToolDefinition, arguments: Any) -> Answer:
         args = cast("dict[str, Any] | str", arguments if isinstance(arguments, dict) else json.dumps(arguments))
-        return Answer(ToolCallPart(tool.name, args), self._usage, cut=False)
+        return Answer(ToolCallPart(tool.name, args), self._usage, truncated=False)
 
     def text_answer(self, text: str) -> Answer:
-        return Answer(TextPart(text), self._usage, self._cut)
+        return Answer(TextPart(text), self._usage, self._truncated)
 
 
 @dataclass
 class LocalStream(OwnStream):
-    """An answer as it is written."""
+    """An answer, streamed as it is generated."""
 
     answering: asyncio.Task[Answer]
     pieces: asyncio.Queue[str | None]
@@ -263,13 +252,13 @@ class LocalStream(OwnStream):
         if isinstance(answer.part, ToolCallPart):
             yield self._parts_manager.handle_part(vendor_part_id="call", part=answer.part)
         self._usage = answer.usage
-        self.finish_reason = "length" if answer.cut else "stop"
+        self.finish_reason = "length" if answer.truncated else "stop"
 
     async def close_stream(self) -> None:
         self.answering.cancel()
 
 
-def _parsed(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
@@ -279,12 +268,12 @@ def _parsed(text: str) -> Any:
         ) from error
 
 
-def _missing() -> ModelUnavailableError:
+def _no_weights_error() -> ModelUnavailableError:
     if chosen := weights.configured_model():
         return ModelUnavailableError(
             f"LLM_DO_LOCAL_MODEL names {chosen}, which is not a file", hint="name an existing GGUF file, or unset it"
         )
     return ModelUnavailableError(
         "the local model's weights are not on this machine",
-        hint="`llm-do models pull` fetches them (93 MB), and `pip install 'llm-do[local]'` what runs them",
+        hint="run `llm-do models pull` to download them (93 MB), and `pip install 'llm-do[local]'` to run them",
     )

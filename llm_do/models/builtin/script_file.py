@@ -1,4 +1,4 @@
-"""What a script of answers says: reading its YAML into turns. Answering with them is `script`'s business."""
+"""The YAML file of a script: the turns of each agent."""
 
 from __future__ import annotations
 
@@ -19,71 +19,64 @@ T = TypeVar("T")
 
 TURN_KEYS = ("text", "tools", "output", "error", "delay", "usage", "expect")
 CALL_KEYS = ("name", "args", "id")
-_MOST_BYTES = 256 * 1024 * 1024
-_MOST_VALUES = 1_000_000
+_MAX_BYTES = 256 * 1024 * 1024
+_MAX_VALUES = 1_000_000
 ERROR_KEYS = ("status", "message", "times", "retry_after")
 
 
 @frozen
 class ScriptedCall:
-    """A tool call.
-
-    Args:
-        name: The tool's name.
-        args: Its arguments; text is sent as it is, well formed or not.
-        id: The call's id; empty makes one.
-    """
+    """A tool call."""
 
     name: str
     args: Mapping[str, Any] | str
+    """The arguments; text is sent unchanged, even if it isn't valid JSON."""
+
     id: str = ""
+    """The id of the call; one is generated if it is empty."""
 
 
 @frozen
 class ScriptedError:
-    """A failed request.
-
-    Args:
-        status: The HTTP status; None is a lost connection.
-        message: What the provider says.
-        times: How often, before the next turn is answered.
-        retry_after: Seconds that the provider asks to wait.
-    """
+    """A failed request."""
 
     status: int | None = None
+    """The HTTP status; None simulates a lost connection."""
+
     message: str = "scripted failure"
     times: int = 1
+    """How many requests fail before the next turn is used."""
+
     retry_after: float | None = None
+    """Seconds to wait, as a provider's `Retry-After` header has them."""
 
 
 @frozen
 class Turn:
-    """One answer.
-
-    Args:
-        line: Where it stands in the file.
-        text: What it says; None is nothing.
-        tools: The tools it calls.
-        output: Structured output; it goes the way the agent's output type goes.
-        has_output: Whether there is an output (it may be null).
-        delay: Seconds before it comes.
-        usage: Input and output tokens; None makes them up.
-        expect: What the message it answers must contain.
-    """
+    """One answer."""
 
     line: int
     text: str | None = None
     tools: tuple[ScriptedCall, ...] = ()
     output: Any = None
+    """Structured output, sent in the form that the agent's output type requires."""
+
     has_output: bool = False
+    """Whether there is an output, which may be null."""
+
     delay: float = 0.0
+    """Seconds before the answer."""
+
     usage: tuple[int, int] | None = None
+    """Input and output tokens; None uses invented numbers."""
+
     expect: str = ""
+    """Text that the answered message must contain."""
 
 
 @frozen
 class Step:
-    """The errors that come before an answer, and the answer; None where the script ends with errors."""
+    """An answer and the errors before it; the answer is None if the script ends with errors."""
 
     errors: tuple[ScriptedError, ...]
     turn: Turn | None
@@ -91,27 +84,23 @@ class Step:
 
 @frozen
 class Script:
-    """A script: the steps of every agent, or of each agent by name.
-
-    Args:
-        path: Its file.
-        agents: Steps by agent name; the name None stands for every agent.
-    """
+    """A script: one list of steps for all agents, or one for each."""
 
     path: Path
     agents: Mapping[str | None, tuple[Step, ...]]
+    """The steps by agent name; None is the name for all agents."""
 
     def steps(self, agent: str) -> tuple[Step, ...] | None:
-        """The steps of `agent`; None when the script has none for it."""
+        """Return the steps of an agent; None if the script has none for it."""
         return self.agents.get(agent, self.agents.get(None))
 
 
 def load_script(path: Path) -> Script:
-    """Read a script; a file that hasn't changed is read once."""
+    """Read a script; a file is read again only if it has changed."""
     try:
         stamp = path.stat()
         return _load(os.path.abspath(path), stamp.st_mtime_ns, stamp.st_size)  # noqa: PTH100
-    except (OSError, ValueError) as error:  # a name with a character that no file's name has is a ValueError
+    except (OSError, ValueError) as error:  # ValueError: the path has a character that file names can't have
         reason = error.strerror if isinstance(error, OSError) else None
         raise ModelUnavailableError(
             f"the script {path} can't be read: {reason or error}",
@@ -124,8 +113,8 @@ def _load(path: str, modified: int, size: int) -> Script:  # noqa: ARG001
     file = Path(path)
     if not os.path.isfile(file):
         raise ModelUnavailableError(f"the script {path} is not a file", hint="name an existing file: `script:PATH`")
-    if size > _MOST_BYTES:
-        raise ModelUnavailableError(f"the script {path} is longer than {_MOST_BYTES // 1024 // 1024} MiB", file=path)
+    if size > _MAX_BYTES:
+        raise ModelUnavailableError(f"the script {path} is larger than {_MAX_BYTES // 1024 // 1024} MiB", file=path)
     try:
         text = file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
@@ -134,7 +123,7 @@ def _load(path: str, modified: int, size: int) -> Script:  # noqa: ARG001
 
 
 def parse_script(text: str, path: Path) -> Script:
-    """Read a script's text.
+    """Parse the text of a script.
 
     Example:
         >>> script = parse_script("- text: Hello", Path("answers.yaml"))
@@ -144,8 +133,8 @@ def parse_script(text: str, path: Path) -> Script:
     loader = yaml.CSafeLoader(text)
     try:
         root = loader.get_single_node()
-        if root is not None and _values(root, {}) > _MOST_VALUES:
-            raise _fault(path, 1, f"has aliases that multiply to more than {_MOST_VALUES:,} values")
+        if root is not None and _values(root, {}) > _MAX_VALUES:
+            raise _fault(path, 1, f"has aliases that expand to more than {_MAX_VALUES:,} values")
         return _script(loader, root, path)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
@@ -159,20 +148,20 @@ def parse_script(text: str, path: Path) -> Script:
 def _script(loader: yaml.CSafeLoader, root: yaml.Node | None, path: Path) -> Script:
     if isinstance(root, yaml.SequenceNode):
         return Script(path, {None: _steps(loader, root, path)})
-    top = _children(root, path, "is neither a list of turns nor `agents:` with one list per agent")
+    top = _children(root, path, "must be a list of turns, or `agents:` with one list per agent")
     _known_keys(top, ("agents",), path, 1)
     if not top:
-        raise _fault(path, 1, "has neither turns nor `agents`")
-    agents = _children(top["agents"], path, "must have one list of turns per agent in `agents`")
+        raise _fault(path, 1, "must have turns or `agents`")
+    agents = _children(top["agents"], path, "must have one list of turns for each agent in `agents`")
     return Script(path, {name: _steps(loader, node, path) for name, node in agents.items()})
 
 
 def _values(node: yaml.Node, known: dict[int, int]) -> int:
-    """How many values a node stands for, those that aliases repeat as often as they do."""
+    """Count the values of a node, with those that aliases repeat."""
     if isinstance(node, yaml.ScalarNode):
         return 1
     if id(node) not in known:
-        known[id(node)] = 0  # a node inside of itself is refused when it is constructed
+        known[id(node)] = 0  # a node that contains itself is refused when it is constructed
         items = cast("list[yaml.Node | tuple[yaml.Node, yaml.Node]]", node.value)
         inner = [each for item in items for each in (item if isinstance(item, tuple) else (item,))]
         known[id(node)] = 1 + sum(_values(each, known) for each in inner)
@@ -210,7 +199,7 @@ def _turn(value: object, path: Path, line: int) -> Turn | ScriptedError:
     read = _Reader(turn, path, line)
     if "error" in turn:
         if len(turn) > 1:
-            raise _fault(path, line, "has a turn with `error` and something else")
+            raise _fault(path, line, "has a turn with `error` and other keys")
         return _error(turn["error"], path, line)
     if not any(key in turn for key in ("text", "tools", "output")):
         raise _fault(path, line, "has a turn without `text`, `tools`, `output` or `error`")
@@ -247,14 +236,14 @@ def _error(value: object, path: Path, line: int) -> ScriptedError:
     return ScriptedError(
         status=read.get("status", _is_status, "an HTTP status from 400 to 599", None),
         message=read.get("message", _is_text, "text", default.message),
-        times=read.get("times", _is_count, "a number from 1", default.times),
+        times=read.get("times", _is_count, "a positive whole number", default.times),
         retry_after=read.get("retry_after", _is_number, "a number of seconds", None),
     )
 
 
 @frozen
 class _Reader:
-    """One mapping of the file, whose values are read with their kind checked."""
+    """A mapping of the file, with a type check for each value that is read."""
 
     values: Mapping[str, Any]
     path: Path
@@ -309,7 +298,7 @@ def _mapping(value: object, path: Path, line: int, what: str) -> dict[str, Any]:
 def _known_keys(value: Mapping[str, object], known: tuple[str, ...], path: Path, line: int) -> None:
     for key in value:
         if key not in known:
-            raise _fault(path, line, f"has an unknown key {key!r}; known here: {', '.join(known)}")
+            raise _fault(path, line, f"has an unknown key {key!r}; known keys: {', '.join(known)}")
 
 
 def _fault(path: Path, line: int, problem: str) -> ModelUnavailableError:

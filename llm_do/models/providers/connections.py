@@ -1,7 +1,4 @@
-"""HTTP to providers: one client per provider, base URL and key; one SSL context per process, made at the first https.
-
-Which provider needs which client is `build`'s business.
-"""
+"""HTTP clients for providers, and the one SSL context of the process, created for the first https address."""
 
 from __future__ import annotations
 
@@ -22,12 +19,13 @@ if TYPE_CHECKING:
 __all__ = ["REQUEST_TIMEOUT", "SpreadTransport", "http_client", "proxy_for"]
 
 SHARD = 32
-"""Requests in flight per pool: a pool looks through all its connections for each request."""
+"""Concurrent requests per pool: a pool searches all its connections for each request."""
 
 SHARDS = 32
 IDLE = 8
 CONNECT_TIMEOUT = 15.0
-"""Seconds; much, because a loop that starts hundreds of requests at a time comes late to each of them."""
+"""Seconds; generous, because a loop that starts hundreds of requests at once gets late to each of them."""
+
 REQUEST_TIMEOUT = 600.0
 
 _lock = threading.Lock()
@@ -35,15 +33,12 @@ _ssl_context: ssl.SSLContext | None = None
 
 
 def http_client(base_url: str, *, timeout: float = REQUEST_TIMEOUT) -> httpx2.AsyncClient:
-    """Make a client for one provider's address.
-
-    Proxies, `SSL_CERT_FILE` and `SSL_CERT_DIR` are taken from the environment.
-    """
+    """Create a client for one provider's address; proxies and certificates come from the environment."""
     try:
         transport = SpreadTransport(_shared_ssl_context(base_url), proxy_for(base_url))
     except (OSError, ValueError, ImportError) as error:
         raise ModelUnavailableError(
-            f"no connection to {base_url} can be prepared: {error}",
+            f"can't set up a connection to {base_url}: {error}",
             hint="check SSL_CERT_FILE, SSL_CERT_DIR and the proxy variables in the environment",
         ) from error
     return create_async_httpx2_client(
@@ -53,7 +48,7 @@ def http_client(base_url: str, *, timeout: float = REQUEST_TIMEOUT) -> httpx2.As
 
 
 def proxy_for(base_url: str) -> str | None:
-    """The proxy that the environment names for this address, if any."""
+    """Return the proxy for this address from the environment, if there is one."""
     address = urlsplit(base_url)
     proxies = getproxies()
     proxy = proxies.get(address.scheme) or proxies.get("all")
@@ -73,11 +68,9 @@ def _shared_ssl_context(base_url: str) -> ssl.SSLContext | None:
 
 
 class SpreadTransport(httpx2.AsyncBaseTransport):
-    """Spreads requests over pools of bounded size, so that many in flight cost no more each than a few.
+    """A transport that spreads requests over pools of limited size, so that a request costs the same under load.
 
-    Args:
-        context: The SSL context; None lets the pool make one if it is redirected to https.
-        proxy: The proxy's URL.
+    If `context` is None, a pool creates an SSL context when it is redirected to https.
     """
 
     def __init__(self, context: ssl.SSLContext | None, proxy: str | None = None) -> None:
@@ -87,7 +80,7 @@ class SpreadTransport(httpx2.AsyncBaseTransport):
 
     def _shard(self) -> _Shard:
         limits = httpx2.Limits(max_connections=SHARD, max_keepalive_connections=IDLE)
-        # None is what the pool itself takes for "make one when it's needed"; False would make one that checks nothing.
+        # With None the pool creates a context when it needs one; with False it would verify nothing.
         verify: ssl.SSLContext = self._context  # pyright: ignore[reportAssignmentType]
         return _Shard(httpx2.AsyncHTTPTransport(verify=verify, limits=limits, proxy=self._proxy))
 
@@ -128,7 +121,7 @@ class _Shard:
 
 
 class _CountedStream(httpx2.AsyncByteStream):
-    """A response's body that counts as in flight until it is closed."""
+    """A response body whose request counts as active until the body is closed."""
 
     def __init__(self, stream: httpx2.AsyncByteStream, shard: _Shard) -> None:
         self._stream = stream

@@ -1,4 +1,4 @@
-"""Models of a project's own: the prefixes that its Python files register. Building the rest is `pool`'s business."""
+"""Model factories: the prefixes that a project's Python files register for its own models."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 __all__ = ["ModelFactory", "factory_for", "register_model_factory", "registered_prefixes"]
 
 ModelFactory: TypeAlias = "Callable[[str], Model]"
-"""Makes a model from what follows the prefix and its colon."""
+"""A function that creates a model from the part of its name after the colon."""
 
 _factories: dict[str, ModelFactory] = {}
 
 
 def register_model_factory(prefix: str, factory: ModelFactory) -> None:
-    """Let `prefix:NAME` name the models that `factory(NAME)` makes; registering a prefix again replaces it.
+    """Make `prefix:NAME` the name of the model that `factory(NAME)` returns; registering a prefix again replaces it.
 
     Args:
-        prefix: Letters, digits, `.`, `_` and `-`; none that PydanticAI or llm-do has.
+        prefix: Letters, digits, `.`, `_` and `-`; not a prefix of PydanticAI or llm-do.
         factory: Called once per name and event loop; returns a PydanticAI model.
 
     Raises:
-        UsageError: The prefix is taken or not well formed.
+        UsageError: The prefix is taken or malformed.
 
     Example:
         >>> from pydantic_ai.models.test import TestModel
@@ -37,15 +37,15 @@ def register_model_factory(prefix: str, factory: ModelFactory) -> None:
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9._-]*", prefix):
         raise UsageError(f"{prefix!r} can't be the prefix of a model's name", hint="use letters, digits, '.', '_', '-'")
     if prefix in PROVIDERS or prefix in BUILT_IN or prefix in RENAMED or prefix in LEFT_OUT:
-        raise UsageError(f"the prefix {prefix!r} belongs to a provider already", hint="register another prefix")
+        raise UsageError(f"the prefix {prefix!r} is already taken", hint="register another prefix")
     _factories[prefix] = factory
 
 
 def factory_for(prefix: str) -> ModelFactory | None:
-    """The factory registered for `prefix`, if any."""
+    """Return the factory registered for a prefix, if there is one."""
     return _factories.get(prefix)
 
 
 def registered_prefixes() -> tuple[str, ...]:
-    """The prefixes registered so far, sorted."""
+    """Return the registered prefixes, sorted."""
     return tuple(sorted(_factories))

@@ -1,4 +1,4 @@
-"""What a provider's failure means to the caller: which of our errors, in one sentence. Retrying is the runtime's."""
+"""Convert a provider's failure to an llm-do error with a clear message, and tell which failures are transient."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from llm_do.models.providers.model_names import PROVIDERS, split_name
 
 __all__ = ["explain_failure", "is_transient"]
 
-LONGEST = 300
-PASSING = (
+MAX_MESSAGE = 300
+TRANSIENT = (
     ModelConnectionError,
     ModelOverloadedError,
     ModelRateLimitError,
@@ -38,41 +38,43 @@ PASSING = (
     ConnectionError,
     TimeoutError,
 )
-LASTING = (
+PERMANENT = (
     ModelAuthenticationError,
     ModelContextWindowExceededError,
     ModelNotFoundError,
     ModelQuotaExceededError,
     RunCancelled,
 )
-BROKEN_OFF = ("TransportError", "APIConnectionError")
-"""What the HTTP clients and the providers' own libraries call a connection that failed, in every version of them."""
+CONNECTION_ERRORS = ("TransportError", "APIConnectionError")
+"""Class names of connection errors in the HTTP clients and the providers' libraries, in any version."""
 
 
 def is_transient(error: BaseException) -> bool:
-    """Whether a request that failed so may succeed when it is made again."""
+    """Whether a request that failed with this error may succeed if it is retried."""
     if isinstance(error, FallbackExceptionGroup):
         return any(is_transient(member) for member in error.exceptions)
-    if type(error) is ModelAPIError:  # without a category: the answer broke off
+    if type(error) is ModelAPIError:  # without a category: the response was interrupted
         return True
-    if isinstance(error, LASTING):
+    if isinstance(error, PERMANENT):
         return False
     if isinstance(error, ModelHTTPError) and (error.status_code in (408, 409, 425, 429) or error.status_code >= 500):
         return True
-    # A stream that breaks may raise the HTTP client's own error.
-    return isinstance(error, PASSING) or any(base.__name__ in BROKEN_OFF for base in type(error).__mro__)
+    # An interrupted stream may raise the HTTP client's own error.
+    return isinstance(error, TRANSIENT) or any(base.__name__ in CONNECTION_ERRORS for base in type(error).__mro__)
 
 
 def explain_failure(
     error: Exception, model: str | Sequence[str], *, agent: str = "", file: str | None = None
 ) -> ModelError:
-    """Say what a failed request means."""
+    """Convert the error of a failed request."""
     if isinstance(error, ModelError):
         return error
     if isinstance(error, FallbackExceptionGroup):
         members = [member for member in error.exceptions if isinstance(member, Exception)]
         failures = [explain_failure(member, model, agent=agent, file=file) for member in members]
-        return _provider_error("; ".join(one.message for one in failures), failures[-1] if failures else None, file)
+        return _provider_error(
+            "; ".join(failure.message for failure in failures), failures[-1] if failures else None, file
+        )
     model = _name_of(error, [model] if isinstance(model, str) else model)
     whose = f" for agent {agent!r}" if agent else ""
     message = _provider_message(error)
@@ -97,7 +99,7 @@ def explain_failure(
 
 
 def _name_of(error: Exception, names: Sequence[str]) -> str:
-    """The name of the one that failed, where several were tried."""
+    """Return the name of the model that failed, of several that were tried."""
     if len(names) == 1:
         return names[0]
     own = error.model_name if isinstance(error, ModelAPIError) else ""
@@ -125,7 +127,7 @@ def _hint(error: Exception) -> str | None:
 
 
 def _provider_message(error: Exception) -> str:
-    """The provider's message, on one line."""
+    """Return the provider's message on one line."""
     text = ""
     body_data: object = error.body if isinstance(error, ModelAPIError) else None
     if isinstance(body_data, Mapping):
@@ -135,5 +137,5 @@ def _provider_message(error: Exception) -> str:
         text = message if isinstance(message, str) else ""
     status = f"HTTP {error.status_code}" if isinstance(error, ModelHTTPError) else ""
     text = " ".join((text or ("" if status else str(error))).split())
-    shown = text if len(text) <= LONGEST else text[:LONGEST] + "..."
+    shown = text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + "..."
     return f"{status}: {shown}" if status and shown else status or shown or type(error).__name__

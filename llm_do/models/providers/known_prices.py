@@ -1,4 +1,4 @@
-"""Whether a model's price is known, by its name alone. The runtime computes what responses cost."""
+"""Check by a model's name whether its price is known."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _SAME_PRICES = {
     "openai-chat": "openai",
     "openai-responses": "openai",
 }
-"""Prefixes that are another way to a provider's models, with the name that the price list has for it."""
+"""Prefixes of a provider's other APIs, with the provider's name in the price list."""
 
 
 def price_known(name: str) -> bool:
-    """Whether the price list that comes with PydanticAI has a model; those that run in this process cost nothing.
+    """Whether PydanticAI's price list has a model; models that run in this process are free.
 
-    No key is needed and nothing is fetched.
+    It needs neither a key nor the network.
 
     Example:
         >>> price_known("openai:gpt-5-mini"), price_known("openai:no-such-model"), price_known("script:answers.yaml")
@@ -32,6 +32,6 @@ def price_known(name: str) -> bool:
     provider = prefix.removeprefix("gateway/")
     try:
         calc_price(Usage(input_tokens=1, output_tokens=1), rest, provider_id=_SAME_PRICES.get(provider, provider))
-    except Exception:  # noqa: BLE001 (a price that can't be worked out is an unknown one)
+    except Exception:  # noqa: BLE001 (a price that can't be calculated is unknown)
         return False
     return True

@@ -1,7 +1,4 @@
-"""Names of models: their providers, what each needs from the environment, and which name an agent gets.
-
-Everything here is a pure function of its arguments. Building a model from a name is `pool`'s business.
-"""
+"""Model names: their providers, the environment variables that each needs, and the choice of an agent's model."""
 
 from __future__ import annotations
 
@@ -40,10 +37,10 @@ __all__ = [
 ]
 
 Origin = Literal["override", "agent", "environment", "manifest", "local"]
-"""Where a model's name came from."""
+"""Where a model's name was set."""
 
 BUILT_IN = ("local", "script", "test")
-"""Prefixes that llm-do gives a meaning of its own."""
+"""Prefixes that llm-do itself defines."""
 
 RENAMED = {"google-gla": "google", "google-vertex": "google-cloud", "grok": "xai"}
 FAMILIES = {"gpt": "openai", "o1": "openai", "o3": "openai", "o4": "openai", "claude": "anthropic", "gemini": "google"}
@@ -53,46 +50,39 @@ OVERRIDE = re.compile(r"(?P<agent>[A-Za-z_][A-Za-z0-9_.-]*)=(?P<model>.+)", re.D
 
 @frozen
 class ProviderInfo:
-    """What one provider needs from the environment.
-
-    Args:
-        keys: Variables that hold its key; any one of them will do.
-        base_url: The variable that moves it to another address.
-        needs: Other variables that must be set.
-        keyless: Whether it can be used without a key.
-    """
+    """The environment variables that one provider uses."""
 
     keys: tuple[str, ...] = ()
+    """Variables for its key; one of them is enough."""
+
     base_url: str | None = None
+    """The variable for its address."""
+
     needs: tuple[str, ...] = ()
+    """Other required variables."""
+
     keyless: bool = False
+    """Whether it can be used without a key."""
 
 
 @frozen
 class ModelOverride:
-    """What the caller asked for: a model for every agent, and models for some by name.
-
-    Args:
-        everyone: The model of every agent that isn't named.
-        agents: Model by agent name.
-    """
+    """The caller's choice of models: one for each named agent, and one for all others."""
 
     everyone: str | tuple[str, ...] | None = None
+    """The model of all agents that aren't named."""
+
     agents: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Models by agent name."""
 
     def of(self, agent: str) -> str | tuple[str, ...] | None:
-        """The model asked for `agent`, if any."""
+        """Return the model for an agent, if there is one."""
         return self.agents.get(agent) or self.everyone or None
 
 
 @frozen
 class Choice:
-    """The models an agent uses, in the order they are tried, and who named them.
-
-    Args:
-        names: At least one name.
-        origin: Where they were named.
-    """
+    """The models that an agent uses, at least one, in the order they are tried."""
 
     names: tuple[str, ...]
     origin: Origin
@@ -100,17 +90,16 @@ class Choice:
 
 @frozen
 class NameFault:
-    """What is wrong with a model's name.
-
-    Args:
-        problem: What a sentence about the model says of it.
-        hint: What to write instead.
-        may_come: A factory that is registered later may yet serve it.
-    """
+    """Why a model's name is invalid."""
 
     problem: str
+    """A predicate for a sentence about the model."""
+
     hint: str
-    may_come: bool = False
+    """What to write instead."""
+
+    may_register: bool = False
+    """Whether the project's Python may still register a factory for it."""
 
 
 _OPENAI = ProviderInfo(("OPENAI_API_KEY",), "OPENAI_BASE_URL")
@@ -168,14 +157,14 @@ PROVIDERS: Mapping[str, ProviderInfo] = {
     "xai": ProviderInfo(("XAI_API_KEY",)),
     "zai": ProviderInfo(("ZAI_API_KEY",)),
 }
-"""Every prefix of a chat model that PydanticAI has, and what it reads from the environment."""
+"""Every prefix of PydanticAI's chat models, and the environment variables it reads."""
 
 LEFT_OUT = ("elevenlabs", "sentence-transformers", "voyageai")
-"""Providers of PydanticAI that have no chat model."""
+"""Providers of PydanticAI that have no chat models."""
 
 
 def split_name(name: str) -> tuple[str, str]:
-    """Take a model's name apart.
+    """Split a model's name into its prefix and the rest.
 
     Example:
         >>> split_name("openai:gpt-5"), split_name("local"), split_name("gpt-5")
@@ -188,7 +177,7 @@ def split_name(name: str) -> tuple[str, str]:
 
 
 def find_name_fault(name: str, registered: Collection[str] = ()) -> NameFault | None:
-    """Find out why no model can have a name; None if one can.
+    """Return why a model's name is invalid; None if it is valid.
 
     Example:
         >>> find_name_fault("gpt-5").problem, find_name_fault("gpt-5").hint
@@ -199,14 +188,14 @@ def find_name_fault(name: str, registered: Collection[str] = ()) -> NameFault | 
     if prefix not in known:
         if not prefix:
             return NameFault("names no provider", _provider_hint(rest))
-        return NameFault("names an unknown provider", _spelling_hint(prefix, rest, known), may_come=True)
+        return NameFault("names an unknown provider", _spelling_hint(prefix, rest, known), may_register=True)
     if not rest and prefix not in ("local", "test"):
-        return NameFault(f"lacks a name after {prefix!r}", f"write `{prefix}:NAME`")
+        return NameFault(f"has no name after {prefix!r}", f"write `{prefix}:NAME`")
     return NameFault("is unknown", "write `test`") if prefix == "test" and rest else None
 
 
 def check_model_name(name: str, *, agent: str = "", file: str | None = None, registered: Collection[str] = ()) -> None:
-    """Check that a name is one that a model could have."""
+    """Raise if a model's name is invalid."""
     fault = find_name_fault(name, registered)
     if fault is not None:
         whose = f" of agent {agent!r}" if agent else ""
@@ -231,12 +220,12 @@ def _spelling_hint(prefix: str, rest: str, known: Sequence[str]) -> str:
 
 
 def available_keys(environ: Mapping[str, str]) -> list[str]:
-    """The variables in `environ` that hold a provider's key; an empty one counts as unset."""
+    """List the variables in `environ` that hold a provider's key; an empty one counts as unset."""
     return sorted({key for info in PROVIDERS.values() for key in info.keys if environ.get(key)})
 
 
 def parse_override(values: Sequence[str]) -> ModelOverride:
-    """Read the values of `--model`: `MODEL` for every agent, `NAME=MODEL` for one; a later value wins.
+    """Parse the values of `--model`: `MODEL` for every agent, `NAME=MODEL` for one; the last value wins.
 
     Example:
         >>> parse_override(["test", "critic=openai:gpt-5"])
@@ -253,7 +242,7 @@ def parse_override(values: Sequence[str]) -> ModelOverride:
 
 
 def anchor_path(name: str, root: Path) -> str:
-    """Make the path in `script:PATH` or `local:PATH.gguf` that stands in a project's file relative to the project.
+    """Resolve the path in a project's `script:PATH` or `local:PATH.gguf` against the project's folder.
 
     Example:
         >>> anchor_path("script:answers.yaml", Path("/projects/demo"))
@@ -266,7 +255,7 @@ def anchor_path(name: str, root: Path) -> str:
 
 
 def expand_user(path: str) -> Path:
-    """A path with `~` written out; a user that doesn't exist stays as they are written.
+    """Expand `~` in a path; an unknown user is left unchanged.
 
     Example:
         >>> expand_user("~nobody-of-this-name/a.yaml").name
@@ -276,7 +265,7 @@ def expand_user(path: str) -> Path:
 
 
 def is_http_address(text: str) -> bool:
-    """Whether a server could be there.
+    """Whether text is a valid HTTP address.
 
     Example:
         >>> [is_http_address(text) for text in ("http://localhost:8000/v1", "http://", "localhost:8000", "http://a:b")]
@@ -290,7 +279,7 @@ def is_http_address(text: str) -> bool:
 
 
 def local_server(rest: str) -> tuple[str, str]:
-    """Take `URL#NAME`, the rest of `local:URL#NAME`, apart: a server of one's own and its model.
+    """Split `URL#NAME`, the rest of `local:URL#NAME`, into the server's address and the model's name.
 
     Example:
         >>> local_server("http://localhost:8080/v1#qwen")
@@ -308,14 +297,14 @@ def choose_model(
     override: ModelOverride | None = None,
     manifest: str | Sequence[str] | None = None,
     compatible: Sequence[str] = (),
-    local_at_hand: Callable[[], bool] = lambda: False,
+    local_available: Callable[[], bool] = lambda: False,
     file: str | None = None,
     root: Path | None = None,
 ) -> Choice:
     """Decide which model an agent uses.
 
-    The first that names one wins: the caller's override, the agent, `LLM_DO_MODEL`, the manifest; then `local` where
-    it is at hand and the environment holds no provider's key.
+    The first of these that names one wins: the caller's override, the agent, `LLM_DO_MODEL`, the manifest. Without any,
+    `local` is used if it is available and the environment holds no provider's key.
 
     Example:
         >>> choose_model("main", environ={"LLM_DO_MODEL": "openai:gpt-5"}, manifest="test")
@@ -327,10 +316,10 @@ def choose_model(
         ("environment", environ.get("LLM_DO_MODEL")),
         ("manifest", manifest),
     )
-    chosen = next((Choice(_listed(value), origin) for origin, value in named if value), None)
+    chosen = next((Choice(_as_tuple(value), origin) for origin, value in named if value), None)
     if chosen is None:
-        if available_keys(environ) or not local_at_hand():
-            raise _unnamed(agent, environ, file, at_hand=local_at_hand)
+        if available_keys(environ) or not local_available():
+            raise _no_model_error(agent, environ, file, local_available=local_available)
         chosen = Choice(("local",), "local")
     for name in chosen.names:
         _check_compatible(agent, name, compatible, file)
@@ -339,7 +328,7 @@ def choose_model(
     return chosen
 
 
-def _listed(value: str | Sequence[str]) -> tuple[str, ...]:
+def _as_tuple(value: str | Sequence[str]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
 
 
@@ -352,12 +341,12 @@ def _check_compatible(agent: str, name: str, globs: Sequence[str], file: str | N
         )
 
 
-def _unnamed(
-    agent: str, environ: Mapping[str, str], file: str | None, *, at_hand: Callable[[], bool]
+def _no_model_error(
+    agent: str, environ: Mapping[str, str], file: str | None, *, local_available: Callable[[], bool]
 ) -> ModelUnavailableError:
     keys = available_keys(environ)
-    local = "`--model local` runs the local model" if at_hand() else f"{GET_LOCAL} give you the model `local`"
-    found = f" ({', '.join(keys)} is set, so its provider's models can be used)" if keys else ""
+    local = "`--model local` runs the local model" if local_available() else f"{GET_LOCAL} install the model `local`"
+    found = f" ({', '.join(keys)} is set, so its provider's models are available)" if keys else ""
     return ModelUnavailableError(
         f"agent {agent!r} has no model",
         hint=f"name one with `--model PROVIDER:NAME`, in `model` of the agent's file or the manifest, or in "

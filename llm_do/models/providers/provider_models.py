@@ -1,7 +1,4 @@
-"""One PydanticAI model from one provider's name. Which name, and what is shared between models, is `pool`'s business.
-
-Provider SDKs are imported when the first model of theirs is built.
-"""
+"""Create PydanticAI's providers and models; a provider's SDK is imported with its first model."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from llm_do.models.providers.model_names import PROVIDERS, is_http_address
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["NO_KEY", "Address", "ClientSource", "address_of", "is_elsewhere", "make_model", "make_provider"]
+__all__ = ["NO_KEY", "Address", "ClientSource", "address_of", "make_model", "make_provider", "sends_key_elsewhere"]
 
 DEFAULT_URLS = {
     "openai": "https://api.openai.com/v1",
@@ -36,7 +33,7 @@ DEFAULT_URLS = {
 }
 OPENAI = ("openai", "openai-chat", "openai-responses", "openai-decisions")
 LEGACY_HTTP = ("cohere", "github", "groq", "huggingface")
-"""Providers whose SDK wants an HTTP client of another library, and so keeps its own."""
+"""Providers whose SDK uses another HTTP library, and so keeps its own client."""
 
 NO_KEY = "unused"
 EXTRAS = {
@@ -50,17 +47,16 @@ AnyProvider: TypeAlias = Provider[Any]
 
 @frozen
 class Address:
-    """Where a provider is, and with which key: what decides which models share a client.
-
-    Args:
-        provider: The name's prefix.
-        base_url: The address; None is the provider's own.
-        key: The key; None where the provider finds its credentials by itself.
-    """
+    """A provider's address and key; models with the same address share a client."""
 
     provider: str
+    """The prefix of the model's name."""
+
     base_url: str | None
+    """The URL; None uses the provider's own."""
+
     key: str | None
+    """The key; None if the provider finds its credentials itself."""
 
     def __repr__(self) -> str:
         return f"Address(provider={self.provider!r}, base_url={self.base_url!r})"
@@ -74,33 +70,33 @@ def address_of(provider: str, base_url: str | None, *, agent: str = "", file: st
         base_url = os.environ.get(info.base_url) or None
         if base_url is not None and not is_http_address(base_url):
             raise ModelUnavailableError(
-                f"{info.base_url} is not an http address: {base_url!r}",
-                hint="write it with its scheme, such as http://localhost:8000/v1",
+                f"{info.base_url} is not an HTTP address: {base_url!r}",
+                hint="include the scheme, such as http://localhost:8000/v1",
                 file=file,
             )
     variable = next((name for name in info.keys if os.environ.get(name)), None)
     key = os.environ[variable] if variable is not None else None
     if key is not None and not (key.isascii() and key.isprintable()):
         raise ModelUnavailableError(
-            f"{variable} has a character in it that no key has, such as the end of a line",
-            hint=f"set {variable} to the key alone",
+            f"{variable} contains a character that a key can't have, such as a line break",
+            hint=f"set {variable} to only the key",
             file=file,
         )
-    missing = [] if own else [name for name in info.needs if not os.environ.get(name)]
+    unset = [] if own else [name for name in info.needs if not os.environ.get(name)]
     if info.keys and not key and not info.keyless and not base_url:
-        missing.insert(0, info.keys[0])
-    if missing:
+        unset.insert(0, info.keys[0])
+    if unset:
         whose = f" for agent {agent!r}" if agent else ""
         raise ModelUnavailableError(
-            f"{' and '.join(missing)} must be set to use the provider {provider!r}{whose}",
-            hint=f"set {missing[0]}, or name another model; `llm-do models` lists what can be used",
+            f"{' and '.join(unset)} must be set to use the provider {provider!r}{whose}",
+            hint=f"set {unset[0]}, or use another model; `llm-do models` lists the available ones",
             file=file,
         )
     return Address(provider, base_url or DEFAULT_URLS.get(provider), key or (NO_KEY if base_url else None))
 
 
-def is_elsewhere(address: Address) -> bool:
-    """Whether a real key goes to an address that is neither the provider's own nor on this machine."""
+def sends_key_elsewhere(address: Address) -> bool:
+    """Whether a real key is sent to an address that is neither the provider's own nor local."""
     if not address.base_url or address.key in (None, NO_KEY):
         return False
     host = urlsplit(address.base_url).hostname
@@ -109,7 +105,7 @@ def is_elsewhere(address: Address) -> bool:
 
 
 def make_provider(address: Address, client_for: ClientSource) -> AnyProvider:
-    """Build a provider; whether its SDK retries is set with each request (`llm_do.models.composites`)."""
+    """Create a provider; `llm_do.models.composites` keeps its SDK from retrying."""
     try:
         if address.provider in OPENAI or address.provider == "ollama":
             return _openai_provider(address, client_for)
@@ -126,20 +122,20 @@ def make_provider(address: Address, client_for: ClientSource) -> AnyProvider:
     except UserError as error:
         raise ModelUnavailableError(
             f"the provider {address.provider!r} can't be used: {error.message.partition(' To try Pydantic AI')[0]}",
-            hint="set what it asks for, or name another model",
+            hint="configure the provider, or use another model",
         ) from error
     except ModelUnavailableError:
         raise
-    except Exception as error:  # a provider's own library looks for credentials, and says in its own way what it lacks
+    except Exception as error:  # a provider's library raises its own errors for missing credentials
         message = " ".join(str(error).split()) or type(error).__name__
         raise ModelUnavailableError(
             f"the provider {address.provider!r} can't be used: {message}",
-            hint="set up what it asks for, or name another model",
+            hint="configure the provider, or use another model",
         ) from error
 
 
 def make_model(provider: str, name: str, instance: AnyProvider) -> Model:
-    """Build the model `provider:name` on a provider made before."""
+    """Create the model `provider:name` with an existing provider."""
     try:
         if provider in ("openai", "openai-responses"):
             from pydantic_ai.models.openai import OpenAIResponsesModel
@@ -149,7 +145,7 @@ def make_model(provider: str, name: str, instance: AnyProvider) -> Model:
             from pydantic_ai.models.openai import OpenAIChatModel
             from pydantic_ai.profiles.openai import OpenAIModelProfile
 
-            # Without it a stream that is cut between two events passes for a complete answer.
+            # Without this, a stream that breaks between two events looks like a complete answer.
             profile = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
             return OpenAIChatModel(name, provider=instance, profile=profile)
         return infer_model(f"{provider}:{name}", lambda _: instance)
@@ -213,7 +209,7 @@ def _other_provider(address: Address, client_for: ClientSource) -> AnyProvider:
         name = next((name for name in ("base_url", "api_base") if name in accepted), None)
         if name is None:
             raise ModelUnavailableError(
-                f"the provider {address.provider!r} has one address, so `base_url` can't be set",
+                f"the provider {address.provider!r} has a fixed address, so `base_url` can't be set",
                 hint="use `openai-chat:NAME` for an OpenAI-compatible server",
             )
         arguments[name] = address.base_url

@@ -61,7 +61,7 @@ def _by_name(
         override=override,
         manifest=None if isinstance(project.model, Model) else project.model,
         compatible=spec.compatible_models,
-        local_at_hand=is_local_available,
+        local_available=is_local_available,
         file=file,
         root=project.root,
     )

@@ -170,7 +170,7 @@ class FileTools:
 
     def _nothing_yet(self, path: str) -> bool:
         """Whether the path is a root that doesn't exist yet and that a write will make, so it counts as empty."""
-        return self.root.to_come and self.root.trail(path)[-1] == "."
+        return self.root.is_pending and self.root.trail(path)[-1] == "."
 
     def _text(self, path: str) -> str:
         return decode_text(self.root.read(path, limit=MAX_EDITED + 1, guard=self.protection.writing), path)

@@ -92,7 +92,7 @@ def _models() -> Iterator[Check]:
     model = os.environ.get("LLM_DO_MODEL")
     fault = find_name_fault(model) if model else None
     if model and fault is not None:
-        unless = ", unless a Python file of the project registers it" if fault.may_come else ""
+        unless = ", unless a Python file of the project registers it" if fault.may_register else ""
         hint = f"{fault.hint[:1].upper()}{fault.hint[1:]}"
         yield Check("LLM_DO_MODEL", "note", f"{model} {fault.problem}{unless}", hint)
     else:

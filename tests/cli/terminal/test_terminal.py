@@ -200,7 +200,7 @@ def test_errors_wrap_between_words_on_a_narrow_terminal(terminal: Callable[..., 
 
     shown = screen(text, columns=40)
     assert code == 7
-    assert shown[:2] == ["error: the script answers.yaml has an", "  unknown key 'texts'; known here: text,"]
+    assert shown[:2] == ["error: the script answers.yaml has an", "  unknown key 'texts'; known keys: text,"]
     assert shown[-2] == "provider_failed: 0 steps, 0 tokens,"
 
 

@@ -97,6 +97,6 @@ def test_files_are_moved_deleted_and_folders_made(call: Call, project: Path) -> 
 def test_a_move_onto_an_existing_path_is_refused(call: Call, project: Path) -> None:
     (project / "a").write_text("a")
     (project / "b").write_text("b")
-    with pytest.raises(FileRefusedError, match="something of that name already"):
+    with pytest.raises(FileRefusedError, match="a file or folder of that name already exists"):
         call("move_file", source="a", target="b")
     assert (project / "b").read_text() == "b"

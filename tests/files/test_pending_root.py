@@ -41,12 +41,12 @@ def test_a_root_is_not_created_through_a_link_to_an_outside_folder(root: Root, b
 
 
 def test_writing_creates_the_root(root: Root, base: Path) -> None:
-    assert root.to_come
+    assert root.is_pending
     assert root.trail("a/./b.md") == ("a/b.md",)
     assert below(base) == []
 
     assert root.write("a/b.md", b"hello")
-    assert not root.to_come
+    assert not root.is_pending
     assert root.read("a/b.md", limit=10) == b"hello"
     assert below(base) == ["notes", "notes/new", "notes/new/a", "notes/new/a/b.md"]
 
@@ -155,7 +155,7 @@ def test_two_writers_can_create_the_root_concurrently(root: Root, base: Path, mo
 def test_a_root_outside_its_base_is_not_created(base: Path, where: str) -> None:
     path = base.parent / "gone" if where == "absolute" else base / where
     root = Root(path, base=base)
-    assert not root.to_come
+    assert not root.is_pending
     assert "there is no such file or folder" in refusal(root).message
     assert below(base.parent) == ["elsewhere", "project"]
 
