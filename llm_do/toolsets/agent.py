@@ -1,4 +1,4 @@
-"""`AgentToolset`: an agent as a toolset of one tool. What the tool is, is `llm_do.runtime.call.callable_tool`."""
+"""`AgentToolset`: an agent as a toolset of one tool, which `llm_do.runtime.call.callable_tool` defines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["AgentToolset", "agent_as_toolset"]
 
 @dataclass(init=False)
 class AgentToolset(AbstractToolset[CallContext]):
-    """A toolset with one tool: calling an agent by its name.
+    """A toolset with one tool that calls an agent by its name.
 
     Args:
         spec: The agent.
@@ -40,16 +40,16 @@ class AgentToolset(AbstractToolset[CallContext]):
         return self.spec.name
 
     async def get_tools(self, ctx: RunContext[CallContext]) -> dict[str, ToolsetTool[CallContext]]:
-        """The one tool."""
+        """Return the one tool."""
         return {self.spec.name: self._tool}
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[CallContext], tool: ToolsetTool[CallContext]
     ) -> Any:
-        """Call the agent, as a child of the call whose model asks."""
+        """Call the agent as a child of the call whose model requested it."""
         return await self._tool.call(tool_args, ctx)
 
 
 def agent_as_toolset(spec: AgentSpec) -> AgentToolset:
-    """The toolset of one agent; the same as `AgentToolset(spec)`."""
+    """Return the toolset of one agent; equivalent to `AgentToolset(spec)`."""
     return AgentToolset(spec)  # 0.3's name: see llm_do.compat

@@ -1,6 +1,6 @@
 """Approvals for toolsets: pre-approving tools from Python, and the policy around one toolset used outside a Runtime.
 
-Inside a `Runtime` every tool passes its policy already; `ApprovalToolset` is for a PydanticAI agent of one's own.
+Inside a `Runtime` the policy already applies to every tool; `ApprovalToolset` is for a PydanticAI agent outside one.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ __all__ = ["ApprovalToolset", "get_toolset_approval_config", "set_toolset_approv
 
 
 class ApprovalToolset(WrapperToolset[Any]):
-    """Lets calls to one toolset pass only as a policy says.
+    """Applies a policy to the calls of one toolset.
 
     Args:
         wrapped: The toolset.
-        approvals: A mode, an async callback that asks a person, or a `RunApprovalPolicy`. There is no project that
-            could save an answer: one for good holds for the session.
-        rules: Rules as the manifest's `approvals` has them.
+        approvals: A mode, an async callback that asks a person, or a `RunApprovalPolicy`. There is no project to
+            save answers in: a permanent one applies to the session.
+        rules: Rules in the format of the manifest's `approvals`.
 
     Example:
         >>> from pydantic_ai.toolsets import FunctionToolset
@@ -65,7 +65,7 @@ class ApprovalToolset(WrapperToolset[Any]):
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
-        """Call the tool if policy or a person allows it; else the model reads of the denial."""
+        """Call the tool if the policy or a person allows it; otherwise return the denial to the model."""
         traits = traits_of(tool.tool_def.metadata) or ToolTraits()
         agent = (ctx.agent.name if ctx.agent is not None else None) or "agent"
         call = PendingCall(

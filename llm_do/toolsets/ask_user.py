@@ -1,4 +1,4 @@
-"""A question to the person who runs the agent. How it is put is up to whoever made the runtime."""
+"""`ask_user`: a question to the person who runs the agent, asked through the runtime's callback."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Choices = Annotated[list[Annotated[str, Field(min_length=1, max_length=200)]], F
 
 
 def ask_user(ctx: BuiltinContext) -> FunctionToolset[Any]:
-    """One tool, `ask_user`: a question to the person who runs the agent.
+    """Build the toolset with one tool, `ask_user`, which asks the person who runs the agent a question.
 
     Example:
         >>> from pathlib import Path

@@ -1,6 +1,6 @@
-"""Agents that an agent makes: `agent_create` writes and links an `.agent` file, `agent_call` calls what was made.
+"""Agents that an agent creates: `agent_create` writes and links an `.agent` file, `agent_call` calls a created agent.
 
-What is made can have no more than its maker: the same tools and toolsets, shown in the same way.
+A created agent can have no more permissions than its creator: the same tools and toolsets, with the same options.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from llm_do.runtime.tools.traits import BuiltinContext, ToolTraits
 
 __all__ = ["agent_file_text", "dynamic_agents"]
 
-_MAKING = PerLoop(asyncio.Lock)
-"""Agents are made one at a time, so that the file and the agent of one name are always the same."""
+_CREATING = PerLoop(asyncio.Lock)
+"""Agents are created one at a time, so that the file and the agent with one name always match."""
 
 
 def dynamic_agents(ctx: BuiltinContext) -> FunctionToolset[Any]:
-    """Agents that an agent makes: `agent_create` writes one, `agent_call` calls it.
+    """Build the toolset for creating agents: `agent_create` writes one, `agent_call` calls it.
 
     Example:
         >>> from pathlib import Path
@@ -60,67 +60,67 @@ async def agent_create(
     tools: list[str] | None = None,
     toolsets: list[str] | None = None,
 ) -> str:
-    """Make an agent that agent_call can call from now on; the same name again replaces it.
+    """Create an agent that agent_call can call from now on; using the same name again replaces it.
 
     Args:
         name: Its name: letters, digits, _ and -, the first a letter or _.
-        instructions: What it is told to do, whatever it is called with.
+        instructions: Its instructions, which apply to every call.
         description: What it does, in a sentence.
-        model: The model it asks; the usual one if left out.
+        model: The model it uses; the default model if omitted.
         tools: Names of your own tools that it may use.
         toolsets: Names of your own toolsets and agents that it may use.
     """
     call = ctx.deps
-    runtime, project, maker = call.runtime, call.project, _maker(call)
+    runtime, project, creator = call.runtime, call.project, _creator(call)
     folder = project.generated_agents_dir
     if folder is None:
-        raise ToolError("agents can't be made here: the project has no `generated_agents_dir`")
+        raise ToolError("agents can't be created here: the project has no `generated_agents_dir`")
     _check_name(name)
-    if maker.states and (tools or toolsets):
-        raise ToolError("your tools depend on states of yours, so no other agent can be given them")
-    refs = [_own_toolset(maker, each) for each in toolsets or ()]
+    if creator.states and (tools or toolsets):
+        raise ToolError("your tools depend on your states, so you can't pass them to another agent")
+    refs = [_own_toolset(creator, each) for each in toolsets or ()]
     for tool in tools or ():
-        if tool not in maker.tools:
-            raise ToolError(f"you have no tool {tool!r} to give. {_own('tools', [*map(str, maker.tools)])}")
+        if tool not in creator.tools:
+            raise ToolError(f"you have no tool {tool!r} to pass on. {_own('tools', [*map(str, creator.tools)])}")
     text = agent_file_text(name, instructions, description, model, tools or (), refs)
     path = folder / f"{name}.agent"
     where = path.relative_to(project.root).as_posix()
-    async with _MAKING.get():
+    async with _CREATING.get():
         taken = runtime.registry.get(name)
         if taken is not None and not (taken.kind == "agent" and project.is_generated(taken.value)):
             raise ToolError(f"{name!r} is already the name of the project's own {taken.kind}; choose another name")
         try:
             spec = link_agent(text, path, project.root, runtime.registry)
         except LinkError as error:
-            raise ToolError(f"the agent can't be made: {error.message}") from error
+            raise ToolError(f"the agent can't be created: {error.message}") from error
         await run_in_worker(Root(project.root).write, where, text.encode())
         runtime.register_agents({name: spec})
-    return f"{'Replaced' if taken is not None else 'Made'} the agent {name}; it is in {where}"
+    return f"{'Replaced' if taken is not None else 'Created'} the agent {name}; it is in {where}"
 
 
 def _check_name(name: str) -> None:
     if re.fullmatch(NAME_PATTERN, name) is None:
         raise ToolError(
-            f"{name!r} can't be an agent's name: it needs 1 to 64 letters, digits, _ and -, the first a letter or _"
+            f"{name!r} can't be an agent's name: use 1 to 64 letters, digits, _ and -, starting with a letter or _"
         )
     if name in BUILTINS:
         raise ToolError(f"{name!r} is the name of a built-in toolset; choose another name")
 
 
 async def agent_call(ctx: RunContext[CallContext], name: str, input: str) -> str:
-    """Call an agent that agent_create has made, and get its answer.
+    """Call an agent that agent_create has created, and get its answer.
 
     Args:
         name: Its name.
-        input: What it is asked.
+        input: The input for the agent.
     """
     call = ctx.deps
     spec = call.runtime.registry.agent(name)
     if spec is None or not call.project.is_generated(spec):
-        made = sorted(each.name for each in call.runtime.registry.agents() if call.project.is_generated(each))
-        known = f"Agents that were made: {', '.join(made)}." if made else "Make it with agent_create first."
-        raise ToolError(f"there is no made agent called {name!r}. {known}")
-    _check_within(spec, _maker(call))
+        created = sorted(each.name for each in call.runtime.registry.agents() if call.project.is_generated(each))
+        known = f"Created agents: {', '.join(created)}." if created else "Create it with agent_create first."
+        raise ToolError(f"no created agent is called {name!r}. {known}")
+    _check_within(spec, _creator(call))
     return output_text(await call.call(name, {"input": input}))
 
 
@@ -132,7 +132,7 @@ def agent_file_text(
     tools: Sequence[str],
     toolsets: Sequence[ToolsetRef],
 ) -> str:
-    """The text of an `.agent` file.
+    """Return the text of an `.agent` file.
 
     Args:
         name: The agent's name.
@@ -140,7 +140,7 @@ def agent_file_text(
         description: Its description.
         model: Its model.
         tools: Names of tools.
-        toolsets: Toolsets and how they are shown.
+        toolsets: Toolsets with their prefixes, globs and options.
 
     Returns:
         The text; it parses back to these values.
@@ -164,26 +164,26 @@ def agent_file_text(
     if tools:
         head["tools"] = list(tools)
     if toolsets:
-        head["toolsets"] = {ref.name: _uses(ref) for ref in toolsets}
-    # Quoted throughout: what a bare word means differs between readers of YAML.
+        head["toolsets"] = {ref.name: _toolset_options(ref) for ref in toolsets}
+    # Everything is quoted: YAML parsers disagree about bare words.
     written = yaml.safe_dump(head, sort_keys=False, allow_unicode=True, width=10_000, default_style='"')
     return f"---\n{written}---\n{instructions.rstrip()}\n"
 
 
-def _uses(ref: ToolsetRef) -> dict[str, object]:
-    given = {"prefix": ref.prefix, "include": list(ref.include), "exclude": list(ref.exclude), **ref.options}
-    return {key: value for key, value in given.items() if value not in (None, [])}
+def _toolset_options(ref: ToolsetRef) -> dict[str, object]:
+    options = {"prefix": ref.prefix, "include": list(ref.include), "exclude": list(ref.exclude), **ref.options}
+    return {key: value for key, value in options.items() if value not in (None, [])}
 
 
-def _maker(call: CallContext) -> AgentSpec:
-    maker = call.frame.config.agent
-    if maker is None:
-        raise ToolError("only an agent can make and call agents so")
-    return maker
+def _creator(call: CallContext) -> AgentSpec:
+    creator = call.frame.config.agent
+    if creator is None:
+        raise ToolError("only an agent can create and call agents")
+    return creator
 
 
 def _toolsets(spec: AgentSpec) -> dict[str, ToolsetRef]:
-    """What an agent lists by name, with how it is shown; what it was given as an object has no name to pass on."""
+    """Return the toolsets that an agent lists by name; those passed as objects have no name to pass on."""
     found: dict[str, ToolsetRef] = {}
     for item in spec.toolsets:
         if isinstance(item, str):
@@ -193,10 +193,10 @@ def _toolsets(spec: AgentSpec) -> dict[str, ToolsetRef]:
     return found
 
 
-def _own_toolset(maker: AgentSpec, name: str) -> ToolsetRef:
-    own = _toolsets(maker)
+def _own_toolset(creator: AgentSpec, name: str) -> ToolsetRef:
+    own = _toolsets(creator)
     if name not in own:
-        raise ToolError(f"you have no toolset {name!r} to give. {_own('toolsets', list(own))}")
+        raise ToolError(f"you have no toolset {name!r} to pass on. {_own('toolsets', list(own))}")
     return own[name]
 
 
@@ -205,17 +205,17 @@ def _own(what: str, names: Sequence[str]) -> str:
 
 
 def _check_within(spec: AgentSpec, caller: AgentSpec) -> None:
-    """See that an agent has nothing that its caller hasn't; it may have been made by another one."""
-    own = {name: _uses(ref) for name, ref in _toolsets(caller).items()}
+    """Raise `ToolError` if an agent has more permissions than its caller, who may not be its creator."""
+    own = {name: _toolset_options(ref) for name, ref in _toolsets(caller).items()}
     tools = [each for each in spec.tools if each not in caller.tools]
-    toolsets = [name for name, ref in _toolsets(spec).items() if own.get(name) != _uses(ref)]
+    toolsets = [name for name, ref in _toolsets(spec).items() if own.get(name) != _toolset_options(ref)]
     if tools or toolsets:
         lacking = ", ".join(map(str, [*tools, *toolsets]))
-        raise ToolError(f"{spec.name} was made with what you don't have yourself: {lacking}")
+        raise ToolError(f"{spec.name} has permissions that you don't have: {lacking}")
 
 
 def _describe(args: Mapping[str, Any]) -> str:
-    given = [f"{key} {', '.join(map(str, args[key]))}" for key in ("tools", "toolsets") if args.get(key)]
-    return f"Make the agent {display_path(str(args.get('name', '')))}" + (
-        f", with {' and '.join(given)}" if given else ""
+    extras = [f"{key} {', '.join(map(str, args[key]))}" for key in ("tools", "toolsets") if args.get(key)]
+    return f"Create the agent {display_path(str(args.get('name', '')))}" + (
+        f", with {' and '.join(extras)}" if extras else ""
     )

@@ -1,4 +1,4 @@
-"""A to-do list for an agent's own use: checked, and kept as long as the run."""
+"""A to-do list for an agent's own use: validated, and kept as long as the run."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ __all__ = ["Item", "Status", "todo"]
 
 Status = Literal["open", "doing", "done", "dropped"]
 
-MOST_ITEMS = 200
-"""Items that a list may have."""
+MAX_ITEMS = 200
+"""The maximum number of items in a list."""
 
 Text = Annotated[str, Field(min_length=1, max_length=500)]
 
@@ -33,8 +33,8 @@ class Item:
 
     Args:
         number: Its number in the list, from 1.
-        text: What is to be done.
-        status: How far it is.
+        text: The task.
+        status: Its status.
     """
 
     number: int
@@ -46,7 +46,7 @@ class Item:
 
 
 def todo(ctx: BuiltinContext) -> FunctionToolset[Any]:
-    """A to-do list for an agent's own use, kept as long as the run.
+    """Build the toolset of a to-do list for an agent's own use, kept as long as the run.
 
     Example:
         >>> from pathlib import Path
@@ -62,16 +62,16 @@ def todo(ctx: BuiltinContext) -> FunctionToolset[Any]:
 
 
 async def todo_add(ctx: RunContext[CallContext], items: Annotated[list[Text], Field(min_length=1)]) -> str:
-    """Add things to your to-do list.
+    """Add items to your to-do list.
 
     Args:
-        items: What is to be done, each in a sentence.
+        items: The tasks, each in a sentence.
     """
-    kept = _list(ctx)
-    if len(kept) + len(items) > MOST_ITEMS:
-        raise ToolError(f"a to-do list has at most {MOST_ITEMS} items, and yours has {len(kept)}")
-    kept += [Item(number, text) for number, text in enumerate(items, start=len(kept) + 1)]
-    return _shown(kept)
+    stored = _list(ctx)
+    if len(stored) + len(items) > MAX_ITEMS:
+        raise ToolError(f"a to-do list has at most {MAX_ITEMS} items, and yours has {len(stored)}")
+    stored += [Item(number, text) for number, text in enumerate(items, start=len(stored) + 1)]
+    return _render(stored)
 
 
 async def todo_update(
@@ -81,33 +81,33 @@ async def todo_update(
 
     Args:
         number: The item's number.
-        status: How far it is now.
-        text: What is to be done, if that has changed.
+        status: Its new status.
+        text: Its new text, if the task has changed.
     """
-    kept = _list(ctx)
-    if not 1 <= number <= len(kept):
-        raise ToolError(f"your to-do list has no item {number}; it has {len(kept)}")
+    stored = _list(ctx)
+    if not 1 <= number <= len(stored):
+        raise ToolError(f"your to-do list has no item {number}; it has {len(stored)}")
     if status is None and text is None:
-        raise ToolError("nothing is to be changed: give a status or a text")
-    other = next((each.number for each in kept if each.status == "doing" and each.number != number), None)
+        raise ToolError("nothing to change: pass a status or a text")
+    other = next((each.number for each in stored if each.status == "doing" and each.number != number), None)
     if status == "doing" and other is not None:
-        raise ToolError(f"item {other} is being done already; finish or drop it first")
-    item = kept[number - 1]
-    kept[number - 1] = replace(item, status=status or item.status, text=text or item.text)
-    return _shown(kept)
+        raise ToolError(f"item {other} is already in progress; finish or drop it first")
+    item = stored[number - 1]
+    stored[number - 1] = replace(item, status=status or item.status, text=text or item.text)
+    return _render(stored)
 
 
 async def todo_list(ctx: RunContext[CallContext]) -> str:
     """Show your to-do list."""
-    return _shown(_list(ctx))
+    return _render(_list(ctx))
 
 
 def _list(ctx: RunContext[CallContext]) -> list[Item]:
-    """The list of the agent that asks; its calls in one run share it."""
+    """Return the calling agent's list, which its calls in one run share."""
     return ctx.deps.run.memory.setdefault(("todo", ctx.deps.frame.config.name), [])
 
 
-def _shown(items: list[Item]) -> str:
+def _render(items: list[Item]) -> str:
     if not items:
         return "Your to-do list is empty."
     left = sum(each.status in ("open", "doing") for each in items)

@@ -109,8 +109,8 @@ def test_a_list_is_stored_and_validated() -> None:
     [
         (call("todo_update", number=9, status="done"), "no item 9"),
         (call("todo_update", number=0, status="done"), "no item 0"),
-        (call("todo_update", number=1), "nothing is to be changed"),
-        (call("todo_update", number=2, status="doing"), "item 1 is being done already"),
+        (call("todo_update", number=1), "nothing to change"),
+        (call("todo_update", number=2, status="doing"), "item 1 is already in progress"),
         (call("todo_update", number=1, status="later"), "status"),
         (call("todo_add", items=[]), "items"),
         (call("todo_add", items=[""]), "items"),

@@ -61,7 +61,7 @@ def test_a_created_agent_is_a_file_and_can_be_called(tmp_path: Path) -> None:
         "agent_create", CRITIC | {"description": "Judges: well.", "tools": ["add"], "toolsets": ["files", "todo"][1:]}
     )
     outcomes = results(runtime(tmp_path, made, call("agent_call", name="critic", input="A text.")))
-    assert outcomes[0] == ("success", "Made the agent critic; it is in made/critic.agent")
+    assert outcomes[0] == ("success", "Created the agent critic; it is in made/critic.agent")
     assert outcomes[1][0] == "success"
     assert "add" in outcomes[1][1]
     parsed = parse_agent((tmp_path / "made/critic.agent").read_text(), "critic.agent")
@@ -73,7 +73,7 @@ def test_a_created_agent_is_a_file_and_can_be_called(tmp_path: Path) -> None:
 def test_creating_an_agent_needs_approval_and_shows_the_file(tmp_path: Path) -> None:
     person = Answers(["deny"])
     outcomes = results(runtime(tmp_path, call("agent_create", CRITIC | {"tools": ["add"]}), approvals=person))
-    assert person.asked[0].description == "Make the agent critic, with tools add"
+    assert person.asked[0].description == "Create the agent critic, with tools add"
     assert outcomes[0][0] == "denied"
     assert list((tmp_path / "made").iterdir()) == []
 
@@ -106,7 +106,7 @@ def test_of_two_agents_created_in_one_response_the_later_wins(tmp_path: Path) ->
         tmp_path, [call("agent_create", CRITIC | {"instructions": f"Judge as {n}."}, f"c{n}") for n in range(5)]
     )
     outcomes = results(session)
-    assert [text.split()[0] for _, text in outcomes] == ["Made", *["Replaced"] * 4]
+    assert [text.split()[0] for _, text in outcomes] == ["Created", *["Replaced"] * 4]
     assert (tmp_path / "made/critic.agent").read_text().endswith("Judge as 4.\n")
     assert session.registry.agent("critic").instructions == "Judge as 4."  # type: ignore[union-attr]
 
@@ -114,9 +114,9 @@ def test_of_two_agents_created_in_one_response_the_later_wins(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"tools": ["delete_everything"]}, "you have no tool 'delete_everything' to give. Your tools: add."),
+        ({"tools": ["delete_everything"]}, "you have no tool 'delete_everything' to pass on. Your tools: add."),
         ({"tools": ["missing"]}, "you have no tool 'missing'"),
-        ({"toolsets": ["shell_readonly"]}, "you have no toolset 'shell_readonly' to give"),
+        ({"toolsets": ["shell_readonly"]}, "you have no toolset 'shell_readonly' to pass on"),
         ({"toolsets": ["filesystem_project_ro"]}, "you have no toolset"),
         ({"toolsets": ["main"]}, "you have no toolset 'main'"),
         ({"name": "main"}, "already the name of the project's own agent"),
@@ -125,7 +125,7 @@ def test_of_two_agents_created_in_one_response_the_later_wins(tmp_path: Path) ->
         ({"name": "todo"}, "todo"),
         ({"name": "../evil"}, "can't be an agent's name"),
         ({"name": "a b"}, "can't be an agent's name"),
-        ({"name": "1st"}, "the first a letter or _"),
+        ({"name": "1st"}, "starting with a letter or _"),
         ({"name": ""}, "can't be an agent's name"),
         ({"name": "x" * 65}, "can't be an agent's name"),
         ({"model": "no such model"}, "not a model's name"),
@@ -154,7 +154,7 @@ def test_a_created_agents_toolset_is_as_narrow_as_its_creators(tmp_path: Path) -
 def test_agent_call_reaches_only_created_agents(tmp_path: Path, name: str) -> None:
     ((outcome, text),) = results(runtime(tmp_path, call("agent_call", name=name, input="x")))
     assert outcome == "failed"
-    assert "there is no made agent called" in text
+    assert "no created agent is called" in text
 
 
 def test_an_agent_with_fewer_permissions_cannot_call_anothers_creation(tmp_path: Path) -> None:
@@ -166,14 +166,14 @@ def test_an_agent_with_fewer_permissions_cannot_call_anothers_creation(tmp_path:
     session.register_agents({"poor": poor})
     result = carry_out(session, entry="poor")
     ((_, outcome, text),) = results_of(result.messages)
-    assert (outcome, "what you don't have yourself: add" in text) == ("failed", True)
+    assert (outcome, "permissions that you don't have: add" in text) == ("failed", True)
 
 
 def test_an_agent_whose_tools_depend_on_states_cannot_pass_them_on(tmp_path: Path) -> None:
     from llm_do.project.gates import Gate
 
     session = runtime(tmp_path, call("agent_create", CRITIC | {"tools": ["add"]}), states={"add": Gate()})
-    assert "depend on states" in results(session)[0][1]
+    assert "depend on your states" in results(session)[0][1]
 
 
 def test_without_a_configured_folder_no_agents_are_created(tmp_path: Path) -> None:

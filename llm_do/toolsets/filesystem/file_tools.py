@@ -58,7 +58,7 @@ class FileTools:
         line_numbers: bool = False,
         max_chars: Positive | None = None,
     ) -> str | ReadResult:
-        """Read a text file, by lines. A note in brackets at the end says when the file goes on.
+        """Read a text file, by lines. A note in brackets at the end says if the file continues.
 
         Args:
             path: Path of the file, relative to the root folder.
