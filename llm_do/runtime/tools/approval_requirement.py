@@ -1,7 +1,7 @@
-"""Approvals that tools require in PydanticAI's way: `approval_required(...)`, and `ApprovalRequired` that is raised.
+"""Approvals that tools require with PydanticAI's own means: `approval_required(...)` and raising `ApprovalRequired`.
 
-What a wrapper or a validator requires is known before anything runs, and goes into the decision; what a tool's body
-raises comes late, and makes the question then. Decisions are made in `llm_do.runtime.approval.approver`.
+The requirement of a wrapper or a validator is known before anything runs and is part of the decision; one that a
+tool's body raises needs a question of its own. `llm_do.runtime.approval.approver` makes the decisions.
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ DEFERRED_REASON = (
     "the project's `approvals` say which calls need a person's approval"
 )
 
-LONGEST = 1000
-"""Characters of the reason that a tool gives."""
+MAX_REASON = 1000
+"""Maximum length of a tool's reason, in characters."""
 
 _PASSING = (WrapperToolset, PrefixedToolset, RenamedToolset, ApprovalRequiredToolset)
-"""Toolsets whose `call_tool` requires no approval beyond what is known here."""
+"""Toolsets whose `call_tool` requires no approval of its own."""
 
 
 def wrapper_requirement(
     levels: Sequence[Level],
 ) -> Callable[[RunContext[Any], ToolDefinition, Mapping[str, Any]], bool] | None:
-    """Whether the `approval_required(...)` wrappers around a tool require approval, None where there are none."""
+    """Return a check whether a tool's `approval_required(...)` wrappers require approval; None without wrappers."""
     found: list[tuple[Callable[..., object], str]] = []
     for toolset, name in levels:
         caller = next(kind for kind in type(toolset).__mro__ if "call_tool" in vars(kind))
@@ -79,7 +79,7 @@ def wrapper_requirement(
 
 
 def _requires(function: Callable[..., object], run: RunContext[Any], tool_def: ToolDefinition, args: object) -> bool:
-    """What a wrapper's function returns. PydanticAI doesn't await it: an asynchronous one always requires approval."""
+    """Call a wrapper's function. PydanticAI doesn't await it, so an async one always requires approval."""
     if inspect.iscoroutinefunction(function):
         return True
     result = function(run, tool_def, args)
@@ -91,7 +91,7 @@ def _requires(function: Callable[..., object], run: RunContext[Any], tool_def: T
 def required_by_wrappers(
     traits: ToolTraits, run: RunContext[Any], tool_def: ToolDefinition, args: Mapping[str, Any]
 ) -> ApprovalRequirement | None:
-    """What the wrappers around a tool require, None where there are none."""
+    """Return the requirement of the wrappers around a tool; None without any."""
     requires = traits.requires
     if requires is None or run.tool_call_approved:
         return None
@@ -107,13 +107,13 @@ def required_by_wrappers(
 
 
 def required_by_error(error: ApprovalRequired) -> ApprovalRequirement:
-    """What a tool's validator or body required when it raised."""
+    """Return the requirement that a tool's validator or body raised."""
     decision = _required_decision(error.metadata)
     return lambda: decision
 
 
 def _required_decision(metadata: object) -> Decision:
-    """An ask with the reason that a tool's author gave as data: a text under `reason`, or whatever it is."""
+    """Return a decision to ask, with the reason in the error's metadata: its `reason`, or all of it."""
     text = "the tool requires it for these arguments"
     if metadata:
         try:
@@ -122,11 +122,11 @@ def _required_decision(metadata: object) -> Decision:
             text = reason if isinstance(reason, str) and reason else canonical_json(data)
         except Exception as error:  # noqa: BLE001 (a reason that can't be shown must not answer the question)
             text = f"{text}, and its reason can't be shown: {error_text(error)}"
-    return Decision("ask", text if len(text) <= LONGEST else f"{text[:LONGEST]}...", required=True)
+    return Decision("ask", text if len(text) <= MAX_REASON else f"{text[:MAX_REASON]}...", required=True)
 
 
 def mark_approved(run: RunContext[Any]) -> RunContext[Any]:
-    """A call as its tool sees it: with `tool_call_approved` set where it was approved."""
+    """Return the run context for a tool, with `tool_call_approved` set if its call was approved."""
     approvals = CURRENT_APPROVALS.get()
     if approvals is None or run.tool_call_approved or run.tool_call_id not in approvals.approved:
         return run
@@ -134,7 +134,7 @@ def mark_approved(run: RunContext[Any]) -> RunContext[Any]:
 
 
 def defer_requirement(validator: Callable[..., Any] | None) -> Callable[..., Any] | None:
-    """A tool's own validator; an approval that it requires is kept for the decision instead of ending the run."""
+    """Wrap a tool's validator so that an approval it requires is kept for the decision instead of ending the run."""
     if validator is None:
         return None
     check = validator
@@ -144,7 +144,7 @@ def defer_requirement(validator: Callable[..., Any] | None) -> Callable[..., Any
             await _await(check(run, **args))
         except ApprovalRequired as error:
             approvals = CURRENT_APPROVALS.get()
-            if approvals is None:  # not in a run of ours: PydanticAI has its own way
+            if approvals is None:  # outside a run of llm-do PydanticAI handles it
                 raise
             approvals.required[run.tool_call_id or ""] = ValidatorRequirement(error, check, run)
         except CallDeferred as error:
@@ -155,12 +155,12 @@ def defer_requirement(validator: Callable[..., Any] | None) -> Callable[..., Any
 
 @frozen
 class ValidatorRequirement:
-    """What a validator required when it raised.
+    """The approval that a validator required by raising.
 
     Args:
-        error: What it raised.
+        error: The error it raised.
         check: The validator.
-        run: The call as it saw it.
+        run: The run context it got.
     """
 
     error: ApprovalRequired
@@ -168,7 +168,7 @@ class ValidatorRequirement:
     run: RunContext[Any] = field(repr=False)
 
     def before(self, handler: Callable[[dict[str, Any]], Awaitable[Any]]) -> Callable[[dict[str, Any]], Awaitable[Any]]:
-        """The call once it is approved: the validator checks the rest first, as in PydanticAI."""
+        """Wrap the handler of an approved call so that the validator first makes its other checks, as in PydanticAI."""
 
         async def handled(args: dict[str, Any]) -> Any:
             await _await(self.check(replace(self.run, tool_call_approved=True), **args))
