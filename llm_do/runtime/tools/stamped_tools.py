@@ -77,9 +77,9 @@ def set_approval_config(toolset: AbstractToolset[Any], config: Mapping[str, Mapp
     for name, entry in config.items():
         for key, value in entry.items():
             if key not in APPROVAL_WORDS or not isinstance(value, bool):
-                known = f"{', '.join(APPROVAL_WORDS[:-1])} and {APPROVAL_WORDS[-1]}"
+                known = f"{', '.join(APPROVAL_WORDS[:-1])} or {APPROVAL_WORDS[-1]}"
                 raise ValueError(
-                    f"the approval config of the tool {name!r} takes {known}, True or False, not {key!r}: {value!r}"
+                    f"the approval config of {name!r} takes {known}, each True or False, not {key!r}: {value!r}"
                 )
     object.__setattr__(toolset, APPROVAL_KEY, {name: dict(entry) for name, entry in config.items()})
 
