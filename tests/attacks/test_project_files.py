@@ -45,7 +45,7 @@ def test_the_caret_points_at_the_fault_however_long_the_line(length: int) -> Non
 def test_a_script_whose_aliases_multiply_is_refused() -> None:
     lists = [f"x{level}: &x{level} [{', '.join([f'*x{level - 1}'] * 9)}]" for level in range(1, 10)]
     text = "- tools: [{name: a, args: {x0: &x0 [1], " + ", ".join(lists) + "}}]\n"
-    with pytest.raises(ModelUnavailableError, match="multiply"):
+    with pytest.raises(ModelUnavailableError, match="has aliases that expand to more than"):
         parse_script(text, Path("answers.yaml"))
 
 

@@ -86,7 +86,9 @@ def test_an_unknown_approval_is_truncated_in_the_message() -> None:
 )
 def test_invalid_facts_of_a_toolsets_tool_are_rejected(entry: Any) -> None:
     toolset: FunctionToolset[Any] = FunctionToolset([send])
-    with pytest.raises(ValueError, match=r"'send' takes pre_approved, approval_required or blocked, each True or False, not"):
+    with pytest.raises(
+        ValueError, match=r"'send' takes pre_approved, approval_required or blocked, each True or False, not"
+    ):
         set_toolset_approval_config(toolset, {"send": entry})
 
 

@@ -147,7 +147,7 @@ def test_an_unpriced_provider_is_refused_before_anything_is_sent() -> None:
     result, log = over_http("unheard-of", budget={"cost_usd": 9})
 
     assert isinstance(result.error, BudgetError)
-    assert "the price of openai:unheard-of isn't known" in result.error.message
+    assert "the price of openai:unheard-of is unknown" in result.error.message
     assert log == []
 
 
