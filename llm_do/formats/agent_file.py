@@ -110,19 +110,19 @@ class AgentFile(Strict):
 
     model_config = ConfigDict(title="llm-do agent")
 
-    name: Name = Field(description="What it is called by; it becomes a tool name.")
+    name: Name = Field(description="The agent's name; it becomes a tool name.")
     description: Opt[str] = Field(default=None, description="Shown to models when the agent is a tool.")
-    model: Opt[Models] = Field(default=None, description="Pins the model, or models tried in order.")
+    model: Opt[Models] = Field(default=None, description="Pins the model, or a list of models to try in order.")
     compatible_models: Opt[Annotated[list[Text], Field(min_length=1)]] = Field(
         default=None, description="Globs, one of which must match the model's name."
     )
     model_settings: ModelSettings = Field(default_factory=ModelSettings, description="Settings sent to the model.")
     input_model_ref: Opt[ClassRef] = Field(
-        default=None, description="What it takes: a subclass of `AgentArgs`. Text and attachments by default."
+        default=None, description="The input type, a subclass of `AgentArgs`; text and attachments by default."
     )
     output: Opt[dict[str, Any]] = Field(default=None, description="JSON Schema of its output; text by default.")
     output_model_ref: Opt[ClassRef] = Field(
-        default=None, description="What its output is: a pydantic model or a dataclass."
+        default=None, description="The output type, a pydantic model or a dataclass."
     )
     tools: list[Text] = Field(default_factory=list[Text], description="Names of functions that Python files export.")
     toolsets: ToolsetList = Field(
@@ -134,7 +134,7 @@ class AgentFile(Strict):
         default_factory=list[ServerSideToolFile], description="Tools that the provider runs."
     )
     states: dict[Text, StateGate] = Field(
-        default_factory=dict[Text, StateGate], description="Tool to the states it needs and changes."
+        default_factory=dict[Text, StateGate], description="The states that each tool needs and changes."
     )
     gate: Opt[Literal["hide", "refuse"]] = Field(
         default=None,
@@ -160,7 +160,9 @@ class AgentFile(Strict):
         default=None,
         description="Identical tool calls in a row that end a run; 0 turns it off. The project's by default.",
     )
-    hooks: HooksFile = Field(default_factory=lambda: _NO_HOOKS, description="Hook point to functions, for this agent.")
+    hooks: HooksFile = Field(
+        default_factory=lambda: _NO_HOOKS, description="Functions for each hook point of this agent."
+    )
 
     def toolset_uses(self) -> list[tuple[str, ToolsetUse, KeyPath]]:
         """The toolsets in declared order: name, how it is used, and the path in the node tree to the name."""

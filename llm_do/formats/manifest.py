@@ -121,7 +121,7 @@ class RuntimeFile(Strict):
         default=False, description="Whether attaching files to a call of an agent needs approval."
     )
     agent_approval_overrides: dict[Name, OverridesFile] = Field(
-        default_factory=dict[Name, OverridesFile], description="Agent to its own approval settings."
+        default_factory=dict[Name, OverridesFile], description="Approval settings of single agents, by name."
     )
 
 
@@ -184,11 +184,11 @@ class ManifestFile(Strict):
     runtime: RuntimeFile = Field(default_factory=RuntimeFile.model_construct, description="Limits and modes.")
     approvals: ApprovalsFile = Field(default_factory=ApprovalsFile.model_construct, description="Rules for tool calls.")
     toolsets: dict[Name, ToolsetConfig] = Field(
-        default_factory=dict[Name, ToolsetConfig], description="Name to the configuration of a toolset."
+        default_factory=dict[Name, ToolsetConfig], description="Configured toolsets, by name."
     )
-    flows: dict[Name, FlowFile] = Field(default_factory=dict[Name, FlowFile], description="Name to a flow.")
+    flows: dict[Name, FlowFile] = Field(default_factory=dict[Name, FlowFile], description="Flows, by name.")
     hooks: HooksFile = Field(
-        default_factory=HooksFile.model_construct, description="Hook point to functions, for every agent."
+        default_factory=HooksFile.model_construct, description="Functions for each hook point, for every agent."
     )
     context_providers: list[FunctionRef] = Field(
         default_factory=list[FunctionRef], description="Functions whose text is added to instructions at run time."

@@ -44,7 +44,7 @@ class CompactionFile(Strict):
     preserve_recent: Opt[Annotated[int, Field(ge=0)]] = Field(
         default=None, description="Latest messages that stay as they are; 10 by default."
     )
-    summary_model: Opt[Text] = Field(default=None, description="The model that summarises; the agent's by default.")
+    summary_model: Opt[Text] = Field(default=None, description="The model that summarizes; the agent's by default.")
 
 
 class ThreadsFile(Strict):
@@ -66,15 +66,15 @@ class ThreadsFile(Strict):
 
 
 class WorkflowFile(Strict):
-    """Steps one after the other or side by side."""
+    """Sequential and parallel steps."""
 
-    mode: Literal["workflow"] = Field(description="Steps one after the other or side by side.")
+    mode: Literal["workflow"] = Field(description="Sequential and parallel steps.")
     description: Opt[str] = Field(default=None, description="Shown to models when the flow is a tool.")
     flow: Opt[Text] = Field(default=None, description="The expression, such as `a >> (b | c) >> d`.")
     agents: list[Name] = Field(default_factory=list[Name], description="The members; without `flow`, in this order.")
-    separator: str = Field(default="\n\n", description="Put between the outputs of parallel members.")
+    separator: str = Field(default="\n\n", description="Text between the outputs of parallel members.")
     aggregate: Opt[FunctionRef] = Field(
-        default=None, description="Makes one output of the parallel members' outputs, in place of `separator`."
+        default=None, description="Combines the outputs of parallel members, instead of `separator`."
     )
     on_error: Literal["cancel", "collect"] = Field(
         default="cancel", description="Whether a failing parallel member cancels the others."
@@ -90,7 +90,7 @@ class HandoffFile(Strict):
     mode: Literal["handoff"] = Field(description="Agents that hand control to each other.")
     description: Opt[str] = Field(default=None, description="Shown to models when the flow is a tool.")
     agents: list[Name] = Field(min_length=1, description="The members; the first one starts.")
-    max_handoffs: int = Field(default=10, ge=1, description="Most handoffs in one run.")
+    max_handoffs: int = Field(default=10, ge=1, description="Maximum number of handoffs in one run.")
 
 
 class TeamFile(Strict):
@@ -107,12 +107,12 @@ class PlanFile(Strict):
 
     mode: Literal["plan"] = Field(description="A planner, an executor and a synthesiser.")
     description: Opt[str] = Field(default=None, description="Shown to models when the flow is a tool.")
-    planner: Opt[Name] = Field(default=None, description="The agent that plans; a shipped one by default.")
+    planner: Opt[Name] = Field(default=None, description="The agent that plans; a built-in one by default.")
     executor: Opt[Name] = Field(
-        default=None, description="The agent that works through the plan; a shipped one by default."
+        default=None, description="The agent that works through the plan; a built-in one by default."
     )
     synthesiser: Opt[Name] = Field(
-        default=None, description="The agent that answers in the end; a shipped one by default."
+        default=None, description="The agent that answers at the end; a built-in one by default."
     )
 
 

@@ -157,7 +157,7 @@ class ToolsetUse(Strict):
     model_config = ConfigDict(extra="allow")
 
     prefix: Opt[Annotated[str, Field(pattern=_PREFIX)]] = Field(
-        default=None, description="Put before each tool's name with an underscore."
+        default=None, description="Prefix of each tool's name, followed by an underscore."
     )
     include: list[Text] = Field(
         default_factory=list[Text], description="Globs of the tools to offer; empty offers all."

@@ -159,7 +159,8 @@ class HooksFile(Strict):
         description="Before a tool call is approved or denied; called with `agent`, `tool_name` and `arguments`.",
     )
     post_tool_call: list[FunctionRef] = Field(
-        default_factory=list[str], description="After it ran; called with `agent`, `tool_name` and `result`."
+        default_factory=list[str],
+        description="After a tool call has run; called with `agent`, `tool_name` and `result`.",
     )
 
 
@@ -172,7 +173,7 @@ class ModelSettings(TypedDict, total=False):
     __pydantic_config__ = ConfigDict(extra="allow", strict=True)  # type: ignore[misc]
 
     temperature: Annotated[float, Field(ge=0, allow_inf_nan=False, description="Randomness; 0 is the least.")]
-    max_tokens: Annotated[int, Field(ge=1, description="Most tokens of one response.")]
+    max_tokens: Annotated[int, Field(ge=1, description="Maximum number of tokens in one response.")]
     seed: Annotated[int, Field(description="Makes answers repeatable where the provider supports it.")]
     thinking: Annotated[
         Annotated[bool, Tag("<bool>")]
@@ -186,7 +187,7 @@ class ModelSettings(TypedDict, total=False):
     parallel_tool_calls: Annotated[bool, Field(description="Whether one response may call several tools.")]
     presence_penalty: Annotated[_Number, Field(description="Makes new subjects more likely.")]
     frequency_penalty: Annotated[_Number, Field(description="Makes repetition less likely.")]
-    logit_bias: Annotated[dict[str, int], Field(description="Token to how much likelier it gets.")]
+    logit_bias: Annotated[dict[str, int], Field(description="How much likelier each token becomes, by token.")]
     stop_sequences: Annotated[list[str], Field(description="Texts at which the model stops.")]
     service_tier: Annotated[
         Literal["auto", "default", "flex", "priority"], Field(description="The provider's tier of service.")
