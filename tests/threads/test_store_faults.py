@@ -152,7 +152,9 @@ def test_nothing_is_recorded_through_a_link(tmp_path: Path, link: str) -> None:
     assert list(outside.iterdir()) == []
     assert len(notices) == 1
     assert notices[0].startswith(f"this run is not recorded: {root / link} is a link")
-    assert ("in its place" if link == ".llm-do" else "Replace the link with the file itself") in notices[0]
+    assert (
+        "Replace the link with a folder" if link == ".llm-do" else "Replace the link with the file itself"
+    ) in notices[0]
     with pytest.raises(StoreError, match="is a link"):
         open_store(root)
 

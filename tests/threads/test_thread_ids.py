@@ -37,7 +37,7 @@ def test_no_run_starts_with_an_empty_id(store: SqliteStore, way: str, bad: Any, 
         "run_sync": lambda: runtime.run_sync("x", **ids),
         "stream": lambda: asyncio.run(streamed()),
     }
-    with pytest.raises(UsageError, match=rf"the {what}'s id is (empty|no text)") as raised:
+    with pytest.raises(UsageError, match=rf"the {what}'s id (is empty|must be a string)") as raised:
         ways[way]()
     assert raised.value.hint
     assert model.asked == []
@@ -58,7 +58,7 @@ def test_no_manager_creates_a_thread_with_an_empty_id(store: SqliteStore, bad: A
         StateManager(store, bad).set_thread_config("t", {"model": "test"}),
         ConversationManager(store, bad).add_messages("t", [ModelRequest.user_text_prompt("x")]),
     ):
-        with pytest.raises(UsageError, match=r"id is (empty|no text)"):
+        with pytest.raises(UsageError, match=r"id (is empty|must be a string)"):
             done(work)
     assert done(store.threads(every_user=True)) == []
 
