@@ -10,7 +10,14 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from typing import NoReturn
 
-__all__ = ["disable_plugins", "exit_process", "pause_collector", "paused_collector", "resume_collector"]
+__all__ = [
+    "disable_plugins",
+    "exit_process",
+    "import_httpx",
+    "pause_collector",
+    "paused_collector",
+    "resume_collector",
+]
 
 
 def pause_collector() -> None:
@@ -35,6 +42,23 @@ def paused_collector() -> Generator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+def import_httpx() -> None:
+    """Import httpx without its own command line, which would import click, rich and pygments.
+
+    httpx works without these where they aren't installed; a module that is None counts as one that isn't.
+    """
+    name = "httpx._main"
+    if "httpx" in sys.modules:
+        return
+    sys.modules[name] = None  # pyright: ignore[reportArgumentType]
+    try:
+        import httpx  # noqa: F401 # pyright: ignore[reportUnusedImport]
+    except ImportError:
+        return
+    finally:
+        del sys.modules[name]
 
 
 def disable_plugins() -> None:

@@ -8,12 +8,17 @@ from __future__ import annotations
 import sys
 
 from llm_do._startup.process import exit_process, pause_collector
+from llm_do._startup.stack import with_stack_room
 
 __all__ = ["main"]
 
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
+    with_stack_room(_main)()
+
+
+def _main() -> None:
     pause_collector()
     from llm_do.cli.process import signals, streams
 

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from llm_do._startup.process import import_httpx
 from llm_do.cli.actions import failure
 from llm_do.cli.arguments.target import resolve
 from llm_do.cli.process.signals import Interrupts, kill_children
@@ -168,6 +169,7 @@ def _notice(output: OutputOptions) -> Callable[[str], None]:
 def prepare(*, otel: bool) -> None:
     """Set up what holds for the process, before PydanticAI is imported."""
     os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")
+    import_httpx()
     if otel:
         from llm_do.cli.actions.telemetry import switch_on
 
