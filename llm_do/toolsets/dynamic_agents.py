@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
 
 import yaml
 from pydantic_ai import FunctionToolset, RunContext, Tool
@@ -16,13 +16,15 @@ from pydantic_ai import FunctionToolset, RunContext, Tool
 from llm_do.concurrency.event_loops import PerLoop
 from llm_do.concurrency.worker_threads import run_in_worker
 from llm_do.errors import LinkError, ToolError
-from llm_do.files.paths import display_path
+from llm_do.files.paths import display_path, fold_name
 from llm_do.files.root import Root
 from llm_do.linker.generated_agents import link_agent
+from llm_do.models.providers.model_names import split_name
 from llm_do.project.agent_spec import AgentSpec, ToolsetRef
 from llm_do.project.builtin_toolsets import BUILTINS, DYNAMIC_AGENTS
 from llm_do.project.registry import NAME_PATTERN
 from llm_do.runtime.context.call_context import CallContext
+from llm_do.runtime.context.session import Session
 from llm_do.runtime.record.results import output_text
 from llm_do.runtime.tools.traits import BuiltinContext, ToolTraits
 
@@ -66,7 +68,7 @@ async def agent_create(
         name: Its name: letters, digits, _ and -, the first a letter or _.
         instructions: Its instructions, which apply to every call.
         description: What it does, in a sentence.
-        model: The model it uses; the default model if omitted.
+        model: The model it uses, one that the project names; the default model if omitted.
         tools: Names of your own tools that it may use.
         toolsets: Names of your own toolsets and agents that it may use.
     """
@@ -76,6 +78,8 @@ async def agent_create(
     if folder is None:
         raise ToolError("agents can't be created here: the project has no `generated_agents_dir`")
     _check_name(name)
+    if model is not None:
+        _check_model(model, _named_models(runtime))
     if creator.states and (tools or toolsets):
         raise ToolError("your tools depend on your states, so you can't pass them to another agent")
     refs = [_own_toolset(creator, each) for each in toolsets or ()]
@@ -89,6 +93,8 @@ async def agent_create(
         taken = runtime.registry.get(name)
         if taken is not None and not (taken.kind == "agent" and project.is_generated(taken.value)):
             raise ToolError(f"{name!r} is already the name of the project's own {taken.kind}; choose another name")
+        if taken is None:
+            _check_distinct(name, [*runtime.registry, *(file.stem for file in folder.glob("*.agent"))])
         try:
             spec = link_agent(text, path, project.root, runtime.registry)
         except LinkError as error:
@@ -105,6 +111,36 @@ def _check_name(name: str) -> None:
         )
     if name in BUILTINS:
         raise ToolError(f"{name!r} is the name of a built-in toolset; choose another name")
+
+
+def _check_distinct(name: str, taken: Iterable[str]) -> None:
+    """Raise `ToolError` for a name that people, or a file system, take for another one."""
+    for other in taken:
+        if fold_name(other) == fold_name(name):
+            raise ToolError(f"{name!r} differs from the name {other!r} by its case only; choose another name")
+
+
+def _named_models(session: Session) -> list[str]:
+    """Return the models that a created agent may have: those that the project or the caller of the session names.
+
+    A scripted model isn't among them, whoever names it: its name is that of a file, which the model would get to read.
+    """
+    project, config = session.project, session.config
+    chosen: list[object] = [project.model, project.threads.config.model, config.model, *config.models.values()]
+    chosen += [spec.model for spec in session.registry.agents() if not project.is_generated(spec)]
+    names: list[str] = []
+    for choice in chosen:
+        if isinstance(choice, str):
+            names.append(choice)
+        elif isinstance(choice, Sequence):
+            names += [name for name in cast("Sequence[object]", choice) if isinstance(name, str)]
+    return [name for name in dict.fromkeys(names) if split_name(name)[0] != "script"]
+
+
+def _check_model(model: str, named: Sequence[str]) -> None:
+    if model not in named:
+        known = f"choose one of these: {', '.join(named)}" if named else "leave it out"
+        raise ToolError(f"the project names no model {display_path(model, 80)!r} that you could choose; {known}")
 
 
 async def agent_call(ctx: RunContext[CallContext], name: str, input: str) -> str:

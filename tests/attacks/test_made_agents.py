@@ -15,7 +15,7 @@ ANSWERS = """
 agents:
   one:
   - tools: [{name: write_file, args: {path: one.txt, content: x}}]
-  - tools: [{name: agent_create, args: {name: two, model: "script:MODEL", instructions: W, toolsets: [NAME]}}]
+  - tools: [{name: agent_create, args: {name: two, instructions: W, toolsets: [NAME]}}]
   - tools: [{name: agent_call, args: {name: two, input: go}}]
   - text: done
   two:
@@ -27,14 +27,9 @@ agents:
 def run(root: Path, *, approvals: Any = "approve_all", **rules: Any) -> list[str]:
     """Have `main` create `one`, and `one` create `two`; each tries to write. Return the files written."""
     (root / "made").mkdir()
-    (root / "answers.yaml").write_text(
-        ANSWERS.replace("MODEL", str(root / "answers.yaml")).replace("NAME", "filesystem_project")
-    )
-    make = {
-        "instructions": "Write.",
-        "model": f"script:{root}/answers.yaml",
-        "toolsets": ["filesystem_project", "dynamic_agents"],
-    }
+    (root / "answers.yaml").write_text(ANSWERS.replace("NAME", "filesystem_project"))
+    make = {"instructions": "Write.", "toolsets": ["filesystem_project", "dynamic_agents"]}
+    answers = f"script:{root}/answers.yaml"
     main = agent(
         "main",
         script(
@@ -50,7 +45,7 @@ def run(root: Path, *, approvals: Any = "approve_all", **rules: Any) -> list[str
         "writer", script(call("write_file", path="writer.txt", content="x"), "done"), toolsets=["filesystem_project"]
     )
     project = project_of([main, writer], root=root, generated_agents_dir=root / "made")
-    runtime = Runtime(project, approvals=approvals, **rules)
+    runtime = Runtime(project, approvals=approvals, models={"one": answers, "two": answers}, **rules)
     result = carry_out(runtime)
     assert result.status in ("completed", "denied"), result.error
     return sorted(path.stem for path in root.glob("*.txt"))

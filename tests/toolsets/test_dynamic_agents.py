@@ -128,8 +128,13 @@ def test_of_two_agents_created_in_one_response_the_later_wins(tmp_path: Path) ->
         ({"name": "1st"}, "starting with a letter or _"),
         ({"name": ""}, "can't be an agent's name"),
         ({"name": "x" * 65}, "can't be an agent's name"),
-        ({"model": "no such model"}, "not a model's name"),
-        ({"model": "a: b\ntools: [delete_everything]"}, "not a model's name"),
+        ({"name": "MAIN"}, "differs from the name 'main' by its case only"),
+        ({"name": "Helper"}, "differs from the name 'helper' by its case only"),
+        ({"name": "ADD"}, "differs from the name 'add' by its case only"),
+        ({"model": "no such model"}, "the project names no model 'no such model' that you could choose"),
+        ({"model": "a: b\ntools: [delete_everything]"}, "the project names no model"),
+        ({"model": "openai:o1-pro"}, "choose one of these: test"),
+        ({"model": "script:/etc/passwd"}, "the project names no model 'script:/etc/passwd'"),
     ],
 )
 def test_an_agent_that_exceeds_its_creator_is_not_created(tmp_path: Path, change: dict[str, Any], why: str) -> None:
@@ -138,6 +143,34 @@ def test_an_agent_that_exceeds_its_creator_is_not_created(tmp_path: Path, change
     assert why in text
     assert list((tmp_path / "made").iterdir()) == []
     assert sorted(path.name for path in tmp_path.iterdir()) == ["made"]
+
+
+def test_a_created_agent_can_have_the_models_that_the_project_names_but_never_a_script(tmp_path: Path) -> None:
+    (tmp_path / "made").mkdir()
+    (tmp_path / "secret.txt").write_text("- text: the secret\n")
+    wanted = ("local", "openai:gpt-5-mini", "test", "openai:o1-pro", "script:secret.txt", "script", "Test")
+    main = agent(
+        "main",
+        script(
+            [call("agent_create", CRITIC | {"name": f"c{n}", "model": name}, f"c{n}") for n, name in enumerate(wanted)],
+            "done",
+        ),
+        toolsets=["dynamic_agents"],
+    )
+    others = [agent("reader", ["local", "script:secret.txt"]), agent("writer", "test")]
+    project = project_of(
+        [main, *others], root=tmp_path, generated_agents_dir=tmp_path / "made", model="openai:gpt-5-mini"
+    )
+    outcomes = results(Runtime(project, approvals="approve_all", models={"writer": "script:secret.txt"}))
+    assert [outcome for outcome, _ in outcomes] == ["success"] * 3 + ["failed"] * 4
+    assert "choose one of these: openai:gpt-5-mini, local, test" in outcomes[3][1]
+
+
+def test_an_agents_name_differs_from_those_in_the_folder_by_more_than_its_case(tmp_path: Path) -> None:
+    made = [call("agent_create", CRITIC | {"name": name}, name) for name in ("critic", "Critic", "CRITIC", "critic2")]
+    outcomes = results(runtime(tmp_path, made))
+    assert [outcome for outcome, _ in outcomes] == ["success", "failed", "failed", "success"]
+    assert sorted(path.name for path in (tmp_path / "made").iterdir()) == ["critic.agent", "critic2.agent"]
 
 
 def test_a_created_agents_toolset_is_as_narrow_as_its_creators(tmp_path: Path) -> None:
