@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias, cast
 
 from llm_do.diagnostics.codes import tools as problems
 from llm_do.diagnostics.diagnostic import Location
@@ -19,6 +19,7 @@ from llm_do.linker.checks.provider_limits import MAX_TOOLS, find_refusals, provi
 from llm_do.linker.python.exports import display_name
 from llm_do.policy.tool_facts import ToolFacts
 from llm_do.project.agent_spec import AgentSpec
+from llm_do.project.argument_schemas import find_unusable_part
 from llm_do.project.registry import NAME_PATTERN, Registered
 from llm_do.project.tool_schemas import MadeTool, describe_approval, schema_properties
 from llm_do.tools import approval_fault
@@ -86,7 +87,7 @@ def _check_function(made: MadeTool | Exception, item: Registered, names: Names, 
         names.report(problems.not_a_tool(item.name, reason, hint, wants_context=wants_context), place)
         return
     schema = made.tool.tool_def.parameters_json_schema
-    fault = _schema_fault(schema) if made.unchecked else None
+    fault = find_unusable_part(schema) if made.unchecked else None
     if fault is not None:
         names.report(problems.invalid_parameters(item.name, fault), place)
         return
@@ -101,19 +102,6 @@ def _check_facts(tool: str, facts: ToolFacts, names: Names, place: Location) -> 
         if known is not None and argument not in known:
             primary = argument in facts.primary_arguments
             names.report(problems.unknown_declared(tool, argument, known, primary=primary), place)
-
-
-def _schema_fault(schema: Mapping[str, Any]) -> str | None:
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import SchemaError
-
-    if schema.get("type") != "object":
-        return 'the root must have "type": "object"'
-    try:
-        Draft202012Validator.check_schema(schema)
-    except SchemaError as error:
-        return " ".join(error.message.split())[:160]
-    return None
 
 
 def check_tool_names(tools: AgentTools, names: Names, place_of: PlaceOf) -> None:

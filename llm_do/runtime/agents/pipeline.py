@@ -19,8 +19,9 @@ from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 from pydantic_ai.toolsets.abstract import ToolsetTool
 
+from llm_do.concurrency.worker_threads import run_in_worker
 from llm_do.errors import LoopError
-from llm_do.project.argument_schemas import check_schema, validation_text
+from llm_do.project.argument_schemas import SchemaWorkError, check_briefly, check_schema, validation_text
 from llm_do.runtime.context.call_context import current_call
 from llm_do.runtime.context.emission import open_tool
 from llm_do.runtime.request.model_request import parsed_arguments
@@ -119,7 +120,7 @@ class Pipeline(AbstractCapability[Any]):
         traits = traits_of(tool_def.metadata)
         if traits is None or traits.unchecked:
             args = parsed_arguments(args)
-            if fault := check_schema(tool_def.parameters_json_schema, args):
+            if fault := await _schema_fault(tool_def.parameters_json_schema, args):
                 raise refuse(current_call(), call, f"invalid arguments for {call.tool_name}: {fault}")
         return args
 
@@ -150,6 +151,14 @@ def _check_enabled(call: ToolCallPart) -> None:
     ctx = current_call()
     if not ctx.run.thread.config.is_tool_enabled(call.tool_name):
         raise refuse(ctx, call, f"tool {call.tool_name!r} is not enabled on this thread")
+
+
+async def _schema_fault(schema: dict[str, Any], args: object) -> str | None:
+    """The first fault of arguments, found in a worker thread if it takes long."""
+    try:
+        return check_briefly(schema, args)
+    except SchemaWorkError:
+        return await run_in_worker(check_schema, schema, args)
 
 
 def _distinct_ids(response: ModelResponse) -> ModelResponse:

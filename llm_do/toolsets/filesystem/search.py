@@ -1,8 +1,4 @@
-"""Search files for a regular expression, with limits on time, memory and results.
-
-The expression comes from a model. The `regex` module matches it because it supports timeouts: a few nested repetitions
-keep the standard module busy for hours, and block the process.
-"""
+"""Search files for a regular expression, with limits on time, memory and results: the expression comes from a model."""
 
 from __future__ import annotations
 
@@ -10,19 +6,19 @@ import re
 import time
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import BinaryIO, Protocol, cast
+from typing import BinaryIO
 
 from llm_do.errors import ToolError
 from llm_do.files.glob_patterns import PathPattern, expand_braces
 from llm_do.files.paths import display_path
 from llm_do.files.refusals import FileRefusedError
 from llm_do.files.tree import Tree
+from llm_do.text.bounded_patterns import BoundedPattern, PatternRefusedError, compile_bounded
 from llm_do.toolsets.filesystem.protection import Protection
 from llm_do.toolsets.filesystem.text_ranges import is_binary
 
 __all__ = ["search"]
 
-_MAX_PATTERN = 1000
 _MAX_MATCHES = 200
 _MAX_LINE = 300
 _MAX_MATCHED_LINE = 20_000
@@ -30,25 +26,12 @@ _HEAD = 8192
 _MAX_FILE = 5_000_000
 _MAX_SECONDS = 10.0
 _MAX_SECONDS_A_LINE = 1.0
-# With recursion the matcher's memory grows until it times out.
-_RECURSION = re.compile(r"\(\?(?:R|&|P>|[+-]?\d)")
-# The matcher expands repetitions of a fixed number, groups within groups.
-_REPEATED = re.compile(r"(.?)\s*\{\s*([\d\s]+)[^{}]*\}", re.DOTALL)
-_MAX_WRITTEN_OUT = 500_000
 _SPECIAL = re.compile(r"[^\w ,;:<>=/@%'\"!-]")
-
-
-class _Match(Protocol):
-    def start(self) -> int: ...
-
-
-class _Compiled(Protocol):
-    def search(self, string: str, *, timeout: float, concurrent: bool) -> _Match | None: ...
 
 
 @dataclass
 class _Search:
-    expression: _Compiled
+    expression: BoundedPattern
     pattern: str
     until: float
     lines: list[str] = field(default_factory=list[str])
@@ -69,7 +52,7 @@ class _Search:
         for number, line in enumerate(text.removesuffix("\n").split("\n") if text else (), 1):
             found = self._match(line[:_MAX_MATCHED_LINE])
             if found is not None:
-                self.lines.append(f"{display_path(path)}:{number}: {_excerpt(line.rstrip(chr(13)), found.start())}")
+                self.lines.append(f"{display_path(path)}:{number}: {_excerpt(line.rstrip(chr(13)), found)}")
             if self.over():
                 return
 
@@ -80,16 +63,16 @@ class _Search:
             self.stopped = f"stopped after {_MAX_SECONDS:g} seconds; narrow path or glob"
         return self.stopped is not None
 
-    def _match(self, line: str) -> _Match | None:
+    def _match(self, line: str) -> int | None:
         try:
-            return self.expression.search(line, timeout=_MAX_SECONDS_A_LINE, concurrent=True)
+            return self.expression.find(line, _MAX_SECONDS_A_LINE)
         except TimeoutError:
             raise ToolError(
                 f"the pattern {display_path(self.pattern, 100)} takes too long to match",
                 hint="Write it without nested repetition.",
             ) from None
-        except (MemoryError, RecursionError):
-            raise ToolError(f"the pattern {display_path(self.pattern, 100)} takes too much memory to match") from None
+        except PatternRefusedError as fault:
+            raise ToolError(f"the pattern {display_path(self.pattern, 100)} {fault}", hint=fault.hint) from fault
 
 
 def search(protection: Protection, pattern: str, path: str, glob: str, ignore: tuple[str, ...]) -> str:
@@ -141,38 +124,11 @@ def _search_tree(run: _Search, tree: Tree, protection: Protection, glob: str, ba
     run.stopped = tree.stopped
 
 
-def _compiled(pattern: str) -> _Compiled:
-    import regex  # 20 ms that only a search pays for.
-
-    if len(pattern) > _MAX_PATTERN:
-        raise ToolError(f"the pattern is longer than {_MAX_PATTERN} characters")
-    if _RECURSION.search(pattern):
-        raise ToolError(f"the pattern {display_path(pattern, 100)} is recursive, which is not supported")
-    if _written_out(pattern) > _MAX_WRITTEN_OUT:
-        raise ToolError(
-            f"the pattern {display_path(pattern, 100)} takes too much memory", hint="Repeat less, or no repetition."
-        )
+def _compiled(pattern: str) -> BoundedPattern:
     try:
-        return cast(_Compiled, regex.compile(pattern))
-    except (regex.error, RecursionError, OverflowError, ValueError) as error:
-        raise ToolError(
-            f"the pattern {display_path(pattern, 100)} is not a valid regular expression ({error})",
-            hint="Put a backslash before a character that stands for itself.",
-        ) from error
-
-
-def _written_out(pattern: str) -> int:
-    """Return an upper bound of the length of a pattern with its repetitions expanded."""
-    groups, single = 1, len(pattern)
-    commented = "#" in pattern and re.search(r"\(\?\w*x", pattern) is not None
-    for before, least in _REPEATED.findall(pattern):
-        times = max(int("".join(least.split())), 1)
-        # A repetition after a group, another repetition or a comment may repeat the contents of the group.
-        if commented or before in (")", "}", "?", "+", "*", ""):
-            groups *= times
-        else:
-            single += times
-    return groups * single
+        return compile_bounded(pattern)
+    except PatternRefusedError as fault:
+        raise ToolError(f"the pattern {display_path(pattern, 100)} {fault}", hint=fault.hint) from fault
 
 
 def _excerpt(line: str, at: int) -> str:
