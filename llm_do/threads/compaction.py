@@ -26,8 +26,9 @@ from llm_do.errors import LlmDoError
 from llm_do.models.composites import disable_client_retries
 from llm_do.models.providers.model_names import anchor_path
 from llm_do.models.token_estimates import count_characters, estimate_text_tokens, estimate_tokens
+from llm_do.runtime.record.transport import OutgoingRequest
 from llm_do.runtime.request.cost import check_price
-from llm_do.runtime.request.send import OutgoingRequest, send
+from llm_do.runtime.request.send import request_place, send
 
 if TYPE_CHECKING:
     from llm_do.runtime.context.call_context import CallContext
@@ -197,11 +198,13 @@ class HistoryCompactor:
         check_price(budget.budget.cost_usd, summary_model)
         request = OutgoingRequest(
             summary_model,
+            summary_model.model_id,
             [ModelRequest.user_text_prompt(prompt)],
             disable_client_retries(summary_model, None),
             ModelRequestParameters(),
         )
-        outcome = await send(ctx, request, budget.reserve(estimate_text_tokens(prompt), 0))
+        held = budget.reserve(estimate_text_tokens(prompt), 0)
+        outcome = await send(ctx, request, held, request_place(ctx, "summary"))
         response = outcome.result()
         text = "".join(part.content for part in response.parts if isinstance(part, TextPart)).strip()
         if not text:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.context.shared import Shared
     from llm_do.runtime.context.user_questions import AskUser
     from llm_do.runtime.record.thread_store import ThreadStore
+    from llm_do.runtime.record.transport import Transport
 
 __all__ = ["Builder", "Session", "SessionConfig"]
 
@@ -52,6 +53,8 @@ class SessionConfig(Protocol):
     def record(self) -> bool | None: ...
     @property
     def store(self) -> ThreadStore | None: ...
+    @property
+    def transport(self) -> Transport | None: ...
     @property
     def retry_delay(self) -> float: ...
     @property

@@ -2,7 +2,7 @@
 
 A `ToolOutcome` is created where a tool call ends; its event, its journal entry and the model's view are derived from
 it. A `CallOutcome` is created where the call of an agent, a flow or a function ends. The outcome of a model request
-is in `llm_do.runtime.request.request_outcome`.
+is in `llm_do.runtime.record.request_outcome`.
 """
 
 from __future__ import annotations

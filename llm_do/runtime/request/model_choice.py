@@ -67,7 +67,8 @@ def _by_name(
     )
     if choice.origin == "local":
         config.notice("no model is named and no key is set: using the local model")
-    return EngineModel(session.pool.get(choice.names, agent=spec.name, file=file, settings=built.settings))
+    found = session.pool.get(choice.names, agent=spec.name, file=file, settings=built.settings)
+    return EngineModel(found, choice.names)
 
 
 def _names(model: str | Sequence[str] | Model | None) -> str | tuple[str, ...] | None:

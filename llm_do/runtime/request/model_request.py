@@ -6,23 +6,25 @@ How it is sent is in `send`, how often in `retries`, what it may cost in `reserv
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ThinkingPart
-from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 
 from llm_do.errors import StepLimitError
-from llm_do.models.composites import disable_client_retries
+from llm_do.models.composites import component_models, disable_client_retries
 from llm_do.project.thread_config import ThreadConfig
 from llm_do.runtime.context.call_context import CallContext, current_call
 from llm_do.runtime.context.emission import emit
 from llm_do.runtime.context.hooks import HookPoint
 from llm_do.runtime.record.events import TextDoneEvent, ThinkingEvent, UsageEvent
 from llm_do.runtime.record.results import Usage
+from llm_do.runtime.record.transport import OutgoingRequest
 from llm_do.runtime.request.retries import RetryPolicy, send_with_retries
-from llm_do.runtime.request.send import OutgoingRequest
+from llm_do.runtime.request.send import request_place
 from llm_do.runtime.toolcall.gatekeeper import show_available_tools
 from llm_do.runtime.tools.handoffs import HandoffSignal
 from llm_do.text.surrogates import replace_surrogates_in_data
@@ -31,7 +33,17 @@ __all__ = ["EngineModel", "parsed_arguments"]
 
 
 class EngineModel(WrapperModel):
-    """Wraps a model once, where it is built, so that each request passes through the call that makes it."""
+    """Wraps a model once, where it is built, so that each request passes through the call that makes it.
+
+    Args:
+        model: The model.
+        names: The names that it was requested by; None for a model object.
+    """
+
+    def __init__(self, model: Model, names: Sequence[str] = ()) -> None:
+        super().__init__(model)
+        names = names or [each.model_id for each in component_models(model)]
+        self.names: str | tuple[str, ...] = names[0] if len(names) == 1 else tuple(names)
 
     async def request(
         self,
@@ -59,8 +71,9 @@ class EngineModel(WrapperModel):
         config = ctx.runtime.config
         outcome = await send_with_retries(
             ctx,
-            OutgoingRequest(self.wrapped, messages, settings, tools, run.streams_text()),
+            OutgoingRequest(self.wrapped, self.names, messages, settings, tools, run.streams_text()),
             RetryPolicy(config.settings.max_retries, config.retry_delay),
+            request_place(ctx),
         )
         if recording is not None:
             await recording.flush()

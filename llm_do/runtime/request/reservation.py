@@ -11,7 +11,7 @@ from pydantic_ai.settings import ModelSettings, merge_model_settings
 from llm_do.errors import BudgetError
 from llm_do.models.token_estimates import estimate_text_tokens, estimate_tokens, estimate_tool_tokens
 from llm_do.runtime.context.budget import BudgetMeter, Reservation
-from llm_do.runtime.request.send import OutgoingRequest
+from llm_do.runtime.record.transport import OutgoingRequest
 
 __all__ = ["reserve"]
 
@@ -42,7 +42,7 @@ async def reserve(budget: BudgetMeter, request: OutgoingRequest) -> tuple[Outgoi
                 allowed = max(min(most, left), 0)
                 held = budget.reserve(sent, allowed)
                 settings = merge_model_settings(request.settings, ModelSettings(max_tokens=allowed))
-                return replace(request, settings=settings), held
+                return replace(request, settings=settings, own_settings=request.settings or {}), held
         except BudgetError:
             if not budget.holds_tokens:
                 raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pydantic_ai import exceptions
@@ -14,13 +15,15 @@ from llm_do.models.composites import component_models
 from llm_do.models.providers.failures import explain_failure
 from llm_do.runtime.context.emission import emit
 from llm_do.runtime.record.events import RetryEvent
+from llm_do.runtime.record.request_outcome import RequestOutcome
 from llm_do.runtime.request.cost import check_price
-from llm_do.runtime.request.request_outcome import RequestOutcome
 from llm_do.runtime.request.reservation import reserve
-from llm_do.runtime.request.send import OutgoingRequest, send
+from llm_do.runtime.request.send import send
 
 if TYPE_CHECKING:
     from llm_do.runtime.context.call_context import CallContext
+    from llm_do.runtime.record.exchanges import RequestPlace
+    from llm_do.runtime.record.transport import OutgoingRequest
 
 __all__ = ["RetryPolicy", "send_with_retries"]
 
@@ -50,7 +53,9 @@ class RetryPolicy:
         return min(self.first_delay * 2 ** (attempt - 1), MAX_DELAY) * (0.5 + random.random() / 2)
 
 
-async def send_with_retries(ctx: CallContext, request: OutgoingRequest, policy: RetryPolicy) -> RequestOutcome:
+async def send_with_retries(
+    ctx: CallContext, request: OutgoingRequest, policy: RetryPolicy, place: RequestPlace
+) -> RequestOutcome:
     """Send until a response comes, the failure isn't a transient one, or the retries are used up."""
     budget, frame = ctx.run.budget, ctx.frame
     check_price(budget.budget.cost_usd, request.model)
@@ -58,7 +63,7 @@ async def send_with_retries(ctx: CallContext, request: OutgoingRequest, policy: 
     attempt = 0
     while True:
         allowed, held = await reserve(budget, request)
-        outcome = await send(ctx, allowed, held)
+        outcome = await send(ctx, allowed, held, replace(place, attempt=attempt + 1))
         if outcome.failure is None:
             return outcome
         attempt += 1

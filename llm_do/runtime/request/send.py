@@ -1,32 +1,37 @@
 """The one way out to a model: every attempt of every request passes `send`, whoever makes it.
 
-What a request may cost is reserved before, by `reserve` or by the caller; when it is made again is in `retries`.
+What a request may cost is reserved before, by `reserve` or by the caller; when it is made again is in `retries`. A
+session's transport may record requests or answer them without a model; nothing else knows about it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pydantic_ai import exceptions
-from pydantic_ai.messages import ModelMessage, ModelResponse, PartDeltaEvent, PartStartEvent, TextPart, TextPartDelta
-from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.messages import ModelResponse, PartDeltaEvent, PartStartEvent, TextPart, TextPartDelta
 
-from llm_do._startup.frozen import frozen
+from llm_do.concurrency.run_end import RunEndSignal
+from llm_do.errors import LlmDoError
 from llm_do.runtime.context.emission import emit
 from llm_do.runtime.record.events import TextEvent
+from llm_do.runtime.record.exchanges import RequestPlace
+from llm_do.runtime.record.request_outcome import RequestFailure, RequestOutcome
 from llm_do.runtime.record.results import Usage
+from llm_do.runtime.record.transport import Answer
 from llm_do.runtime.request.cost import is_free, response_usage
-from llm_do.runtime.request.request_outcome import RequestFailure, RequestOutcome
 from llm_do.text.surrogates import replace_surrogates, replace_surrogates_in_response
 
 if TYPE_CHECKING:
-    from pydantic_ai.settings import ModelSettings
-
     from llm_do.runtime.context.budget import Reservation
     from llm_do.runtime.context.call_context import CallContext
+    from llm_do.runtime.record.exchanges import Purpose
+    from llm_do.runtime.record.transport import OutgoingRequest
 
-__all__ = ["OutgoingRequest", "send"]
+__all__ = ["request_place", "send"]
 
 COALESCE = 0.03
 """Seconds of a text stream that go into one event: a person sees no difference, and events cost less than chunks."""
@@ -35,66 +40,62 @@ NO_FINISH_REASON = frozenset({None, "test", "function"})
 """Providers that never say why a response ended, so that its absence means nothing."""
 
 
-@frozen
-class OutgoingRequest:
-    """What is sent to a model.
-
-    Args:
-        model: The model.
-        messages: The history.
-        settings: The model settings.
-        parameters: Tools and output schema.
-        streams: Whether the text is emitted as it comes.
-    """
-
-    model: Model
-    messages: list[ModelMessage]
-    settings: ModelSettings | None
-    parameters: ModelRequestParameters
-    streams: bool = False
-
-
-async def send(ctx: CallContext, request: OutgoingRequest, held: Reservation) -> RequestOutcome:
+async def send(ctx: CallContext, request: OutgoingRequest, held: Reservation, place: RequestPlace) -> RequestOutcome:
     """Make one attempt of a request, for the call `ctx`; what was held of the budget is settled however it ends."""
-    frame = ctx.frame
+    frame, transport = ctx.frame, ctx.runtime.config.transport
     frame.held = held
     used = Usage(requests=1)
     try:
         async with ctx.runtime.shared.request_slot():
-            response = await (_stream(ctx, request) if request.streams else _request(request))
-        used = response_usage(response)
-        return RequestOutcome(used, replace_surrogates_in_response(response))
-    except Exception as error:  # noqa: BLE001 (how an attempt ended is a value)
-        return RequestOutcome(used, failure=RequestFailure.of(error), cause=error)
+            text = _StreamedText(ctx) if request.streams else None
+            ask = partial(_ask, request, text)
+            if transport is None:
+                answer = await ask()
+            else:
+                answer = await transport.send(place, request, ask, text.add if text is not None else None)
+        if text is not None and answer.outcome.failure is None:
+            text.end()
+        used = answer.outcome.usage
+        return answer.outcome
+    except LlmDoError as error:
+        # A request that can't be carried ends the run, whatever its callers catch.
+        ctx.run.end_signal = RunEndSignal(error)
+        raise ctx.run.end_signal from error
     finally:
         frame.held = None
         frame.usage += used
         ctx.run.budget.settle(held, used, free=is_free(request.model))
 
 
-async def _request(request: OutgoingRequest) -> ModelResponse:
-    return await request.model.request(request.messages, request.settings, request.parameters)
+def request_place(ctx: CallContext, purpose: Purpose = "step") -> RequestPlace:
+    """Where the current request of a call is made."""
+    frame = ctx.frame
+    return RequestPlace(ctx.run_id, ctx.call_id, ctx.path, frame.config.name, frame.requests, purpose=purpose)
 
 
-async def _stream(ctx: CallContext, request: OutgoingRequest) -> ModelResponse:
+async def _ask(request: OutgoingRequest, text: _StreamedText | None) -> Answer:
+    """Ask the model."""
+    try:
+        if text is not None:
+            response = await _stream(request, text)
+        else:
+            response = await request.model.request(request.messages, request.settings, request.parameters)
+        outcome = RequestOutcome(response_usage(response), replace_surrogates_in_response(response))
+        return Answer(outcome, first_token=text.first if text is not None else None)
+    except Exception as error:  # noqa: BLE001 (how an attempt ended is a value)
+        outcome = RequestOutcome(Usage(requests=1), failure=RequestFailure.of(error), cause=error)
+        return Answer(outcome) if text is None else Answer(outcome, text.so_far, text.first)
+
+
+async def _stream(request: OutgoingRequest, text: _StreamedText) -> ModelResponse:
     """The request, its text emitted as it comes."""
-    loop = asyncio.get_running_loop()
-    pending: list[str] = []
-    last = loop.time()
-    model, frame = request.model, ctx.frame
-    before, frame.text = frame.text, ""
+    model = request.model
     async with model.request_stream(request.messages, request.settings, request.parameters) as stream:
         async for event in stream:
-            if not (text := _text_of(event)):
-                continue
-            pending.append(text)
-            now = loop.time()
-            if now - last >= COALESCE:
-                _emit_text(ctx, pending)
-                last = now
+            if part := _text_of(event):
+                text.add(part)
         response = stream.get()
-    _emit_text(ctx, pending)
-    frame.text = frame.text or before
+    text.end()
     if response.finish_reason is None and response.provider_name not in NO_FINISH_REASON and model.base_url:
         raise exceptions.ModelConnectionError(model.model_name, "the stream ended before the response was complete")
     return response
@@ -107,10 +108,41 @@ def _text_of(event: object) -> str:
     return event.part.content if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart) else ""
 
 
-def _emit_text(ctx: CallContext, pending: list[str]) -> None:
-    """Emit the text that has come; if the run ends now, it is the partial output."""
-    if pending:
-        text = replace_surrogates("".join(pending))
-        pending.clear()
-        ctx.frame.text += text
-        emit(ctx, TextEvent, text=text)
+class _StreamedText:
+    """The text of one attempt as it comes, emitted in events; if the run ends now, it is the partial output."""
+
+    def __init__(self, ctx: CallContext) -> None:
+        self._ctx = ctx
+        self._before, ctx.frame.text = ctx.frame.text, ""
+        self._pending: list[str] = []
+        self._loop = asyncio.get_running_loop()
+        self._last = self._loop.time()
+        self.first: float | None = None
+
+    @property
+    def so_far(self) -> str:
+        """The text that has come."""
+        return self._ctx.frame.text + "".join(self._pending)
+
+    def add(self, text: str) -> None:
+        """Add what has come; it is emitted at once if the last event was long enough ago."""
+        if self.first is None:
+            self.first = time.time()
+        self._pending.append(text)
+        now = self._loop.time()
+        if now - self._last >= COALESCE:
+            self.flush()
+            self._last = now
+
+    def flush(self) -> None:
+        """Emit what hasn't been emitted."""
+        if self._pending:
+            text = replace_surrogates("".join(self._pending))
+            self._pending.clear()
+            self._ctx.frame.text += text
+            emit(self._ctx, TextEvent, text=text)
+
+    def end(self) -> None:
+        """Emit the rest; an attempt without text leaves the text before it."""
+        self.flush()
+        self._ctx.frame.text = self._ctx.frame.text or self._before

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.context.user_questions import AskUser
     from llm_do.runtime.record.results import ExecutionContext
     from llm_do.runtime.record.thread_store import ThreadStore
+    from llm_do.runtime.record.transport import Transport
     from llm_do.runtime.session.entries import Entry
 
 __all__ = ["ApprovalOptions", "EntryOptions", "Option", "PlayOptions", "RunOptions", "RuntimeOptions", "check_options"]
@@ -83,6 +84,9 @@ class PlayOptions(TypedDict, total=False):
     run_timeout: Annotated[float | None, Option("Seconds that a run may take.", ("--timeout",), minimum=0.001)]
     record: Annotated[bool | None, Option("Whether runs are recorded; None records those with a thread or a user.")]
     store: Annotated["ThreadStore | None", Option("Where threads and records are kept; None is the project's store.")]
+    transport: Annotated[
+        "Transport | None", Option("Records model requests, or answers them without a model: see `llm_do.testing`.")
+    ]
     ask_user: Annotated[
         "AskUser | None",
         Option("Async callback that puts an agent's question (`ask_user`) to a person and returns the answer."),

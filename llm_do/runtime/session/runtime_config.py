@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from llm_do.project.project import Budget, Overrides, Project
     from llm_do.runtime.record.thread_store import ThreadStore
+    from llm_do.runtime.record.transport import Transport
 
 __all__ = ["ConfigOptions", "RuntimeConfig", "ignore_notice", "patterns_of", "policy_of", "session_config"]
 
@@ -58,6 +59,7 @@ class RuntimeConfig:
         max_steps: Maximum model requests in one agent run, for every agent; None keeps each agent's own limit.
         record: Whether runs are recorded; None records those that have a thread or a user. False never writes to disk.
         store: Where threads and records are kept; None is the project's own store.
+        transport: Records model requests, or answers them without a model; None asks the models.
         retry_delay: Seconds before the first retry of a model request; it doubles from there.
         ask_user: Puts an agent's question to a person; None when no one can be asked.
         notice: Called with what a person should know, such as the local model's quality.
@@ -72,6 +74,7 @@ class RuntimeConfig:
     max_steps: int | None = None
     record: bool | None = None
     store: ThreadStore | None = None
+    transport: Transport | None = None
     retry_delay: float = 0.5
     ask_user: AskUser | None = None
     notice: Callable[[str], None] = ignore_notice

@@ -10,8 +10,8 @@ from pydantic_ai import exceptions
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 
 from llm_do.models.providers.failures import explain_failure, is_transient
+from llm_do.runtime.record.request_outcome import RequestFailure, RequestOutcome
 from llm_do.runtime.record.results import Usage
-from llm_do.runtime.request.request_outcome import RequestFailure, RequestOutcome
 
 
 def reread(outcome: RequestOutcome) -> RequestOutcome:

@@ -1,0 +1,259 @@
+"""What a model is sent, in a canonical form that is equal wherever the same is sent, and the key made of it.
+
+Pure and incremental: a reader remembers the messages of its call, so that a request costs only what is new in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest
+from pydantic_core import to_json
+
+from llm_do._startup.frozen import frozen
+from llm_do.text.json_data import to_json_data
+
+if TYPE_CHECKING:
+    from pydantic_ai import ToolDefinition
+    from pydantic_ai.messages import ModelMessage
+    from pydantic_ai.models import ModelRequestParameters
+    from pydantic_ai.settings import ModelSettings
+
+__all__ = ["RequestReader", "SentRequest", "canonical_text", "chain", "request_key"]
+
+NOT_SENT = frozenset((
+    "attempts", "canonical_system", "context_id", "conversation_id", "dynamic_ref", "finish_reason", "id",
+    "instructions", "metadata", "model_id", "model_name", "provider_name", "provider_response_id", "provider_url", "retry", "run_id",
+    "state", "timestamp", "usage",
+))  # fmt: skip
+"""Keys of messages and parts that providers don't receive, or that name a machine, a clock or a response."""
+
+CONNECTION = frozenset({"timeout", "max_retries", "extra_headers", "base_url"})
+"""Settings of the connection, which don't change what is asked."""
+
+SETUP = ("model", "instructions", "tools", "output", "settings")
+"""The parts of a setup, in the order in which they are written and compared."""
+
+
+@frozen
+class SentRequest:
+    """What a model was sent.
+
+    Args:
+        setup: Model, instructions, tools, output and settings, as canonical data.
+        messages: The messages, each as canonical data.
+        key: Equal for two requests that a provider can't tell apart.
+    """
+
+    setup: Mapping[str, Any]
+    messages: Sequence[Mapping[str, Any]]
+    key: str
+
+    @classmethod
+    def of(cls, setup: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> SentRequest:
+        """The request of data that was read back, with its key."""
+        digest = ""
+        for message in messages:
+            digest = chain(digest, canonical_text(message))
+        return cls(setup, messages, request_key(canonical_text(setup), digest))
+
+
+def canonical_text(data: object) -> str:
+    """Data as JSON that is the same for equal data."""
+    return json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+def chain(digest: str, text: str) -> str:
+    """The digest of a history that one more message follows."""
+    return hashlib.sha256(f"{digest}\n{text}".encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def request_key(setup: str, digest: str) -> str:
+    """The key of a request: of its setup's canonical text, and the digest of its messages."""
+    return chain(digest, setup)
+
+
+@frozen
+class _Link:
+    """One message of a history that a reader has seen."""
+
+    message: ModelMessage
+    parts: Sequence[object]
+    count: int
+    data: Mapping[str, Any]
+    digest: str
+    ids: int
+
+    def is_of(self, message: ModelMessage) -> bool:
+        """Whether the message is the one seen, with the same parts."""
+        return self.message is message and self.parts is message.parts and self.count == len(self.parts)
+
+
+class RequestReader:
+    """Reads the requests of one call.
+
+    Args:
+        clean: Applied to every text before it is hashed: redaction, and what is masked.
+    """
+
+    def __init__(self, clean: Callable[[str], str] = lambda text: text) -> None:
+        self._clean = clean
+        self._links: list[_Link] = []
+        self._ids: dict[str, int] = {}
+        self._setup: tuple[bytes, dict[str, Any], str] | None = None
+
+    def read(
+        self,
+        model: str | Sequence[str],
+        messages: Sequence[ModelMessage],
+        settings: ModelSettings | None,
+        parameters: ModelRequestParameters,
+    ) -> SentRequest:
+        """The canonical form of a request."""
+        setup, text = self._read_setup(model, messages, settings, parameters)
+        links = self._read_messages(messages)
+        digest = links[-1].digest if links else ""
+        return SentRequest(setup, _Messages(links), request_key(text, digest))
+
+    def _read_messages(self, messages: Sequence[ModelMessage]) -> list[_Link]:
+        known = self._links
+        count = 0
+        for link, message in zip(known, messages, strict=False):
+            if not link.is_of(message):
+                break
+            count += 1
+        links = known[: min(count, max(len(messages) - 1, 0))]
+        ids, digest = self._ids, links[-1].digest if links else ""
+        while len(ids) > (links[-1].ids if links else 0):
+            ids.popitem()
+        for message in messages[len(links) :]:
+            data = _cleaned(_message_data(message, ids), self._clean)
+            digest = chain(digest, canonical_text(data))
+            links.append(_Link(message, message.parts, len(message.parts), data, digest, len(ids)))
+        self._links = links
+        return links
+
+    def _read_setup(
+        self,
+        model: str | Sequence[str],
+        messages: Sequence[ModelMessage],
+        settings: ModelSettings | None,
+        parameters: ModelRequestParameters,
+    ) -> tuple[dict[str, Any], str]:
+        setup = {
+            "model": model if isinstance(model, str) else list(model),
+            "instructions": _instructions(messages, parameters),
+            "tools": [*map(_tool, parameters.function_tools), *map(_native, parameters.native_tools)],
+            "output": _output(parameters),
+            "settings": {
+                name: value for name, value in (settings or {}).items() if name not in CONNECTION and value is not None
+            },
+        }
+        # Compared as text, since a schema or a setting may have been changed in place; sorting costs ten times as much.
+        seen = to_json(setup, fallback=str, inf_nan_mode="constants", serialize_unknown=True)
+        if self._setup is None or self._setup[0] != seen:
+            data = dict(_cleaned(to_json_data(setup), self._clean))
+            self._setup = (seen, data, canonical_text(data))
+        return self._setup[1], self._setup[2]
+
+
+class _Messages(Sequence[Mapping[str, Any]]):
+    """The data of links, made when it is looked at: most requests need only their key."""
+
+    def __init__(self, links: Sequence[_Link]) -> None:
+        self._links = links
+
+    @cached_property
+    def _data(self) -> list[Mapping[str, Any]]:
+        return [link.data for link in self._links]
+
+    def __len__(self) -> int:
+        return len(self._links)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._data[index]
+
+
+def _cleaned(data: Mapping[str, Any], clean: Callable[[str], str]) -> Mapping[str, Any]:
+    text = canonical_text(data)
+    cleaned = clean(text)
+    return data if cleaned == text else cast("dict[str, Any]", json.loads(cleaned))
+
+
+def _instructions(messages: Sequence[ModelMessage], parameters: ModelRequestParameters) -> str:
+    if parameters.instruction_parts is not None:
+        return "\n\n".join(part.content for part in parameters.instruction_parts)
+    last = messages[-1] if messages else None
+    return (last.instructions or "") if isinstance(last, ModelRequest) else ""
+
+
+def _tool(tool: ToolDefinition) -> dict[str, Any]:
+    data = {"name": tool.name, "description": tool.description or "", "parameters": tool.parameters_json_schema}
+    return data if tool.strict is None else data | {"strict": tool.strict}
+
+
+def _native(tool: object) -> dict[str, Any]:
+    return {"native": to_json_data(tool)}
+
+
+def _output(parameters: ModelRequestParameters) -> dict[str, Any]:
+    """The output schema; empty for text."""
+    found: dict[str, Any] = {}
+    if parameters.output_tools:
+        found["tools"] = [_tool(tool) for tool in parameters.output_tools]
+    if (wanted := parameters.output_object) is not None:
+        found["schema"] = wanted.json_schema
+        found |= {"name": wanted.name} if wanted.name else {}
+        found |= {"description": wanted.description} if wanted.description else {}
+    if parameters.output_mode != "text":
+        found["mode"] = parameters.output_mode
+    if not parameters.allow_text_output:
+        found["text"] = False
+    return found
+
+
+def _message_data(message: ModelMessage, ids: dict[str, int]) -> dict[str, Any]:
+    (data,) = ModelMessagesTypeAdapter.dump_python([message], mode="json")
+    parts = [_canonical(part, ids) for part in data["parts"]]
+    return {"kind": data["kind"], "parts": parts}
+
+
+def _canonical(part: Mapping[str, Any], ids: dict[str, int]) -> dict[str, Any]:
+    found = {
+        name: value
+        for name, value in part.items()
+        if name not in NOT_SENT and value is not None and value != "" and (name, value) != ("outcome", "success")
+    }
+    if (call := part.get("tool_call_id")) is not None:
+        found["tool_call_id"] = f"call_{ids.setdefault(call, len(ids) + 1)}"
+    if "args" in found:
+        found["args"] = _arguments(found["args"])
+    if isinstance(found.get("content"), list | dict):
+        found["content"] = _content(found["content"])
+    return found
+
+
+def _arguments(args: object) -> object:
+    """Arguments as data; text that isn't JSON stays text."""
+    if not isinstance(args, str):
+        return args
+    try:
+        return json.loads(args)
+    except (ValueError, RecursionError):
+        return args
+
+
+def _content(content: object) -> object:
+    """Content with each attachment's digest instead of its bytes."""
+    if isinstance(content, list):
+        return [_content(each) for each in cast("list[object]", content)]
+    if not isinstance(content, dict):
+        return content
+    data = cast("dict[str, Any]", content)
+    if data.get("kind") == "binary" and isinstance(data.get("data"), str):
+        return data | {"data": f"sha256:{hashlib.sha256(data['data'].encode()).hexdigest()}"}
+    return {name: _content(value) for name, value in data.items()}

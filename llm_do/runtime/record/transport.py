@@ -1,0 +1,81 @@
+"""What may stand between a run's requests and its models, to record or to replay them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from llm_do._startup.frozen import frozen
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage
+    from pydantic_ai.models import Model, ModelRequestParameters
+    from pydantic_ai.settings import ModelSettings
+
+    from llm_do.runtime.record.exchanges import RequestPlace
+    from llm_do.runtime.record.request_outcome import RequestOutcome
+
+__all__ = ["Answer", "Ask", "OutgoingRequest", "Transport"]
+
+
+@frozen
+class OutgoingRequest:
+    """What is sent to a model.
+
+    Args:
+        model: The model.
+        name: The name, or names, that the model was requested by.
+        messages: The history.
+        settings: The model settings.
+        parameters: Tools and output schema.
+        streams: Whether the text is emitted as it comes.
+        own_settings: The settings before a budget lowered `max_tokens`; None if it hasn't.
+    """
+
+    model: Model
+    name: str | Sequence[str]
+    messages: list[ModelMessage]
+    settings: ModelSettings | None
+    parameters: ModelRequestParameters
+    streams: bool = False
+    own_settings: ModelSettings | None = None
+
+
+@frozen
+class Answer:
+    """What one attempt brought.
+
+    Args:
+        outcome: How it ended.
+        partial: The text of a streamed answer that broke off.
+        first_token: When the first text came, in seconds since the epoch.
+    """
+
+    outcome: RequestOutcome
+    partial: str = ""
+    first_token: float | None = None
+
+
+Ask: TypeAlias = Callable[[], Awaitable[Answer]]
+"""Asks the model."""
+
+
+class Transport(Protocol):
+    """Carries a session's requests, by asking the model or without."""
+
+    def stand_in(self, agent: str, named: Sequence[str] | None) -> Model | None:
+        """The model that an agent uses instead of its own, which is then not built; None for its own.
+
+        `named` are the models named by the caller, the agent or the project, if there are any.
+        """
+        ...
+
+    async def send(
+        self, place: RequestPlace, request: OutgoingRequest, ask: Ask, show: Callable[[str], None] | None
+    ) -> Answer:
+        """Make one attempt of a request; whoever doesn't `ask` shows the text with `show`, if it is streamed.
+
+        Raises:
+            LlmDoError: The request can't be carried; the run ends with this error, whatever its code catches.
+        """
+        ...
