@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest
@@ -27,8 +26,8 @@ __all__ = ["RequestReader", "SentRequest", "canonical_text", "chain", "request_k
 
 NOT_SENT = frozenset((
     "attempts", "canonical_system", "context_id", "conversation_id", "dynamic_ref", "finish_reason", "id",
-    "instructions", "metadata", "model_id", "model_name", "provider_name", "provider_response_id", "provider_url", "retry", "run_id",
-    "state", "timestamp", "usage",
+    "instructions", "metadata", "model_id", "model_name", "provider_name", "provider_response_id", "provider_url",
+    "run_id", "state", "timestamp", "usage",
 ))  # fmt: skip
 """Keys of messages and parts that providers don't receive, or that name a machine, a clock or a response."""
 
@@ -117,7 +116,7 @@ class RequestReader:
         setup, text = self._read_setup(model, messages, settings, parameters)
         links = self._read_messages(messages)
         digest = links[-1].digest if links else ""
-        return SentRequest(setup, _Messages(links), request_key(text, digest))
+        return SentRequest(setup, [link.data for link in links], request_key(text, digest))
 
     def _read_messages(self, messages: Sequence[ModelMessage]) -> list[_Link]:
         known = self._links
@@ -159,23 +158,6 @@ class RequestReader:
             data = dict(_cleaned(to_json_data(setup), self._clean))
             self._setup = (seen, data, canonical_text(data))
         return self._setup[1], self._setup[2]
-
-
-class _Messages(Sequence[Mapping[str, Any]]):
-    """The data of links, made when it is looked at: most requests need only their key."""
-
-    def __init__(self, links: Sequence[_Link]) -> None:
-        self._links = links
-
-    @cached_property
-    def _data(self) -> list[Mapping[str, Any]]:
-        return [link.data for link in self._links]
-
-    def __len__(self) -> int:
-        return len(self._links)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self._data[index]
 
 
 def _cleaned(data: Mapping[str, Any], clean: Callable[[str], str]) -> Mapping[str, Any]:
