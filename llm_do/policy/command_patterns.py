@@ -5,8 +5,9 @@ A rule that allows matches narrowly:
 - a bare program name matches that name only, not a path to it or a program that runs it;
 - each word matches one word, and a final `*` any number of further words;
 - a wildcard never covers a word that seems to leave the folder (`/x`, `~`, `..` or `file:`, also after `=`, `@`, `,`,
-  `:` or the letters of an option, as in `-C..`, but not the `://` of a URL) or an option that writes or executes
-  (`llm_do.policy.risks`), and one that isn't final covers no option at all: a rule has to spell these out.
+  `:` or the letters of an option, as in `-C..`, but not the `://` of a URL), a secret file (`llm_do.policy.secrets`) or
+  an option that writes or executes (`llm_do.policy.risks`), and one that isn't final covers no option at all: a rule
+  has to spell these out.
 
 `*` alone allows every command that can be parsed.
 
@@ -23,6 +24,7 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple, TypeGuard, cast
 
 from llm_do.policy.risks import INTERPRETERS, RISKS, RUNNERS, WRAPPERS, is_risky, program_name
+from llm_do.policy.secrets import names_secret_file
 from llm_do.policy.values import Pipeline
 from llm_do.text.globs import Atoms, Glob, PathGlob, split_atoms
 
@@ -71,6 +73,8 @@ class Word:
         if (token.startswith("-") and not prefix.startswith("-")) or _CLIMBING.search(token):
             return False
         if _OUTSIDE.search(token) and not _OUTSIDE.search(prefix):
+            return False
+        if names_secret_file(token) and not names_secret_file(prefix):
             return False
         return self.glob.is_star or PathGlob(self._segments).matches(token.split("/"))
 
@@ -187,6 +191,8 @@ def _is_spelled(word: Word, token: str, programs: set[str]) -> bool:
 
 def _covers_rest(program: str, programs: set[str], argv: tuple[str, ...], rest: tuple[str, ...]) -> bool:
     if any(is_risky(programs, token) or _CLIMBING.search(token) or _OUTSIDE.search(token) for token in rest):
+        return False
+    if any(map(names_secret_file, rest)):
         return False
     risk = RISKS.get(program)
     if risk is None:

@@ -17,6 +17,7 @@ from llm_do.files.glob_patterns import PathPattern
 from llm_do.files.paths import fold_name
 from llm_do.files.refusals import FileRefusedError
 from llm_do.files.root import Root
+from llm_do.policy.secrets import secret_file
 from llm_do.policy.values import Decision, Effect
 
 __all__ = ["Protection"]
@@ -135,8 +136,8 @@ class Protection:
             why = None
             if writing and (kept := next((name for name in names if name in _NOT_WRITTEN), None)):
                 why = f"nothing may be written in {kept}"
-            elif any(name.startswith(".env") or name.endswith((".pem", ".key")) for name in names):
-                why = "it may hold secrets (.env*, *.pem, *.key)"
+            elif entry := secret_file("/".join(names)):
+                why = f"it may hold secrets ({entry})"
             if why and not self._allowed(path):
                 return why
         return None

@@ -14,10 +14,16 @@ from llm_do.files.paths import display_path
 from llm_do.files.refusals import FileRefusedError
 from llm_do.files.root import Root
 from llm_do.policy.pattern import Pattern
+from llm_do.policy.secrets import names_secret_file
 from llm_do.policy.values import Decision, Pipeline
 from llm_do.toolsets.filesystem.protection import Protection
 from llm_do.toolsets.shell.command_options import Options, UnknownOptionError, read_words
-from llm_do.toolsets.shell.path_arguments import directory_below_root, first_path_outside, possible_paths
+from llm_do.toolsets.shell.path_arguments import (
+    directory_below_root,
+    first_path_outside,
+    leads_to_secret,
+    possible_paths,
+)
 from llm_do.toolsets.shell.readonly_programs import NotReadOnlyError, ReadOnlyCommand, parse_read_only
 
 __all__ = [
@@ -120,6 +126,8 @@ def pattern_judge(protection: Protection, allowed: Sequence[Pattern], home: str 
         unmatched = [argv for place, argv in enumerate(pipeline) if place not in fitting]
         if unmatched:
             reason = f"no pattern of `allow` matches {display_path(' '.join(unmatched[0]), 80)}"
+            if (secret := next(filter(names_secret_file, unmatched[0][1:]), None)) is not None:
+                reason += f", and {display_path(secret)} may hold secrets"
             return stricter(_asked_writes(protection, pipeline, cwd), Decision("ask", reason))
         if means_something_else(protection.root, pipeline, cwd, home):
             return stricter(_asked_writes(protection, pipeline, cwd), Decision("ask", _ELSEWHERE))
@@ -149,6 +157,9 @@ def _outside(protection: Protection, pipeline: Pipeline, cwd: str) -> Decision:
         outside = first_path_outside(protection.root, cwd, possible_paths(argv))
         if outside is not None:
             return Decision("ask", f"{display_path(outside)} is outside the project's folder")
+        secret = leads_to_secret(protection.root, cwd, possible_paths(argv))
+        if secret is not None:
+            return Decision("ask", f"{display_path(secret)} leads to a file that may hold secrets")
     return Decision("allow")
 
 

@@ -9,10 +9,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 
+from llm_do.files.paths import fold_name
 from llm_do.files.refusals import FileRefusedError
 from llm_do.files.root import Root
+from llm_do.policy.secrets import secret_file
 
-__all__ = ["directory_below_root", "first_path_outside", "looks_outside", "possible_paths"]
+__all__ = ["directory_below_root", "first_path_outside", "leads_to_secret", "looks_outside", "possible_paths"]
 
 _PARTS = re.compile(r"[=:,@]")
 _HOME = re.compile(r"(?:^|[=:,@])~")
@@ -64,6 +66,20 @@ def first_path_outside(root: Root, cwd: str, paths: Iterable[str]) -> str | None
                 return path
             if error.reason in ("changed", "permission", "failed"):
                 return path
+    return None
+
+
+def leads_to_secret(root: Root, cwd: str, paths: Iterable[str]) -> str | None:
+    """Return the first path, relative to `cwd`, that leads to a secret file through a link that hides it."""
+    for path in paths:
+        if secret_file(path) is not None or looks_outside(path):
+            continue
+        try:
+            trail = root.trail(path if cwd == "." else f"{cwd}/{path}")
+        except FileRefusedError:
+            continue
+        if any(secret_file("/".join(map(fold_name, place.split("/")))) for place in trail[1:]):
+            return path
     return None
 
 

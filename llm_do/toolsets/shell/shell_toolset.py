@@ -27,7 +27,13 @@ from llm_do.toolsets.shell.command_judges import CommandJudge, as_read_only, mea
 from llm_do.toolsets.shell.command_line import CommandRefusedError, parse_command
 from llm_do.toolsets.shell.environment import find_program, shell_environment, trusted_path
 from llm_do.toolsets.shell.git import safe_git
-from llm_do.toolsets.shell.path_arguments import directory_below_root, first_path_outside, looks_outside, possible_paths
+from llm_do.toolsets.shell.path_arguments import (
+    directory_below_root,
+    first_path_outside,
+    leads_to_secret,
+    looks_outside,
+    possible_paths,
+)
 from llm_do.toolsets.shell.processes import PipelineEnd, Stage, run_stages
 from llm_do.toolsets.shell.result import ShellResult
 from llm_do.toolsets.shell.sandbox import limit_memory, wrap_in_sandbox
@@ -79,7 +85,8 @@ class Shell:
         return self.judge(pipeline, cwd)
 
     def resolve(self, args: Mapping[str, Any]) -> Mapping[str, Resolved]:
-        """Return the parsed command for rules, or None for one with a path that leads outside through a link.
+        """Return the parsed command for rules, or None for one with a path that leads outside, or to a secret file,
+        through a link.
 
         For a command that doesn't only read, the directory is included unless it is the usual one: the same words are
         another command there.
@@ -90,7 +97,7 @@ class Shell:
             return {"command": None}
         for argv in pipeline:
             hidden = [path for path in possible_paths(argv) if not looks_outside(path)]
-            if first_path_outside(self.root, cwd, hidden) is not None:
+            if first_path_outside(self.root, cwd, hidden) or leads_to_secret(self.root, cwd, hidden):
                 return {"command": None}
         if means_something_else(self.root, pipeline, cwd, self.home):
             return {"command": pipeline, **self.restrict(args)}

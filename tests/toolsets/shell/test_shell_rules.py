@@ -11,7 +11,9 @@ from pydantic_ai import FunctionToolset
 
 from llm_do import Project, Runtime
 from llm_do.errors import UsageError
+from llm_do.policy.matcher import matches
 from llm_do.policy.rules import build_policy
+from llm_do.policy.values import ToolCallInfo
 from llm_do.toolsets.shell import ShellToolset, sandbox, shell_file_ops, shell_readonly
 from tests.support.runs import Answers, agent, carry_out, project_of
 from tests.support.scripted import call, script
@@ -359,3 +361,30 @@ def test_kernel_enforcement_is_reported_and_effective(project: Path) -> None:
     assert "secret-outside" not in inside("/bin/cat", str(project.parent / "secret.txt"))
     assert "secret-outside" in inside("/bin/cat", str(project.parent / "secret.txt"), outside=True)
     assert [line.split(":")[0].strip() for line in inside("/bin/cat", "/proc/net/dev").splitlines()[2:]] == ["lo"]
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("cat notes.txt", "allow"),
+        ("cat .env", "ask"),
+        ("cat ./.env", "ask"),
+        ("cat alias.txt", "ask"),
+        ("head -n 2 .npmrc", "ask"),
+        ("jq . .docker/config.json", "ask"),
+        ("git commit -F .env", "ask"),
+        ("git commit -F.env", "ask"),
+        ("git commit --file=.env", "ask"),
+    ],
+)
+def test_reading_a_secret_file_needs_approval_whatever_is_allowed(project: Path, command: str, expected: str) -> None:
+    (project / "alias.txt").symlink_to(".env")
+    patterns = ["cat *", "head *", "jq *", "git commit *"]
+    assert summary(configured(project, "own", type="shell", allow=patterns), command) == expected
+
+    ran = traits(configured(project, "ruled", type="shell"))
+    policy, _ = build_policy({"allow": [f"shell({pattern})" for pattern in patterns]})
+    args = {"command": command}
+    assert ran.resolve is not None
+    info = ToolCallInfo("shell", args, primary="command", resolved=ran.resolve(args))
+    assert any(matches(rule.pattern, info) for rule in policy.allows) is (expected == "allow")
