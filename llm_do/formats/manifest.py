@@ -105,6 +105,9 @@ class RuntimeFile(Strict):
     tool_timeout: Opt[_Seconds] = Field(default=None, description="Seconds a tool call may take.")
     run_timeout: Opt[_Seconds] = Field(default=None, description="Seconds a run may take.")
     max_concurrency: int = Field(default=50, ge=1, description="Model requests in flight.")
+    max_calls_per_response: int = Field(
+        default=128, ge=1, description="Tool calls of one model response that run; the rest are refused."
+    )
     max_result_bytes: int = Field(
         default=65_536, ge=1, description="Bytes of a tool's result that are sent to the model."
     )

@@ -103,6 +103,7 @@ class RuntimeSettings:
         tool_timeout: Seconds a tool call may take.
         run_timeout: Seconds a run may take.
         max_concurrency: The most model requests in flight.
+        max_calls_per_response: The most tool calls of one model response that run.
         max_result_bytes: The most bytes of a tool result sent to a model.
         budget: Limits for a run.
         return_permission_errors: Return a denial to the model; False ends the run.
@@ -120,6 +121,7 @@ class RuntimeSettings:
     tool_timeout: float | None = None
     run_timeout: float | None = None
     max_concurrency: int = 50
+    max_calls_per_response: int = 128
     max_result_bytes: int = 65_536
     budget: Budget = field(default_factory=Budget)
     return_permission_errors: bool = True

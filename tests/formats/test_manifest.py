@@ -34,6 +34,7 @@ FULL = {
         "tool_timeout": 1,
         "run_timeout": 2.5,
         "max_concurrency": 5,
+        "max_calls_per_response": 7,
         "max_result_bytes": 1000,
         "auth_mode": "oauth_off",
         "budget": {"requests": 1, "tool_calls": 2, "input_tokens": 3, "output_tokens": 4, "total_tokens": 5}
@@ -123,6 +124,7 @@ def test_omitted_keys_have_the_defaults_of_the_format() -> None:
         "tool_timeout": None,
         "run_timeout": None,
         "max_concurrency": 50,
+        "max_calls_per_response": 128,
         "max_result_bytes": 65_536,
         "auth_mode": "oauth_off",
         "budget": dict.fromkeys(

@@ -32,6 +32,7 @@ def project() -> Any:
         ("loop_threshold", 1.5, "loop_threshold must be a whole number, 0 or more, not 1.5"),
         ("run_timeout", 0, "run_timeout must be a number of seconds above 0, not 0"),
         ("max_concurrency", 0, "max_concurrency must be a whole number, 1 or more, not 0"),
+        ("max_calls_per_response", 0, "max_calls_per_response must be a whole number, 1 or more, not 0"),
         ("max_result_bytes", 0, "max_result_bytes must be a whole number, 1 or more, not 0"),
         ("tool_timeout", -1, "tool_timeout must be a number of seconds above 0, not -1"),
         ("run_timeout", float("nan"), "run_timeout must be a number of seconds above 0, not nan"),

@@ -53,9 +53,10 @@ class Pipeline(AbstractCapability[Any]):
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
-        """Stop loops, give calls distinct ids, and send unknown names through the same steps."""
+        """Limit the number of calls, stop loops, give calls distinct ids, send unknown names through the same steps."""
         call = current_call()
         outputs = {tool.name for tool in request_context.model_request_parameters.output_tools}
+        response, excess = _without_excess(response, call.runtime.config.settings.max_calls_per_response, outputs)
         calls = [part for part in response.tool_calls if part.tool_name not in outputs]
         if call.frame.loops.closes_loop([(part.tool_name, part.args) for part in calls]):
             threshold = call.frame.loops.threshold
@@ -69,6 +70,14 @@ class Pipeline(AbstractCapability[Any]):
         if not response.tool_calls:
             return response
         response = _distinct_ids(response)
+        call.frame.excess = None
+        if excess:
+            last = [part for part in response.tool_calls if part.tool_name not in outputs][-1]
+            call.frame.excess = (last.tool_call_id, _excess_reason(len(calls) - 1, excess))
+            call.warn(
+                f"the model of agent {call.frame.config.name!r} asked for {len(calls) - 1 + excess:,} tool calls "
+                f"in one response; only the first {len(calls) - 1:,} may run (`max_calls_per_response`)"
+            )
         if call.frame.live is not None and call.run.recording is not None:
             call.run.recording.save_messages([*ctx.messages, response])
         call.frame.gating.order.begin()
@@ -104,7 +113,7 @@ class Pipeline(AbstractCapability[Any]):
         """Turn invalid arguments into one failed result that says what is wrong."""
         if _is_unknown(tool_def):
             return {}
-        _check_enabled(call)
+        _check_admitted(call)
         raise refuse(current_call(), call, validation_text(call.tool_name, error))
 
     async def after_tool_validate(
@@ -112,11 +121,12 @@ class Pipeline(AbstractCapability[Any]):
     ) -> dict[str, Any]:
         """Refuse unknown names, and validate arguments that nothing has validated yet against their JSON Schema."""
         if _is_unknown(tool_def):
+            _check_admitted(call)
             known = sorted(name for name, tool in _tools(ctx).items() if not _is_unknown(tool.tool_def))
             raise refuse(
                 current_call(), call, f"unknown tool {call.tool_name!r}; available: {', '.join(known) or 'none'}"
             )
-        _check_enabled(call)
+        _check_admitted(call)
         traits = traits_of(tool_def.metadata)
         if traits is None or traits.unchecked:
             args = parsed_arguments(args)
@@ -146,9 +156,29 @@ class AdoptingPipeline(Pipeline):
         return StampedToolset(toolset, "agent")
 
 
-def _check_enabled(call: ToolCallPart) -> None:
-    """Refuse a call to a tool that isn't enabled on the run's thread."""
+def _without_excess(response: ModelResponse, limit: int, outputs: set[str]) -> tuple[ModelResponse, int]:
+    """Return the response with one more call than may run, which stands for all that don't, and their number.
+
+    The rest is left out because each call costs time, and a place in every later request, even if it is refused.
+    """
+    calls = [part for part in response.tool_calls if part.tool_name not in outputs]
+    if len(calls) <= limit:
+        return response, 0
+    left_out = {id(part) for part in calls[limit + 1 :]}
+    return replace(response, parts=[part for part in response.parts if id(part) not in left_out]), len(calls) - limit
+
+
+def _excess_reason(limit: int, excess: int) -> str:
+    rest = f" and {excess - 1:,} more were" if excess > 1 else " was"
+    some = f"{limit:,} call{'s' if limit > 1 else ''}"
+    return f"not run: at most {some} of one response run, so this one{rest} left out; ask for fewer at a time"
+
+
+def _check_admitted(call: ToolCallPart) -> None:
+    """Refuse a call beyond those of a response that run, and one to a tool that isn't enabled on the run's thread."""
     ctx = current_call()
+    if ctx.frame.excess is not None and ctx.frame.excess[0] == call.tool_call_id:
+        raise refuse(ctx, call, ctx.frame.excess[1])
     if not ctx.run.thread.config.is_tool_enabled(call.tool_name):
         raise refuse(ctx, call, f"tool {call.tool_name!r} is not enabled on this thread")
 

@@ -104,6 +104,7 @@ class CallFrame:
         live: The history while the agent runs, where its steps are recorded.
         compaction: Shortens what its model is sent.
         approvals: The approvals that its tools required, and the calls that were approved.
+        excess: The call that stands for those of a response that aren't run, and the reason.
     """
 
     config: CallConfig
@@ -126,6 +127,7 @@ class CallFrame:
     live: list[ModelMessage] | None = None
     compaction: Compaction | None = None
     approvals: CallApprovals = field(default_factory=CallApprovals)
+    excess: tuple[str, str] | None = None
 
     def begin_turn(self, history: Sequence[ModelMessage], active: str | None) -> Turn:
         """Begin the turn of an entry's conversation; the states of its toolkits are there already."""

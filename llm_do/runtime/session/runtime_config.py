@@ -33,6 +33,7 @@ class ConfigOptions(RuntimeOptions, total=False):
     on_tool_error: Literal["return", "raise"] | None
     tool_timeout: float | None
     max_concurrency: int | None
+    max_calls_per_response: int | None
     max_result_bytes: int | None
     budget: Budget | None
     return_permission_errors: bool | None
@@ -138,6 +139,7 @@ _MINIMUM = {
     "max_retries": 0,
     "loop_threshold": 0,
     "max_concurrency": 1,
+    "max_calls_per_response": 1,
     "max_result_bytes": 1,
 }
 """The limits that are counts, each with its smallest value, as in a manifest."""
