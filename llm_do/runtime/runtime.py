@@ -275,6 +275,7 @@ class Runtime:
             run_id=uuid.uuid4().hex,
             call_by_name=call_by_name,
             budget=BudgetMeter(self.config.settings.budget),
+            root=self.project.root,
             subscriptions=[*self.shared.subscriptions, *([subscription] if subscription else [])],
             thread_id=thread_id,
             user_id=user_id,

@@ -92,6 +92,7 @@ _VALUES: Mapping[str, str] = {
     "Any": "data",
     "Status": "[status](#statuses)",
     "Mapping[str, Any]": "object",
+    "Mapping[str, Any] | None": "object or `null`",
     "Usage": "[object](#usage)",
     "ErrorRecord | None": "[object](#errors) or `null`",
     "ExecutionContext": "[object](#execution_context)",

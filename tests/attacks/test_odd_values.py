@@ -12,7 +12,7 @@ import pytest
 from pydantic_ai.messages import ToolCallPart
 
 from llm_do import HookError, HookPoint, RunResult
-from llm_do.errors import error_text
+from llm_do.project.faults import find_fault
 from llm_do.runtime.record.results import output_text
 from llm_do.text.json_data import to_json_data
 from tests.support.runs import agent, carry_out, heard, project_of, runtime_of
@@ -111,7 +111,7 @@ def test_whatever_a_tool_raises_is_a_failed_result(error: BaseException, name: s
     result = carry_out(runtime)
     assert (result.status, result.output) == ("completed", "done"), result.error
     assert [each.status for each in ear.of("tool_result")] == ["failed"]
-    assert type(error).__name__ in str(ear.of("tool_result")[0].result)
+    assert find_fault(error).type in str(ear.of("tool_result")[0].result)
 
 
 @pytest.mark.parametrize("error", [Panic("broken"), MuteError()])
@@ -151,7 +151,7 @@ def test_whatever_a_hook_raises_ends_the_run_with_its_name(point: HookPoint, lat
     assert result.status == "failed"
     assert ear.types[-1] == "run_failed"
     assert isinstance(result.error, HookError)
-    assert result.error.message == f"the hook {hook.__name__} at {point.value} raised {error_text(error)}"
+    assert result.error.message == f"the hook {hook.__name__} at {point.value} raised {find_fault(error).text}"
     assert result.error.__cause__ is error
     assert (result.error.file, result.error.line) == ("test_odd_values.py", hook.__code__.co_firstlineno + 1)
     assert result.errors[-1].type == "HookError"
@@ -169,5 +169,5 @@ def test_an_agent_continues_without_a_context_provider_that_raises(later: bool, 
     if isinstance(error, TimeoutError) and not later and sys.version_info < (3, 13):
         place = ""  # asyncio made another of one that came out of a thread
     assert [each.message for each in ear.of("warning")] == [
-        f"the context provider {provider.__name__} failed: {error_text(error)}{place}"
+        f"the context provider {provider.__name__} failed: {find_fault(error).text}{place}"
     ]

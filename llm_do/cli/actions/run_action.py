@@ -181,14 +181,17 @@ def print_errors(result: RunResult, *, debug: bool) -> None:
     from llm_do.runtime.record.results import ErrorRecord
     from llm_do.ui.reports.error_text import error_text, paragraph
 
-    if debug and result.error is not None:
-        import traceback
-
-        warn("".join(traceback.format_exception(result.error)))
     last = ErrorRecord.of(result.error) if result.error is not None else None
+    printed: set[str] = set()
     for record in result.errors:
-        if last is None or (record.type, record.message) != (last.type, last.message):
-            warn(paragraph(record.message, agent_path=record.agent_path, file=record.file, line=record.line))
+        if last is not None and (record.type, record.message) == (last.type, last.message):
+            continue
+        text = paragraph(record.message, agent_path=record.agent_path, file=record.file, line=record.line)
+        if text not in printed:
+            printed.add(text)
+            _print_traceback(record.exception, debug=debug)
+            warn(text)
+    _print_traceback(result.error, debug=debug)
     if result.status == "denied":
         for denial in result.denials:
             warn(paragraph(denial.reason, agent_path=denial.agent_path))
@@ -197,6 +200,13 @@ def print_errors(result: RunResult, *, debug: bool) -> None:
         result.status != "interrupted" or isinstance(result.error.__cause__, KeyboardInterrupt)
     ):
         warn(error_text(result.error))
+
+
+def _print_traceback(error: BaseException | None, *, debug: bool) -> None:
+    if debug and error is not None:
+        import traceback
+
+        warn("".join(traceback.format_exception(error)))
 
 
 def print_summary(result: RunResult, seconds: float, output: OutputOptions, session: Session) -> None:

@@ -21,6 +21,7 @@ from llm_do.formats.toolset_config import parse_options
 from llm_do.models.pool import CONNECTION_SETTINGS
 from llm_do.project.agent_spec import AgentSpec, ToolsetRef
 from llm_do.project.builtin_toolsets import BuiltinToolset, find_builtin
+from llm_do.project.faults import project_error
 from llm_do.project.flow_spec import FlowSpec
 from llm_do.project.gates import DYNAMIC_MARK, GatedToolset
 from llm_do.project.registry import Registered
@@ -31,7 +32,6 @@ from llm_do.runtime.call.callable_tool import agent_tool, flow_tool
 from llm_do.runtime.context.built_agent import BuiltAgent, parts_of
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.hooks import Hooks
-from llm_do.runtime.context.project_errors import project_error
 from llm_do.runtime.context.resources import ServerToolset
 from llm_do.runtime.tools.handoffs import transfer_tools
 from llm_do.runtime.tools.stamped_tools import (

@@ -14,6 +14,7 @@ from llm_do.concurrency.run_end import RunEndSignal, reraise_if_cancelled
 from llm_do.concurrency.worker_threads import WORKERS
 from llm_do.errors import EntryError, LlmDoError, ModelBehaviourError, ModelUnavailableError, RunError
 from llm_do.models.pool import CONNECTION_SETTINGS
+from llm_do.project.faults import find_fault, project_error
 from llm_do.project.thread_config import ThreadConfig
 from llm_do.runtime.call.call_scope import CallScope, CallSite, open_call
 from llm_do.runtime.call.context_providers import dynamic_instructions
@@ -24,7 +25,6 @@ from llm_do.runtime.context.call_frame import CallFrame
 from llm_do.runtime.context.emission import emit
 from llm_do.runtime.context.history_compaction import compaction_of
 from llm_do.runtime.context.hooks import HookPoint
-from llm_do.runtime.context.project_errors import project_error
 from llm_do.runtime.record.events import HandoffEvent
 from llm_do.runtime.record.histories import close_history
 from llm_do.runtime.request.model_choice import model_for
@@ -185,5 +185,7 @@ def _as_failure(error: BaseException, ctx: CallContext) -> BaseException:
             agent_path=ctx.path,
         )
     if isinstance(error, exceptions.UserError):
-        return EntryError(f"agent {name!r} can't run: {error.message}", agent_path=ctx.path)
+        fault = find_fault(error, ctx.project.root)
+        text = f"agent {name!r} can't run: {error.message}"
+        return EntryError(text, file=fault.file, line=fault.line, agent_path=ctx.path)
     return project_error(EntryError, f"agent {name!r} can't run:", error, ctx.project.root, agent_path=ctx.path)

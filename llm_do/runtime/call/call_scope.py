@@ -141,16 +141,22 @@ class CallScope:
             ctx.path,
             status_of(error),
             self._output,
-            ErrorRecord.of(error, ctx.path) if error is not None else None,
+            self._record_of(error) if error is not None else None,
             frame.usage,
             frame.steps,
             frame.messages,
         )
         if self.listed:
-            if error is not None:
-                ctx.run.record_error(error, ctx.path)
             ctx.run.calls.append(outcome.record())
         emit(ctx, CallFinishedEvent, **outcome.event_data())
+
+    def _record_of(self, error: BaseException) -> ErrorRecord:
+        """The record of what ended the call; of a listed call it is one of the run's errors."""
+        ctx, config = self.ctx, self.ctx.frame.config
+        raised_by = config.name if config.agent is None and isinstance(error, Exception) else None
+        if self.listed:
+            return ctx.run.record_error(error, ctx.path, raised_by)
+        return ErrorRecord.of(error, ctx.path, root=ctx.run.root, raised_by=raised_by)
 
 
 def input_data(value: BaseModel, path: str) -> Any:

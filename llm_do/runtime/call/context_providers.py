@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from llm_do._startup.frozen import frozen
 from llm_do.concurrency.run_end import reraise_if_cancelled
 from llm_do.concurrency.worker_threads import call_function
-from llm_do.errors import error_text
-from llm_do.runtime.context.project_errors import project_location
+from llm_do.project.faults import find_fault
 
 if TYPE_CHECKING:
     from llm_do.project.agent_spec import AgentSpec
@@ -64,9 +63,7 @@ class ContextProvider:
                 took = f"took longer than {self.time_limit:g} s; continuing without it"
                 ctx.warn(f"the context provider {self.label} {took}")
                 return None
-            file, line = project_location(error, ctx.project.root)
-            where = f" ({file}:{line})" if file is not None else ""
-            ctx.warn(f"the context provider {self.label} failed: {error_text(error)}{where}")
+            ctx.warn(f"the context provider {self.label} failed: {find_fault(error, ctx.project.root)}")
             return None
 
 

@@ -15,7 +15,7 @@ from types import CodeType, TracebackType
 
 from llm_do.concurrency.run_end import RunEndSignal, reraise_if_cancelled
 from llm_do.errors import HookError, RunError
-from llm_do.runtime.context.project_errors import project_error
+from llm_do.project.faults import project_error
 
 __all__ = ["HookAbort", "HookPoint", "Hooks"]
 

@@ -16,6 +16,8 @@ from llm_do.runtime.record.recording import ThreadView, UserView
 from llm_do.runtime.record.results import ApprovalRecord, CallRecord, ErrorRecord, WarningRecord
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pydantic_ai.messages import ModelMessage
 
     from llm_do.runtime.context.call_context import CallContext
@@ -33,6 +35,7 @@ class RunState:
         run_id: The run's id.
         call_by_name: Calls a registered name as a child of a call, for `CallContext.call`.
         budget: The run's budget.
+        root: The project's folder.
         subscriptions: The subscribers to its events.
         thread_id: The id of its thread.
         user_id: The id of its user.
@@ -42,7 +45,7 @@ class RunState:
         records_steps: Whether the entry's own agent is recorded step by step.
         conversation: The history of the last agent that the entry itself called.
         memory: What tool decorators remember during the run.
-        recorded_errors: The exceptions behind `errors`, by identity.
+        recorded_errors: The records in `errors`, by the identity of their exceptions.
         end_signal: What ended the run, kept in case the project's code swallows the exception.
         loop: The event loop it runs in.
     """
@@ -50,6 +53,7 @@ class RunState:
     run_id: str
     call_by_name: Callable[[CallContext, str, object], Awaitable[Any]]
     budget: BudgetMeter
+    root: Path
     subscriptions: list[Subscription]
     thread_id: str | None = None
     user_id: str | None = None
@@ -68,7 +72,7 @@ class RunState:
     unattended: bool = False
     call_ids: set[str] = field(default_factory=set[str])
     seq: int = 0
-    recorded_errors: dict[int, BaseException] = field(default_factory=dict[int, BaseException])
+    recorded_errors: dict[int, ErrorRecord] = field(default_factory=dict[int, ErrorRecord])
     end_signal: RunEndSignal | None = None
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
 
@@ -128,14 +132,24 @@ class RunState:
         for subscription in list(self.subscriptions):
             subscription.deliver(event, self.thread_id, self.user_id)
 
-    def record_error(self, error: BaseException, agent_path: str) -> None:
-        """Record a failure once, however many calls it passes through."""
+    def record_error(self, error: BaseException, agent_path: str, raised_by: str | None = None) -> ErrorRecord:
+        """Record a failure once, however many calls it passes through, and return its record.
+
+        Args:
+            error: The failure.
+            agent_path: The call path of the agent concerned.
+            raised_by: The project's function that raised it, if it is an exception of the project's own code.
+        """
         if isinstance(error, RunEndSignal):
             error = error.error
-        if id(error) in self.recorded_errors or not isinstance(error, Exception):
-            return
-        self.recorded_errors[id(error)] = error  # kept, so that no other exception can reuse its id
-        self.errors.append(ErrorRecord.of(error, agent_path))
+        known = self.recorded_errors.get(id(error))
+        if known is not None:
+            return known
+        record = ErrorRecord.of(error, agent_path, root=self.root, raised_by=raised_by)
+        if not isinstance(error, asyncio.CancelledError | KeyboardInterrupt | GeneratorExit):
+            self.recorded_errors[id(error)] = record  # it keeps the exception, so that no other can reuse its id
+            self.errors.append(record)
+        return record
 
     def unique_call_id(self, base: str) -> str:
         """Return `base`, with a number appended if a model used a tool call id twice."""

@@ -213,6 +213,7 @@ class ToolResultEvent(EventBase):
         result: The result that the model got.
         duration: Seconds, including the wait for an approval.
         size: Size of the result in bytes before it was truncated.
+        error: What a failed call raised: `type`, `message` and `agent_path`; `file` and `line` where they are known.
     """
 
     type: ClassVar[str] = "tool_result"
@@ -222,6 +223,7 @@ class ToolResultEvent(EventBase):
     result: Any
     duration: float
     size: int
+    error: Mapping[str, Any] | None = None
 
 
 @frozen(kw_only=True)

@@ -130,6 +130,7 @@ class ToolOutcome:
             "result": self.output.for_events,
             "duration": self.duration,
             "size": self.output.byte_count,
+            "error": self.error.to_dict() if self.error is not None else None,
         }
 
     def to_dict(self) -> dict[str, Any]:

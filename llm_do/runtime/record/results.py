@@ -12,10 +12,13 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, cast
 
 from llm_do._startup.frozen import frozen
-from llm_do.errors import EXIT_CODES, LlmDoError, RunError, Status, error_text
+from llm_do.errors import EXIT_CODES, LlmDoError, RunError, Status
+from llm_do.project.faults import find_fault
 from llm_do.text.json_data import plain_data, to_json_data
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pydantic_ai.messages import ModelMessage
 
     from llm_do.machines.machine import ToolkitState
@@ -102,6 +105,7 @@ class ErrorRecord:
         agent_path: Call path of the agent concerned, such as `main/analyst`.
         file: The file that contains the fault; omitted if unknown.
         line: The line in that file, from 1; omitted if unknown.
+        exception: The exception itself, with its traceback; not part of the JSON data.
     """
 
     type: str
@@ -109,13 +113,31 @@ class ErrorRecord:
     agent_path: str | None = None
     file: str | None = None
     line: int | None = None
+    exception: BaseException | None = field(default=None, repr=False, compare=False)
 
     @classmethod
-    def of(cls, error: BaseException, agent_path: str | None = None) -> ErrorRecord:
-        """Return the record of an exception."""
+    def of(
+        cls,
+        error: BaseException,
+        agent_path: str | None = None,
+        *,
+        root: Path | None = None,
+        raised_by: str | None = None,
+    ) -> ErrorRecord:
+        """Return the record of an exception.
+
+        Args:
+            error: The exception.
+            agent_path: The call path of the agent concerned, unless the exception has its own.
+            root: The project's folder, for the place of an exception of the project's own code.
+            raised_by: The name of the function that raised such an exception, for the message.
+        """
         if isinstance(error, LlmDoError):
-            return cls(type(error).__name__, error.message, error.agent_path or agent_path, error.file, error.line)
-        return cls(type(error).__name__, error_text(error).partition(": ")[2] or type(error).__name__, agent_path)
+            path = error.agent_path or agent_path
+            return cls(type(error).__name__, error.message, path, error.file, error.line, error)
+        fault = find_fault(error, root)
+        message = fault.message or fault.type if raised_by is None else f"{raised_by} raised {fault.text}"
+        return cls(fault.type, message, agent_path, fault.file, fault.line, error)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as JSON data; file and line only if known."""

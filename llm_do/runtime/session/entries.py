@@ -11,13 +11,13 @@ from pydantic import BaseModel
 from llm_do.concurrency.run_end import reraise_if_cancelled
 from llm_do.errors import EntryError, InputError, LlmDoError, UsageError
 from llm_do.project.agent_spec import AgentSpec
+from llm_do.project.faults import project_error
 from llm_do.project.inputs import AnyInput, PromptInput, describe_input, to_input
 from llm_do.runtime.call.call_scope import CallScope, CallSite, input_data
 from llm_do.runtime.call.function_call import call_code
 from llm_do.runtime.call.handoff_chain import HandoffChain, find_target
 from llm_do.runtime.call.invocation import run_flow
 from llm_do.runtime.context.call_context import CallContext
-from llm_do.runtime.context.project_errors import project_error
 from llm_do.text.words import did_you_mean
 
 if TYPE_CHECKING:

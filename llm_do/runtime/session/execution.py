@@ -28,7 +28,7 @@ from llm_do.runtime.context.emission import emit
 from llm_do.runtime.context.run_state import RunState
 from llm_do.runtime.record.events import Event, RetryEvent, RunFailedEvent, RunFinishedEvent, RunStartedEvent
 from llm_do.runtime.record.recording import toolkit_states
-from llm_do.runtime.record.results import ErrorRecord, ExecutionContext, RunResult
+from llm_do.runtime.record.results import ExecutionContext, RunResult
 from llm_do.runtime.session.entries import AgentEntry, ConversationEntry, Entry, NamedEntry, entry_error, entry_for
 from llm_do.text.json_data import to_json_data
 
@@ -231,8 +231,7 @@ class Execution:
         status = status_of(error)
         if run.unattended and status in ("completed", "limited"):
             status = "denied"
-        if error is not None:
-            run.record_error(error, ctx.path)
+        failure = run.record_error(error, ctx.path) if error is not None else None
         turn = ctx.frame.turn if isinstance(entry, ConversationEntry) else Turn(toolkits=ctx.frame.turn.toolkits)
         messages = list(turn.messages)
         if isinstance(error, RunError):
@@ -253,11 +252,9 @@ class Execution:
             execution_context=ExecutionContext(tuple(messages), turn.active, dict(turn.toolkits)),
             error=error,
         )
-        if error is None:
+        if failure is None:
             return result, run.make_event(RunFinishedEvent, config, status=status, output=to_json_data(outcome.output))
-        return result, run.make_event(
-            RunFailedEvent, config, status=status, error=ErrorRecord.of(error, ctx.path).to_dict()
-        )
+        return result, run.make_event(RunFailedEvent, config, status=status, error=failure.to_dict())
 
 
 def _has_effects(run: RunState, entry: Entry) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +26,9 @@ from llm_do.errors import (
     RunTimeoutError,
     ToolError,
     ToolFailedError,
-    error_text,
 )
 from llm_do.policy.values import Decision
+from llm_do.project.faults import find_fault, project_error
 from llm_do.runtime.approval.approver import ANSWERED, denial_text
 from llm_do.runtime.approval.pending_call import PendingCall, makers_of
 from llm_do.runtime.context.call_context import CallContext
@@ -83,7 +83,7 @@ async def run_tool_call(
     try:
         outcome = await one.carry_out(run, tool_def)
     except HookAbort as abort:
-        outcome = one.ended("failed", f"a hook raised {error_text(abort.error)}", abort.error)
+        outcome = one.ended("failed", f"a hook raised {find_fault(abort.error).text}", abort.error)
         raise
     except LlmDoError as error:
         outcome = one.ended("failed", error.message, error)
@@ -144,7 +144,8 @@ class _ToolCall:
     def ended(self, status: ToolStatus, text: str, error: BaseException | None = None) -> ToolOutcome:
         """The outcome of a call without a result."""
         output = ToolOutput.of_text(truncate_text(text, self.ctx.runtime.config.settings.max_result_bytes))
-        return self._outcome(status, output, error=ErrorRecord.of(error, self.ctx.path) if error is not None else None)
+        record = ErrorRecord.of(error, self.ctx.path, root=self.ctx.run.root) if error is not None else None
+        return self._outcome(status, output, error=record)
 
     def _outcome(self, status: ToolStatus, output: ToolOutput, **more: Any) -> ToolOutcome:
         call = self.part
@@ -236,13 +237,19 @@ class _ToolCall:
 
     def _failed(self, error: BaseException) -> ToolOutcome:
         """The outcome of a call whose tool raised; under `on_tool_error: raise` an unintended failure ends the run."""
-        if isinstance(error, LlmDoError) and not isinstance(error, ToolError):
-            self.ctx.run.record_error(error, self.ctx.path)
         intended = _intended_text(error)
-        outcome = self.ended("failed", _failure_text(error) if intended is None else intended, error)
-        if intended is None and self.ctx.runtime.config.settings.on_tool_error == "raise":
-            raise ToolFailedError(outcome.output.for_model, agent_path=self.ctx.path) from error
-        return outcome
+        if intended is not None:
+            return self.ended("failed", intended, error)
+        ctx, name = self.ctx, self.part.tool_name
+        outcome = self.ended("failed", _failure_text(error), error)
+        own = not isinstance(error, LlmDoError | CallDeferred | ApprovalRequired | asyncio.CancelledError)
+        raises = ctx.runtime.config.settings.on_tool_error == "raise"
+        if own and raises:
+            raise project_error(ToolFailedError, f"{name} raised", error, ctx.run.root, agent_path=ctx.path) from error
+        record = ctx.run.record_error(error, ctx.path, name if own else None)
+        if raises:
+            raise ToolFailedError(outcome.output.for_model, agent_path=ctx.path) from error
+        return replace(outcome, error=record)
 
 
 def _intended_text(error: BaseException) -> str | None:
@@ -267,7 +274,7 @@ def _failure_text(error: BaseException) -> str:
         return DEFERRED_REASON
     if isinstance(error, ApprovalRequired):
         return "the tool raised ApprovalRequired though the call was approved, as `ctx.tool_call_approved` says"
-    return error_text(error)
+    return find_fault(error).text
 
 
 def _arguments(args: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -5,7 +5,8 @@ The lines hold no time, so that logs can be compared.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, assert_never
 
 from llm_do.runtime.record.events import (
     ApprovalRequestedEvent,
@@ -112,7 +113,7 @@ def _describe_tool_call(
         case ToolCallEvent():
             return call_text(event.tool_name, event.args, limit)
         case ToolResultEvent():
-            return f"{tool}: {outcome_text(event.status, event.result, limit)}"
+            return f"{tool}: {outcome_text(event.status, event.result, limit)}{_place(event.error)}"
         case ApprovalRequestedEvent():
             if event.rule or not event.reason.startswith(f"{event.tool_name} "):
                 why = f"rule {event.rule}" if event.rule else event.reason or "by default"
@@ -121,6 +122,13 @@ def _describe_tool_call(
         case ApprovalResolvedEvent():
             decision = "allowed" if event.decision == "allow" else "denied"
             return f"{tool} {decision} {sanitize(_BY.get(event.by, f'by {event.by}'))}"
+
+
+def _place(error: Mapping[str, Any] | None) -> str:
+    """The place that an error comes from, in brackets."""
+    if error is None or "file" not in error:
+        return ""
+    return sanitize(f" ({error['file']}:{error['line']})" if "line" in error else f" ({error['file']})")
 
 
 def outcome_text(status: str, value: object, limit: int = 160) -> str:

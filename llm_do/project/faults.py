@@ -1,0 +1,159 @@
+"""Exceptions of a project's own code: which exception to name, and the place in the project's files it comes from.
+
+An exception may wrap others: an `ExceptionGroup` holds them, `raise ... from ...` names the cause. What a person needs
+is the innermost of them, and the line of their own that raised it.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TypeVar, cast
+
+from llm_do._startup.frozen import frozen
+from llm_do.errors import LlmDoError, error_text
+
+__all__ = ["Fault", "find_fault", "project_error"]
+
+E = TypeVar("E", bound=LlmDoError)
+
+
+@frozen
+class Fault:
+    """An exception of a project's own code, in words.
+
+    Args:
+        type: The name of the exception's class.
+        message: Its message, with its innermost cause; empty if it has none.
+        file: The file it comes from, relative to the project's folder if it is there; None if unknown.
+        line: The line in that file.
+    """
+
+    type: str
+    message: str
+    file: str | None = None
+    line: int | None = None
+
+    @property
+    def text(self) -> str:
+        """Class and message."""
+        return f"{self.type}: {self.message}" if self.message else self.type
+
+    @property
+    def place(self) -> str:
+        """The place in brackets, to be appended to a sentence; empty if it is unknown."""
+        return f" ({self.file}:{self.line})" if self.file is not None else ""
+
+    def __str__(self) -> str:
+        return f"{self.text}{self.place}"
+
+
+def find_fault(error: BaseException, root: Path | None = None) -> Fault:
+    """Find the exception to name and its place; `root` is the project's folder.
+
+    Example:
+        >>> find_fault(ExceptionGroup("two tasks", [KeyError("x"), ValueError("y")])).text
+        "KeyError: 'x' and 1 more"
+    """
+    chain = list(_chain(error))
+    first = next(each for each in chain if not _members(each))
+    kind, _, message = error_text(first).partition(": ")
+    if chain[-1] is not first:
+        message += f"{', ' if message else ''}caused by {error_text(chain[-1])}"
+    others = sum(max(len(_members(each)) - 1, 0) for each in chain)
+    if others:
+        message += f" and {others} more"
+    places = [place for own in (True, False) for each in reversed(chain) if (place := _place(each, root, own=own))]
+    file, line = places[0] if places else (None, None)
+    return Fault(kind, _written(message), file, line)
+
+
+def project_error(
+    kind: type[E],
+    failure: str,
+    error: BaseException,
+    root: Path | None,
+    *,
+    agent_path: str | None = None,
+    advice: str | None = None,
+) -> E:
+    """The error of an exception that a project's own code raised; `failure` is the sentence up to the exception."""
+    fault = find_fault(error, root)
+    hint = "--debug shows the traceback."
+    return kind(
+        f"{failure} {fault.text}",
+        hint=f"{advice} {hint}" if advice else hint,
+        file=fault.file,
+        line=fault.line,
+        agent_path=agent_path,
+    )
+
+
+def _written(message: str) -> str:
+    """A message that can be written anywhere, cut if it is too long for a line of a report."""
+    if not message.isascii():
+        from llm_do.text.surrogates import replace_surrogates  # it brings PydanticAI along
+
+        message = replace_surrogates(message)
+    return message if len(message) <= _LONGEST else f"{message[: _LONGEST - 1]}…"
+
+
+_LONGEST = 4000
+"""Characters of a message: an exception's text may be the whole of what could not be read."""
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield an exception and what it wraps, the innermost last."""
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        yield current
+        if isinstance(current, LlmDoError):  # its own text says what its cause was
+            return
+        members = _members(current)
+        current = members[0] if members else current.__cause__
+
+
+def _members(error: BaseException) -> Sequence[BaseException]:
+    """The exceptions in a group; empty for any other."""
+    if not isinstance(error, BaseExceptionGroup):
+        return ()
+    return cast("BaseExceptionGroup[BaseException]", error).exceptions
+
+
+def _place(error: BaseException, root: Path | None, *, own: bool) -> tuple[str, int] | None:
+    """Return file and line of an exception's innermost frame: in the project's files, or else in no library's."""
+    if isinstance(error, LlmDoError) and error.file is not None and error.line is not None and own:
+        return error.file, error.line
+    for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
+        path = Path(frame.f_code.co_filename)
+        if own and root is not None and path.is_relative_to(root):
+            inside = path.relative_to(root)
+            if not _INSTALLED.intersection(inside.parts):
+                return inside.as_posix(), line
+        elif not own and path.is_absolute() and not any(path.is_relative_to(folder) for folder in _library_folders()):
+            return _shown(path), line
+    return None
+
+
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
+
+
+@cache
+def _library_folders() -> tuple[Path, ...]:
+    """The folders of the interpreter's and installed libraries, and of this package."""
+    import sysconfig
+
+    names = ("stdlib", "platstdlib", "purelib", "platlib")
+    return (Path(__file__).parents[1], *(Path(sysconfig.get_path(name)) for name in names))
+
+
+def _shown(path: Path) -> str:
+    """A path as the person in the current folder would write it."""
+    try:
+        return path.relative_to(Path.cwd()).as_posix()
+    except (ValueError, OSError):
+        return str(path)
