@@ -11,7 +11,7 @@ from contextvars import copy_context
 from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
-__all__ = ["PerLoop", "cancel_and_wait", "is_being_cancelled", "run_blocking"]
+__all__ = ["PerLoop", "cancel_and_wait", "complete", "is_being_cancelled", "run_blocking"]
 
 T = TypeVar("T")
 
@@ -55,6 +55,30 @@ async def cancel_and_wait(*tasks: asyncio.Task[Any]) -> None:
             task.exception()  # marks it as retrieved: the code that awaits the task reports it
     if cancelled:
         raise asyncio.CancelledError
+
+
+async def complete(work: Coroutine[Any, Any, T]) -> T:
+    """Run work to its end even if the caller is cancelled meanwhile; the cancellation is raised afterwards."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            if task.done() and task.cancelled():
+                raise
+            cancelled = error
+        except BaseException:  # noqa: BLE001 (`task.result()` below raises it)
+            break
+    if cancelled is not None:
+        if task.exception() is None:
+            raise cancelled
+        # Raise the error first; the cancellation comes out of the next await.
+        current = asyncio.current_task()
+        if current is not None:
+            current.uncancel()
+            current.cancel()
+    return task.result()
 
 
 def run_blocking(begin: Callable[[], Coroutine[Any, Any, T]]) -> T:

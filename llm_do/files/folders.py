@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal, Protocol
 
 from llm_do._startup.frozen import frozen
+from llm_do.files.held_files import must_not_be_held
 from llm_do.files.refusals import FileRefusedError
 
 __all__ = [
@@ -102,7 +103,9 @@ def kind_at(folder: Folder, name: str) -> Kind | None:
 def open_file(folder: Folder, name: str, path: str) -> Generator[BinaryIO]:
     """Open a regular file in a folder for reading."""
     # Check before opening, because opening some devices has side effects, and after it, which is the check that counts.
-    must_be_regular(folder.lstat(name) if name else folder.stat(), path)
+    info = folder.lstat(name) if name else folder.stat()
+    must_be_regular(info, path)
+    must_not_be_held(info, path)
     with os.fdopen(folder.open(name, READ), "rb") as stream:
         must_be_regular(os.fstat(stream.fileno()), path)
         yield stream

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from llm_do.concurrency.event_loops import complete
 from llm_do.errors import LlmDoError, StoreError, ToolError
 from llm_do.runtime.record.histories import close_history
 from llm_do.runtime.record.recording import RecordedRun, ThreadConfig, ThreadView, UserView
@@ -29,6 +30,7 @@ from llm_do.runtime.record.thread_store import (
 )
 from llm_do.threads.opened_stores import memory_store, open_store, reason_unrecorded
 from llm_do.threads.sqlite.rows import new_token
+from llm_do.threads.sqlite.store_file import LostStoreError
 from llm_do.threads.store.codec import Redactor, event_text, message_text, redactor, state_text
 from llm_do.threads.store.usable_history import usable_part
 
@@ -149,6 +151,7 @@ class StoreRecording:
         self._writing: asyncio.Task[None] | None = None
         self._write_again = False
         self._failure: StoreError | None = None
+        self._lost: LostStoreError | None = None
         self._fault: ToolError | None = None
 
     @property
@@ -192,7 +195,7 @@ class StoreRecording:
         effects: bool,
     ) -> None:
         """Save the end of the run in one transaction."""
-        await _complete(self._finish(event, messages, toolkits, active, effects))
+        await complete(self._finish(event, messages, toolkits, active, effects))
 
     async def _finish(
         self,
@@ -203,6 +206,8 @@ class StoreRecording:
         effects: bool,
     ) -> None:
         await self.flush()
+        if self._lost is not None and self._has_state():
+            raise self._lost
         thread = self._opened.thread
         status = getattr(event, "status", "failed")
         if thread is not None and messages:
@@ -233,7 +238,7 @@ class StoreRecording:
         try:
             await self._store.finish_run(ending)
         except StoreError as error:
-            if thread is not None or self._run.user_id is not None:
+            if self._has_state():
                 raise
             self._notice(f"the end of this run is not recorded: {error.message}")
         except LlmDoError:
@@ -244,6 +249,10 @@ class StoreRecording:
             raise
         if self._fault is not None:
             raise self._fault
+
+    def _has_state(self) -> bool:
+        """Whether the run has a thread or a user, whose data must be saved."""
+        return self._run.thread_id is not None or self._run.user_id is not None
 
     def _state_error(self) -> ToolError | None:
         """Explain why the thread's or the user's state can't be saved; None if both can."""
@@ -331,6 +340,9 @@ class StoreRecording:
             batch = self._batch()
             try:
                 await self._store.write(batch)
+            except LostStoreError as error:
+                self._lost = error
+                return
             except StoreError as error:
                 # The next batch retries it; if that never works, the end of the run reports the error.
                 self._events[:0], self._new[:0], self._dropped[:0] = batch.events, batch.messages, batch.dropped
@@ -366,27 +378,3 @@ def _common_length(history: Sequence[ModelMessage], messages: Sequence[ModelMess
             break
         count += 1
     return count
-
-
-async def _complete(work: Any) -> None:
-    """Run work to completion even if the caller is cancelled while waiting."""
-    task = asyncio.ensure_future(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError as error:
-            if task.done() and task.cancelled():
-                raise
-            cancelled = error
-        except BaseException:  # noqa: BLE001 (`task.result()` below raises it)
-            break
-    if cancelled is not None:
-        if task.exception() is None:
-            raise cancelled
-        # Raise the error first; the cancellation comes out of the next await.
-        current = asyncio.current_task()
-        if current is not None:
-            current.uncancel()
-            current.cancel()
-    task.result()

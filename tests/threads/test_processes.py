@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from pydantic_ai.messages import ModelMessage, UserPromptPart
 
-from llm_do.threads.sqlite.worker import Worker
+from llm_do.threads import SqliteStore
 from tests.support.history import strict
-from tests.threads.thread_support import child, record_of, state_file, stored_messages
+from tests.threads.thread_support import child, done, record_of, state_file, stored_messages
 
 ROOT = Path(__file__).parents[2]
 
@@ -81,9 +81,9 @@ def test_a_store_works_when_no_thread_can_be_started(tmp_path: Path, monkeypatch
         raise RuntimeError("can't create new thread at interpreter shutdown")
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    worker = Worker(lambda: sqlite3.connect(tmp_path / "a.db", check_same_thread=False))
+    store = SqliteStore(tmp_path / "a.db")
 
-    assert worker.submit(lambda db: db.execute("select 1").fetchone()).result(timeout=0) == (1,)
-    worker.close()
-    assert worker.submit(lambda db: db.execute("select 2").fetchone()).result(timeout=0) == (2,)
-    worker.close()
+    assert done(store.threads()) == []
+    done(store.aclose())
+    assert done(store.threads()) == []
+    done(store.aclose())

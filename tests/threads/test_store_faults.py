@@ -22,7 +22,15 @@ from llm_do.threads.opened_stores import open_store
 from llm_do.threads.sqlite import migrations, sqlite_store
 from tests.support.runs import agent, carry_out, runtime_of
 from tests.support.scripted import script
-from tests.threads.thread_support import child, on_thread, prompts, record_of, state_file, stored_messages
+from tests.threads.thread_support import (
+    child,
+    on_thread,
+    prompts,
+    record_of,
+    state_file,
+    store_of_another_process,
+    stored_messages,
+)
 
 
 def talker(root: Path, **options: Any) -> Runtime:
@@ -236,7 +244,7 @@ def test_a_run_whose_end_cannot_be_saved_is_finished_by_the_next_one(
         once.setattr(sqlite_store, "finish", refuse)
         failed = on_thread(talker(tmp_path, store=store), "first")[0]
     asyncio.run(store.aclose())
-    assert store._worker._db is None, "it is still open"
+    assert not store._worker.is_connected, "it is still open"
     notices: list[str] = []
     runtime = talker(tmp_path, store=store)
     object.__setattr__(runtime.config, "notice", notices.append)
@@ -307,7 +315,7 @@ def test_a_store_closed_while_another_thread_starts_a_run_counts_as_alive(
     asyncio.run(store.begin_run(RunRecord("r", "running", "main", "t", None, 1.0), ThreadConfig()))
     closing[0].join()
 
-    other = SqliteStore(tmp_path / "state.db")
+    other = store_of_another_process(tmp_path / "state.db")
     assert asyncio.run(other.recover()) == []
     asyncio.run(store.finish_run(RunEnd(Batch("r"), "completed", 2.0)))
     for each in (store, other):
@@ -316,7 +324,7 @@ def test_a_store_closed_while_another_thread_starts_a_run_counts_as_alive(
 
 def test_a_live_process_is_not_mistaken_for_a_dead_one(tmp_path: Path) -> None:
     async def two_stores() -> None:
-        one, other = SqliteStore(tmp_path / "state.db"), SqliteStore(tmp_path / "state.db")
+        one, other = SqliteStore(tmp_path / "state.db"), store_of_another_process(tmp_path / "state.db")
         await one.begin_run(RunRecord("r", "running", "main", "t", None, 1.0), ThreadConfig())
         assert await other.recover() == []
         begun = await other.begin_run(RunRecord("s", "running", "main", "t", None, 2.0), ThreadConfig())

@@ -15,6 +15,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, Text
 from llm_do import AgentSpec, RunResult, Runtime, tool
 from llm_do.runtime.context.call_context import current_call
 from llm_do.threads import ConversationManager, SqliteStore, ThreadRecord, ThreadStore
+from llm_do.threads.sqlite.open_file import OpenFile
 from tests.support.runs import runtime_of
 
 T = TypeVar("T")
@@ -95,8 +96,15 @@ def record_of(store: ThreadStore, thread: str = "t", user: str | None = None) ->
 
 
 def state_file(root: Path) -> SqliteStore:
-    """Open a project's store as another process would."""
+    """Open a project's store."""
     return SqliteStore(root / ".llm-do" / "state.db")
+
+
+def store_of_another_process(path: Path) -> SqliteStore:
+    """Open a store that shares neither connection nor lock with the others of this process."""
+    store = SqliteStore(path)
+    store._share(OpenFile(path))
+    return store
 
 
 def child(program: str, *args: object, wait: bool = True, **options: Any) -> subprocess.Popen[str]:

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["FOLDER", "open_artifact", "save_artifact"]
 
-FOLDER = f"{local_folder.FOLDER}/artifacts"
-"""Where artifacts are, relative to the project's root."""
+FOLDER = f"{local_folder.FOLDER}/{local_folder.ARTIFACTS}"
+"""Where artifacts are, relative to the project's root. A model reads those whose names it was told, so nobody can guess
+a name."""
 
 _MODE = 0o600
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
@@ -33,7 +34,7 @@ def open_artifact(project: Project, label: str) -> tuple[BinaryIO, str] | None:
     if not project.record:
         return None
     root = Root(project.root)
-    name = f"{_UNSAFE.sub('_', label)[:60].strip('.') or 'result'}-{secrets.token_hex(4)}.txt"
+    name = f"{_UNSAFE.sub('_', label)[:60].strip('.') or 'result'}-{secrets.token_hex(8)}.txt"
     try:
         root.make_directory(FOLDER)
         with root.folder(FOLDER) as (folder, path):

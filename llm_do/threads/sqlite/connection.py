@@ -1,64 +1,152 @@
-"""Connections to the store's file: durable commits, atomic transactions, readable errors."""
+"""Connections to the store's file: durable commits, one connection a process, readable errors."""
 
 from __future__ import annotations
 
-import os
 import sqlite3
+import threading
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from collections.abc import Generator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import TypeVar
+from urllib.parse import quote
 
 from llm_do.errors import LlmDoError, StoreError, UsageError
-from llm_do.threads.sqlite.migrations import migrate
+from llm_do.threads.sqlite.migrations import MIGRATIONS, migrate, version_of
+from llm_do.threads.sqlite.store_file import StoreFile, create_file, is_writable, refuse_if_lost
+from llm_do.threads.sqlite.turns import Turns
 
-__all__ = ["connect", "transaction", "translate_sqlite_errors"]
-
-T = TypeVar("T")
+__all__ = ["ReadOnlyStoreError", "StoreConnection", "connect", "translate_error", "translate_sqlite_errors"]
 
 PATIENCE = 30.0
 """Seconds that a transaction waits for another process to finish its own."""
 
 
-def connect(path: Path | None, name: str) -> sqlite3.Connection:
-    """Open the file, migrate it to the latest schema, and make commits durable."""
-    if path is not None:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        os.close(descriptor)
-    db = sqlite3.connect(
-        str(path) if path is not None else ":memory:", timeout=PATIENCE, isolation_level=None, check_same_thread=False
-    )
-    try:
-        until = time.monotonic() + PATIENCE
-        while True:
-            try:
-                db.execute("PRAGMA journal_mode = WAL")
-                break
-            except sqlite3.OperationalError as error:  # another process is creating the file
-                if "locked" not in str(error) or time.monotonic() > until:
-                    raise
-                time.sleep(0.01)
+class ReadOnlyStoreError(StoreError):
+    """The store can be read, but not written."""
+
+
+class StoreConnection:
+    """An open connection.
+
+    Args:
+        db: SQLite's connection.
+        name: The store's name in messages.
+        file: The files it has open; None in memory and for a store that can only be read.
+        turns: The queue of the processes that write to it.
+    """
+
+    def __init__(
+        self, db: sqlite3.Connection, name: str, file: StoreFile | None = None, turns: Turns | None = None
+    ) -> None:
+        self.db = db
+        self.name = name
+        self._file = file
+        self._turns = turns
+
+    @property
+    def is_intact(self) -> bool:
+        """Whether it still writes to the store's file."""
+        return self._file is None or self._file.is_intact
+
+    def check(self) -> None:
+        """Raise `StoreError` if it no longer writes to the store's file."""
+        if self._file is not None:
+            self._file.check()
+
+    @contextmanager
+    def turn(self) -> Generator[None]:
+        """Wait for this process's turn to write, and keep it meanwhile."""
+        self.check()
+        with self._turns.turn() if self._turns is not None else nullcontext():
+            yield
+
+    def close(self) -> None:
+        """Close the connection, unless that could write what belongs to a deleted file into another one."""
+        if self._turns is not None:
+            self._turns.close()
+        if self._file is None:
+            self.db.close()
+        elif self._file.is_intact:
+            self.db.close()
+            self._file.release()
+        else:
+            with suppress(StoreError):
+                self._file.check()
+            _keep_open(self.db)
+
+
+def _keep_open(db: sqlite3.Connection) -> None:
+    """Keep a connection open until the process is gone: closing it, also at exit, could copy its log into the file."""
+
+    def wait(_: sqlite3.Connection) -> None:
+        threading.Event().wait()
+
+    threading.Thread(target=wait, args=(db,), name="llm-do-lost-store", daemon=True).start()
+
+
+def connect(path: Path | None, name: str) -> StoreConnection:
+    """Open a store, migrate it to the latest schema, and make its commits durable."""
+    if path is None:
+        db = _opened(":memory:")
+        with close_on_error(db):
+            migrate(db, name)
+        return StoreConnection(db, name)
+    refuse_if_lost(path)
+    if path.exists() and not is_writable(path):
+        return StoreConnection(_read_only(path, name), name)
+    is_public = create_file(path)
+    db = _opened(str(path))
+    with close_on_error(db):
+        if is_public:
+            path.chmod(0o600)
+        _log_ahead(db)
         db.execute("PRAGMA synchronous = FULL")
         migrate(db, name)
-    except BaseException:
-        db.close()
-        raise
-    return db
+        return StoreConnection(db, name, StoreFile(path), Turns(path.with_name(f"{path.name}-turn")))
 
 
-def transaction(db: sqlite3.Connection, begin: str, name: str, job: Callable[[sqlite3.Connection], T]) -> T:
-    with translate_sqlite_errors(name):
-        db.execute(begin)
+def _opened(database: str, *, uri: bool = False) -> sqlite3.Connection:
+    return sqlite3.connect(database, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=uri)
+
+
+def _log_ahead(db: sqlite3.Connection) -> None:
+    until = time.monotonic() + PATIENCE
+    while True:
         try:
-            result = job(db)
-            db.execute("COMMIT")
-        except BaseException:
-            with suppress(sqlite3.Error):
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
-            raise
-        return result
+            db.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:  # another process is creating the file
+            if "locked" not in str(error) or time.monotonic() > until:
+                raise
+            time.sleep(0.01)
+
+
+def _read_only(path: Path, name: str) -> sqlite3.Connection:
+    """Open a store that can only be read; an older one is migrated in a copy in memory."""
+    # Without its log nobody is writing, and SQLite couldn't create one to read the store in the usual way.
+    mode = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "mode=ro&immutable=1"
+    db = _opened(f"file:{quote(str(path.absolute()))}?{mode}", uri=True)
+    with close_on_error(db):
+        if version_of(db) == len(MIGRATIONS):
+            return db
+        copy = _opened(":memory:")
+        with close_on_error(copy):
+            db.backup(copy)
+            migrate(copy, name)
+            copy.execute("PRAGMA query_only = ON")
+    db.close()
+    return copy
+
+
+@contextmanager
+def close_on_error(db: sqlite3.Connection) -> Generator[None]:
+    """Close a connection that can't be used, and raise the error that says why."""
+    try:
+        yield
+    except BaseException:
+        with suppress(sqlite3.Error):
+            db.close()
+        raise
 
 
 @contextmanager
@@ -66,28 +154,41 @@ def translate_sqlite_errors(name: str) -> Generator[None]:
     """Raise SQLite's errors as `StoreError`s that explain them in one sentence."""
     try:
         yield
-    except LlmDoError:
-        raise
-    except UnicodeEncodeError as error:
-        raise UsageError(
-            f"{error.object[:60]!r} can't be stored: it contains a lone surrogate", hint="Use only valid Unicode text."
-        ) from error
-    except PermissionError as error:
-        raise StoreError(f"{name} can't be written: {error.strerror}", hint="Is the folder read-only?") from error
-    except OSError as error:
-        raise StoreError(f"{name} can't be opened: {error.strerror or error}") from error
-    except sqlite3.Error as error:
-        text = str(error)
-        if "not a database" in text or "malformed" in text:
-            hint = "Move the file away to start a new one; `sqlite3 FILE .recover` may recover its content."
-            raise StoreError(f"{name} is damaged: {text}", hint=hint) from error
-        if "full" in text or "disk I/O" in text:
-            hint = "Free some space; everything saved before is still there."
-            raise StoreError(f"{name} can't be written, the disk may be full: {text}", hint=hint) from error
-        if "readonly" in text:
-            raise StoreError(f"{name} can't be written: it is read-only") from error
-        if "locked" in text:
-            raise StoreError(
-                f"{name} has been locked by another process for more than {PATIENCE:g} s", hint="Try again."
-            ) from error
-        raise StoreError(f"{name} can't be used: {text}") from error
+    except Exception as error:
+        translated = translate_error(error, name)
+        if translated is error:
+            raise
+        raise translated from error
+
+
+def translate_error(error: Exception, name: str) -> Exception:
+    """Explain an error of SQLite or the system in one sentence; any other is returned as it is."""
+    match error:
+        case LlmDoError():
+            return error
+        case UnicodeEncodeError():
+            text = f"{error.object[:60]!r} can't be stored: it contains a lone surrogate"
+            return UsageError(text, hint="Use only valid Unicode text.")
+        case PermissionError():
+            return StoreError(f"{name} can't be written: {error.strerror}", hint="Is the folder read-only?")
+        case OSError():
+            return StoreError(f"{name} can't be opened: {error.strerror or error}")
+        case sqlite3.Error():
+            return _explained(str(error), name)
+        case _:
+            return error
+
+
+def _explained(text: str, name: str) -> StoreError:
+    if "not a database" in text or "malformed" in text:
+        hint = "Move the file away to start a new one; `sqlite3 FILE .recover` may recover its content."
+        return StoreError(f"{name} is damaged: {text}", hint=hint)
+    if "full" in text or "disk I/O" in text:
+        hint = "Free some space; everything saved before is still there."
+        return StoreError(f"{name} can't be written, the disk may be full: {text}", hint=hint)
+    if "readonly" in text:
+        return ReadOnlyStoreError(f"{name} can't be written: it is read-only")
+    if "locked" in text:
+        waited = f"{name} has been locked by another process for more than {PATIENCE:g} s"
+        return StoreError(waited, hint="Try again.")
+    return StoreError(f"{name} can't be used: {text}")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
 
 from llm_do.errors import StoreError
 
-__all__ = ["MIGRATIONS", "migrate", "version_of"]
+__all__ = ["MIGRATIONS", "migrate", "roll_back_on_error", "version_of"]
 
 Migration = Callable[[sqlite3.Connection], object]
 
@@ -52,6 +53,18 @@ MIGRATIONS: Sequence[Migration] = (_threads, _users, _journal)
 """Each migrates a store from the version that is its index to the next. Append only."""
 
 
+@contextmanager
+def roll_back_on_error(db: sqlite3.Connection) -> Generator[None]:
+    """Roll a transaction back if it fails, and raise the error that says why; SQLite may have rolled back already."""
+    try:
+        yield
+    except BaseException:
+        with suppress(sqlite3.Error):
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+        raise
+
+
 def version_of(db: sqlite3.Connection) -> int:
     """Return a store's schema version; 0 for an empty file."""
     return int(db.execute("PRAGMA user_version").fetchone()[0])
@@ -67,13 +80,10 @@ def migrate(db: sqlite3.Connection, name: str, migrations: Sequence[Migration] =
         )
     while version < len(migrations):
         db.execute("BEGIN IMMEDIATE")
-        try:
+        with roll_back_on_error(db):
             version = version_of(db)
             if version < len(migrations):
                 migrations[version](db)
                 version += 1
                 db.execute(f"PRAGMA user_version = {version}")
             db.execute("COMMIT")
-        except BaseException:
-            db.execute("ROLLBACK")
-            raise

@@ -69,6 +69,13 @@ class Owners:
         finally:
             os.close(descriptor)
 
+    def forget(self) -> None:
+        """Be another process than the one this was forked from, whose lock goes on."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+        self.own = uuid.uuid4().hex
+
     def release(self) -> None:
         """Stop marking this process as alive."""
         if self._descriptor is not None and self._folder is not None:

@@ -24,6 +24,7 @@ __all__ = [
     "delete_thread",
     "insert_events",
     "insert_messages",
+    "is_open",
     "message_from_row",
     "new_token",
     "observations",
@@ -244,6 +245,11 @@ def _run(row: Sequence[Any]) -> RunRecord:
         if not isinstance(timestamp, int | float | None):
             raise StoreError(f"run {row[0]!r} can't be read: {timestamp!r} is not a time")
     return RunRecord(*row)
+
+
+def is_open(db: sqlite3.Connection, run_id: str) -> bool:
+    """Whether a run hasn't ended."""
+    return db.execute("SELECT 1 FROM runs WHERE id = ? AND status = 'running'", (run_id,)).fetchone() is not None
 
 
 def open_runs(db: sqlite3.Connection, user: str | None = None, thread_id: str | None = None) -> list[RunRecord]:

@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import Any, cast
 
 from llm_do.errors import ThreadConflict
-from llm_do.runtime.record.stored_records import RunRecord, ThreadRecord
+from llm_do.runtime.record.stored_records import RunRecord
 from llm_do.runtime.record.thread_store import Batch, RunEnd
 from llm_do.threads.sqlite import recovery, rows
 from llm_do.threads.store.codec import same_json
 
-__all__ = ["conflict", "finish", "with_closed_tail"]
+__all__ = ["conflict", "finish"]
 
 
 def conflict(thread_id: str) -> ThreadConflict:
@@ -22,21 +22,6 @@ def conflict(thread_id: str) -> ThreadConflict:
         f"thread {thread_id!r} was continued or changed meanwhile",
         hint="Run again to continue from the thread as it is now; this run's messages are kept as a branch of it.",
     )
-
-
-def with_closed_tail(db: sqlite3.Connection, run: RunRecord, thread: ThreadRecord | None) -> ThreadRecord | None:
-    """Return the thread with results for any open tool calls, which a rewound thread may end with."""
-    if thread is None:
-        return None
-    head = recovery.close_tail(db, run, thread.head)
-    if head == thread.head:
-        return thread
-    key = (thread.user_id or "", thread.id)
-    db.execute(
-        "UPDATE threads SET head = ?, revision = ?, turn = ? WHERE user = ? AND id = ?",
-        (head, rows.new_token(), rows.new_token(), *key),
-    )
-    return rows.thread_record(db, thread.user_id, thread.id)
 
 
 def finish(db: sqlite3.Connection, run: RunRecord, ending: RunEnd) -> ThreadConflict | None:

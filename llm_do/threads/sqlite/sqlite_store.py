@@ -9,9 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-import threading
 import time
-import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,10 +20,10 @@ from llm_do.runtime.record.recording import AgentState
 from llm_do.runtime.record.stored_records import Filter, Observation, RunRecord, StoredMessage, ThreadRecord
 from llm_do.runtime.record.thread_store import Batch, EventRow, MessageRow, OpenedRun, RunEnd
 from llm_do.threads.sqlite import recovery, rows
-from llm_do.threads.sqlite.connection import connect, transaction, translate_sqlite_errors
-from llm_do.threads.sqlite.owners import Owners
-from llm_do.threads.sqlite.run_endings import conflict, finish, with_closed_tail
-from llm_do.threads.sqlite.worker import Worker
+from llm_do.threads.sqlite.connection import ReadOnlyStoreError
+from llm_do.threads.sqlite.open_file import OpenFile, open_file
+from llm_do.threads.sqlite.run_beginnings import begin as begin_in, run_exists
+from llm_do.threads.sqlite.run_endings import conflict, finish
 from llm_do.threads.store.codec import same_json, state_text
 from llm_do.threads.store.thread_settings import config_data
 
@@ -52,22 +50,18 @@ class SqliteStore:
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path
-        self._owners = Owners(path.parent / "owners" if path is not None else None)
-        self._active: dict[str, RunRecord] = {}
-        self._claiming = threading.Lock()
-        name = self.name
+        self._share(open_file(path))
 
-        def open_connection() -> sqlite3.Connection:
-            with translate_sqlite_errors(name):
-                return connect(path, name)
-
-        self._worker = Worker(open_connection)
-        self._closing = weakref.finalize(self, _close, self._worker, self._owners)
+    def _share(self, file: OpenFile) -> None:
+        self._file = file
+        self._owners = self._file.owners
+        self._active = self._file.active
+        self._worker = self._file.worker
 
     @property
     def name(self) -> str:
         """The file's path."""
-        return str(self.path) if self.path is not None else "the store in memory"
+        return self._file.name
 
     def __repr__(self) -> str:
         return f"SqliteStore({self.path!r})"
@@ -176,49 +170,29 @@ class SqliteStore:
 
     async def begin_run(self, run: RunRecord, defaults: ThreadConfig) -> OpenedRun:
         """Start a run: finish killed runs on its thread, create the thread if necessary, and read it."""
-        with self._claiming:
+        with self._file.claiming:
+            again = run.id in self._file.conflicted
+            if run.id in self._active and not again:
+                raise run_exists(run.id, "running")
             try:
                 run = replace(run, owner=self._owners.claim(), status="running")
             except OSError as error:
                 raise StoreError(f"{self.name} can't be written: {error.strerror or error}") from error
             self._active[run.id] = run
+            self._file.conflicted.discard(run.id)
 
         def begin(db: sqlite3.Connection) -> OpenedRun:
+            if rows.is_open(db, run.id) and not again:
+                self._finish_all_killed(db)
             killed = self._finish_killed(db, run.user_id, run.thread_id) if run.thread_id is not None else []
-            thread = None
-            if run.thread_id is not None:
-                rows.add_thread(db, run.user_id, run.thread_id, defaults)
-                thread = rows.thread_record(db, run.user_id, run.thread_id)
-                thread = with_closed_tail(db, run, thread)
-            db.execute(
-                "INSERT OR REPLACE INTO runs (id, status, entry, thread, user, started, owner, turn)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    run.id,
-                    run.status,
-                    run.entry,
-                    run.thread_id,
-                    run.user_id,
-                    run.started,
-                    run.owner,
-                    thread and thread.turn,
-                ),
-            )
-            user = db.execute("SELECT state FROM users WHERE id = ?", (run.user_id,)).fetchone()
-            return OpenedRun(
-                thread,
-                rows.read_history(db, thread.head, limit=thread.config.history_limit) if thread is not None else [],
-                json.loads(user[0]) if user is not None else {},
-                user[0] if user is not None else None,
-                killed,
-            )
+            return begin_in(db, run, defaults, killed, again=again)
 
         try:
             return await self._write(begin)
         except BaseException as error:
             self._active.pop(run.id, None)
             if isinstance(error, asyncio.CancelledError):  # the job still starts the run, and nothing would end it
-                self._worker.submit(lambda db: transaction(db, "BEGIN IMMEDIATE", self.name, self._finish_all_killed))
+                self._worker.post(self._finish_all_killed)
             raise
 
     async def write(self, batch: Batch) -> None:
@@ -238,14 +212,17 @@ class SqliteStore:
             # Its end can't be saved; the next run on the thread finishes it like a killed one.
             self._active.pop(run.id, None)
             raise
-        if clash is None:
-            self._active.pop(run.id, None)
-        else:
+        if clash is not None:
+            self._file.conflicted.add(run.id)
             raise clash
+        self._active.pop(run.id, None)
 
     async def recover(self) -> list[str]:
-        """Finish every run whose process is gone, and return their ids."""
-        return await self._write(self._finish_all_killed)
+        """Finish every run whose process is gone, and return their ids; none in a store that can only be read."""
+        try:
+            return await self._write(self._finish_all_killed)
+        except ReadOnlyStoreError:
+            return []
 
     async def runs(self, *, thread_id: str | None = None, limit: int | None = None) -> list[RunRecord]:
         """List runs, most recent first."""
@@ -269,22 +246,22 @@ class SqliteStore:
 
     async def aclose(self) -> None:
         """Close the file unless runs are active; it reopens when used again. A store in memory stays open."""
-        with self._claiming:
+        with self._file.claiming:
             idle = self.path is not None and not self._active
             if idle:
                 self._owners.release()
         if idle:
-            self._worker.close()
+            await self._worker.aclose()
 
     # -- transactions
 
     async def _read(self, job: Callable[[sqlite3.Connection], T]) -> T:
         """Read in one transaction, which sees a consistent snapshot."""
-        return await self._worker.run(lambda db: transaction(db, "BEGIN", self.name, job))
+        return await self._worker.read(job)
 
     async def _write(self, job: Callable[[sqlite3.Connection], T]) -> T:
         """Write in one transaction."""
-        return await self._worker.run(lambda db: transaction(db, "BEGIN IMMEDIATE", self.name, job))
+        return await self._worker.write(job)
 
     def _finish_all_killed(self, db: sqlite3.Connection) -> list[str]:
         return self._finish_killed(db, None, None)
@@ -308,8 +285,3 @@ def _same_turn(stored: ThreadRecord, record: ThreadRecord) -> bool:
     return stored.head == record.head and same_json(
         [stored.state, dict(stored.toolkits)], [record.state, dict(record.toolkits)]
     )
-
-
-def _close(worker: Worker, owners: Owners) -> None:
-    worker.close()
-    owners.release()

@@ -188,6 +188,7 @@ def list_below(tools: FileTools, path: str, pattern: str) -> tuple[list[TreeEntr
     globs = [PathPattern.parse(each) for each in expand_braces(pattern.removeprefix("./") or "**/*")]
     depths = [glob.depth for glob in globs]
     depth = None if None in depths else max(filter(None, depths), default=1)
+    tools.protection.reading(tools.root.trail(path))
     start = tools.root.stat(path).path
     base = "" if start == "." else start + "/"
     tree = Tree(tools.root, path, ignore=tools.ignore, depth=depth)

@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 
 from llm_do.files.glob_patterns import PathPattern
+from llm_do.files.local_folder import PRIVATE, is_private
 from llm_do.files.paths import fold_name
 from llm_do.files.refusals import FileRefusedError
 from llm_do.files.root import Root
@@ -134,6 +135,8 @@ class Protection:
         for path in trail:
             names = [fold_name(name) for name in path.split("/")]
             why = None
+            if not writing and is_private(path):
+                return PRIVATE
             if writing and (kept := next((name for name in names if name in _NOT_WRITTEN), None)):
                 why = f"nothing may be written in {kept}"
             elif entry := secret_file("/".join(names)):

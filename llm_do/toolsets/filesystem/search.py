@@ -83,6 +83,7 @@ def search(protection: Protection, pattern: str, path: str, glob: str, ignore: t
     """
     run = _Search(_compiled(pattern), pattern, time.monotonic() + _MAX_SECONDS)
     root = protection.root
+    protection.reading(root.trail(path))
     start = root.stat(path)
     if start.kind == "folder":
         tree = Tree(root, path, ignore=ignore, max_seconds=_MAX_SECONDS)
