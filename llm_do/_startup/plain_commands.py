@@ -7,13 +7,21 @@ left to Typer, and so are all of them if its internals change, which is slower b
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from typing import Any, Literal, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-__all__ = ["LeanCommand", "LeanGroup", "make_lean"]
+__all__ = ["TIME", "LeanCommand", "LeanGroup", "make_lean"]
+
+TIME = "TIME"
+"""The metavar of an option whose value is a number of seconds, or a time with units such as `1h30m`."""
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_TIME = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+")
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 
 
 class LeanCommand(TyperCommand):
@@ -23,6 +31,16 @@ class LeanCommand(TyperCommand):
         """Read the arguments."""
         make_lean(self.get_params(ctx))
         return super().parse_args(ctx, args)
+
+    def make_parser(self, ctx: Any) -> Any:
+        """Accept `--output FORM` and `--json` wherever there is `--format`, without showing them in the help."""
+        parser = super().make_parser(ctx)
+        params: list[Any] = [*self.get_params(ctx)]
+        for param in params:
+            if "--format" in param.opts:
+                parser.add_option(param, ["--output"], param.name)
+                parser.add_option(param, ["--json"], param.name, action="store_const", const="json")
+        return parser
 
 
 class LeanGroup(TyperGroup):
@@ -79,8 +97,10 @@ class _Plain:
 
     def _number(self, kind: type[int] | type[float], value: Any, param: Any, ctx: Any) -> int | float:
         noun = "a whole number" if kind is int else "a number"
+        if self._info.metavar == TIME:
+            noun = "a time, such as 90, 90s, 5m or 1h30m"
         try:
-            number = kind(value)
+            number = kind(value) if self._info.metavar != TIME else _seconds(value)
         except ValueError as error:
             raise typer.BadParameter(f"{value!r} is not {noun}.", ctx=ctx, param=param) from error
         if kind is float and not math.isfinite(number):
@@ -88,3 +108,16 @@ class _Plain:
         if self._info.min is not None and number < self._info.min:
             raise typer.BadParameter(f"{value} is less than {self._info.min:g}.", ctx=ctx, param=param)
         return number
+
+
+def _seconds(value: Any) -> float:
+    """The seconds of a number, or of a time with units; raises ValueError like `float`.
+
+    Example:
+        >>> _seconds("90"), _seconds("1h30m"), _seconds("500ms")
+        (90.0, 5400.0, 0.5)
+    """
+    text = str(value).strip().lower()
+    if _TIME.fullmatch(text):
+        return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
+    return float(text)

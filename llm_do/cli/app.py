@@ -69,7 +69,13 @@ class Commands(TyperGroup):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-_root = typer.Typer(cls=Commands, rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True)
+_root = typer.Typer(
+    cls=Commands,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
 
 def _show_version(requested: bool) -> None:
@@ -81,7 +87,7 @@ def _show_version(requested: bool) -> None:
 @_root.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+        bool, typer.Option("-V", "--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Run projects made of language-model agents and Python code."""
@@ -102,6 +108,8 @@ def run(args: Sequence[str]) -> int:
 
             fault = UsageError(f"the argument {sanitize(arg)} is not UTF-8 text", hint="Write it in UTF-8.")
             return failure.report(fault, failure.requested_output(args), claim_stdout())
+    if args[:1] == ["help"]:
+        args = [*args[1:], "--help"]
     try:
         code = get_command(_root).main(list(args), prog_name="llm-do", standalone_mode=False)
     except _BAD_USAGE as error:
@@ -122,19 +130,10 @@ def _is_broken(arg: str) -> bool:
     return False
 
 
-def _options_of(error: Any) -> Sequence[Any]:
-    return error.ctx.command.params if error.ctx is not None else ()
-
-
 def _usage(error: Any, args: Sequence[str]) -> int:
     if type(error).__name__ == "NoArgsIsHelpError":
         warn(error.format_message())
         return 2
-    command = error.ctx.command_path if error.ctx is not None else "llm-do"
-    hint = f"See `{command} --help`."
-    options = {name for each in _options_of(error) for name in each.opts}
-    # A command that takes the project as an argument has "project" among them.
-    if "extra argument" in error.format_message() and "--project" in options and "project" not in options:
-        hint = f"The project is named with --project. {hint}"
-    fault = UsageError(error.format_message(), hint=hint)
-    return failure.report(fault, failure.requested_output(args), claim_stdout())
+    from llm_do.cli.arguments.usage_hints import usage_error
+
+    return failure.report(usage_error(error, args), failure.requested_output(args), claim_stdout())

@@ -268,7 +268,11 @@ def _file_rules(node: Node) -> list[Diagnostic]:
     lists = [node.entries[key] for key in ("agent_files", "python_files") if key in node.entries]
     if any(files.kind != "sequence" or files.items for files in lists):
         return []
-    if any(closest_match(key, ("agent_files", "python_files"), cutoff=0.8) for key in node.entries if key not in _KEYS):
+    if any(
+        closest_match(key, ("agent_files", "python_files"), spelling_only=True)
+        for key in node.entries
+        if key not in _KEYS
+    ):
         return []
     place = lists[0].place if lists else node.source.place(node.start, node.start + 1)
     return [problems.no_files().at(place)]

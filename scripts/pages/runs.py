@@ -30,7 +30,7 @@ EVENT_CLASSES: tuple[type[EventBase], ...] = get_args(Event)
 EVENTS_HEAD = """\
 # Events
 
-What a run reports while it is running. `llm-do run --output events` prints one JSON object per line for each event;
+What a run reports while it is running. `llm-do run --format events` prints one JSON object per line for each event;
 `runtime.stream(...)` yields them and `runtime.on(...)` subscribes to them, as frozen records whose `to_dict()` is that
 object. [Events and hooks](../events-and-hooks.md) is the guide. `seq` counts a run's events without gaps, and the
 events of a called agent come between its caller's `tool_call` and `tool_result`. Later versions may add fields; a
@@ -42,7 +42,7 @@ The examples come from real runs. Their ids and times are replaced, and the fiel
 EVENTS_END = """\
 ## Without a run
 
-`--output events` ends with `run_failed` even if nothing could run because of a wrong option, invalid input, or a
+`--format events` ends with `run_failed` even if nothing could run because of a wrong option, invalid input, or a
 project with errors. Its ids and names are then empty, and `errors` lists every problem as objects like `error`. A
 process that is ended by a signal during a run also prints this line, with the run's ids.
 """
@@ -50,7 +50,7 @@ process that is ended by a signal during a run also prints this line, with the r
 RESULTS_HEAD = """\
 # Results
 
-How a run ended and what it did: the object that `llm-do run --output json` prints, no matter how the run ends. In
+How a run ended and what it did: the object that `llm-do run --format json` prints, no matter how the run ends. In
 Python it is a [`RunResult`](python-running.md#runresult), whose `to_dict()` returns that object; if the run ended
 early, the exception carries it. [Running](../running.md) and [Embedding](../embedding.md) are the guides. Later
 versions may add keys; a program should ignore those it doesn't know.

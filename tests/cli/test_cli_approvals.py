@@ -47,7 +47,7 @@ def test_explain_passes_words_after_the_tool_to_the_call(run_lines: Callable[...
     assert ended["number"].out.startswith("main calls send\n  to: -3 -p --to=ann\n")
     assert ended["dashes"].json["args"] == {"to": "--allow x"}
     assert (ended["before"].code, ended["value"].code) == (2, 2)
-    assert "No such option: --frmat" in ended["before"].err
+    assert "there is no option --frmat. Did you mean `--format`?" in ended["before"].err
     assert "Option '--allow' requires an argument" in ended["value"].err
 
 

@@ -91,7 +91,7 @@ def test_a_dry_run_of_a_chat_shows_what_would_run_and_reads_nothing(project: Cal
         (["--attach", "-"], "a chat reads its messages from stdin, so --attach - can't"),
         ([".", "hi", "--input-json", "{}"], "a prompt and --input-json exclude each other"),
         (["--field", "inptu=x"], "the entry's input has no field 'inptu'"),
-        (["--frobnicate"], "No such option: --frobnicate"),
+        (["--frobnicate"], "there is no option --frobnicate"),
     ],
 )
 def test_usage_errors_use_the_requested_output_format(

@@ -172,6 +172,7 @@ def test_an_invalid_model_name_is_refused_before_anything_runs(project: Callable
         "prefix": ["x", "--model", "opnai:gpt-5"],
         "bare": ["x", "--model", "main=gpt-5", "--output", "json"],
         "agent": ["x", "--model", "mian=openai:gpt-5", "--approve-all"],
+        "dry": ["x", "-m", "mian=test", "--dry-run"],
     }
 
     ended: dict[str, Ended] = run_many({name: (["run", *args], root, b"") for name, args in calls.items()})
@@ -181,10 +182,11 @@ def test_an_invalid_model_name_is_refused_before_anything_runs(project: Callable
         "error: the model 'opnai:gpt-5' names an unknown provider. Did you mean `openai:gpt-5`?\n"
     )
     assert ended["bare"].json["errors"][0]["message"] == "the model 'gpt-5' names no provider"
-    assert (ended["agent"].code, ended["agent"].out) == (0, "done\n")
-    assert "warning: a model is named for 'mian', and the project has no such agent. Did you mean `main`?\n" in (
-        ended["agent"].err
+    assert (ended["agent"].code, ended["agent"].out) == (2, "")
+    assert ended["agent"].err == (
+        "error: a model is named for 'mian', and the project has no such agent. Did you mean `main`?\n"
     )
+    assert (ended["dry"].code, ended["dry"].err) == (2, ended["agent"].err)
 
 
 def test_options_reach_the_run(project: Callable[..., Path]) -> None:

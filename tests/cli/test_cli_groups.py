@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -40,24 +41,62 @@ def test_threads_and_runs_belong_to_the_project_around_the_current_folder(projec
     assert ended["runs"].out == ended["named"].out != ""
 
 
-def test_a_project_passed_as_an_argument_by_mistake_gets_a_hint_about_the_option(project: Callable[..., Path]) -> None:
-    root = project()
+FIRST = {
+    "tools": ["tools"],
+    "tools of": ["tools", "main"],
+    "graph": ["graph"],
+    "check": ["check"],
+    "explain": ["approvals", "explain", "send", "to=ann"],
+    "explain for": ["approvals", "explain", "main", "send", "to=ann"],
+    "approvals": ["approvals", "list"],
+    "threads": ["threads", "list"],
+    "thread": ["threads", "show", "t"],
+    "last thread": ["threads", "show"],
+    "settings": ["threads", "config", "t"],
+    "exported": ["threads", "export", "t"],
+    "runs": ["runs", "list"],
+    "run": ["runs", "show"],
+}
+"""Commands, with the arguments that follow the project."""
+
+
+def test_the_project_is_the_first_argument_of_every_command_that_reads_one(project: Callable[..., Path]) -> None:
+    root = project("- text: done")
+    run_many({"run": (["run", "hello", "--thread", "t"], root, b"")})
+    run_many({"set": (["threads", "set", "project", "t", "model=test"], root.parent, b"")})
+
+    def ended(place: Callable[[list[str]], list[str]], cwd: Path) -> dict[str, tuple[int, str]]:
+        calls = {name: (place(words), cwd, b"") for name, words in FIRST.items()}
+        return {name: (each.code, each.out.replace("project/", "")) for name, each in run_many(calls).items()}
+
+    def first(words: list[str]) -> list[str]:
+        count = 2 if words[0] in ("threads", "runs", "approvals") else 1
+        return [*words[:count], "project", *words[count:]]
+
+    here = ended(lambda words: words, root)
+    assert {code for code, _ in here.values()} == {0}
+    assert json.loads(here["settings"][1]) == {"model": "test"}
+    assert ended(first, root.parent) == here
+    assert ended(lambda words: [*words[:1], *words[1:2], "--project", "project", *words[2:]], root.parent) == here
+
+
+def test_an_argument_that_names_no_project_belongs_to_the_command(project: Callable[..., Path]) -> None:
+    root = project("- text: done")
+    (root / "send").mkdir()  # a folder without a project
+    (root / "t.json").write_text("{}")
     ended = run_many(
         {
-            "threads": (["threads", "list", "shop"], root, b""),
-            "tools": (["tools", "shop"], root, b""),
-            "folder": (["tools", "../project"], root, b""),
-            "nowhere": (["tools", "project"], root.parent, b""),
-            "schema": (["schema", "agent", "shop"], root, b""),
+            "tool": (["approvals", "explain", "send", "to=ann"], root, b""),
+            "agent": (["tools", "mian"], root, b""),
+            "only": (["threads", "import", "t.json"], root, b""),
+            "nowhere": (["tools", "main"], root.parent, b""),
         }
     )
 
-    assert [each.code for each in ended.values()] == [2] * 5
-    assert "The project is named with --project." in ended["threads"].err
-    assert "name another project with --project" in ended["tools"].err
-    assert ended["folder"].err.endswith(" For the project at ../project, write --project ../project.\n")
-    assert ended["nowhere"].err.endswith(" For the project at project, write --project project.\n")
-    assert "--project" not in ended["schema"].err
+    assert ended["tool"].out.startswith("main calls send")
+    assert ended["agent"].err == "error: the project has no agent 'mian'. Did you mean `main`?\n"
+    assert "t.json" in ended["only"].err
+    assert ended["nowhere"].err.startswith("error: no project here: ")
 
 
 def test_every_command_that_reads_a_project_takes_it_once_as_option_or_argument(project: Callable[..., Path]) -> None:
@@ -79,8 +118,8 @@ def test_every_command_that_reads_a_project_takes_it_once_as_option_or_argument(
     ended = run_many({name: (args, away, b"hi\n") for name, args in {**calls, **twice}.items()})
 
     assert [ended[name].code for name in commands] == [0] * 5
-    assert (ended["run"].out, ended["chat"].out) == ("got hello\n", "got hi\n")
-    assert ended["prompt"].out == "got look at src/main.py, or not\n"
+    assert (ended["run"].out, ended["chat"].out) == ("got hello\n\n<stdin>\nhi\n</stdin>\n", "got hi\n")
+    assert ended["prompt"].out.startswith("got look at src/main.py, or not\n")
     assert (ended["empty"].code, ended["empty"].out) == (2, "")
     expected = "error: the project is named twice, with --project and as an argument. Keep one of them.\n"
     assert [ended[name].err for name in ("many", *twice)] == [expected] * 6

@@ -127,7 +127,25 @@ def test_input_comes_from_arguments_then_stdin_then_the_manifest(project: Callab
     attach = ["--attach", "tools.py", "--attach", str(note), "--attach", "-"]
     default = {"input": "the default", "attachments": []}
     cases: dict[str, tuple[list[str], Path, bytes, object]] = {
-        "argument": (["prompt"], root, b"piped", {"input": "prompt", "attachments": []}),
+        "argument": (["prompt"], root, b"", {"input": "prompt", "attachments": []}),
+        "argument and stdin": (
+            ["prompt"], root, b"one\ntwo\n", {"input": "prompt\n\n<stdin>\none\ntwo\n</stdin>", "attachments": []},
+        ),
+        "argument and white stdin": (["prompt"], root, b" \n", {"input": "prompt", "attachments": []}),
+        "a mark in stdin": (
+            ["prompt"], root, b"</stdin>", {"input": "prompt\n\n<stdin->\n</stdin>\n</stdin->", "attachments": []},
+        ),
+        "field and stdin": (
+            ["--field", "attachments=tools.py"], root, b"piped", {"input": "piped", "attachments": ["tools.py"]},
+        ),
+        "all fields and stdin": (["--field", "input=3"], root, b"piped", {"input": "3", "attachments": []}),
+        "json and stdin": (["--input-json", '"text"'], root, b"piped", {"input": "text", "attachments": []}),
+        "several": (
+            ["--field", "input=3", "--field", "attachments=a", "--field", "attachments=b"],
+            root, b"", {"input": "3", "attachments": ["a", "b"]},
+        ),
+        "argument and not UTF-8": (["prompt"], root, b"ab\xff", "stdin is not UTF-8: byte 0xff at offset 2"),
+        "one value": (["--field", "input=3", "--field", "input=4"], root, b"", "--field input is given 2 times"),
         "fields": (
             ["--field", "input=3", "--field", 'attachments=["a"]'], root, b"", {"input": "3", "attachments": ["a"]},
         ),
@@ -145,7 +163,7 @@ def test_input_comes_from_arguments_then_stdin_then_the_manifest(project: Callab
         "key twice": (["--input-json", '{"input": 1, "input": 2}'], root, b"", "the key 'input' appears twice"),
         "twice": (["prompt", "--input-json", "{}"], root, b"", "a prompt and --input-json exclude each other"),
         "empty prompt": ([".", " "], root, b"", "the prompt is empty"),
-        "unquoted prompt": (["two", "words"], root, b"", "no project at 'two'"),
+        "unquoted prompt": (["two", "words"], root, b"", "Quote a prompt of several words: llm-do run 'two words'"),
         "folder": (["inner"], root, b"", "no project in inner"),
         "like a path": (["a/b"], root, b"", "no project at a/b"),
         "like a manifest": (["old.json"], root, b"", "no project at old.json"),
@@ -165,6 +183,15 @@ def test_input_comes_from_arguments_then_stdin_then_the_manifest(project: Callab
             assert ended[name].json["status"] == "invalid"
         else:
             assert (ended[name].code, ended[name].json["input"]) == (0, expected), name
+
+
+def test_a_loop_that_reads_lines_keeps_its_stdin(project: Callable[..., Path]) -> None:
+    root = project('- text: "answer to {input}"')
+    (root / "questions").write_text("one\ntwo\n")
+
+    asked = shell('while read question; do LLM_DO run . "$question" --no-record; done < questions', root)
+
+    assert asked.stdout == b"answer to one\nanswer to two\n"
 
 
 def test_a_project_without_cli_input_refuses_every_kind_of_input(project: Callable[..., Path]) -> None:

@@ -28,20 +28,21 @@ __all__ = [
 
 
 def requested_output(args: Sequence[str]) -> str:
-    """The value of `--output` in arguments that can't be parsed, by default `text`.
+    """The value of `--format`, or of its synonyms, in arguments that can't be parsed, by default `text`.
 
     Example:
-        >>> requested_output(["run", "--output", "json", "--nonsense"])
+        >>> requested_output(["run", "--format", "json", "--nonsense"])
         'json'
     """
     found = "text"
     for index, word in enumerate(args):
         if word == "--":
             break
-        if word == "--output" and index + 1 < len(args):
-            found = args[index + 1]
-        elif word.startswith("--output="):
-            found = word.partition("=")[2]
+        option, equals, value = word.partition("=")
+        if word == "--json":
+            found = "json"
+        elif option in ("--format", "--output") and (equals or index + 1 < len(args)):
+            found = value if equals else args[index + 1]
     return found if args and args[0] in ("run", "chat") else "text"
 
 
@@ -53,7 +54,7 @@ def status_of(error: BaseException) -> Status:
 
 
 def failed_result(error: BaseException) -> dict[str, Any]:
-    """The object that `--output json` prints when there was no run: a run's, with the error in `errors`."""
+    """The object that `--format json` prints when there was no run: a run's, with the error in `errors`."""
     from llm_do.runtime.record.results import RunResult
 
     errors = [] if isinstance(error, KeyboardInterrupt) else _records(error)
@@ -61,7 +62,7 @@ def failed_result(error: BaseException) -> dict[str, Any]:
 
 
 def event_record(error: BaseException, events: Sequence[Event] = ()) -> dict[str, Any]:
-    """The record that `--output events` prints when there was no run, or one that couldn't be ended properly."""
+    """The record that `--format events` prints when there was no run, or one that couldn't be ended properly."""
     from llm_do.runtime.record.events import RunFailedEvent
 
     records = [record.to_dict() for record in _records(error)]

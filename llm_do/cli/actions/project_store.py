@@ -25,18 +25,19 @@ CELL_COLUMNS = 40
 
 def print_from_store(
     project: str | None,
+    named: str | None,
     lines_of: Callable[[SqliteStore], Awaitable[Sequence[str]]],
     *,
     verbatim: bool = False,
     create: bool = False,
     title: bool = False,
 ) -> int:
-    """Open a project's store and print the lines made from it.
+    """Open the store of a project, named by argument or option, and print the lines made from it.
 
     `verbatim` lines are for programs and never folded; `create` makes the store if nothing has been recorded yet;
     `title` says on stderr which project this is.
     """
-    location = locate_project(project_at(project))
+    location = locate_project(project_at(project, named))
     root = location.root
     results = claim_stdout()
     if not create and not (root / FOLDER / "state.db").exists():

@@ -132,10 +132,14 @@ def link(path: os.PathLike[str], options: CommandOptions) -> Project:
         show(report, no_color=output.no_color)
     if report.project is None:
         raise LinkError("the project does not link", report.diagnostics)
-    if session.models and not options.dry_run:
-        from llm_do.cli.arguments.named_models import named_models
+    if session.models:
+        from llm_do.cli.arguments.named_models import check_agents, named_models
+        from llm_do.models.providers.model_names import parse_override
 
-        named_models(session.models, report.project)
+        if options.dry_run:  # which shows what is wrong with a model, agent by agent
+            check_agents(parse_override(session.models), report.project)
+        else:
+            named_models(session.models, report.project)
     if output.verbosity >= 0:
         _warn_of_idle_patterns(report.project, session.shared)
     return report.project
@@ -233,7 +237,7 @@ def print_output(result: RunResult, results: Results, session: Session) -> None:
 
 
 def result_line(result: RunResult) -> str:
-    """A result as the line that `--output json` prints."""
+    """A result as the line that `--format json` prints."""
     data = result.to_dict()
     try:
         text = json.dumps(data, ensure_ascii=False, allow_nan=False)

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, cast
 
 from llm_do.cli.process.streams import warn
 from llm_do.errors import UsageError
+from llm_do.linker.checks.unused_names import listed_names
 from llm_do.models.providers.factories import registered_prefixes
 from llm_do.models.providers.model_names import ModelOverride, check_model_name, find_name_fault, parse_override
 from llm_do.project.flow_spec import every_agent
+from llm_do.text.words import did_you_mean
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
 
-__all__ = ["check_setting", "named_models"]
+__all__ = ["check_agents", "check_setting", "named_models"]
 
 
 def named_models(values: Sequence[str], project: Project) -> ModelOverride:
@@ -23,16 +25,20 @@ def named_models(values: Sequence[str], project: Project) -> ModelOverride:
     names = [override.everyone] if isinstance(override.everyone, str) else []
     for name in (*names, *override.agents.values()):
         check_model_name(name, registered=registered_prefixes())
-    agents = {spec.name for spec, _ in every_agent(project.registry)} if override.agents else set[str]()
-    for agent in override.agents:
-        if agent not in agents:
-            from llm_do.text.words import did_you_mean
-            from llm_do.ui.reports.error_text import paragraph
-
-            hint = did_you_mean(agent, sorted(agents))
-            fault = f"a model is named for {agent!r}, and the project has no such agent"
-            warn(paragraph(fault, hint=hint, label="warning"))
+    check_agents(override, project)
     return override
+
+
+def check_agents(override: ModelOverride, project: Project) -> None:
+    """Check that a model is named only for agents that exist; those that a run makes are known by nobody before it."""
+    specs = [spec for spec, _ in every_agent(project.registry)]
+    names = sorted({spec.name for spec in specs})
+    unknown = [name for name in override.agents if name not in names]
+    if unknown and not any("dynamic_agents" in listed_names(spec) for spec in specs):
+        raise UsageError(
+            f"a model is named for {unknown[0]!r}, and the project has no such agent",
+            hint=did_you_mean(unknown[0], names) or f"Its agents are {', '.join(names) or 'none'}.",
+        )
 
 
 def check_setting(value: object) -> None:

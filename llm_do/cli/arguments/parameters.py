@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
+
+from llm_do._startup.plain_commands import TIME
 
 __all__ = [
     "IMPORT_SECONDS",
     "PROJECT_HELP",
-    "AsJson",
     "Debug",
+    "Form",
     "ImportSeconds",
     "NoColor",
     "OfProject",
@@ -66,9 +68,15 @@ OfProject = Annotated[
     ),
 ]
 ImportSeconds = Annotated[
-    float, typer.Option("--import-timeout", min=0.1, help="Seconds that importing one Python file may take.")
+    float,
+    typer.Option(
+        "--import-timeout",
+        metavar=TIME,
+        min=0.1,
+        help="Seconds that importing one Python file may take, or a time such as 2m.",
+    ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Form = Annotated[Literal["text", "json"], typer.Option("--format", help="Text for people, or JSON for programs.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
 """Every command takes it; `app.run` looks for it among the arguments when it reports an error."""
 NoColor = Annotated[bool, typer.Option("--no-color", help="Don't use colours.")]

@@ -6,22 +6,18 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Union, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Any, cast
 
-from pydantic import BaseModel, PrivateAttr, TypeAdapter
+from pydantic import BaseModel, PrivateAttr
 
 from llm_do._startup.frozen import frozen
+from llm_do.cli.arguments.input_fields import read_fields
 from llm_do.cli.arguments.target import user_path
 from llm_do.cli.process import stdin
 from llm_do.errors import InputError, UsageError
 from llm_do.project.inputs import Attachment, PromptContent, PromptInput, describe_input, input_names, to_input
-from llm_do.text.words import did_you_mean
-from llm_do.ui.terminal.typed_values import json_or_text
 
 if TYPE_CHECKING:
-    from pydantic.fields import FieldInfo
-
     from llm_do.cli.arguments.run_options import InputOptions
     from llm_do.project.project import Project
 
@@ -65,21 +61,57 @@ def entry_model(project: Project, entry: str | None) -> type[BaseModel] | None:
 def gather_input(
     project: Project, options: InputOptions, prompt: str | None, entry: str | None, notice: Callable[[str], None]
 ) -> object:
-    """Find the input: prompt or `--input-json` and `--field`, else stdin, else none, which is the entry's default."""
+    """Find the input: prompt, `--input-json` and `--field`, and stdin; None is the entry's default."""
     model = entry_model(project, entry)
     value = _from_arguments(options, prompt, model)
     if value is not None:
         _refuse(project, "a prompt or an input")
-    elif stdin.is_data() and "-" not in options.attach:
-        value = stdin.read_text(notice)
-        if value is not None:
+    if _takes_stdin(options, value, model):
+        piped = stdin.read_text(notice)
+        if piped is not None:
             _refuse(project, "stdin")
+            value = _with_stdin(value, piped)
     if not options.attach:
         return value
     _refuse(project, "an attachment")
     if value is None:
         value = project.entry.args if entry is None else None
     return _with_attachments(value, model, _read_attachments(options.attach, project.root, notice))
+
+
+def _takes_stdin(options: InputOptions, value: object, model: type[BaseModel] | None) -> bool:
+    """Whether stdin belongs to the input: `--input-json` is all of it, and `--field` all but a missing `input`."""
+    if options.input_json is not None or "-" in options.attach:
+        return False
+    if value is None:
+        return stdin.is_data()
+    if isinstance(value, str):
+        return stdin.is_unread()
+    field = model.model_fields.get("input") if model is not None else None
+    lacks_text = field is not None and field.is_required() and "input" not in cast("dict[str, Any]", value)
+    return lacks_text and stdin.is_unread()
+
+
+def _with_stdin(value: object, piped: str) -> object:
+    """An input with the text of stdin.
+
+    Example:
+        >>> print(_with_stdin("Sum up.", "one\\ntwo\\n"))
+        Sum up.
+        <BLANKLINE>
+        <stdin>
+        one
+        two
+        </stdin>
+    """
+    if value is None:
+        return piped
+    if not isinstance(value, str):
+        return {**cast("dict[str, Any]", value), "input": piped}
+    mark = "stdin"
+    while f"</{mark}>" in piped:  # the text must not look as if it ended early
+        mark += "-"
+    return f"{value}\n\n<{mark}>\n{piped.removesuffix(chr(10))}\n</{mark}>"
 
 
 def first_message(project: Project, options: InputOptions, prompt: str | None, entry: str | None) -> object:
@@ -133,8 +165,7 @@ def _from_arguments(options: InputOptions, prompt: str | None, model: type[BaseM
         value = {"input": value}
     if not isinstance(value, dict | None):
         raise UsageError("--field adds to an object, and --input-json holds none", hint="Keep one of them.")
-    fields = cast("dict[str, Any]", value or {})
-    return {**fields, **dict(_field(text, model) for text in options.fields)}
+    return {**cast("dict[str, Any]", value or {}), **read_fields(options.fields, model)}
 
 
 def _from_json(text: str) -> object:
@@ -164,40 +195,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
                 raise ValueError(f"the key {key!r} appears twice")
             seen.add(key)
     return found
-
-
-def _field(text: str, model: type[BaseModel] | None) -> tuple[str, Any]:
-    """One `NAME=VALUE`: text for a field of text, else JSON where it reads as JSON and the field takes it so."""
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise UsageError(f"--field {text!r} is not NAME=VALUE", hint="Write --field NAME=VALUE.")
-    info = None
-    if model is not None:
-        names = input_names(model)
-        info = names.get(name)
-        if info is None and model.model_config.get("extra") != "allow":
-            hint = did_you_mean(name, names) or f"It takes {describe_input(model)}."
-            raise InputError(f"the entry's input has no field {name!r}", hint=hint)
-    if info is not None and _takes_text(info.annotation):
-        return name, value
-    data = json_or_text(value)
-    if info is not None and not isinstance(data, str) and not _fits(info, data) and _fits(info, value):
-        return name, value  # such as 123 for a path, or for one of several texts
-    return name, data
-
-
-def _fits(info: FieldInfo, value: object) -> bool:
-    """Whether a value has a field's type."""
-    kind: Any = cast("Any", Annotated)[info.annotation, info]
-    try:
-        TypeAdapter(kind).validate_python(value)
-    except Exception:  # noqa: BLE001 - a type may be the project's own, and raise anything
-        return False
-    return True
-
-
-def _takes_text(annotation: object) -> bool:
-    return annotation is str or (get_origin(annotation) in (Union, UnionType) and str in get_args(annotation))
 
 
 def _read_attachments(files: Sequence[str], root: Path, notice: Callable[[str], None]) -> _Attached:

@@ -14,6 +14,7 @@ from typing import Annotated, Any, ForwardRef, Literal, TypeVar, cast, get_args,
 import typer
 
 from llm_do._startup.frozen import frozen
+from llm_do._startup.plain_commands import TIME
 from llm_do.cli.arguments import parameters as p
 from llm_do.runtime.session.run_options import EntryOptions, RuntimeOptions
 
@@ -56,7 +57,7 @@ class SessionOptions:
     models: Annotated[
         tuple[str, ...],
         typer.Option(
-            "--model", metavar="[NAME=]MODEL", help="The model of every agent, or of the one named; repeatable."
+            "-m", "--model", metavar="[NAME=]MODEL", help="The model of every agent, or of the one named; repeatable."
         ),
     ] = ()
     approve_all: Annotated[bool, typer.Option("--approve-all", help="Allow every call that needs approval.")] = False
@@ -73,7 +74,7 @@ class OutputOptions:
 
     output: Annotated[
         Literal["text", "json", "events"],
-        typer.Option("--output", help="Print the result as text or JSON, or events as JSON lines as they happen."),
+        typer.Option("--format", help="Print the result as text or JSON, or events as JSON lines as they happen."),
     ] = "text"
     verbose: Annotated[
         int,
@@ -173,11 +174,12 @@ def _shared(kind: type[Any]) -> Iterator[Parameter]:
         value, option = get_args(declared)
         if option.flags:
             several = value == Sequence[str] | None
+            more = "; repeatable." if several else ", or a time such as 5m or 1h30m." if option.metavar == TIME else "."
             info = typer.Option(
                 *option.flags,
                 metavar=option.metavar,
                 min=option.minimum,
-                help=option.help.rstrip(".") + "; repeatable." if several else option.help,
+                help=option.help.rstrip(".") + more,
                 autocompletion=_COMPLETIONS.get(name),
             )
             accepted = list[str] | None if several else str | None if isinstance(value, ForwardRef) else value

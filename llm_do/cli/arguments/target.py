@@ -6,8 +6,10 @@ import os
 from pathlib import Path
 
 from llm_do._startup.frozen import frozen
+from llm_do.cli.arguments.usage_hints import hint_for_words
 from llm_do.errors import UsageError
 from llm_do.linker.sources.project_root import ProjectLocation, find_project, locate_project
+from llm_do.ui.reports.error_text import sentence
 
 __all__ = ["Target", "project_at", "resolve", "user_path"]
 
@@ -58,7 +60,8 @@ def resolve(project: str | None, prompt: str | None, option: str | None = None) 
     if prompt is not None:
         raise UsageError(
             f"no project at {project!r}: there is no such file or folder",
-            hint="With two arguments the first is the project; quote a prompt of several words.",
+            hint=sentence(hint_for_words("llm-do run", [project, prompt]), capital=True)
+            + " With two arguments, the first is the project.",
         )
     try:
         return Target(_path_of(_current()), project)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
-from llm_do._startup.plain_commands import LeanCommand, LeanGroup
+from llm_do._startup.plain_commands import LeanGroup
 from llm_do.cli.arguments import parameters as p
+from llm_do.cli.arguments.project_first import ProjectFirst
 
 __all__ = ["app"]
 
@@ -20,11 +21,15 @@ app = typer.Typer(
     help="List, revoke and explain approvals.",
 )
 
-Form = Annotated[Literal["text", "json"], typer.Option("--format", help="Text for people, or JSON for programs.")]
 
-
-@app.command("list", cls=LeanCommand)
-def list_answers(project: p.OfProject = None, form: Form = "text", _debug: p.Debug = False) -> int:
+@app.command("list", cls=ProjectFirst)
+def list_answers(
+    *,
+    project: p.Project = None,
+    named: p.OfProject = None,
+    form: p.Form = "text",
+    _debug: p.Debug = False,
+) -> int:
     """List permanent approvals.
 
     They are kept in `.llm-do/approvals.json`, which you may edit. The project's own rules are in its manifest;
@@ -36,7 +41,7 @@ def list_answers(project: p.OfProject = None, form: Form = "text", _debug: p.Deb
     from llm_do.text.sanitizer import sanitize
 
     results = claim_stdout()
-    answers = _answers(project)
+    answers = _answers(project, named)
     if form == "json":
         data = [
             {"number": number, "allows": item.text, "place": item.place, "added": item.added, "entry": dict(item.entry)}
@@ -54,13 +59,15 @@ def list_answers(project: p.OfProject = None, form: Form = "text", _debug: p.Deb
     return 0
 
 
-@app.command(cls=LeanCommand)
+@app.command(cls=ProjectFirst)
 def revoke(
+    *,
+    project: p.Project = None,
     numbers: Annotated[
         list[int] | None, typer.Argument(metavar="NUMBER...", help="Numbers shown by `list`.", show_default=False)
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Revoke all of them.")] = False,
-    project: p.OfProject = None,
+    named: p.OfProject = None,
     _debug: p.Debug = False,
 ) -> int:
     """Revoke a permanent approval.
@@ -75,7 +82,7 @@ def revoke(
     from llm_do.text.sanitizer import sanitize
 
     claim_stdout()
-    root = _root(project)
+    root = _root(project, named)
     from llm_do.runtime.approval import saved_approvals
 
     if everything:
@@ -94,7 +101,7 @@ def revoke(
     return 0
 
 
-class _OfCall(LeanCommand):
+class _OfCall(ProjectFirst):
     """A command whose words are a call's: after the first, only its own long options belong to the command."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -120,6 +127,8 @@ class _OfCall(LeanCommand):
 
 @app.command(cls=_OfCall)
 def explain(
+    *,
+    project: p.Project = None,
     words: Annotated[
         list[str],
         typer.Argument(
@@ -129,14 +138,14 @@ def explain(
             autocompletion=p.agents_here,
         ),
     ],
-    project: p.OfProject = None,
+    named: p.OfProject = None,
     allow: Annotated[
         list[str] | None, typer.Option("--allow", metavar="PATTERN", help="As for `run`; repeatable.")
     ] = None,
     deny: Annotated[
         list[str] | None, typer.Option("--deny", metavar="PATTERN", help="As for `run`; repeatable.")
     ] = None,
-    form: Form = "text",
+    form: p.Form = "text",
     seconds: p.ImportSeconds = p.IMPORT_SECONDS,
     _debug: p.Debug = False,
 ) -> int:
@@ -162,7 +171,7 @@ def explain(
     results = claim_stdout()
     disable_plugins()
     try:
-        path = project_at(project)
+        path = project_at(project, named)
     except UsageError as error:
         if "-p" in words:
             error.hint = "After the tool, -p belongs to the call. Write --project, or -p before the tool."
@@ -182,15 +191,15 @@ def explain(
     return 0
 
 
-def _root(project: str | None):
+def _root(project: str | None, named: str | None):
     from llm_do.cli.arguments.target import project_at
     from llm_do.linker.sources.project_root import locate_project
 
-    return locate_project(project_at(project)).root
+    return locate_project(project_at(project, named)).root
 
 
-def _answers(project: str | None):
-    root = _root(project)
+def _answers(project: str | None, named: str | None):
+    root = _root(project, named)
     from llm_do.runtime.approval import saved_approvals
 
     return saved_approvals.load_saved_approvals(root)

@@ -25,7 +25,7 @@ def doctor(
         ),
     ] = None,
     named: p.OfProject = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    form: p.Form = "text",
     _debug: p.Debug = False,
 ) -> int:
     """Check this machine's setup: Python, extras, keys, models, sandbox, terminal, and the project's store.
@@ -40,7 +40,7 @@ def doctor(
     results = claim_stdout()
     root = _root(project, named)
     found = checkup(root)
-    if as_json:
+    if form == "json":
         data = {"checks": [item.to_dict() for item in found], "ok": all(item.status != "bad" for item in found)}
         results.write(json.dumps(data, indent=2) + "\n")
     else:

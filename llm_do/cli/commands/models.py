@@ -21,6 +21,7 @@ def models(
         typer.Argument(metavar="list|pull", help="List available models, or download the local one."),
     ] = "list",
     everything: Annotated[bool, typer.Option("--all", help="Also list models that can't be used, and why.")] = False,
+    form: p.Form = "text",
     _debug: p.Debug = False,
 ) -> int:
     """List available models, or download the local one.
@@ -43,6 +44,12 @@ def models(
 
     found = available_models()
     shown = [info for info in found if everything or info.usable or info.name == "local"]
+    if form == "json":
+        import json
+
+        data = [{"name": info.name, "usable": info.usable, "note": info.note} for info in shown]
+        results.write(json.dumps({"models": data}, indent=2, ensure_ascii=False) + "\n")
+        return 0
     widest = max((len(info.name) for info in shown), default=0)
     notes = [info.note if info.usable else f"not available: {info.note}" for info in shown]
     results.write_lines(f"{info.name:<{widest}}  {note}".rstrip() for info, note in zip(shown, notes, strict=True))

@@ -24,7 +24,7 @@ def run(options: CommandOptions) -> int:
     Examples:
       llm-do run examples/greeter "Good morning"
       llm-do run report.agent < notes.txt
-      llm-do run . --field city=Oslo --output json
+      llm-do run . --field city=Oslo --format json
       llm-do run . "Clean up" --allow 'delete_file(tmp/**)' --budget-usd 0.50
     """
     from llm_do.cli.actions.run_action import start

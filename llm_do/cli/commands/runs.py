@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from llm_do._startup.plain_commands import LeanCommand, LeanGroup
+from llm_do._startup.plain_commands import LeanGroup
 from llm_do.cli.arguments import parameters as p
+from llm_do.cli.arguments.project_first import ProjectFirst
 
 app = typer.Typer(
     cls=LeanGroup,
@@ -18,12 +19,14 @@ app = typer.Typer(
 )
 
 
-@app.command("list", cls=LeanCommand)
+@app.command("list", cls=ProjectFirst)
 def list_runs(
-    project: p.OfProject = None,
+    *,
+    project: p.Project = None,
+    named: p.OfProject = None,
     thread: Annotated[str | None, typer.Option("--thread", metavar="ID", help="Only runs of this thread.")] = None,
     limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Show at most N runs.")] = 20,
-    as_json: p.AsJson = False,
+    form: p.Form = "text",
     _debug: p.Debug = False,
 ) -> int:
     """List runs, the most recent first."""
@@ -31,21 +34,24 @@ def list_runs(
 
     return runs.print_from_store(
         project,
-        lambda store: runs.list_runs(store, thread, limit=limit, as_json=as_json),
-        verbatim=as_json,
+        named,
+        lambda store: runs.list_runs(store, thread, limit=limit, as_json=form == "json"),
+        verbatim=form == "json",
         title=True,
     )
 
 
-@app.command(cls=LeanCommand)
+@app.command(cls=ProjectFirst)
 def show(
+    *,
+    project: p.Project = None,
     run: Annotated[
         str | None,
         typer.Argument(
             metavar="RUN_ID", help="The run's id or a prefix of it; by default the most recent run.", show_default=False
         ),
     ] = None,
-    project: p.OfProject = None,
+    named: p.OfProject = None,
     events: Annotated[bool, typer.Option("--events", help="Print every event as one JSON record per line.")] = False,
     types: Annotated[
         list[str] | None, typer.Option("--type", metavar="TYPE", help="Only events of this type; repeatable.")
@@ -56,5 +62,5 @@ def show(
     from llm_do.cli.actions import stored_runs as runs
 
     return runs.print_from_store(
-        project, lambda store: runs.show_run(store, run, events=events, types=types), verbatim=events, title=True
+        project, named, lambda store: runs.show_run(store, run, events=events, types=types), verbatim=events, title=True
     )

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from llm_do._startup.plain_commands import LeanCommand, LeanGroup
+from llm_do._startup.plain_commands import LeanGroup
 from llm_do.cli.arguments import parameters as p
+from llm_do.cli.arguments.project_first import ProjectFirst
 
 app = typer.Typer(
     cls=LeanGroup,
@@ -21,12 +22,14 @@ User = Annotated[str | None, typer.Option("--user", metavar="ID", help="The thre
 Thread = Annotated[str, typer.Argument(metavar="THREAD", help="The thread's id.")]
 
 
-@app.command("list", cls=LeanCommand)
+@app.command("list", cls=ProjectFirst)
 def list_threads(
-    project: p.OfProject = None,
+    *,
+    project: p.Project = None,
+    named: p.OfProject = None,
     user: User = None,
     every_user: Annotated[bool, typer.Option("--all", help="Include the threads of every user.")] = False,
-    as_json: p.AsJson = False,
+    form: p.Form = "text",
     _debug: p.Debug = False,
 ) -> int:
     """List threads, the most recent first."""
@@ -34,23 +37,26 @@ def list_threads(
 
     return threads.print_from_store(
         project,
-        lambda store: threads.list_threads(store, user, every_user=every_user, as_json=as_json),
-        verbatim=as_json,
+        named,
+        lambda store: threads.list_threads(store, user, every_user=every_user, as_json=form == "json"),
+        verbatim=form == "json",
     )
 
 
-@app.command(cls=LeanCommand)
+@app.command(cls=ProjectFirst)
 def show(
+    *,
+    project: p.Project = None,
     thread: Annotated[
         str | None,
         typer.Argument(
             metavar="THREAD", help="The thread's id; by default the most recent thread.", show_default=False
         ),
     ] = None,
-    project: p.OfProject = None,
+    named: p.OfProject = None,
     user: User = None,
     limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Show only the latest N messages.")] = 20,
-    as_json: p.AsJson = False,
+    form: p.Form = "text",
     _debug: p.Debug = False,
 ) -> int:
     """Show a thread: its settings, its state, its latest messages."""
@@ -58,27 +64,39 @@ def show(
 
     return threads.print_from_store(
         project,
-        lambda store: threads.show_thread(store, thread, user, limit=limit, as_json=as_json),
-        verbatim=as_json,
+        named,
+        lambda store: threads.show_thread(store, thread, user, limit=limit, as_json=form == "json"),
+        verbatim=form == "json",
     )
 
 
-@app.command(cls=LeanCommand)
-def config(thread: Thread, project: p.OfProject = None, user: User = None, _debug: p.Debug = False) -> int:
+@app.command(cls=ProjectFirst)
+def config(
+    *,
+    project: p.Project = None,
+    thread: Thread,
+    named: p.OfProject = None,
+    user: User = None,
+    _debug: p.Debug = False,
+) -> int:
     """Print a thread's settings as JSON."""
     from llm_do.cli.actions import stored_threads as threads
 
-    return threads.print_from_store(project, lambda store: threads.show_config(store, thread, user), verbatim=True)
+    return threads.print_from_store(
+        project, named, lambda store: threads.show_config(store, thread, user), verbatim=True
+    )
 
 
-@app.command("set", cls=LeanCommand)
+@app.command("set", cls=ProjectFirst)
 def set_config(
+    *,
+    project: p.Project = None,
     thread: Thread,
     values: Annotated[
         list[str],
         typer.Argument(metavar="KEY=VALUE", help="A setting: JSON or text; an empty value removes it."),
     ],
-    project: p.OfProject = None,
+    named: p.OfProject = None,
     user: User = None,
     _debug: p.Debug = False,
 ) -> int:
@@ -92,15 +110,17 @@ def set_config(
     from llm_do.cli.actions import stored_threads as threads
 
     return threads.print_from_store(
-        project, lambda store: threads.set_config(store, thread, values, user), verbatim=True, create=True
+        project, named, lambda store: threads.set_config(store, thread, values, user), verbatim=True, create=True
     )
 
 
-@app.command(cls=LeanCommand)
+@app.command(cls=ProjectFirst)
 def fork(
+    *,
+    project: p.Project = None,
     thread: Thread,
     new: Annotated[str, typer.Argument(metavar="NEW", help="The new thread's id.")],
-    project: p.OfProject = None,
+    named: p.OfProject = None,
     user: User = None,
     at: Annotated[int | None, typer.Option("--at", metavar="N", min=0, help="Copy only the first N messages.")] = None,
     _debug: p.Debug = False,
@@ -108,13 +128,15 @@ def fork(
     """Start a new thread with the history of another one."""
     from llm_do.cli.actions import stored_threads as threads
 
-    return threads.print_from_store(project, lambda store: threads.fork(store, thread, new, user, at=at))
+    return threads.print_from_store(project, named, lambda store: threads.fork(store, thread, new, user, at=at))
 
 
-@app.command(cls=LeanCommand)
+@app.command(cls=ProjectFirst)
 def branch(
+    *,
+    project: p.Project = None,
     thread: Thread,
-    project: p.OfProject = None,
+    named: p.OfProject = None,
     user: User = None,
     at: Annotated[int | None, typer.Option("--at", metavar="N", min=0, help="Continue after message N.")] = None,
     to: Annotated[str | None, typer.Option("--to", metavar="MESSAGE", help="Continue after this message.")] = None,
@@ -123,34 +145,45 @@ def branch(
     """Continue from an earlier message. Later messages are kept as a branch. Without options, list the branches."""
     from llm_do.cli.actions import stored_threads as threads
 
-    return threads.print_from_store(project, lambda store: threads.branch(store, thread, user, at=at, to=to))
+    return threads.print_from_store(project, named, lambda store: threads.branch(store, thread, user, at=at, to=to))
 
 
-@app.command(cls=LeanCommand)
+@app.command(cls=ProjectFirst)
 def delete(
+    *,
+    project: p.Project = None,
     thread: Thread,
-    project: p.OfProject = None,
+    named: p.OfProject = None,
     user: User = None,
     _debug: p.Debug = False,
 ) -> int:
     """Delete a thread, its messages and the recorded events of its runs."""
     from llm_do.cli.actions import stored_threads as threads
 
-    return threads.print_from_store(project, lambda store: threads.delete(store, thread, user))
+    return threads.print_from_store(project, named, lambda store: threads.delete(store, thread, user))
 
 
-@app.command(cls=LeanCommand)
-def export(thread: Thread, project: p.OfProject = None, user: User = None, _debug: p.Debug = False) -> int:
+@app.command(cls=ProjectFirst)
+def export(
+    *,
+    project: p.Project = None,
+    thread: Thread,
+    named: p.OfProject = None,
+    user: User = None,
+    _debug: p.Debug = False,
+) -> int:
     """Write a thread to stdout, one JSON record a line."""
     from llm_do.cli.actions import stored_threads as threads
 
-    return threads.print_from_store(project, lambda store: threads.export(store, thread, user), verbatim=True)
+    return threads.print_from_store(project, named, lambda store: threads.export(store, thread, user), verbatim=True)
 
 
-@app.command("import", cls=LeanCommand)
+@app.command("import", cls=ProjectFirst)
 def import_thread(
+    *,
+    project: p.Project = None,
     file: Annotated[str, typer.Argument(metavar="FILE", help="What `export` wrote; - is stdin.")],
-    project: p.OfProject = None,
+    named: p.OfProject = None,
     user: User = None,
     name: Annotated[str | None, typer.Option("--as", metavar="ID", help="Store the thread under this id.")] = None,
     _debug: p.Debug = False,
@@ -160,5 +193,5 @@ def import_thread(
 
     text = threads.read_export(file)
     return threads.print_from_store(
-        project, lambda store: threads.import_thread(store, text, user, name=name, source=file), create=True
+        project, named, lambda store: threads.import_thread(store, text, user, name=name, source=file), create=True
     )

@@ -6,21 +6,23 @@ from typing import Annotated, Literal
 
 import typer
 
-from llm_do._startup.plain_commands import LeanCommand
 from llm_do.cli.arguments import parameters as p
+from llm_do.cli.arguments.project_first import ProjectFirst
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
-@app.command(cls=LeanCommand)
+@app.command(cls=ProjectFirst)
 def tools(
+    *,
+    project: p.Project = None,
     agent: Annotated[
         str | None,
         typer.Argument(
             metavar="AGENT", help="One agent; by default all.", show_default=False, autocompletion=p.agents_here
         ),
     ] = None,
-    project: p.OfProject = None,
+    named: p.OfProject = None,
     form: Annotated[
         Literal["text", "json"],
         typer.Option("--format", help="Text, or JSON with the full schemas."),
@@ -34,10 +36,10 @@ def tools(
     \b
     Examples:
       llm-do tools
+      llm-do tools examples/calculator explainer
       llm-do tools analyst --format json
     """
     import json
-    import os
 
     from llm_do._startup.process import disable_plugins
     from llm_do.cli.actions.link_report import show
@@ -46,18 +48,11 @@ def tools(
 
     results = claim_stdout()
     disable_plugins()
-    from llm_do.errors import UsageError
+    path = project_at(project, named)
     from llm_do.linker.subprocess_check import check_in_subprocess
     from llm_do.ui.reports.tool_list import tool_lines
 
-    try:
-        found = check_in_subprocess(
-            project_at(project), "llm_do.ui.reports.tool_list:tools_data", {"agent": agent}, seconds=seconds
-        )
-    except UsageError as error:
-        if agent is None or not (os.sep in agent or os.path.lexists(agent)):
-            raise
-        raise UsageError(error.message, hint=f"For the project at {agent}, write --project {agent}.") from error
+    found = check_in_subprocess(path, "llm_do.ui.reports.tool_list:tools_data", {"agent": agent}, seconds=seconds)
     if found.data is None:
         show(found, no_color=no_color)
         return 3

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from llm_do.errors import InputError
 
-__all__ = ["is_data", "read_bytes", "read_text"]
+__all__ = ["is_data", "is_unread", "read_bytes", "read_text"]
 
 NOTICE_SECONDS = 2.0
 _CHUNK = 1 << 16
@@ -25,6 +25,19 @@ def is_data(number: int = 0) -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
 
 
+def is_unread(number: int = 0) -> bool:
+    """Whether stdin is data that nothing else is reading, such as the shell loop that has started this process.
+
+    Of a pipe that can't be known, but a file that has been read in part is somebody else's.
+    """
+    if not is_data(number):
+        return False
+    try:
+        return os.lseek(number, 0, os.SEEK_CUR) == 0
+    except OSError:
+        return True  # a pipe
+
+
 def read_bytes(notice: Callable[[str], None], *, limit: int | None = None, number: int = 0) -> bytes:
     """Read stdin to its end, with a notice on a long wait."""
     parts: list[bytes] = []
@@ -34,7 +47,7 @@ def read_bytes(notice: Callable[[str], None], *, limit: int | None = None, numbe
             patience = None if notified else max(0.0, since + NOTICE_SECONDS - time.monotonic())
             ready, _, _ = select.select([number], [], [], patience)
             if not ready:
-                notice("waiting for input on stdin; give a prompt, or < /dev/null for none")
+                notice("waiting for input on stdin; < /dev/null leaves it out")
                 notified = True
                 continue
             part = os.read(number, _CHUNK)

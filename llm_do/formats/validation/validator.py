@@ -147,7 +147,7 @@ def find_misspelled_keys(root: Node, loc: KeyPath, known: Sequence[str]) -> list
     return [
         explain_unknown_key(root, (*loc, key), others)
         for key in holder.entries
-        if key not in known and closest_match(key, others, cutoff=0.8)
+        if key not in known and closest_match(key, others, spelling_only=True)
     ]
 
 

@@ -304,7 +304,7 @@ class RunResult:
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the object that `--output json` prints."""
+        """Return the object that `--format json` prints."""
         return {
             "status": self.status,
             "output": to_json_data(self.output),

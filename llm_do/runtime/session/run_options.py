@@ -81,7 +81,7 @@ class PlayOptions(TypedDict, total=False):
     loop_threshold: Annotated[
         int | None, Option("Number of identical batches of tool calls that end an agent's run; 0 turns this off.")
     ]
-    run_timeout: Annotated[float | None, Option("Seconds that a run may take.", ("--timeout",), minimum=0.001)]
+    run_timeout: Annotated[float | None, Option("Seconds that a run may take.", ("--timeout",), "TIME", minimum=0.001)]
     record: Annotated[bool | None, Option("Whether runs are recorded; None records those with a thread or a user.")]
     store: Annotated["ThreadStore | None", Option("Where threads and records are kept; None is the project's store.")]
     transport: Annotated[

@@ -96,7 +96,7 @@ def test_every_usage_error_is_one_paragraph(light: dict[str, str]) -> None:
 
 
 def test_a_mistyped_command_gets_a_suggestion(light: dict[str, str]) -> None:
-    assert "error: No such command 'rnu'. Did you mean 'run'? See `llm-do --help`." in light["err"]
+    assert "error: No such command 'rnu'. Did you mean `run`? See `llm-do --help`." in light["err"]
 
 
 def test_the_help_lists_every_command(light: dict[str, str]) -> None:
