@@ -4,8 +4,8 @@
     POST /answers/ID      {"answer": "once", "note": "..."}   answers the question ID from a stream
     GET  /runs                                                the current runs
 
-Each run has its own `Runtime`: what one person allows "for this session" applies to no one else, and an unanswered
-question doesn't block other runs. Agents are still built only once per project.
+Each run has its own `Runtime`, so an unanswered question doesn't block other runs, and accepts no answer that lasts: what
+one person allows applies to no one else. Agents are still built only once per project.
 """
 
 from __future__ import annotations
@@ -16,14 +16,26 @@ import secrets
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from llm_do import Answer, ApprovalDecision, ApprovalRequest, InputError, LlmDoError, Project, Runtime
+from llm_do import (
+    Answer,
+    ApprovalDecision,
+    ApprovalRequest,
+    InputError,
+    LlmDoError,
+    Project,
+    RunApprovalPolicy,
+    Runtime,
+)
+
+ANSWERS: tuple[Answer, ...] = ("once", "all", "deny", "abort")
+"""The answers that clients may give. None of them lasts: a client must not decide for the next one."""
 
 KEEP_ALIVE = 15.0
 """Seconds of silence after which a comment is sent, so that proxies keep the connection open."""
@@ -48,6 +60,8 @@ class Visit:
             "args": dict(request.args),
             "reason": request.reason,
             "diff": request.diff,
+            "identical": request.identical,
+            "answers": list(request.answers),
         }
         self.outbox.put_nowait(("question", question_data))
         try:
@@ -102,7 +116,7 @@ class Service:
 
     async def run(self, visit: Visit, value: object) -> None:
         """Run the project and put everything that happens into the client's outbox."""
-        runtime = Runtime(self.project, approvals=visit.ask)
+        runtime = Runtime(self.project, approvals=RunApprovalPolicy(approval_callback=visit.ask, answers=ANSWERS))
         try:
             async for event in runtime.stream(value):
                 visit.run_id = event.run_id
@@ -125,8 +139,8 @@ class Service:
         waiting = self.questions.get(request.path_params["question"])
         if waiting is None or waiting.done():
             return JSONResponse({"error": "no question with this id is waiting for an answer"}, status_code=404)
-        if body.get("answer") not in get_args(Answer):
-            return JSONResponse({"error": f"answer one of {', '.join(get_args(Answer))}"}, status_code=422)
+        if body.get("answer") not in ANSWERS:
+            return JSONResponse({"error": f"answer one of {', '.join(ANSWERS)}"}, status_code=422)
         waiting.set_result(ApprovalDecision(body["answer"], note=str(body.get("note", ""))))
         return Response(status_code=204)
 

@@ -93,7 +93,8 @@ _MOST_LETTERS = 34
 
 def _is_named(path: str) -> bool:
     names = [name for name in path.split("/") if name not in ("", ".")]
-    return any(secret_file("/".join(part)) is not None for part in (names[:1], names[-1:], names[-2:]))
+    ends = (names[:1], names[-1:])
+    return any(map(secret_file, map("".join, ends))) or "/" in (secret_file("/".join(names[-2:])) or "")
 
 
 @cache

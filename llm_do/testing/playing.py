@@ -146,8 +146,8 @@ def play(
         answers: The models' answers, turn by turn, as in a script file: a list, a mapping of agent names to lists, or
             the path of a file. In a conversation the list continues from one input to the next. With None every agent
             uses its own model.
-        approvals: How requests for approval are answered: one answer for all (`once`, `session`, `always`, `deny` or
-            `abort`), or answers by tool name, where all other tools are denied.
+        approvals: How requests for approval are answered: one answer for all (`once`, `all`, `session`, `always`,
+            `deny`, `abort` or `unanswered`), or answers by tool name, where all other tools are denied.
         entry: The agent, flow or function to run instead of the project's entry.
         thread_id: The thread that the runs belong to. It is kept in memory unless `store` is set.
         user_id: The user that the runs belong to.

@@ -18,7 +18,7 @@ class Panic(BaseException):
 
 
 def carried_out(
-    arguments: dict[str, Any], *, policy: Any = None, approvals: Any = "approve_all"
+    arguments: dict[str, Any], *, policy: Any = None, approvals: Any = "approve_all", status: str = "completed"
 ) -> tuple[list[Any], RunResult]:
     sent: list[Any] = []
 
@@ -29,7 +29,7 @@ def carried_out(
 
     main = agent("main", script(call("send", **arguments), "done"), tools=[send])
     result = carry_out(Runtime(project_of([main], policy_function=policy), approvals=approvals))
-    assert (result.status, result.output) == ("completed", "done"), result.error
+    assert (result.status, result.output) == (status, "done"), result.error
     return sent, result
 
 
@@ -75,7 +75,7 @@ def panics() -> Any:
 
 @pytest.mark.parametrize("broken", [exits, panics])
 def test_a_failing_policy_function_rejects(broken: Callable[[], Any]) -> None:
-    sent, result = carried_out({"to": "ann"}, policy=lambda info: broken())
+    sent, result = carried_out({"to": "ann"}, policy=lambda info: broken(), status="denied")
     assert sent == []
     assert len(result.denials) == 1
 
@@ -86,6 +86,6 @@ def test_a_failing_callback_denies(broken: Callable[[], Any]) -> None:
         await asyncio.sleep(0)
         return broken()
 
-    sent, result = carried_out({"to": "ann"}, approvals=callback)
+    sent, result = carried_out({"to": "ann"}, approvals=callback, status="denied")
     assert sent == []
     assert len(result.denials) == 1

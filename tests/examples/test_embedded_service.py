@@ -85,7 +85,8 @@ def test_a_run_streams_its_events_and_is_answered_by_a_second_request(server: st
 
             wrong = await http.post("/answers/q1", json={"answer": "once"})
             nonsense = await http.post(f"/answers/{question['id']}", json={"answer": "maybe"})
-            assert (wrong.status_code, nonsense.status_code) == (404, 422)
+            lasting = await http.post(f"/answers/{question['id']}", json={"answer": "always"})
+            assert (wrong.status_code, nonsense.status_code, lasting.status_code) == (404, 422, 422)
             answered = await http.post(f"/answers/{question['id']}", json={"answer": "once"})
             assert answered.status_code == 204
 

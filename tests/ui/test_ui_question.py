@@ -114,7 +114,16 @@ def test_no_line_is_wider_than_the_terminal(value: str, columns: int) -> None:
 
 @pytest.mark.parametrize(
     ("text", "key"),
-    [("y", "once"), (" YES ", "once"), ("s", "session"), ("n", "deny"), ("d", "note"), ("a", "abort")]
+    [
+        ("y", "once"),
+        (" YES ", "once"),
+        ("s", "session"),
+        ("e", "all"),
+        ("all", "all"),
+        ("n", "deny"),
+        ("d", "note"),
+        ("a", "abort"),
+    ]
     + [(text, None) for text in ("", "yy", "o", "1", "y n", "\x1b[A")],
 )
 def test_only_listed_keys_are_answers(text: str, key: str | None) -> None:
@@ -124,7 +133,13 @@ def test_only_listed_keys_are_answers(text: str, key: str | None) -> None:
 def test_choices_fit_narrow_terminals_and_omit_answers_that_cannot_be_saved() -> None:
     assert all(len(line) < 40 for line in choices_text(40).split("\n"))
     assert choices_text(40).endswith("a abort the run: ")
-    assert "always" not in choices_text(80, person_only=True)
+    assert "always" not in choices_text(80, ("once", "deny", "abort"))
+
+
+def test_identical_calls_are_counted_and_can_all_be_allowed() -> None:
+    assert "  5 identical calls\n" in question_text(request(identical=5))
+    assert " e all 5," in choices_text(200, identical=5)
+    assert " e all" not in choices_text(200)
 
 
 def test_the_help_explains_how_the_lasting_answers_differ() -> None:

@@ -28,6 +28,7 @@ from llm_do.runtime.request.model_request import parsed_arguments
 from llm_do.runtime.toolcall.tool_call import refuse, run_tool_call
 from llm_do.runtime.tools.stamped_tools import StampedToolset
 from llm_do.runtime.tools.traits import traits_of
+from llm_do.text.canonical_json import canonical_json
 
 __all__ = ["AdoptingPipeline", "Pipeline"]
 
@@ -81,6 +82,8 @@ class Pipeline(AbstractCapability[Any]):
         if call.frame.live is not None and call.run.recording is not None:
             call.run.recording.save_messages([*ctx.messages, response])
         call.frame.gating.order.begin()
+        several = len(response.tool_calls) > 1
+        call.frame.identical.begin((part.tool_call_id, _written(part)) for part in response.tool_calls if several)
         tools = ctx.tool_manager.tools if ctx.tool_manager is not None else None
         if tools is not None:
             for part in response.tool_calls:
@@ -154,6 +157,15 @@ class AdoptingPipeline(Pipeline):
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any] | None:
         """The agent's tools, with traits."""
         return StampedToolset(toolset, "agent")
+
+
+def _written(call: ToolCallPart) -> str:
+    """What makes a call the same as another one: its tool and arguments, as the model wrote them."""
+    args = parsed_arguments(call.args)
+    try:
+        return f"{call.tool_name} {canonical_json(args)}"
+    except TypeError:
+        return f"{call.tool_name} {args!r}"
 
 
 def _without_excess(response: ModelResponse, limit: int, outputs: set[str]) -> tuple[ModelResponse, int]:

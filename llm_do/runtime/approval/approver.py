@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 from llm_do.concurrency.event_loops import PerLoop
 from llm_do.concurrency.run_end import reraise_if_cancelled
 from llm_do.concurrency.worker_threads import call_function
-from llm_do.errors import AbortedError, StoreError, error_text
+from llm_do.errors import AbortedError, StoreError
 from llm_do.policy.decision import answer_automatically, decide, deny_without_approver
 from llm_do.policy.digest import call_digest
 from llm_do.policy.matcher import matches
@@ -23,6 +24,7 @@ from llm_do.policy.pattern import Pattern, PatternError, parse_pattern
 from llm_do.policy.proposals import quote_argument
 from llm_do.policy.rules import Policy, Rule
 from llm_do.policy.values import CALLS, Decision, Effect, ToolCallInfo
+from llm_do.project.faults import find_fault
 from llm_do.project.project import RuntimeSettings
 from llm_do.runtime.approval import saved_approvals
 from llm_do.runtime.approval.broker import ApprovalDecision, ApprovalMode, Broker, Question, RunApprovalPolicy
@@ -77,7 +79,10 @@ class Approver:
         self._settings = settings or RuntimeSettings()
         self._root = root
         callback = approvals.approval_callback
-        self._brokers = None if callback is None else PerLoop(partial(Broker, callback, itertools.count(1)))
+        self._accepted = approvals.accepted
+        self._brokers = (
+            None if callback is None else PerLoop(partial(Broker, callback, itertools.count(1), self._accepted))
+        )
         self.forget()
 
     def forget(self) -> None:
@@ -111,15 +116,20 @@ class Approver:
     async def decide(self, call: PendingCall, info: ToolCallInfo) -> Decision:
         """Decide about a call by everything that has a say in it."""
         kind = call.traits.facts.kind
-        return decide(
+        effect, fault = await self._function_effect(call, info)
+        decision = decide(
             info,
             self.policy,
             metadata=call.traits.approval,
             toolset=call.own_decision(info),
-            function=await self._function_effect(call, info),
+            function=effect,
             calls_require_approval=kind in CALLS and _requires_approval(self._settings, info),
             default_reason=call.traits.facts.reason,
         )
+        if fault is None or decision.source != "policy":
+            return decision
+        # Nobody has decided: the run ends as one in which no one could be asked.
+        return replace(decision, reason=f"{info.tool_name} is denied: {fault}", source="unattended")
 
     def automatic_answer(self, info: ToolCallInfo, decision: Decision, digest: str) -> Decision | None:
         """What answers a question without a person: a saved answer, an option, the mode; None when nothing does."""
@@ -134,23 +144,28 @@ class Approver:
             place=saved.get(digest),
         )
 
-    async def _function_effect(self, call: PendingCall, info: ToolCallInfo) -> Effect | None:
-        """What the project's policy function decides; raising, hanging or nonsense is a rejection."""
+    async def _function_effect(self, call: PendingCall, info: ToolCallInfo) -> tuple[Effect | None, str | None]:
+        """What the project's policy function decides, and its fault: raising, hanging or nonsense is a rejection."""
         if self._function is None:
-            return None
+            return None, None
+        name = self.policy.function_name
+        timer = asyncio.timeout(POLICY_SECONDS)
         try:
-            async with asyncio.timeout(POLICY_SECONDS):
+            async with timer:
                 result: object = await call_function(self._function, info)
         except BaseException as error:  # noqa: BLE001 (a policy that fails must fail closed)
             reraise_if_cancelled(error)
-            call.warn(f"the policy function failed on {info.tool_name}, which rejects the call: {error_text(error)}")
-            return "deny"
-        if result is None:
-            return None
-        if isinstance(result, str) and result in _EFFECTS:
-            return _EFFECTS[result]
-        call.warn(f"the policy function returned {result!r} for {info.tool_name}, which rejects the call")
-        return "deny"
+            if isinstance(error, TimeoutError) and timer.expired():
+                fault = f"{name} took longer than {POLICY_SECONDS:g} s"
+            else:
+                fault = f"{name} raised {find_fault(error, self._root)}"
+        else:
+            if result is None or (isinstance(result, str) and result in _EFFECTS):
+                return (None if result is None else _EFFECTS[result]), None
+            known = ", ".join(map(repr, _EFFECTS))
+            fault = f"{name} returned {result!r}, which is none of {known} or None"
+        call.warn(f"{fault}; the call of {info.tool_name} is denied")
+        return "deny", fault
 
     async def _answer(self, call: PendingCall, info: ToolCallInfo, decision: Decision, digest: str) -> Decision:
         """Have a question answered: by a saved answer, an option, the mode, or a person."""
@@ -162,9 +177,9 @@ class Approver:
         broker = self._brokers.get()
         question = Question(
             key=(call.run_id, info.path, digest),
-            known=lambda: self.automatic_answer(info, decision, digest),
-            request=lambda: call.request(broker.next_id(), info, decision, digest),
-            keep=lambda answer: None if decision.person_only else self._keep(call, info, digest, answer),
+            known=lambda: call.answered(digest) or self.automatic_answer(info, decision, digest),
+            request=lambda: call.request(broker.next_id(), info, decision, digest, self._accepted),
+            keep=lambda answer: self._keep(call, info, decision, digest, answer),
         )
         named: dict[str, Any] = {"tool_call_id": call.tool_call_id, "tool_name": info.tool_name}
         call.emit(ApprovalRequestedEvent, **named, args=info.args, rule=decision.rule, reason=decision.reason)
@@ -180,9 +195,13 @@ class Approver:
         finally:
             call.emit(ApprovalResolvedEvent, **named, decision=effect, by=by)
 
-    def _keep(self, call: PendingCall, info: ToolCallInfo, digest: str, answer: ApprovalDecision) -> None:
-        """Keep an answer for the session, or for good; one that can't be saved still holds for the session."""
-        if answer.answer not in ("session", "always"):
+    def _keep(
+        self, call: PendingCall, info: ToolCallInfo, decision: Decision, digest: str, answer: ApprovalDecision
+    ) -> None:
+        """Keep an answer for identical calls, for the session, or for good; one that can't be saved still holds for the
+        session."""
+        call.settle(digest, answer)
+        if answer.answer not in ("session", "always") or decision.person_only:
             return
         root = self._root if answer.answer == "always" else None
         pattern = None
@@ -231,6 +250,9 @@ def _person_decision(info: ToolCallInfo, decision: Decision, answer: ApprovalDec
     """The decision that a person's answer comes to."""
     if answer.answer == "abort":
         raise AbortedError(f"a person ended the run at {info.tool_name}", agent_path=info.path)
+    if answer.answer == "unanswered":
+        why = answer.note or "no one could be asked"
+        return Decision("deny", f"{info.tool_name} is denied: {why}", source="unattended", rule=decision.rule)
     if answer.answer == "deny":
         note = f": {answer.note}" if answer.note else ""
         return Decision("deny", f"a person denied {info.tool_name}{note}", source="person", rule=decision.rule)

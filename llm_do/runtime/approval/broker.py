@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 import itertools
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, TypeGuard, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from llm_do._startup.frozen import frozen
 from llm_do.concurrency.run_end import reraise_if_cancelled
@@ -18,6 +18,7 @@ from llm_do.errors import error_text
 from llm_do.policy.values import Decision, ToolCallInfo
 
 __all__ = [
+    "ALL_ANSWERS",
     "Answer",
     "ApprovalCallback",
     "ApprovalDecision",
@@ -30,8 +31,13 @@ __all__ = [
 
 ApprovalMode = Literal["prompt", "approve_all", "reject_all"]
 
-Answer = Literal["once", "session", "always", "deny", "abort"]
-"""A person's answer: allow this call, allow it for the session or for good, deny it, or end the run."""
+Answer = Literal["once", "all", "session", "always", "deny", "abort", "unanswered"]
+"""An answer: allow one call, all identical calls of the response, or such calls for the session or for good; deny; end
+the run; or say that no one could be asked, which denies the call."""
+
+ALL_ANSWERS: tuple[Answer, ...] = get_args(Answer)
+
+_LASTING = ("session", "always")
 
 
 @frozen
@@ -54,6 +60,8 @@ class ApprovalRequest:
         digest: What the answer is bound to: a digest of tool and arguments.
         call: The call as rules see it.
         person_only: Only a person may answer: an answer for the session or for good is one for this call.
+        identical: How many identical calls of the response still wait, this one included; `once` is for one of them.
+        answers: The answers that are accepted.
     """
 
     id: str
@@ -71,6 +79,8 @@ class ApprovalRequest:
     digest: str = ""
     call: ToolCallInfo | None = field(default=None, repr=False)
     person_only: bool = False
+    identical: int = 1
+    answers: tuple[Answer, ...] = ALL_ANSWERS
 
 
 @frozen
@@ -78,7 +88,8 @@ class ApprovalDecision:
     """The answer to an `ApprovalRequest`.
 
     Args:
-        answer: `once`, `session`, `always`, `deny` or `abort`.
+        answer: `once` for one execution, `all` for all identical calls of the response, `session`, `always`, `deny`,
+            `abort`, or `unanswered` if no one could be asked.
         note: A note to the model with a denial.
         pattern: With `session` or `always`, the rule to allow; None allows exactly this call.
 
@@ -93,7 +104,8 @@ class ApprovalDecision:
 
 
 ApprovalCallback: TypeAlias = Callable[[ApprovalRequest], Awaitable[ApprovalDecision]]
-"""Puts a question to a person. Anything but an `ApprovalDecision` from it means deny."""
+"""Puts a question to a person. If it raises, or returns anything but an `ApprovalDecision`, the call is denied as one
+about which no one could be asked."""
 
 
 @frozen
@@ -104,11 +116,34 @@ class RunApprovalPolicy:
         mode: `prompt` asks the callback; `approve_all` and `reject_all` answer by themselves.
         approval_callback: Asks a person; without one a question is a denial.
         return_permission_errors: Whether the model reads denials; False ends the run, None takes the project's setting.
+        answers: The answers that are accepted from the callback; any other one denies the call.
+        remember: Whether answers may last; False accepts neither `session` nor `always`, so that no answer of one
+            person can hold for another.
+
+    Raises:
+        ValueError: `answers` contains something that isn't an answer.
+
+    Example:
+        >>> RunApprovalPolicy(answers=("once", "always", "deny"), remember=False).accepted
+        ('once', 'deny')
     """
 
     mode: ApprovalMode = "prompt"
     approval_callback: ApprovalCallback | None = None
     return_permission_errors: bool | None = None
+    answers: Collection[Answer] = ALL_ANSWERS
+    remember: bool = True
+
+    def __post_init__(self) -> None:
+        unknown = sorted(map(repr, set(self.answers) - set(ALL_ANSWERS)))
+        if isinstance(self.answers, str) or unknown:
+            shown = repr(self.answers) if isinstance(self.answers, str) else ", ".join(unknown)
+            raise ValueError(f"answers are {', '.join(ALL_ANSWERS)}, not {shown}")
+
+    @property
+    def accepted(self) -> tuple[Answer, ...]:
+        """The answers that are accepted, in the order of `Answer`."""
+        return tuple(each for each in ALL_ANSWERS if each in self.answers and (self.remember or each not in _LASTING))
 
     @classmethod
     def of(cls, approvals: ApprovalMode | ApprovalCallback | RunApprovalPolicy) -> RunApprovalPolicy:
@@ -131,38 +166,64 @@ class Question:
     """A question as it waits for its turn.
 
     Args:
-        key: Run, agent path and digest of the call: questions with the same key are one.
+        key: Run, agent path and digest of the call: questions with the same key are about the same call.
         known: What answers it without a person, None when nothing does; called when its turn comes.
         request: Makes what the person is shown; called when its turn comes.
-        keep: Keeps an answer that lasts, before the next question's turn comes.
+        keep: Keeps an answer that holds for further calls, before the next question's turn comes.
     """
 
     key: tuple[str, str, str]
-    known: Callable[[], Decision | None]
+    known: Callable[[], ApprovalDecision | Decision | None]
     request: Callable[[], Awaitable[ApprovalRequest]]
     keep: Callable[[ApprovalDecision], None]
 
 
 @dataclass(slots=True, eq=False)
-class _Open:
-    task: asyncio.Task[ApprovalDecision | Decision]
-    waiters: int = 0
+class _Waiter:
+    question: Question
+    answer: asyncio.Future[ApprovalDecision | Decision]
+
+
+@dataclass(slots=True, eq=False)
+class _Line:
+    """The callers that wait with the same question, first come first."""
+
+    waiting: list[_Waiter] = field(default_factory=list[_Waiter])
+    task: asyncio.Task[None] | None = None
+
+    def pass_on(self, answer: ApprovalDecision | Decision) -> None:
+        """Give an answer to the first in line; one that ends the run is for everybody."""
+        everybody = isinstance(answer, ApprovalDecision) and answer.answer == "abort"
+        for one in self.waiting[: None if everybody else 1]:
+            self.waiting.remove(one)
+            if not one.answer.done():
+                one.answer.set_result(answer)
+
+    def fail(self, error: Exception) -> None:
+        """Raise an error for everybody in line."""
+        for one in self.waiting:
+            if not one.answer.done():
+                one.answer.set_exception(error)
+        self.waiting.clear()
 
 
 @dataclass(slots=True)
 class Broker:
-    """Puts questions to a person: first come, first served, one at a time, identical ones once.
+    """Puts questions to a person: first come, first served, one at a time.
 
-    Everyone who asks the same question gets the one answer. A question whose callers have all gone is taken down.
+    An answer is for one execution. Callers with the same question stand in one line: the second is asked about after
+    the first has its answer, unless that answer holds for both. A question whose callers have all gone is taken down.
 
     Args:
         callback: Asks.
         ids: Numbers for the questions; brokers that share a callback share them.
+        accepted: The answers that are accepted.
     """
 
     callback: ApprovalCallback
     ids: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
-    _open: dict[tuple[str, str, str], _Open] = field(default_factory=dict[tuple[str, str, str], _Open], init=False)
+    accepted: tuple[Answer, ...] = ALL_ANSWERS
+    _lines: dict[tuple[str, str, str], _Line] = field(default_factory=dict[tuple[str, str, str], _Line], init=False)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     def next_id(self) -> str:
@@ -170,46 +231,64 @@ class Broker:
         return f"q{next(self.ids)}"
 
     async def ask(self, question: Question) -> ApprovalDecision | Decision:
-        """Ask, or wait for the answer to the same question of the same agent in the same run."""
-        key = question.key
-        waiting = self._open.get(key)
-        if waiting is None:
-            waiting = self._open[key] = _Open(asyncio.ensure_future(self._put(question)))
-        waiting.waiters += 1
+        """Ask, and wait for the answer."""
+        one = _Waiter(question, asyncio.get_running_loop().create_future())
+        line = self._lines.get(question.key)
+        if line is None:
+            line = self._lines[question.key] = _Line()
+            line.task = asyncio.ensure_future(self._serve(question.key, line))
+        line.waiting.append(one)
         try:
-            return await asyncio.shield(waiting.task)
+            return await one.answer
         finally:
-            waiting.waiters -= 1
-            if waiting.waiters == 0:
-                if self._open.get(key) is waiting:
-                    del self._open[key]
-                waiting.task.cancel()
+            if one in line.waiting:
+                line.waiting.remove(one)
+            if not line.waiting and line.task is not None:
+                if self._lines.get(question.key) is line:
+                    del self._lines[question.key]
+                line.task.cancel()
+
+    async def _serve(self, key: tuple[str, str, str], line: _Line) -> None:
+        try:
+            while line.waiting:
+                async with self._turn:
+                    if line.waiting:
+                        line.pass_on(await self._put(line.waiting[0].question))
+                    while line.waiting and (known := line.waiting[0].question.known()) is not None:
+                        line.pass_on(known)
+        except Exception as error:  # noqa: BLE001 (those who wait raise it)
+            line.fail(error)
+        finally:
+            if self._lines.get(key) is line:
+                del self._lines[key]
 
     async def _put(self, question: Question) -> ApprovalDecision | Decision:
-        async with self._turn:
-            if (known := question.known()) is not None:
-                return known
-            request = await question.request()
-            try:
-                answer = await _call(self.callback, request)
-            except BaseException as error:  # noqa: BLE001 (a callback that fails allows nothing)
-                reraise_if_cancelled(error)
-                return ApprovalDecision("deny", note=f"asking failed: {error_text(error)}")
-            if _is_answer(answer):
-                question.keep(answer)
-                return answer
-        shown = repr(answer) if isinstance(answer, ApprovalDecision) else f"a {type(answer).__name__}"
-        return ApprovalDecision("deny", note=f"{shown} is not an answer; answers are {', '.join(get_args(Answer))}")
+        if (known := question.known()) is not None:
+            return known
+        request = await question.request()
+        try:
+            answer = await _call(self.callback, request)
+        except BaseException as error:  # noqa: BLE001 (a callback that fails allows nothing)
+            reraise_if_cancelled(error)
+            answer = ApprovalDecision("unanswered", note=f"asking failed, {error_text(error)}")
+        fault = self._fault(answer)
+        if fault is not None or not isinstance(answer, ApprovalDecision):
+            answer = ApprovalDecision("unanswered", note=f"the approval callback returned {fault}")
+        question.keep(answer)
+        return answer
 
-
-def _is_answer(answer: object) -> TypeGuard[ApprovalDecision]:
-    if not isinstance(answer, ApprovalDecision):
-        return False
-    return (
-        answer.answer in get_args(Answer)
-        and _is_text(answer.note)
-        and (answer.pattern is None or _is_text(answer.pattern))
-    )
+    def _fault(self, answer: object) -> str | None:
+        """What is wrong with an answer, as the end of a sentence; None for one that is accepted."""
+        known = f"answers are {', '.join(self.accepted)}"
+        if not isinstance(answer, ApprovalDecision):
+            return f"a {type(answer).__name__}, not an ApprovalDecision"
+        if answer.answer not in ALL_ANSWERS:
+            return f"{answer!r}, which is not an answer; {known}"
+        if not _is_text(answer.note) or not (answer.pattern is None or _is_text(answer.pattern)):
+            return f"{answer!r}, whose note and pattern must be text"
+        if answer.answer != "unanswered" and answer.answer not in self.accepted:
+            return f"the answer {answer.answer!r}, which isn't accepted here; {known}"
+        return None
 
 
 def _is_text(value: object) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any
 
 from llm_do._startup.frozen import frozen
@@ -19,7 +19,8 @@ from llm_do.policy.arguments import resolve_by_text
 from llm_do.policy.values import Decision, Resolved, ToolCallInfo
 from llm_do.project.project import Project
 from llm_do.project.registry import Registry
-from llm_do.runtime.approval.broker import ApprovalRequest
+from llm_do.runtime.approval.broker import Answer, ApprovalDecision, ApprovalRequest
+from llm_do.runtime.approval.identical_calls import IdenticalCalls
 from llm_do.runtime.tools.approval_requirement import ApprovalRequirement
 from llm_do.runtime.tools.traits import ToolTraits
 
@@ -52,6 +53,7 @@ class PendingCall:
         run_id: The run.
         call_id: The agent's call.
         tool_call_id: The tool call.
+        identical: The calls of its response, those that are the same among them.
         emit: Emits an event of the agent's call.
         warn: Warns whoever watches the run.
     """
@@ -67,6 +69,7 @@ class PendingCall:
     run_id: str = ""
     call_id: str = ""
     tool_call_id: str = ""
+    identical: IdenticalCalls = field(default_factory=IdenticalCalls)
     emit: Callable[..., None] = _ignore_event
     warn: Callable[[str], None] = log.warning
 
@@ -109,8 +112,31 @@ class PendingCall:
             reraise_if_cancelled(error)
             return Decision("deny", f"its toolset failed to judge the call, {error_text(error)}")
 
-    async def request(self, id: str, info: ToolCallInfo, decision: Decision, digest: str) -> ApprovalRequest:
+    @property
+    def identical_count(self) -> int:
+        """How many identical calls a question is about; calls without effects are joined silently."""
+        return 1 if self.traits.facts.repeatable else self.identical.count(self.tool_call_id)
+
+    def settle(self, digest: str, answer: ApprovalDecision) -> None:
+        """Take the answer for this call, and let it hold for the identical ones if that is what it says."""
+        others = self.identical.count(self.tool_call_id) - 1
+        self.identical.leave(self.tool_call_id)
+        if answer.answer in ("all", "deny", "unanswered") or (answer.answer == "once" and self.traits.facts.repeatable):
+            self.identical.grant(digest, answer, others)
+
+    def answered(self, digest: str) -> ApprovalDecision | None:
+        """An answer for an identical call that holds for this one too; it is used up."""
+        answer = self.identical.take(digest)
+        if answer is not None:
+            self.identical.leave(self.tool_call_id)
+        return answer
+
+    async def request(
+        self, id: str, info: ToolCallInfo, decision: Decision, digest: str, accepted: tuple[Answer, ...]
+    ) -> ApprovalRequest:
         """The question that a person is asked."""
+        lasting = () if decision.person_only else ("session", "always")
+        count = self.identical_count
         return ApprovalRequest(
             id=id,
             run_id=self.run_id,
@@ -127,6 +153,12 @@ class PendingCall:
             digest=digest,
             call=info,
             person_only=decision.person_only,
+            identical=count,
+            answers=tuple(
+                each
+                for each in accepted
+                if (each not in ("session", "always") or each in lasting) and (each != "all" or count > 1)
+            ),
         )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from llm_do._startup.frozen import frozen
+from llm_do.runtime.approval.identical_calls import IdenticalCalls
 from llm_do.runtime.context.budget import LoopGuard, Reservation
 from llm_do.runtime.context.hooks import Hooks
 from llm_do.runtime.context.null_model import NULL_MODEL
@@ -105,6 +106,7 @@ class CallFrame:
         compaction: Shortens what its model is sent.
         approvals: The approvals that its tools required, and the calls that were approved.
         excess: The call that stands for those of a response that aren't run, and the reason.
+        identical: The tool calls of the current response, those that are the same among them.
     """
 
     config: CallConfig
@@ -128,6 +130,7 @@ class CallFrame:
     compaction: Compaction | None = None
     approvals: CallApprovals = field(default_factory=CallApprovals)
     excess: tuple[str, str] | None = None
+    identical: IdenticalCalls = field(default_factory=IdenticalCalls)
 
     def begin_turn(self, history: Sequence[ModelMessage], active: str | None) -> Turn:
         """Begin the turn of an entry's conversation; the states of its toolkits are there already."""

@@ -62,6 +62,7 @@ def refuse(ctx: CallContext, call: ToolCallPart, reason: str) -> ToolFailed:
     """Record that a call was refused before it was decided about; the caller raises what is returned."""
     text = truncate_text(reason, ctx.runtime.config.settings.max_result_bytes)
     record_tool(ctx, ToolOutcome(call.tool_name, call.tool_call_id, "refused", ToolOutput.of_text(text)))
+    ctx.frame.identical.leave(call.tool_call_id)
     ctx.frame.gating.order.leave(call.tool_call_id, call.tool_name, succeeded=False)
     return ToolFailed(text)
 
@@ -90,6 +91,7 @@ async def run_tool_call(
         raise
     finally:
         record_tool(ctx, outcome)
+        ctx.frame.identical.leave(call.tool_call_id)
         ctx.frame.approvals.approved.discard(call.tool_call_id)
         if gates:
             ctx.frame.gating.order.leave(call.tool_call_id, call.tool_name, succeeded=outcome.succeeded)
@@ -154,7 +156,10 @@ class _ToolCall:
     async def _approve(self, requirement: ApprovalRequirement | None) -> ToolOutcome | None:
         """Have the call decided about; returns the outcome of one that is denied."""
         ctx, call = self.ctx, self.part
-        decision, info = await ctx.runtime.approver.approve(self._pending(requirement))
+        try:
+            decision, info = await ctx.runtime.approver.approve(self._pending(requirement))
+        finally:
+            ctx.frame.identical.leave(call.tool_call_id)
         self.decision = decision
         record = ApprovalRecord(
             call.tool_call_id, info.path, call.tool_name, dict(info.args), decision.reason, decision.rule
@@ -185,6 +190,7 @@ class _ToolCall:
             run_id=ctx.run_id,
             call_id=ctx.call_id,
             tool_call_id=self.part.tool_call_id,
+            identical=ctx.frame.identical,
             emit=partial(emit, ctx),
             warn=ctx.warn,
         )

@@ -14,7 +14,16 @@ from llm_do.policy.rules import Rule
 from llm_do.runtime.approval.broker import Answer, ApprovalDecision, ApprovalRequest
 from llm_do.runtime.context.user_questions import UserQuestion
 from llm_do.text.sanitizer import sanitize
-from llm_do.ui.approval.question import NOTE, choices_text, help_text, parse_answer, question_text, rules_text
+from llm_do.ui.approval.question import (
+    NOTE,
+    choice_keys,
+    choices_text,
+    help_text,
+    letter_of,
+    parse_answer,
+    question_text,
+    rules_text,
+)
 from llm_do.ui.live.display import Display
 from llm_do.ui.terminal.terminal import Terminal
 from llm_do.ui.terminal.text_width import wrap
@@ -98,14 +107,18 @@ class Asker:
         return line
 
     async def _answer(self, request: ApprovalRequest) -> ApprovalDecision:
-        terminal = self._terminal
+        terminal, keys = self._terminal, choice_keys(request.answers, identical=request.identical)
         while True:
-            terminal.write(choices_text(terminal.columns, person_only=request.person_only))
+            terminal.write(choices_text(terminal.columns, request.answers, identical=request.identical))
             line = await terminal.read_line()
             if line is None:
                 terminal.write("\n")
                 return ApprovalDecision("deny")
             key = parse_answer(line)
+            if key is not None and letter_of(key) not in keys:
+                lasting = key in ("session", "pattern", "always")
+                terminal.write("this answer can't be remembered\n" if lasting else "this answer isn't one of them\n")
+                continue
             if key == "note":
                 terminal.write(NOTE)
                 note = await terminal.read_line()
@@ -114,19 +127,14 @@ class Asker:
                 lasting = await self._lasting(request, "always" if key == "always" else "session")
                 if lasting is not None:
                     return lasting
-            elif key == "session" and request.person_only:
-                terminal.write("this answer can't be remembered\n")
             elif key is not None:
                 return ApprovalDecision(key)
-            elif line.strip() and not request.person_only:
+            elif line.strip() and not {"session", "always"}.isdisjoint(request.answers):
                 terminal.write(help_text(terminal.columns))
 
     async def _lasting(self, request: ApprovalRequest, answer: Answer) -> ApprovalDecision | None:
         """An answer by a rule, or a permanent one; None where the person went back."""
         terminal = self._terminal
-        if request.person_only:
-            terminal.write("this answer can't be remembered\n")
-            return None
         rules = proposed_rules(request.call) if request.call is not None else []
         # Only text that is shown unchanged can be edited on the line.
         text = next((rule for rule in rules if sanitize(rule) == rule), "") if terminal.edits else ""

@@ -6,34 +6,47 @@ bar.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias
 
-from llm_do.runtime.approval.broker import ApprovalRequest
+from llm_do.runtime.approval.broker import ALL_ANSWERS, Answer, ApprovalRequest
 from llm_do.text.sanitizer import format_arguments, sanitize
 from llm_do.ui.terminal.screen import paint
 from llm_do.ui.terminal.text_width import wrap, wrap_words
 
-__all__ = ["NOTE", "choices_text", "help_text", "parse_answer", "question_text", "rules_text"]
+__all__ = [
+    "NOTE",
+    "choice_keys",
+    "choices_text",
+    "help_text",
+    "letter_of",
+    "parse_answer",
+    "question_text",
+    "rules_text",
+]
 
 NOTE = "note for the model: "
 """The prompt after `d`."""
 
-Key = Literal["once", "session", "pattern", "always", "deny", "note", "abort"]
+Key = Literal["once", "all", "session", "pattern", "always", "deny", "note", "abort"]
 
-_CHOICES: Mapping[str, str] = {
-    "y": "once",
-    "s": "this session",
-    "p": "session by rule",
-    "w": "always",
-    "n": "deny",
-    "d": "deny with a note",
-    "a": "abort the run",
+_CHOICES: Mapping[str, tuple[Answer, str]] = {
+    "y": ("once", "once"),
+    "e": ("all", "all {count}"),
+    "s": ("session", "this session"),
+    "p": ("session", "session by rule"),
+    "w": ("always", "always"),
+    "n": ("deny", "deny"),
+    "d": ("deny", "deny with a note"),
+    "a": ("abort", "abort the run"),
 }
+"""The keys, each with the answer that must be accepted for it, and its words."""
 
 _KEYS: dict[str, Key] = {
     "y": "once",
     "yes": "once",
+    "e": "all",
+    "all": "all",
     "s": "session",
     "session": "session",
     "p": "pattern",
@@ -59,22 +72,27 @@ _LINE = "    | "
 _MORE = "    \\ "
 
 
-def choices_text(columns: int = 80, *, person_only: bool = False) -> str:
+def choices_text(columns: int = 80, answers: Collection[Answer] = ALL_ANSWERS, *, identical: int = 1) -> str:
     """The choices at the end of a question, shown again after an unknown key.
 
     Example:
-        >>> choices_text(200, person_only=True)
-        'allow? y once, n deny, d deny with a note, a abort the run: '
+        >>> choices_text(200, ("once", "all", "deny", "abort"), identical=5)
+        'allow? y once, e all 5, n deny, d deny with a note, a abort the run: '
     """
     lines = ["allow?"]
-    keys = [key for key in _CHOICES if not (person_only and key in "spw")]
+    keys = choice_keys(answers, identical=identical)
     for key in keys:
-        word = f"{key} {_CHOICES[key]}" + ("," if key != keys[-1] else ":")
+        word = f"{key} {_CHOICES[key][1].format(count=identical)}" + ("," if key != keys[-1] else ":")
         if len(lines[-1]) + len(word) + 2 > columns - 1:
             lines.append(f"  {word}")
         else:
             lines[-1] += f" {word}"
     return "\n".join(lines) + " "
+
+
+def choice_keys(answers: Collection[Answer], *, identical: int = 1) -> list[str]:
+    """The keys that answer a question."""
+    return [key for key, (answer, _) in _CHOICES.items() if answer in answers and (key != "e" or identical > 1)]
 
 
 def help_text(columns: int = 80) -> str:
@@ -98,6 +116,8 @@ def question_text(request: ApprovalRequest, columns: int = 80, *, color: bool = 
     room = max(columns - 1, 20)
     asks = _continued(f"{sanitize(request.agent_path)} wants to call {sanitize(request.tool_name)}", room, wrap_words)
     lines = [paint(line, "question", color=color) for line in asks]
+    if request.identical > 1:
+        lines += _continued(f"  {request.identical} identical calls", room)
     if request.description:
         lines += _named("what", sanitize(request.description, lines=True), room)
     for name, value in format_arguments(request.args):
@@ -154,3 +174,13 @@ def parse_answer(text: str) -> Key | None:
         ('once', None)
     """
     return _KEYS.get(text.strip().lower())
+
+
+def letter_of(key: Key) -> str:
+    """The letter that a person types for an answer.
+
+    Example:
+        >>> letter_of("note")
+        'd'
+    """
+    return next(letter for letter, each in _KEYS.items() if each == key)
