@@ -4,8 +4,8 @@
     POST /answers/ID      {"answer": "once", "note": "..."}   answers the question ID from a stream
     GET  /runs                                                the current runs
 
-Each run has its own `Runtime`, so an unanswered question doesn't block other runs, and accepts no answer that lasts: what
-one person allows applies to no one else. Agents are still built only once per project.
+Each run has its own `Runtime`, so an unanswered question doesn't block other runs, and accepts no answer that lasts:
+what one person allows applies to no one else. Agents are still built only once per project.
 """
 
 from __future__ import annotations
