@@ -24,17 +24,15 @@ from llm_do.toolsets.mcp.server_stderr import StderrTail
 if TYPE_CHECKING:
     from pydantic_ai.mcp import MCPToolset
 
+    from llm_do.toolsets.mcp.failures import Reason
+    from llm_do.toolsets.mcp.protocol import Findings
+
 __all__ = ["McpSession"]
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _STOP_SECONDS = 10.0
 _importing = threading.Lock()
 _imported = threading.Event()
-_GONE = re.compile(
-    r"connection (?:was )?(?:closed|lost|reset)|connecterror|failed to connect|connection attempts failed|not connected"
-    r"|closedresource|brokenresource|endofstream|session (?:was |has been )?(?:closed|terminated|not found|expired)",
-    re.IGNORECASE,
-)
 
 
 class McpSession:
@@ -49,6 +47,7 @@ class McpSession:
         self._ready: asyncio.Future[MCPToolset[Any]] | None = None
         self._stop = asyncio.Event()
         self._stderr = StderrTail()
+        self.findings: Findings | None = None
 
     async def client(self) -> MCPToolset[Any]:
         """Return the connected client, connecting first if necessary; raise `ToolError` if the server doesn't start."""
@@ -64,36 +63,65 @@ class McpSession:
                 async with asyncio.timeout(self.config.timeout):
                     return await asyncio.shield(self._ready)
             except TimeoutError:
+                printed = self._describe_noise()
                 stderr = await self.describe_stderr()
                 await self._close()
                 raise ToolError(
-                    f"the MCP server {self.name} did not start in {self.config.timeout:g} s{stderr}"
+                    f"the MCP server {self.name} did not start in {self.config.timeout:g} s{printed}{stderr}",
+                    hint="Raise its `timeout`, or check that it starts on its own.",
                 ) from None
             except asyncio.CancelledError:
                 raise
             except Exception as error:
+                reason = self._explain(error)
                 stderr = await self.describe_stderr()
                 await self._close()
-                raise ToolError(f"the MCP server {self.name} did not start: {_reason(error)}{stderr}") from error
+                raise ToolError(
+                    f"the MCP server {self.name} did not start: {reason.text}{stderr}", hint=reason.hint
+                ) from error
 
     async def handle_failure(self, client: MCPToolset[Any], error: BaseException) -> ToolError | None:
         """Close the connection if this error of a call means that the server is gone, so the next call restarts it.
 
         Return the error to raise, or None if the server is still there. A connection newer than `client` stays open.
         """
-        if not _is_gone(error):
+        from llm_do.toolsets.mcp.failures import is_gone
+
+        if not is_gone(error):
             return None
         stderr = await self.describe_stderr()
         async with self._lock:
             if self._ready is not None and self._is_ready() and self._ready.result() is client:
                 await self._close()
-        return ToolError(f"the MCP server {self.name} is gone: {_reason(error)}{stderr}")
+        return ToolError(f"the MCP server {self.name} is gone: {str(error).strip().partition(chr(10))[0]}{stderr}")
 
     async def describe_stderr(self) -> str:
         """Return the last lines of the server's standard error, as the end of a message."""
         await self._stderr.settle()
         lines = self._stderr.last_lines()
         return f"; its last output:\n{lines}" if lines else ""
+
+    def describe(self, error: Exception) -> str:
+        """Return what a request that failed came to: the HTTP status and its meaning, if the server sent one."""
+        from llm_do.toolsets.mcp.failures import explain_status
+
+        return explain_status(self.findings.status).text if self.findings and self.findings.status else str(error)
+
+    @property
+    def has_status(self) -> bool:
+        """Whether the last response was an HTTP error."""
+        return self.findings is not None and self.findings.status is not None
+
+    def _describe_noise(self) -> str:
+        noise = self.findings.noise if self.findings is not None else []
+        return f"; it printed {noise[0][:200]!r}, which isn't MCP" if noise else ""
+
+    def _explain(self, error: Exception) -> Reason:
+        from llm_do.toolsets.mcp.failures import Reason, explain_failure
+
+        if isinstance(error, ToolError) or self.findings is None:
+            return Reason(str(error))
+        return explain_failure(self.config, error, self.findings)
 
     async def aclose(self) -> None:
         """Stop the server."""
@@ -143,40 +171,45 @@ class McpSession:
             stderr.close()
 
     async def _create_client(self, stderr: StderrTail) -> MCPToolset[Any]:
-        from fastmcp.client.transports import StdioTransport
         from pydantic_ai.mcp import MCPToolset
+
+        from llm_do.toolsets.mcp.protocol import CommandTransport, Findings, UrlTransport
 
         _silence_libraries()
         config = self.config
+        findings = self.findings = Findings()
 
         async def log(message: Any) -> None:
             stderr.add(str(getattr(message, "data", message)))
 
-        options: dict[str, Any] = {
-            "id": self.name,
-            "tool_error_behavior": "failed",
-            "init_timeout": config.timeout,
-            "log_handler": log,
-        }
         if config.url is not None:
             headers = {name: _expand_variables(value) for name, value in config.headers.items()}
-            return MCPToolset[Any](config.url, headers=headers, **options)
-        assert config.command is not None
-        transport = StdioTransport(
-            config.command[0],
-            list(config.command[1:]),
-            env={name: _expand_variables(value) for name, value in config.env.items()},
-            cwd=str(self._root),
-            keep_alive=False,
-            log_file=await stderr.open(),
+            transport = UrlTransport(config.url, headers, findings=findings, seconds=config.timeout)
+        else:
+            assert config.command is not None
+            transport = CommandTransport(
+                config.command,
+                environment={name: _expand_variables(value) for name, value in config.env.items()},
+                cwd=self._root,
+                log_file=await stderr.open(),
+                findings=findings,
+                seconds=config.timeout,
+            )
+        return MCPToolset[Any](
+            transport,
+            id=self.name,
+            tool_error_behavior="failed",
+            init_timeout=config.timeout,
+            log_handler=log,
+            message_handler=findings.add_message,
         )
-        return MCPToolset[Any](transport, **options)
 
 
 def _import_client() -> None:
     """Import the client once; the lock keeps other threads from using a partially imported module."""
     with _importing:
         importlib.import_module("pydantic_ai.mcp")
+        importlib.import_module("llm_do.toolsets.mcp.failures")
         _imported.set()
 
 
@@ -190,19 +223,6 @@ def _expand_variables(text: str, environ: Mapping[str, str] | None = None) -> st
         return variables[match[1]]
 
     return _VARIABLE.sub(value, text)
-
-
-def _is_gone(error: BaseException) -> bool:
-    """Whether the connection failed, not the tool."""
-    return _GONE.search(f"{type(error).__name__} {error}") is not None
-
-
-def _reason(error: BaseException) -> str:
-    """Return the first line of an error, or of the first error in a group."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    text = str(error).strip().splitlines()  # pyright: ignore[reportUnknownArgumentType]
-    return text[0] if text else type(error).__name__  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _silence_libraries() -> None:

@@ -79,11 +79,14 @@ class McpServerToolset(ServerToolset):
             if self.config.required:
                 raise RunError(
                     error.message,
-                    hint="Check that the server starts on its own, or set `required: false` to run without it.",
+                    hint=error.hint or "Check that the server starts on its own, or set `required: false`.",
                     agent_path=ctx.deps.path,
                 ) from error
-            _warn_once(ctx.deps, self.name, error.message)
+            _warn_once(ctx.deps, self.name, f"{error.message}; the run continues without it")
             return {}
+        for name, reason in (session.findings.unusable if session.findings is not None else {}).items():
+            if is_included(name, self.config.include, self.config.exclude):
+                _warn_once(ctx.deps, f"{self.name} {name}", f"the MCP server {self.name}: {name} is left out, {reason}")
         tools: dict[str, ToolsetTool[CallContext]] = {}
         for own, tool in found.items():
             if is_included(own, self.config.include, self.config.exclude):
@@ -114,9 +117,9 @@ class McpServerToolset(ServerToolset):
         except Exception as error:
             if (gone := await session.handle_failure(client, error)) is not None:
                 raise gone from error
-            if isinstance(error, ModelRetry):
+            if isinstance(error, ModelRetry) and not session.has_status:
                 raise
-            raise ToolError(f"{own} failed at the MCP server {self.name}: {error}") from error
+            raise ToolError(f"{own} failed at the MCP server {self.name}: {session.describe(error)}") from error
 
     async def _list_tools(
         self, session: McpSession, ctx: RunContext[CallContext]
@@ -132,7 +135,9 @@ class McpServerToolset(ServerToolset):
             ) from error
         except Exception as error:
             gone = await session.handle_failure(client, error)
-            raise gone or ToolError(f"the MCP server {self.name} did not list its tools: {error}") from error
+            raise gone or ToolError(
+                f"the MCP server {self.name} did not list its tools: {session.describe(error)}"
+            ) from error
 
     def _session(self, call: CallContext) -> McpSession:
         if self._own is not None:
@@ -160,9 +165,9 @@ class McpServerToolset(ServerToolset):
         return replace(tool.tool_def, name=name, metadata=metadata)
 
 
-def _warn_once(call: CallContext, name: str, message: str) -> None:
-    """Warn once in a run that it continues without a server."""
+def _warn_once(call: CallContext, what: str, message: str) -> None:
+    """Warn once in a run that it continues without a server or one of its tools."""
     warned = call.run.memory.setdefault("mcp_without", set())
-    if name not in warned:
-        warned.add(name)
-        call.warn(f"{message}; the run continues without it")
+    if what not in warned:
+        warned.add(what)
+        call.warn(message)

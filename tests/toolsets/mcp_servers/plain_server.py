@@ -23,6 +23,28 @@ TOOLS: dict[str, dict[str, Any]] = {
 }
 
 
+BROKEN: list[Any] = [
+    {"name": "no_schema"},
+    {"name": "null_schema", "inputSchema": None},
+    {"name": "list_schema", "inputSchema": []},
+    {"name": "text_schema", "inputSchema": {"type": "string"}},
+    {"name": "bad_type", "inputSchema": {"type": "object", "properties": {"a": {"type": "strin"}}}},
+    {"name": "bad_required", "inputSchema": {"type": "object", "required": "a"}},
+    {"name": "bad_pattern", "inputSchema": {"type": "object", "properties": {"a": {"pattern": "("}}}},
+    {"name": "bad_reference", "inputSchema": {"type": "object", "properties": {"a": {"$ref": "#/none"}}}},
+    {"inputSchema": {"type": "object"}},
+    "no object",
+]
+CURIOUS: dict[str, Any] = {
+    "name": "curious",
+    "description": 7,
+    "annotations": "all",
+    "outputSchema": [],
+    "inputSchema": {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a|a)*$"}}},
+}
+MODE = sys.argv[1] if len(sys.argv) > 1 else "well"
+
+
 def complain(text: str) -> None:
     """Write a line to standard error."""
     print(text, file=sys.stderr, flush=True)
@@ -46,6 +68,8 @@ def use(name: str, arguments: dict[str, Any]) -> str:
         for _ in range(5000):
             complain("x" * 1000)
         return "dry again"
+    if name == "curious":
+        return "curiouser"
     if name.startswith("ll"):
         return f"a name of {len(name)}"
     raise ValueError(arguments.get("why", "late"))
@@ -57,7 +81,8 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
         server = {"name": "small", "version": "1"}
         return {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": server}
     if method == "tools/list":
-        return {"tools": [{"name": name, "description": name, "inputSchema": schema} for name, schema in TOOLS.items()]}
+        tools = [{"name": name, "description": name, "inputSchema": schema} for name, schema in TOOLS.items()]
+        return {"tools": [*BROKEN, CURIOUS, *tools] if MODE == "broken" else tools}
     if method == "tools/call":
         try:
             text, failed = use(params["name"], params.get("arguments") or {}), False
@@ -70,6 +95,8 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
 def serve(request: dict[str, Any]) -> None:
     """Answer one request."""
     result = answer(request["method"], request.get("params") or {})
+    if result is None and MODE == "ignores":
+        return
     reply = {"error": {"code": -32601, "message": "Method not found"}} if result is None else {"result": result}
     with WRITING:
         print(json.dumps({"jsonrpc": "2.0", "id": request["id"], **reply}), flush=True)
@@ -94,4 +121,4 @@ def main(mode: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "well")
+    main(MODE)

@@ -1,0 +1,173 @@
+"""How we speak MCP: FastMCP's transports with a session that gives no server more time, or more trust, than it needs.
+
+- Whether a server knows the newest version of the protocol is asked within a share of its time.
+- A tool with a broken schema is left out, and the others are offered.
+- Results aren't checked against the server's own schema: it is the server's promise to itself, and may take for ever.
+- The status of an HTTP response and lines that aren't messages are kept, because they say what went wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TextIO, cast
+
+import httpx2
+from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
+from fastmcp.client.transports.base import SessionKwargs, TransportOptions, VersionAwareClientSession
+from mcp import ClientSession
+from mcp.shared.dispatcher import CallOptions
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp.types import CallToolResult, Tool
+from pydantic import ValidationError
+from typing_extensions import Unpack
+
+from llm_do.concurrency.worker_threads import run_in_worker
+from llm_do.project.argument_schemas import find_unusable_part
+
+__all__ = ["CommandTransport", "Findings", "UrlTransport"]
+
+_PROBE_SHARE = 0.1
+_LONGEST_PROBE = 1.0
+_LONGEST_STREAM = 300.0
+_NOISE = 3
+_NEEDED = {"name", "description", "inputSchema"}
+
+
+@dataclass
+class Findings:
+    """What was learned about a server while it was used.
+
+    Args:
+        status: The HTTP status of the last response that was an error.
+        noise: The first lines it sent that aren't messages of the protocol.
+        unusable: The tools that are left out, and why.
+    """
+
+    status: int | None = None
+    noise: list[str] = field(default_factory=list[str])
+    unusable: dict[str, str] = field(default_factory=dict[str, str])
+
+    async def add_message(self, message: object) -> None:
+        """Keep what came instead of a message."""
+        if isinstance(message, ValueError) and len(self.noise) < _NOISE:
+            errors: Any = getattr(message, "errors", lambda: ())()
+            self.noise.extend(str(error["input"]) for error in errors[:1] if str(error.get("input", "")).strip())
+
+    async def add_response(self, response: httpx2.Response) -> None:
+        """Keep the status of an error."""
+        if response.request.method == "POST" and response.status_code >= httpx2.codes.BAD_REQUEST:
+            self.status = response.status_code
+
+
+class _Dispatcher(JSONRPCDispatcher[Any]):
+    """Requests with our limits, and listings without unusable tools."""
+
+    def __init__(self, read: Any, write: Any, findings: Findings, timeout: float) -> None:
+        super().__init__(read, write)
+        self._findings = findings
+        self._probe = min(timeout * _PROBE_SHARE, _LONGEST_PROBE)
+
+    async def send_raw_request(
+        self, method: str, params: Any, opts: CallOptions | None = None, **more: Any
+    ) -> dict[str, Any]:
+        """Send a request and wait for its result."""
+        self._findings.status = None
+        if method == "server/discover":
+            opts = {**(opts or {}), "timeout": self._probe}
+        result = await super().send_raw_request(method, params, opts, **more)
+        if method == "tools/list":
+            tools = cast("object", result.get("tools"))
+            if isinstance(tools, list):
+                result = {**result, "tools": await run_in_worker(self._usable, cast("list[object]", tools))}
+        return result
+
+    def _usable(self, tools: list[object]) -> list[object]:
+        return [tool for tool in tools if self._is_usable(tool)]
+
+    def _is_usable(self, tool: object) -> bool:
+        if not isinstance(tool, dict):
+            self._findings.unusable["one without a name"] = "it is not an object"
+            return False
+        declared = cast("dict[str, object]", tool)
+        name = declared.get("name")
+        if not isinstance(name, str) or not name:
+            self._findings.unusable["one without a name"] = "it has no name"
+            return False
+        reason = "there is none" if "inputSchema" not in declared else find_unusable_part(declared["inputSchema"])
+        if reason is not None:
+            self._findings.unusable[name] = f"its inputSchema can't be used: {reason}"
+            return False
+        try:
+            Tool.model_validate(declared, by_name=False)
+        except ValidationError:  # of what only describes it
+            for key in set(declared) - _NEEDED:
+                del declared[key]
+            if not isinstance(declared.get("description", ""), str):
+                del declared["description"]
+        return True
+
+
+def _session_class(findings: Findings, timeout: float) -> type[ClientSession]:
+    class Session(VersionAwareClientSession):
+        def __init__(self, read_stream: Any, write_stream: Any, **options: Any) -> None:
+            super().__init__(dispatcher=_Dispatcher(read_stream, write_stream, findings, timeout), **options)
+
+        async def validate_tool_result(self, name: str, result: CallToolResult) -> None:
+            """Accept every result."""
+
+    return Session
+
+
+class CommandTransport(StdioTransport):
+    """A server that is a command. It gets the given environment and the protocol's minimal one."""
+
+    def __init__(
+        self,
+        command: list[str],
+        *,
+        environment: dict[str, str],
+        cwd: Path,
+        log_file: TextIO,
+        findings: Findings,
+        seconds: float,
+    ) -> None:
+        super().__init__(command[0], command[1:], env=environment, cwd=str(cwd), keep_alive=False, log_file=log_file)
+        self._session_class = _session_class(findings, seconds)
+
+    @asynccontextmanager
+    async def connect_session(
+        self, *, transport_options: TransportOptions | None = None, **session_kwargs: Unpack[SessionKwargs]
+    ) -> AsyncGenerator[ClientSession]:
+        """Connect with our session."""
+        options = replace(transport_options or TransportOptions(), session_class=self._session_class)
+        async with super().connect_session(transport_options=options, **session_kwargs) as session:
+            yield session
+
+
+class UrlTransport(StreamableHttpTransport):
+    """A server at an address."""
+
+    def __init__(self, url: str, headers: dict[str, str], *, findings: Findings, seconds: float) -> None:
+        def client(headers: Any = None, timeout: Any = None, auth: Any = None, **_: object) -> httpx2.AsyncClient:
+            # Redirects within the address's origin are followed by the transport itself.
+            return httpx2.AsyncClient(
+                headers=headers,
+                auth=auth,
+                timeout=timeout or httpx2.Timeout(seconds, read=_LONGEST_STREAM),
+                event_hooks={"response": [findings.add_response]},
+            )
+
+        super().__init__(url, headers, httpx_client_factory=client)
+        self._session_class = _session_class(findings, seconds)
+
+    @asynccontextmanager
+    async def connect_session(
+        self, *, transport_options: TransportOptions | None = None, **session_kwargs: Unpack[SessionKwargs]
+    ) -> AsyncGenerator[ClientSession]:
+        """Connect with our session."""
+        options = replace(transport_options or TransportOptions(), session_class=self._session_class)
+        async with super().connect_session(transport_options=options, **session_kwargs) as session:
+            yield session
