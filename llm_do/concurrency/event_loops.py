@@ -81,14 +81,22 @@ async def complete(work: Coroutine[Any, Any, T]) -> T:
     return task.result()
 
 
+def _is_in_loop() -> bool:
+    """Whether this code runs in an event loop."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
 def run_blocking(begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Run a coroutine from synchronous code, in a separate thread if a loop is running.
 
     A keyboard interrupt of the waiting thread cancels the coroutine.
     """
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
+    # Not in an `except` block: what the coroutine raises would have that block's error as its context.
+    if not _is_in_loop():
         return asyncio.run(begin())
     done: Future[T] = Future()
     running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any] | None]] = []

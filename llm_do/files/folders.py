@@ -10,8 +10,10 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
+import secrets
 import stat
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Literal, Protocol
 
@@ -32,6 +34,7 @@ __all__ = [
     "must_be_regular",
     "open_file",
     "open_folder",
+    "temporary_name",
 ]
 
 Kind = Literal["file", "folder", "link", "other"]
@@ -122,6 +125,19 @@ def must_be_regular(info: os.stat_result, path: str) -> None:
         raise FileRefusedError(path, "it became a link while it was in use", reason="changed", hint="Try again.")
 
 
+_TEMPORARY = re.compile(r"\.llm-do-[0-9a-f]{16}\.tmp")
+
+
+def temporary_name() -> str:
+    """Return the name of a file that takes another's place once it is written; no listing shows such a file."""
+    return f".llm-do-{secrets.token_hex(8)}.tmp"
+
+
+def _visible(found: Iterable[os.DirEntry[str]]) -> Iterator[FolderEntry]:
+    """Yield the entries of a folder but for files that are being written, or were when a process was killed."""
+    return (_folder_entry(entry) for entry in found if _TEMPORARY.fullmatch(entry.name) is None)
+
+
 class DescriptorFolder:
     """A folder held by its descriptor, which it owns; race-free."""
 
@@ -152,7 +168,7 @@ class DescriptorFolder:
 
     def entries(self) -> Iterator[FolderEntry]:
         with os.scandir(self.fd) as found:
-            yield from map(_folder_entry, found)
+            yield from _visible(found)
 
     def sync(self) -> None:
         os.fsync(self.fd)
@@ -206,7 +222,7 @@ class PathFolder:
     def entries(self) -> Iterator[FolderEntry]:
         self._check()
         with os.scandir(self.path) as found:
-            yield from map(_folder_entry, found)
+            yield from _visible(found)
 
     def sync(self) -> None:
         """Do nothing: these systems can't sync a folder."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import stat
 from collections.abc import Callable, Generator
 from functools import cached_property
@@ -28,6 +27,7 @@ from llm_do.files.folders import (
     must_be_regular,
     open_file,
     open_folder,
+    temporary_name,
 )
 from llm_do.files.path_walk import Walk, WalkEnd
 from llm_do.files.paths import display_path, outside_refusal, split_path
@@ -287,7 +287,7 @@ def _mode_to_keep(folder: Folder, name: str, path: str) -> int | None:
 
 
 def _replace(folder: Folder, name: str, data: bytes, mode: int | None) -> None:
-    temporary = f".llm-do-{secrets.token_hex(8)}.tmp"
+    temporary = temporary_name()
     fd = folder.open(temporary, CREATE, 0o666 if mode is None else 0o600)
     try:
         with os.fdopen(fd, "wb") as stream:

@@ -11,6 +11,7 @@ from pydantic_ai import FunctionToolset, RunContext, Tool
 from llm_do.errors import ToolError
 from llm_do.project.builtin_toolsets import ASK_USER
 from llm_do.runtime.context.call_context import CallContext
+from llm_do.runtime.context.emission import waiting_for_person
 from llm_do.runtime.context.user_questions import UserQuestion, ask_person
 from llm_do.runtime.tools.traits import BuiltinContext, ToolTraits
 
@@ -45,7 +46,8 @@ async def _ask(ctx: RunContext[CallContext], question: Question, choices: Choice
     if callback is None:
         raise ToolError("there is no one to ask: continue with what you know, and state your assumptions")
     asked = UserQuestion(question, tuple(choices or ()), call.frame.config.name, call.path, call.run_id)
-    answer = await ask_person(callback, asked, call.runtime.shared.question_lock())
+    with waiting_for_person(call, ctx.tool_call_id or ""):
+        answer = await ask_person(callback, asked, call.runtime.shared.question_lock())
     if choices and answer not in choices:
         return f"{answer} (none of the choices)"
     return answer

@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import traceback
+from collections.abc import Callable
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from llm_do import CallContext, PromptInput
+import pytest
+
+from llm_do import AgentSpec, CallContext, PromptInput, run
 from tests.support.runs import runtime_of
 
 REQUEST: ContextVar[str] = ContextVar("request")
@@ -60,3 +64,33 @@ def test_context_variables_are_visible_in_the_run_wherever_it_is_started() -> No
         return runtime.run_sync("go").output, (await runtime.run("go")).output
 
     assert asyncio.run(cell()) == ("seven", "seven")
+
+
+def failing_entry(input: Any, ctx: Any) -> str:
+    raise KeyError("x")
+
+
+def failing_hook(**data: Any) -> None:
+    raise KeyError("x")
+
+
+FAILING: dict[str, Callable[[], Any]] = {
+    "an entry": lambda: runtime_of([], failing_entry).run_sync("go"),
+    "a hook": lambda: run.sync(AgentSpec("main", model="test", hooks=[("start", failing_hook)]), "go"),
+    "an input": lambda: run.sync(AgentSpec("main", model="test"), {"output": 1}),
+    "an unknown entry": lambda: runtime_of([], failing_entry).run_sync("go", entry="other"),
+}
+
+
+@pytest.mark.parametrize("where", FAILING)
+@pytest.mark.parametrize("in_loop", [False, True])
+def test_an_exception_of_a_synchronous_run_has_a_traceback_of_its_own(where: str, in_loop: bool) -> None:
+    async def cell() -> None:
+        FAILING[where]()
+
+    with pytest.raises(Exception) as raised:
+        asyncio.run(cell()) if in_loop else FAILING[where]()
+
+    text = "".join(traceback.format_exception(raised.value))
+    assert "During handling" not in text
+    assert "no running event loop" not in text

@@ -227,6 +227,15 @@ def test_a_thread_never_enables_what_the_agent_does_not_declare(store: Any) -> N
     assert "unknown tool" in results_of(result.messages)[0][2]
 
 
+def test_an_unknown_tools_refusal_names_no_tool_that_the_thread_disables(store: Any) -> None:
+    configure(store, enabled_tools=["a*"])
+    model = script(call("ad"), "ok")
+
+    result = on_thread(runtime_on(store, agent("main", model, tools=[add, remember])), "x")[0]
+
+    assert results_of(result.messages)[0][2] == "unknown tool 'ad'; available: add"
+
+
 # -- context providers
 
 

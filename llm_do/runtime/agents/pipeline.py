@@ -15,16 +15,17 @@ from pydantic_ai import RunContext, ToolDefinition
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import ModelRetry
 from pydantic_ai.messages import ModelResponse, ToolCallPart
-from pydantic_ai.models import ModelRequestContext
+from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 from pydantic_ai.toolsets.abstract import ToolsetTool
 
 from llm_do.concurrency.worker_threads import run_in_worker
 from llm_do.errors import LoopError
 from llm_do.project.argument_schemas import SchemaWorkError, check_briefly, check_schema, validation_text
-from llm_do.runtime.context.call_context import current_call
+from llm_do.runtime.context.call_context import CallContext, current_call
 from llm_do.runtime.context.emission import open_tool
-from llm_do.runtime.request.model_request import parsed_arguments
+from llm_do.runtime.request.model_request import enabled_tools, parsed_arguments
+from llm_do.runtime.toolcall.gatekeeper import show_available_tools
 from llm_do.runtime.toolcall.tool_call import refuse, run_tool_call
 from llm_do.runtime.tools.stamped_tools import StampedToolset
 from llm_do.runtime.tools.traits import traits_of
@@ -125,10 +126,9 @@ class Pipeline(AbstractCapability[Any]):
         """Refuse unknown names, and validate arguments that nothing has validated yet against their JSON Schema."""
         if _is_unknown(tool_def):
             _check_admitted(call)
-            known = sorted(name for name, tool in _tools(ctx).items() if not _is_unknown(tool.tool_def))
-            raise refuse(
-                current_call(), call, f"unknown tool {call.tool_name!r}; available: {', '.join(known) or 'none'}"
-            )
+            current = current_call()
+            available = ", ".join(sorted(_available_tools(ctx, current))) or "none"
+            raise refuse(current, call, f"unknown tool {call.tool_name!r}; available: {available}")
         _check_admitted(call)
         traits = traits_of(tool_def.metadata)
         if traits is None or traits.unchecked:
@@ -224,6 +224,13 @@ def _distinct_ids(response: ModelResponse) -> ModelResponse:
 def _tools(ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
     manager = ctx.tool_manager
     return (manager.tools if manager is not None else None) or {}
+
+
+def _available_tools(ctx: RunContext[Any], current: CallContext) -> list[str]:
+    """Return the names of the tools that a request would offer now: enabled on the thread, and hidden by no gate."""
+    known = [tool.tool_def for tool in _tools(ctx).values() if not _is_unknown(tool.tool_def)]
+    offered = show_available_tools(current.frame.gating, ModelRequestParameters(function_tools=known))
+    return [tool.name for tool in enabled_tools(current.run.thread.config, offered).function_tools]
 
 
 def _is_unknown(tool_def: ToolDefinition) -> bool:

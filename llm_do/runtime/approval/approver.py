@@ -185,7 +185,8 @@ class Approver:
         call.emit(ApprovalRequestedEvent, **named, args=info.args, rule=decision.rule, reason=decision.reason)
         effect, by = "deny", "cancelled"
         try:
-            answer = await broker.ask(question)
+            with call.waiting():
+                answer = await broker.ask(question)
             result = answer if isinstance(answer, Decision) else _person_decision(info, decision, answer)
             effect, by = result.effect, result.source
             return result

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field, replace
 from typing import Any
 
@@ -56,6 +57,7 @@ class PendingCall:
         identical: The calls of its response, those that are the same among them.
         emit: Emits an event of the agent's call.
         warn: Warns whoever watches the run.
+        waiting: Surrounds the wait for a person's answer.
     """
 
     tool_name: str
@@ -72,6 +74,7 @@ class PendingCall:
     identical: IdenticalCalls = field(default_factory=IdenticalCalls)
     emit: Callable[..., None] = _ignore_event
     warn: Callable[[str], None] = log.warning
+    waiting: Callable[[], AbstractContextManager[None]] = nullcontext
 
     def info(self) -> ToolCallInfo:
         """The call as rules see it, with its arguments as they are now."""

@@ -35,10 +35,11 @@ __all__ = ["CallConfig", "CallFrame", "OpenToolCall", "Turn"]
 
 @dataclass(slots=True)
 class OpenToolCall:
-    """A tool call whose result isn't recorded yet."""
+    """A tool call whose result isn't recorded yet, and the seconds it has waited for a person."""
 
     tool_name: str
     started: float
+    waited: float = 0.0
 
 
 @dataclass(slots=True, eq=False)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from llm_do.runtime.record.outcomes import ToolOutcome
 if TYPE_CHECKING:
     from llm_do.runtime.context.call_context import CallContext
 
-__all__ = ["emit", "open_tool", "record_tool"]
+__all__ = ["emit", "open_tool", "record_tool", "waiting_for_person"]
 
 
 def emit(ctx: CallContext, kind: Callable[..., EventBase], **data: Any) -> None:
@@ -28,11 +29,24 @@ def open_tool(ctx: CallContext, tool_call_id: str, tool_name: str, args: object)
     emit(ctx, ToolCallEvent, tool_name=tool_name, tool_call_id=tool_call_id, args=args)
 
 
+@contextmanager
+def waiting_for_person(ctx: CallContext, tool_call_id: str) -> Generator[None]:
+    """Count the time that a person takes to answer as the tool call's wait, not as its duration."""
+    began = time.perf_counter()
+    try:
+        yield
+    finally:
+        opened = ctx.frame.open_calls.get(tool_call_id)
+        if opened is not None:
+            opened.waited += time.perf_counter() - began
+
+
 def record_tool(ctx: CallContext, outcome: ToolOutcome) -> ToolOutcome:
     """Emit how a tool call ended, once, and return the outcome with its duration."""
     opened = ctx.frame.open_calls.pop(outcome.tool_call_id, None)
     if opened is None:
         return outcome
-    outcome = replace(outcome, duration=round(time.perf_counter() - opened.started, 6))
+    elapsed = time.perf_counter() - opened.started
+    outcome = replace(outcome, duration=round(elapsed - opened.waited, 6), waited=round(opened.waited, 6))
     emit(ctx, ToolResultEvent, **outcome.event_data())
     return outcome

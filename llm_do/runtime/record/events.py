@@ -211,8 +211,9 @@ class ToolResultEvent(EventBase):
         status: `success`; `failed` (it raised), `denied` (by policy or a person), `refused` (no such
             tool now, or wrong arguments), `timed_out` or `cancelled`.
         result: The result that the model got.
-        duration: Seconds, including the wait for an approval.
+        duration: Seconds, without `waited`.
         size: Size of the result in bytes before it was truncated.
+        waited: Seconds that it waited for a person's answer.
         error: What a failed call raised: `type`, `message` and `agent_path`; `file` and `line` where they are known.
     """
 
@@ -223,6 +224,7 @@ class ToolResultEvent(EventBase):
     result: Any
     duration: float
     size: int
+    waited: float = 0.0
     error: Mapping[str, Any] | None = None
 
 

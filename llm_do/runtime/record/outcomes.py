@@ -104,7 +104,8 @@ class ToolOutcome:
         error: The failure and its location; None for a call that succeeded or didn't run.
         decision: The policy's decision; None if the call ended before it.
         changes: Its changes to the state machines that its tool belongs to.
-        duration: Seconds, including the wait for an approval.
+        duration: Seconds, without `waited`.
+        waited: Seconds that it waited for a person's answer.
     """
 
     tool_name: str
@@ -115,6 +116,7 @@ class ToolOutcome:
     decision: Decision | None = None
     changes: tuple[StateChange, ...] = ()
     duration: float = 0.0
+    waited: float = 0.0
 
     @property
     def succeeded(self) -> bool:
@@ -129,6 +131,7 @@ class ToolOutcome:
             "status": self.status,
             "result": self.output.for_events,
             "duration": self.duration,
+            "waited": self.waited,
             "size": self.output.byte_count,
             "error": self.error.to_dict() if self.error is not None else None,
         }
@@ -144,6 +147,7 @@ class ToolOutcome:
             "decision": asdict(self.decision) if self.decision is not None else None,
             "changes": [change.to_dict() for change in self.changes],
             "duration": self.duration,
+            "waited": self.waited,
         }
 
     @classmethod
@@ -158,6 +162,7 @@ class ToolOutcome:
             Decision(**data["decision"]) if data["decision"] is not None else None,
             tuple(StateChange.from_dict(change) for change in data["changes"]),
             data["duration"],
+            data.get("waited", 0.0),
         )
 
 

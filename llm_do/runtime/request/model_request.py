@@ -29,7 +29,7 @@ from llm_do.runtime.toolcall.gatekeeper import show_available_tools
 from llm_do.runtime.tools.handoffs import HandoffSignal
 from llm_do.text.surrogates import replace_surrogates_in_data
 
-__all__ = ["EngineModel", "parsed_arguments"]
+__all__ = ["EngineModel", "enabled_tools", "parsed_arguments"]
 
 
 class EngineModel(WrapperModel):

@@ -32,7 +32,7 @@ from llm_do.project.faults import find_fault, project_error
 from llm_do.runtime.approval.approver import ANSWERED, denial_text
 from llm_do.runtime.approval.pending_call import PendingCall, makers_of
 from llm_do.runtime.context.call_context import CallContext
-from llm_do.runtime.context.emission import emit, record_tool
+from llm_do.runtime.context.emission import emit, record_tool, waiting_for_person
 from llm_do.runtime.context.hooks import HookAbort, HookPoint
 from llm_do.runtime.record.outcomes import ToolOutcome, ToolOutput, ToolStatus
 from llm_do.runtime.record.results import ApprovalRecord, ErrorRecord, Usage, arguments_data
@@ -193,6 +193,7 @@ class _ToolCall:
             identical=ctx.frame.identical,
             emit=partial(emit, ctx),
             warn=ctx.warn,
+            waiting=partial(waiting_for_person, ctx, self.part.tool_call_id),
         )
 
     def _denial_error(self, decision: Decision) -> PermissionDeniedError:

@@ -46,13 +46,14 @@ class _Search:
         if len(data) > _MAX_FILE:
             self.skipped += 1
             return
-        text = data.decode("utf-8", "replace")
+        text = data.decode("utf-8-sig", "replace")
         if self.pattern not in text and not _SPECIAL.search(self.pattern):
             return
         for number, line in enumerate(text.removesuffix("\n").split("\n") if text else (), 1):
+            line = line.removesuffix("\r")
             found = self._match(line[:_MAX_MATCHED_LINE])
             if found is not None:
-                self.lines.append(f"{display_path(path)}:{number}: {_excerpt(line.rstrip(chr(13)), found)}")
+                self.lines.append(f"{display_path(path)}:{number}: {_excerpt(line, found)}")
             if self.over():
                 return
 

@@ -7,12 +7,14 @@ import json
 import logging
 import sys
 import threading
+import time
 from typing import Any
 
 import pytest
 from pydantic_ai import RunContext
+from pydantic_ai.exceptions import ApprovalRequired
 
-from llm_do import CallContext, EventBus, Runtime, Toolkit, UsageError
+from llm_do import ApprovalDecision, CallContext, EventBus, Runtime, Toolkit, UsageError, tool
 from llm_do.runtime.record.events import EVENT_TYPES
 from llm_do.threads import ObservationManager, memory_store
 from tests.support.history import results_of, strict
@@ -515,3 +517,44 @@ def test_a_run_that_ends_early_has_its_warnings_too() -> None:
 
     assert [each.message for each in carry_out(runtime_of([], main)).warnings] == ["mind the gap"]
     assert carry_out(three_deep()).to_dict()["warnings"] == []
+
+
+@pytest.mark.parametrize("kind", ["approval", "ask_user", "raised"])
+def test_the_duration_of_a_tool_call_excludes_the_wait_for_a_person(kind: str) -> None:
+    """The person takes 20 ms."""
+
+    async def answer(question: Any) -> Any:
+        until = time.perf_counter() + 0.02
+        while time.perf_counter() < until:
+            pass
+        return ApprovalDecision("once") if kind != "ask_user" else "yes"
+
+    @tool(approval="allow" if kind == "raised" else "ask")
+    def send(ctx: RunContext[Any]) -> str:
+        """Send."""
+        if kind == "raised" and not ctx.tool_call_approved:
+            raise ApprovalRequired
+        return "sent"
+
+    model = script(call("ask_user", question="Really?") if kind == "ask_user" else call("send"), "done")
+    spec = agent("main", model, tools=[send], toolsets=["ask_user"])
+    runtime = runtime_of([spec], approvals=answer, options={"ask_user": answer})
+    ear = heard(runtime)
+    carry_out(runtime)
+
+    (began,), (event,) = ear.of("tool_call"), ear.of("tool_result")
+    assert event.status == "success"
+    assert event.waited >= 0.02
+    assert event.duration + event.waited <= event.time - began.time + 0.005
+
+
+def test_a_tool_call_that_nobody_is_asked_about_waits_for_no_one() -> None:
+    def add(a: int) -> int:
+        """Add."""
+        return a
+
+    runtime = runtime_of([agent("main", script(call("add", a=1), "done"), tools=[add])])
+    ear = heard(runtime)
+    carry_out(runtime)
+
+    assert ear.of("tool_result")[0].waited == 0

@@ -13,7 +13,7 @@ import pytest
 from pydantic_ai import ModelRetry, RunContext, Tool as PydanticTool
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ToolFailed
 
-from llm_do import RunError, Tool, ToolError, ToolFailedError, tool
+from llm_do import RunError, Tool, ToolError, ToolFailedError, Toolkit, tool
 from llm_do.runtime.context.call_context import CallContext
 from tests.support.history import results_of, strict
 from tests.support.runs import agent, carry_out, heard, run_spec, runtime_of
@@ -397,3 +397,23 @@ def test_a_failure_that_the_run_did_not_survive_is_listed_once() -> None:
     assert isinstance(result.error, RunError)
     assert [error.type for error in result.errors] == ["ProviderError"]
     assert result.errors[0].agent_path == "main/inner"
+
+
+def test_an_unknown_tools_refusal_names_only_what_the_model_may_see() -> None:
+    desk = Toolkit("desk")
+
+    @desk.tool(enables_states=["in"])
+    def login() -> str:
+        return "in"
+
+    @desk.tool(required_states=["in"])
+    def close() -> str:
+        return "closed"
+
+    model = script(call("nope"), call("login"), call("nope"), "done")
+    runtime = runtime_of([agent("main", model, tools=[add], toolsets=[desk])])
+    result = carry_out(runtime)
+
+    texts = [text for _, outcome, text in results_of(result.messages) if "unknown" in text]
+    assert texts == ["unknown tool 'nope'; available: add, login", "unknown tool 'nope'; available: add, close, login"]
+    assert [names.split(": ")[1].split(", ") for names in texts] == [sorted(asked.tools) for asked in model.asked[::2]]

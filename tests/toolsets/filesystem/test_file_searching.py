@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from llm_do.errors import ToolError
+from llm_do.files.folders import temporary_name
 from llm_do.files.refusals import FileRefusedError
+from llm_do.files.root import Root
 from tests.toolsets.filesystem.support import Call
 
 
@@ -32,6 +34,38 @@ def test_only_existing_lines_match(call: Call, project: Path) -> None:
     for name, text in {"none": "", "empty": "\n", "open": "x\n\ny", "two": "x\n\n"}.items():
         (project / "src" / name).write_text(text)
     assert call("search_files", pattern="^$", path="src") == "src/a.py:3: \nsrc/empty:1: \nsrc/open:2: \nsrc/two:2: "
+
+
+@pytest.mark.parametrize(
+    ("data", "pattern", "found"),
+    [
+        (b"one\r\ntwo\r\n", "^one$", "a.txt:1: one"),
+        (b"one\r\ntwo\r\n", "two$", "a.txt:2: two"),
+        (b"one\r\n\r\nthree\r\n", "^$", "a.txt:2: "),
+        (b"one\r\ntwo", r"^\w+$", "a.txt:1: one\na.txt:2: two"),
+        (b"one \r\n", r"\s$", "a.txt:1: one "),
+        (b"\xef\xbb\xbfimport os\n", "^import", "a.txt:1: import os"),
+        (b"\xef\xbb\xbfone\r\n", "^one$", "a.txt:1: one"),
+        (b"a\xef\xbb\xbfb\n", "a.b", "a.txt:1: a\ufeffb"),
+    ],
+)
+def test_anchors_match_as_in_the_text_that_is_edited(
+    call: Call, project: Path, data: bytes, pattern: str, found: str
+) -> None:
+    (project / "a.txt").write_bytes(data)
+
+    assert call("search_files", pattern=pattern, path="a.txt").encode() == found.encode()
+
+
+def test_a_file_that_is_being_written_is_neither_listed_nor_searched(call: Call, project: Path) -> None:
+    (project / temporary_name()).write_text("TODO half of a file")
+    (project / "src" / temporary_name()).write_text("TODO half of a file")
+    (project / ".llm-do-notes.tmp").write_text("TODO mine")
+
+    listed = call("list_files").splitlines()
+    assert [path for path in listed if "llm-do" in path] == [".llm-do-notes.tmp"]
+    assert "half" not in call("search_files", pattern="TODO")
+    assert len(Root(project).list()) == len(list(project.iterdir())) - 1
 
 
 def test_path_and_glob_narrow_it(call: Call) -> None:
