@@ -1,16 +1,34 @@
-"""The components of a composite model, and the settings that keep them from retrying requests themselves."""
+"""Models made of others: their components, lists of models, and whether a model can stream."""
 
 from __future__ import annotations
 
-from pydantic_ai.exceptions import UnsupportedSettingWarning
+from pydantic_ai.exceptions import ModelAPIError, UnexpectedModelBehavior, UnsupportedSettingWarning
 from pydantic_ai.models import Model
 from pydantic_ai.models.fallback import FallbackModel
+from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings, merge_model_settings
 
 from llm_do._warnings import suppress_warning
+from llm_do.errors import ModelError
 
-__all__ = ["component_models", "disable_client_retries"]
+__all__ = ["ModelList", "can_stream", "component_models", "disable_client_retries"]
+
+
+class ModelList(FallbackModel):
+    """Models that are tried in order.
+
+    By itself a `FallbackModel` can't try the next model once a stream has begun. So the runtime asks `choices`, the
+    same models one by one, each of which fails by itself.
+    """
+
+    def __init__(self, *models: Model) -> None:
+        super().__init__(*models, fallback_on=(ModelAPIError, ModelError, UnexpectedModelBehavior))
+        self.choices = tuple(FallbackModel(model, fallback_on=_never) for model in models)
+
+
+def _never(_: Exception) -> bool:
+    return False
 
 
 def component_models(model: Model) -> list[Model]:
@@ -20,6 +38,23 @@ def component_models(model: Model) -> list[Model]:
     if isinstance(model, FallbackModel):
         return [part for each in model.models for part in component_models(each)]
     return [model]
+
+
+def can_stream(model: Model) -> bool:
+    """Whether a streamed request to a model does what a complete one does.
+
+    It doesn't where a class has a `request` of its own and no `request_stream`: the inherited one raises, or passes by
+    what `request` does. Nor with a fallback model, which can't fall back once a stream has begun.
+    """
+    if isinstance(model, FallbackModel):
+        return len(model.models) == 1 and can_stream(model.models[0])
+    if isinstance(model, FunctionModel) and model.stream_function is None:
+        return False
+    owner = next(kind for kind in type(model).__mro__ if "request" in vars(kind))
+    streamer = next(kind for kind in type(model).__mro__ if "request_stream" in vars(kind))
+    if not issubclass(streamer, owner):
+        return False
+    return can_stream(model.wrapped) if isinstance(model, WrapperModel) else True
 
 
 def disable_client_retries(model: Model, settings: ModelSettings | None) -> ModelSettings | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
-from llm_do.errors import ModelError, ModelUnavailableError
+from llm_do.errors import ModelUnavailableError
 from llm_do.models.providers.factories import factory_for, registered_prefixes
 from llm_do.models.providers.model_names import (
     BUILT_IN,
@@ -121,8 +121,7 @@ class ModelPool:
         return self._shelves[loop]
 
     def _fallback(self, shelf: _Shelf, names: list[str], agent: str, file: str | None, base_url: str | None) -> Model:
-        from pydantic_ai.exceptions import ModelAPIError
-        from pydantic_ai.models.fallback import FallbackModel
+        from llm_do.models.composites import ModelList
 
         models: list[Model] = []
         failures: list[ModelUnavailableError] = []
@@ -142,7 +141,7 @@ class ModelPool:
             return models[0]
         key = ("fallback", *map(id, models))
         if key not in shelf.models:
-            shelf.models[key] = FallbackModel(*models, fallback_on=(ModelAPIError, ModelError))
+            shelf.models[key] = ModelList(*models)
         return shelf.models[key]
 
     def _single(self, shelf: _Shelf, name: str, agent: str, file: str | None, base_url: str | None) -> Model:

@@ -5,10 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from pydantic_ai.messages import ModelMessage, ToolCallPart, ToolReturnPart, is_multi_modal_content
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    ToolCallPart,
+    ToolReturnPart,
+    is_multi_modal_content,
+)
 from pydantic_ai.models import ModelRequestParameters
 
-__all__ = ["count_characters", "estimate_text_tokens", "estimate_tokens", "estimate_tool_tokens"]
+__all__ = [
+    "count_characters",
+    "estimate_request_tokens",
+    "estimate_response_tokens",
+    "estimate_text_tokens",
+    "estimate_tokens",
+    "estimate_tool_tokens",
+]
 
 CHARACTERS = 4
 """Characters per token."""
@@ -40,6 +54,19 @@ def estimate_tool_tokens(parameters: ModelRequestParameters) -> int:
         for tool in parameters.function_tools
     )
     return characters // CHARACTERS
+
+
+def estimate_request_tokens(messages: Sequence[ModelMessage], parameters: ModelRequestParameters) -> int:
+    """Estimate the tokens of a request: its history, tool definitions and instructions."""
+    last = messages[-1] if messages else None
+    instructions = (last.instructions or "") if isinstance(last, ModelRequest) else ""
+    return estimate_tokens(messages) + estimate_tool_tokens(parameters) + estimate_text_tokens(instructions)
+
+
+def estimate_response_tokens(response: ModelResponse) -> int:
+    """Estimate the tokens of a response; one that holds anything has at least one."""
+    characters = sum(map(count_characters, response.parts))
+    return max(characters // CHARACTERS, 1) if characters else 0
 
 
 def count_characters(part: Any) -> int:

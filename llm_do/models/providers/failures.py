@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import cast
+from collections.abc import Sequence
 
 from pydantic_ai.exceptions import (
     FallbackExceptionGroup,
@@ -24,10 +23,10 @@ from pydantic_ai.exceptions import (
 
 from llm_do.errors import ModelError, ModelUnavailableError, ProviderError
 from llm_do.models.providers.model_names import PROVIDERS, split_name
+from llm_do.models.providers.provider_words import provider_words, short_words, with_status
 
 __all__ = ["explain_failure", "is_transient"]
 
-MAX_MESSAGE = 300
 TRANSIENT = (
     ModelConnectionError,
     ModelOverloadedError,
@@ -127,15 +126,21 @@ def _hint(error: Exception) -> str | None:
 
 
 def _provider_message(error: Exception) -> str:
-    """Return the provider's message on one line."""
-    text = ""
-    body_data: object = error.body if isinstance(error, ModelAPIError) else None
-    if isinstance(body_data, Mapping):
-        body = cast("Mapping[str, object]", body_data)
-        inner = body.get("error", body)
-        message = cast("Mapping[str, object]", inner).get("message") if isinstance(inner, Mapping) else inner
-        text = message if isinstance(message, str) else ""
-    status = f"HTTP {error.status_code}" if isinstance(error, ModelHTTPError) else ""
-    text = " ".join((text or ("" if status else str(error))).split())
-    shown = text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + "..."
-    return f"{status}: {shown}" if status and shown else status or shown or type(error).__name__
+    """Return the provider's message on one line, after the HTTP status if there is one."""
+    body: object = error.body if isinstance(error, ModelAPIError) else None
+    status = error.status_code if isinstance(error, ModelHTTPError) else None
+    words = provider_words(body) or ("" if status else short_words(_with_cause(error)))
+    return with_status(status, words) or type(error).__name__
+
+
+def _with_cause(error: Exception) -> str:
+    """An error's text, and for a lost connection the reason, which clients keep in the exceptions behind it."""
+    if not isinstance(error, ModelConnectionError):
+        return str(error)
+    cause: BaseException | None = error
+    texts: list[str] = []
+    while cause is not None:
+        texts.append(str(cause))
+        cause = cause.__cause__ or cause.__context__
+    reason = next((text for text in reversed(texts) if text and text != texts[0]), "")
+    return f"{texts[0].removesuffix('.')}: {reason}" if reason else texts[0]

@@ -217,4 +217,19 @@ def _other_provider(address: Address, client_for: ClientSource) -> AnyProvider:
         arguments["api_key"] = address.key
     if "http_client" in accepted and address.provider not in LEGACY_HTTP:
         arguments["http_client"] = client_for(address)
-    return provider_class(**arguments)
+    provider = provider_class(**arguments)
+    if "openai_client" not in accepted or "http_client" not in arguments:
+        return provider
+    return _with_lean_client(provider, arguments["http_client"])
+
+
+def _with_lean_client(provider: AnyProvider, http_client: httpx2.AsyncClient) -> AnyProvider:
+    """Return the provider with a client that mends the answers of its servers; they speak OpenAI's protocol."""
+    from openai import AsyncOpenAI
+
+    from llm_do.models.providers.openai_client import lean_copy
+
+    kind: Any = type(provider)
+    if type(provider.client) is not AsyncOpenAI:
+        return provider
+    return kind(openai_client=lean_copy(provider.client, http_client))

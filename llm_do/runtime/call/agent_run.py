@@ -12,7 +12,7 @@ from pydantic_ai.usage import UsageLimits
 
 from llm_do.concurrency.run_end import RunEndSignal, reraise_if_cancelled
 from llm_do.concurrency.worker_threads import WORKERS
-from llm_do.errors import EntryError, LlmDoError, ModelBehaviourError, ModelUnavailableError, RunError
+from llm_do.errors import EntryError, LlmDoError, ModelUnavailableError, RunError
 from llm_do.models.pool import CONNECTION_SETTINGS
 from llm_do.project.faults import find_fault, project_error
 from llm_do.project.thread_config import ThreadConfig
@@ -27,6 +27,7 @@ from llm_do.runtime.context.history_compaction import compaction_of
 from llm_do.runtime.context.hooks import HookPoint
 from llm_do.runtime.record.events import HandoffEvent
 from llm_do.runtime.record.histories import close_history
+from llm_do.runtime.request.cut_answers import behaviour_error
 from llm_do.runtime.request.model_choice import model_for
 from llm_do.runtime.tools.call_gates import CallGates
 from llm_do.runtime.tools.handoffs import HandoffSignal, handoff_by_text
@@ -179,11 +180,7 @@ def _as_failure(error: BaseException, ctx: CallContext) -> BaseException:
         return end
     name = ctx.frame.config.name
     if isinstance(error, exceptions.UnexpectedModelBehavior):
-        return ModelBehaviourError(
-            f"the model of agent {name!r} kept answering invalidly: {error.message}",
-            hint="Raise `retries`, make the output's schema simpler, or use a stronger model.",
-            agent_path=ctx.path,
-        )
+        return behaviour_error(name, error, ctx.path)
     if isinstance(error, exceptions.UserError):
         fault = find_fault(error, ctx.project.root)
         text = f"agent {name!r} can't run: {error.message}"

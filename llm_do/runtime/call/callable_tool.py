@@ -16,7 +16,9 @@ from llm_do.project.registry import Registered, Registry
 from llm_do.runtime.call.call_scope import CallSite
 from llm_do.runtime.call.invocation import invoke
 from llm_do.runtime.context.call_context import CallContext
+from llm_do.runtime.context.call_frame import Turn
 from llm_do.runtime.record.results import output_text
+from llm_do.runtime.request.cut_answers import cut_note
 from llm_do.runtime.tools.toolbox import FixedTool
 from llm_do.runtime.tools.traits import ToolTraits
 
@@ -50,7 +52,9 @@ def _tool(found: Registered, model: type[BaseModel], description: str, owner: Ab
 
     async def call(args: dict[str, Any], ctx: RunContext[CallContext]) -> str:
         """Call it as a child of the call whose model asks; the id of the new call comes from the tool call's."""
-        return output_text(await invoke(found, args, ctx.deps, CallSite(ctx.tool_call_id or found.name)))
+        turn = Turn()
+        output = await invoke(found, args, ctx.deps, CallSite(ctx.tool_call_id or found.name), turn)
+        return output_text(output) + cut_note(turn.messages)
 
     # Arguments are validated as the input model and stay the arguments they are: the call makes the model.
     checked: Any = Annotated[model, WrapValidator(_keep)]

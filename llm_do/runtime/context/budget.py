@@ -38,6 +38,8 @@ class BudgetMeter:
         self._spent = 0.0
         self._unpriced = False
         self.descendants = 0
+        self.estimated: set[str] = set()
+        """Models that don't say what they use, so that it is estimated."""
         self._held_input = 0
         self._held_output = 0
         self._requests_begun = 0

@@ -305,7 +305,7 @@ class HandoffEvent(EventBase):
 
 @frozen(kw_only=True)
 class RetryEvent(EventBase):
-    """A model request failed for a transient reason and is retried after `delay` seconds.
+    """A model request failed for a transient reason and is retried after `delay` seconds, or sent to another model.
 
     Text deltas since the last `text_done` of this call are void.
 
@@ -313,12 +313,14 @@ class RetryEvent(EventBase):
         attempt: Number of the failed attempt, from 1.
         delay: Seconds until the next attempt.
         error: The failure, as a sentence.
+        model: The next model of the agent's list, which is asked now; None if the same one is asked again.
     """
 
     type: ClassVar[str] = "retry"
     attempt: int
     delay: float
     error: str
+    model: str | None = None
 
 
 @frozen(kw_only=True)

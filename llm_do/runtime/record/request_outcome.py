@@ -11,13 +11,11 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse
 
 from llm_do._startup.frozen import frozen
 from llm_do.models.providers.failures import is_transient
+from llm_do.models.providers.provider_words import provider_words, short_words, with_status
 from llm_do.runtime.record.results import Usage
 from llm_do.text.json_data import to_json_data
 
 __all__ = ["RequestFailure", "RequestOutcome"]
-
-LONGEST = 300
-"""Characters of a provider's message in one line."""
 
 
 @frozen
@@ -90,12 +88,10 @@ class RequestFailure:
 
     def __str__(self) -> str:
         """The failure in one line."""
-        text, body = None, cast("object", self.body)
-        if isinstance(body, dict):
-            inner = cast("dict[str, Any]", body).get("error", cast("object", body))
-            text = cast("dict[str, Any]", inner).get("message") if isinstance(inner, dict) else inner
-        line = " ".join(str(text or self.message).split())[:LONGEST]
-        return f"HTTP {self.status_code}: {line}" if self.status_code else line
+        if self.members:
+            return "; ".join(f"{member.model}: {member}" if member.model else str(member) for member in self.members)
+        words = provider_words(self.body) or ("" if self.status_code else short_words(self.message))
+        return with_status(self.status_code, words)
 
     def to_dict(self) -> dict[str, Any]:
         """The failure as JSON data, without what is unknown."""
@@ -170,7 +166,13 @@ def _category(error: Exception) -> str:
 
 
 def _retry_after(error: Exception) -> float | None:
-    """Seconds that the provider asks to wait; fractions too, which the standard lacks and servers send."""
+    """Seconds that the provider asks to wait; fractions too, which the standard lacks and servers send.
+
+    Of several models the first that can be asked again counts.
+    """
+    if isinstance(error, exceptions.FallbackExceptionGroup):
+        waits = [_retry_after(member) for member in cast("Any", error).exceptions if isinstance(member, Exception)]
+        return min((wait for wait in waits if wait is not None), default=None)
     if not isinstance(error, exceptions.ModelAPIError) or error.retry_after is not None:
         return getattr(error, "retry_after", None)
     headers = error.headers if isinstance(error, exceptions.ModelHTTPError) else None

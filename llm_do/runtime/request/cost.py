@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pydantic_ai.messages import ModelResponse
 from pydantic_ai.models import Model
 from pydantic_ai.usage import RequestUsage
@@ -13,11 +15,18 @@ from llm_do.runtime.record.results import Usage
 __all__ = ["check_price", "is_free", "response_usage"]
 
 IN_PROCESS = frozenset({"test", "function", "script", "local"})
-"""Systems of models that run in this process and cost nothing."""
+"""Systems of models that run in this process, cost nothing, and count tokens as they like."""
 
 
-def response_usage(response: ModelResponse) -> Usage:
-    """What one response used, its price included where it is known."""
+def response_usage(response: ModelResponse, tokens: RequestUsage | None = None) -> Usage:
+    """What one response used, its price included where it is known.
+
+    Args:
+        response: The response.
+        tokens: What it used, where its provider doesn't say.
+    """
+    if tokens is not None:
+        response = replace(response, usage=tokens)
     usage = response.usage
     return Usage(
         requests=1, input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, cost_usd=_price(response)

@@ -23,6 +23,7 @@ from llm_do.runtime.context.hooks import HookPoint
 from llm_do.runtime.record.events import TextDoneEvent, ThinkingEvent, UsageEvent
 from llm_do.runtime.record.results import Usage
 from llm_do.runtime.record.transport import OutgoingRequest
+from llm_do.runtime.request.cut_answers import cut_warning
 from llm_do.runtime.request.retries import RetryPolicy, send_with_retries
 from llm_do.runtime.request.send import request_place
 from llm_do.runtime.toolcall.gatekeeper import show_available_tools
@@ -30,6 +31,9 @@ from llm_do.runtime.tools.handoffs import HandoffSignal
 from llm_do.text.surrogates import replace_surrogates_in_data
 
 __all__ = ["EngineModel", "enabled_tools", "parsed_arguments"]
+
+CUT = ("length", "content_filter")
+"""Finish reasons of answers that aren't whole."""
 
 
 class EngineModel(WrapperModel):
@@ -81,6 +85,8 @@ class EngineModel(WrapperModel):
         run.steps += 1
         response = outcome.result()
         _emit_response(ctx, response, outcome.usage)
+        if response.finish_reason in CUT and (warning := cut_warning(response, response.model_name or "its model")):
+            ctx.warn(warning)
         if hooks:
             await hooks.call(HookPoint.POST_LLM_CALL, agent=agent, response=response)
         return response

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from pydantic_ai.messages import ModelRequest
 from pydantic_ai.settings import ModelSettings, merge_model_settings
 
 from llm_do.errors import BudgetError
-from llm_do.models.token_estimates import estimate_text_tokens, estimate_tokens, estimate_tool_tokens
+from llm_do.models.token_estimates import estimate_request_tokens
 from llm_do.runtime.context.budget import BudgetMeter, Reservation
 from llm_do.runtime.record.transport import OutgoingRequest
 
@@ -56,7 +55,5 @@ async def _input_tokens(request: OutgoingRequest) -> int:
         async with asyncio.timeout(COUNTING_TIME):
             counted = await request.model.count_tokens(messages, request.settings, request.parameters)
     except Exception:  # noqa: BLE001 (most can't count; whether the provider answers, the request itself will show)
-        instructions = messages[-1].instructions or "" if isinstance(messages[-1], ModelRequest) else ""
-        tokens = estimate_tokens(messages) + estimate_tool_tokens(request.parameters)
-        return tokens + estimate_text_tokens(instructions)
+        return estimate_request_tokens(messages, request.parameters)
     return counted.input_tokens

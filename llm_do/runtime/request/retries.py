@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from pydantic_ai import exceptions
 
 from llm_do._startup.frozen import frozen
-from llm_do.errors import LlmDoError
-from llm_do.models.composites import component_models
+from llm_do.errors import LlmDoError, ModelError
+from llm_do.models.composites import ModelList, component_models
 from llm_do.models.providers.failures import explain_failure
 from llm_do.runtime.context.emission import emit
 from llm_do.runtime.record.events import RetryEvent
-from llm_do.runtime.record.request_outcome import RequestOutcome
+from llm_do.runtime.record.request_outcome import RequestFailure, RequestOutcome
 from llm_do.runtime.request.cost import check_price
 from llm_do.runtime.request.reservation import reserve
 from llm_do.runtime.request.send import send
@@ -30,8 +30,11 @@ __all__ = ["RetryPolicy", "send_with_retries"]
 MAX_DELAY = 30.0
 """Longest pause between two attempts, in seconds, when the provider names none."""
 
-LONGEST_WAIT = 600.0
+LONGEST_WAIT = 60.0
 """Seconds that a provider may ask to wait; one that asks for more has failed for good."""
+
+LONG_DELAY = 5.0
+"""Seconds from which on a person is told about a pause, as nothing else would be visible meanwhile."""
 
 
 @frozen
@@ -57,26 +60,66 @@ async def send_with_retries(
     ctx: CallContext, request: OutgoingRequest, policy: RetryPolicy, place: RequestPlace
 ) -> RequestOutcome:
     """Send until a response comes, the failure isn't a transient one, or the retries are used up."""
-    budget, frame = ctx.run.budget, ctx.frame
-    check_price(budget.budget.cost_usd, request.model)
+    frame = ctx.frame
+    check_price(ctx.run.budget.budget.cost_usd, request.model)
     text_before = frame.text
     attempt = 0
     while True:
-        allowed, held = await reserve(budget, request)
-        outcome = await send(ctx, allowed, held, replace(place, attempt=attempt + 1))
+        attempt += 1
+        outcome = await _try_each_model(ctx, request, replace(place, attempt=attempt))
         if outcome.failure is None:
             return outcome
-        attempt += 1
         delay = policy.delay(attempt, outcome)
         if delay is None:
             error = outcome.error()
             failure = _as_failure(ctx, request, error)
+            wait = outcome.failure.retry_after or 0
+            if isinstance(failure, ModelError) and wait > LONGEST_WAIT:
+                failure.hint = f"the provider asks to wait {wait:.0f} s: try again then, or use another model"
             if failure is error:
                 raise error
             raise failure from error
         frame.text = text_before  # a partial answer doesn't count
         emit(ctx, RetryEvent, attempt=attempt, delay=round(delay, 3), error=str(outcome.failure))
+        if delay >= LONG_DELAY:
+            ctx.runtime.config.notice(f"{ctx.path} waits {delay:.0f} s to ask its model again: {outcome.failure}")
         await asyncio.sleep(delay)
+
+
+async def _try_each_model(ctx: CallContext, request: OutgoingRequest, place: RequestPlace) -> RequestOutcome:
+    """Send to the model, or to those of a list in order until one answers."""
+    choices = _choices(ctx, request)
+    text_before = ctx.frame.text
+    failed: list[RequestOutcome] = []
+    for number, choice in enumerate(choices, 1):
+        allowed, held = await reserve(ctx.run.budget, choice)
+        outcome = await send(ctx, allowed, held, place)
+        if outcome.failure is None or not _lets_others_try(outcome):
+            return outcome
+        failed.append(outcome)
+        if number < len(choices):
+            ctx.frame.text = text_before
+            following = str(choices[number].name)
+            emit(ctx, RetryEvent, attempt=place.attempt, delay=0.0, error=str(outcome.failure), model=following)
+    if len(failed) == 1:
+        return failed[0]
+    group = exceptions.FallbackExceptionGroup("all models failed", [each.error() for each in failed])
+    return RequestOutcome(failed[-1].usage, failure=RequestFailure.of(group), cause=group)
+
+
+def _choices(ctx: CallContext, request: OutgoingRequest) -> list[OutgoingRequest]:
+    """The request to each model of a list; the request itself where there is no list."""
+    if not isinstance(request.model, ModelList):
+        return [request]
+    pool = ctx.runtime.pool
+    named = [(model, pool.name_of(component_models(model)[0])) for model in request.model.choices]
+    return [replace(request, model=model, name=name) for model, name in named]
+
+
+def _lets_others_try(outcome: RequestOutcome) -> bool:
+    """Whether the next model of a list is asked: not where the request itself is wrong."""
+    error = outcome.error()
+    return isinstance(error, ModelError) or not isinstance(error, LlmDoError | exceptions.UserError)
 
 
 def _as_failure(ctx: CallContext, request: OutgoingRequest, error: Exception) -> Exception:

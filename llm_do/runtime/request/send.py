@@ -16,13 +16,15 @@ from pydantic_ai.messages import ModelResponse, PartDeltaEvent, PartStartEvent, 
 
 from llm_do.concurrency.run_end import RunEndSignal
 from llm_do.errors import LlmDoError
+from llm_do.models.composites import can_stream, component_models
 from llm_do.runtime.context.emission import emit
 from llm_do.runtime.record.events import TextEvent
 from llm_do.runtime.record.exchanges import RequestPlace
 from llm_do.runtime.record.request_outcome import RequestFailure, RequestOutcome
 from llm_do.runtime.record.results import Usage
 from llm_do.runtime.record.transport import Answer
-from llm_do.runtime.request.cost import is_free, response_usage
+from llm_do.runtime.request.cost import is_free
+from llm_do.runtime.request.unreported_usage import usage_of_cut_stream, usage_of_response, warn_of_estimate
 from llm_do.text.surrogates import replace_surrogates, replace_surrogates_in_response
 
 if TYPE_CHECKING:
@@ -45,23 +47,24 @@ async def send(ctx: CallContext, request: OutgoingRequest, held: Reservation, pl
     frame, transport = ctx.frame, ctx.runtime.config.transport
     frame.held = held
     used = Usage(requests=1)
+    text = _StreamedText(ctx) if request.streams else None
     try:
         async with ctx.runtime.shared.request_slot():
-            text = _StreamedText(ctx) if request.streams else None
             ask = partial(_ask, request, text)
             if transport is None:
                 answer = await ask()
             else:
                 answer = await transport.send(place, request, ask, text.add if text is not None else None)
-        if text is not None and answer.outcome.failure is None:
-            text.end()
         used = answer.outcome.usage
+        warn_of_estimate(ctx, request, answer.outcome)
         return answer.outcome
     except LlmDoError as error:
         # A request that can't be carried ends the run, whatever its callers catch.
         ctx.run.end_signal = RunEndSignal(error)
         raise ctx.run.end_signal from error
     finally:
+        if text is not None:
+            text.end()
         frame.held = None
         frame.usage += used
         ctx.run.budget.settle(held, used, free=is_free(request.model))
@@ -76,29 +79,53 @@ def request_place(ctx: CallContext, purpose: Purpose = "step") -> RequestPlace:
 async def _ask(request: OutgoingRequest, text: _StreamedText | None) -> Answer:
     """Ask the model."""
     try:
-        if text is not None:
-            response = await _stream(request, text)
-        else:
-            response = await request.model.request(request.messages, request.settings, request.parameters)
-        outcome = RequestOutcome(response_usage(response), replace_surrogates_in_response(response))
+        response = await (_request(request) if text is None else _stream(request, text))
+        outcome = RequestOutcome(usage_of_response(request, response), replace_surrogates_in_response(response))
         return Answer(outcome, first_token=text.first if text is not None else None)
     except Exception as error:  # noqa: BLE001 (how an attempt ended is a value)
-        outcome = RequestOutcome(Usage(requests=1), failure=RequestFailure.of(error), cause=error)
+        used = Usage(requests=1) if text is None else usage_of_cut_stream(request, text.so_far)
+        outcome = RequestOutcome(used, failure=RequestFailure.of(error), cause=error)
         return Answer(outcome) if text is None else Answer(outcome, text.so_far, text.first)
 
 
+async def _request(request: OutgoingRequest) -> ModelResponse:
+    return await request.model.request(request.messages, request.settings, request.parameters)
+
+
 async def _stream(request: OutgoingRequest, text: _StreamedText) -> ModelResponse:
-    """The request, its text emitted as it comes."""
+    """The request, its text emitted as it comes, or all at once where the model can't stream."""
+    if can_stream(request.model):
+        try:
+            return await _streamed(request, text)
+        except NotImplementedError:
+            if text.so_far:
+                raise
+    response = await _request(request)
+    for part in response.parts:
+        if isinstance(part, TextPart):
+            text.add(part.content)
+    return response
+
+
+async def _streamed(request: OutgoingRequest, text: _StreamedText) -> ModelResponse:
+    """A streamed request, which is complete if its provider has said so."""
     model = request.model
     async with model.request_stream(request.messages, request.settings, request.parameters) as stream:
         async for event in stream:
             if part := _text_of(event):
                 text.add(part)
         response = stream.get()
-    text.end()
-    if response.finish_reason is None and response.provider_name not in NO_FINISH_REASON and model.base_url:
-        raise exceptions.ModelConnectionError(model.model_name, "the stream ended before the response was complete")
+    if not _says_why_it_ended(response) and model.base_url:
+        name = component_models(model)[0].model_name
+        raise exceptions.ModelConnectionError(name, "the stream ended before the response was complete")
     return response
+
+
+def _says_why_it_ended(response: ModelResponse) -> bool:
+    """Whether a response has a finish reason, be it one that PydanticAI doesn't know, or none can be expected."""
+    if response.finish_reason is not None or response.provider_name in NO_FINISH_REASON:
+        return True
+    return bool((response.provider_details or {}).get("finish_reason"))
 
 
 def _text_of(event: object) -> str:

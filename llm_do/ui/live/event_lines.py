@@ -137,7 +137,9 @@ def outcome_text(status: str, value: object, limit: int = 160) -> str:
 
 
 def retry_text(event: RetryEvent) -> str:
-    """Which retry, and when."""
+    """Which retry, and when; or which model is tried instead."""
+    if event.model is not None:
+        return f"trying {sanitize(event.model)}"
     return f"retry {event.attempt} in {event.delay:g} s"
 
 

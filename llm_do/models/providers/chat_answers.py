@@ -1,0 +1,250 @@
+"""Answers of servers that speak OpenAI's chat protocol, mended: what they leave out or write in their own way.
+
+Everything here works on the JSON data of an answer, before the SDK and PydanticAI read it, so that an answer means the
+same whether it was streamed or not.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+from uuid import uuid4
+
+from llm_do.models.providers.provider_words import provider_words
+from llm_do.models.providers.thinking_tags import ThinkingTags, close_thinking
+from llm_do.models.providers.tool_call_deltas import ToolCallDeltas, arguments_text
+
+__all__ = ["ChunkMender", "UnusableAnswerError", "error_in", "mend_completion"]
+
+Data = dict[str, Any]
+
+FINISH_REASONS = {
+    **dict.fromkeys(("max_tokens", "max_output_tokens", "max_length", "model_length", "token_limit"), "length"),
+    **dict.fromkeys(("safety", "refusal", "content_filtered", "guardrail_intervened", "blocklist"), "content_filter"),
+}
+"""Other words for the two reasons that mean an answer isn't whole."""
+
+TOKEN_COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
+
+
+class UnusableAnswerError(Exception):
+    """An answer with status 200 that holds no answer.
+
+    Args:
+        message: The provider's words, or what is wrong.
+        body: The error that the answer holds; None if it holds none.
+    """
+
+    def __init__(self, message: str, body: object) -> None:
+        super().__init__(message)
+        self.message = message
+        self.body = body
+
+
+def mend_completion(data: object, model: str) -> Data:
+    """Return a complete answer with everything that the protocol demands.
+
+    Args:
+        data: The answer.
+        model: The model that was asked, for a server that doesn't name it.
+
+    Raises:
+        UnusableAnswerError: It is an error, or holds no answer.
+
+    Example:
+        >>> mend_completion({"choices": [{"message": {"content": "Hi"}}]}, "m")["choices"][0]["finish_reason"]
+        'stop'
+    """
+    choices = _choices(data)
+    if not choices:
+        raise UnusableAnswerError(_words(data), error_in(data))
+    return {**_envelope(cast("Data", data), model), "object": "chat.completion", "choices": [_choice(choices[0])]}
+
+
+def _choices(data: object) -> list[Data]:
+    """Return the choices of an answer; none if it is an error."""
+    if not isinstance(data, dict) or error_in(cast("object", data)):
+        return []
+    choices: object = cast("Data", data).get("choices")
+    members = cast("list[object]", choices) if isinstance(choices, list) else []
+    return [cast("Data", choice) for choice in members if isinstance(choice, dict)]
+
+
+def _words(data: object) -> str:
+    """What a person reads about an answer without choices."""
+    if isinstance(data, str):
+        words = provider_words(data)
+        if words.startswith("a web page"):
+            return f"the server answered with {words}"
+        return f"the answer isn't JSON: {words}" if words else "the answer is empty"
+    has_choices = isinstance(data, dict) and "choices" in data
+    return provider_words(cast("object", data), any_form=not has_choices) or "the answer has no choices"
+
+
+def error_in(data: object) -> object:
+    """Return the error that an answer holds; None if it holds none."""
+    return (cast("Data", data).get("error") or None) if isinstance(data, dict) else None
+
+
+def _envelope(data: Data, model: str) -> Data:
+    created = data.get("created")
+    return {
+        **data,
+        "id": _text(data.get("id")),
+        "model": _text(data.get("model")) or model,
+        "created": int(created) if isinstance(created, int | float) else 0,
+        "usage": mend_usage(data.get("usage")),
+    }
+
+
+def mend_usage(usage: object) -> Data | None:
+    """Return token counts as whole numbers; None if there are none.
+
+    Example:
+        >>> mend_usage({"prompt_tokens": 3, "completion_tokens": None})
+        {'prompt_tokens': 3, 'completion_tokens': 0, 'total_tokens': 3}
+    """
+    if not isinstance(usage, dict):
+        return None
+    counts = cast("Data", usage)
+    tokens = {name: int(count) if isinstance(count := counts.get(name), int | float) else 0 for name in TOKEN_COUNTS}
+    tokens["total_tokens"] = tokens["total_tokens"] or tokens["prompt_tokens"] + tokens["completion_tokens"]
+    if not tokens["total_tokens"]:
+        return None
+    return {**counts, **tokens}
+
+
+def _choice(choice: Data) -> Data:
+    message = _message(choice)
+    logprobs = choice.get("logprobs")
+    return {
+        **choice,
+        "index": 0,
+        "message": message,
+        "finish_reason": mend_finish_reason(choice.get("finish_reason"), calls=bool(message.get("tool_calls"))),
+        "logprobs": logprobs if isinstance(logprobs, dict) else None,
+    }
+
+
+def mend_finish_reason(reason: object, *, calls: bool) -> str:
+    """Return why an answer ended; the answer is complete unless the server says that it isn't.
+
+    Example:
+        >>> mend_finish_reason("MAX_TOKENS", calls=False), mend_finish_reason(None, calls=True)
+        ('length', 'tool_calls')
+    """
+    if isinstance(reason, str) and reason:
+        return FINISH_REASONS.get(reason.lower(), reason)
+    return "tool_calls" if calls else "stop"
+
+
+def _message(choice: Data) -> Data:
+    """Return a choice's message; some servers send the text alone, as the older protocol does."""
+    found: object = choice.get("message") or choice.get("delta")
+    message = dict(cast("Data", found)) if isinstance(found, dict) else {"content": choice.get("text")}
+    message["role"] = "assistant"
+    content = message.get("content")
+    if isinstance(content, str):
+        message["content"] = close_thinking(content)
+    elif not isinstance(content, list):
+        message["content"] = None
+    for name, kind in (("refusal", str), ("annotations", list), ("audio", dict)):
+        if not isinstance(message.get(name), kind):
+            message.pop(name, None)
+    calls = [_call(call) for call in _calls(message)]
+    message.pop("function_call", None)
+    message["tool_calls"] = calls or None
+    return message
+
+
+def _calls(message: Data) -> list[Data]:
+    """Return a message's calls; the protocol had only one at first, under another name."""
+    calls: object = message.get("tool_calls") or message.get("function_call") or []
+    members = cast("list[object]", calls if isinstance(calls, list) else [calls])
+    return [cast("Data", call) for call in members if isinstance(call, dict)]
+
+
+def _call(call: Data) -> Data:
+    function: object = call.get("function")
+    source = cast("Data", function) if isinstance(function, dict) else call
+    return {
+        **call,
+        "id": _text(call.get("id")) or f"call_{uuid4().hex}",
+        "type": "function",
+        "function": {"name": _text(source.get("name")), "arguments": arguments_text(source.get("arguments"))},
+    }
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+class ChunkMender:
+    """Mends the chunks of one streamed answer."""
+
+    def __init__(self) -> None:
+        self._envelope: Data = {"id": "", "object": "chat.completion.chunk", "created": 0, "model": ""}
+        self._calls = ToolCallDeltas()
+        self._tags = ThinkingTags()
+        self._usage: Data | None = None
+        self.is_finished = False
+        """Whether the server has said why the answer ended."""
+
+    def mend(self, chunk: Data) -> list[Data]:
+        """Return the chunks that stand for one of the server's."""
+        self._usage = mend_usage(chunk.get("usage")) or self._usage
+        base = self._base(chunk)
+        choices = _choices(chunk)
+        if not choices:
+            return [{**base, "choices": []}]
+        choice = choices[0]
+        found: object = choice.get("delta") or choice.get("message")
+        delta = dict(cast("Data", found)) if isinstance(found, dict) else {"content": choice.get("text")}
+        if not isinstance(delta.get("refusal"), str):
+            delta.pop("refusal", None)
+        calls = [self._calls.mend(call) for call in _calls(delta)]
+        delta.pop("function_call", None)
+        delta["tool_calls"] = calls or None
+        return [{**base, "choices": [part]} for part in self._parts(choice, delta)]
+
+    def end(self) -> list[Data]:
+        """Return the chunks that the server left out at the end of a complete answer."""
+        chunks = [self._chunk({"content": piece}) for piece in self._tags.end()]
+        if not self.is_finished:
+            chunks.append(self._chunk({}, mend_finish_reason(None, calls=len(self._calls) > 0)))
+        if self._usage is not None:
+            chunks.append({**self._envelope, "choices": [], "usage": self._usage})
+        return chunks
+
+    def _base(self, chunk: Data) -> Data:
+        """Everything of a chunk but its choices; usage comes once, at the end: some servers repeat it in each chunk."""
+        base = {**self._envelope, **{key: value for key, value in chunk.items() if value is not None}}
+        base["usage"] = None
+        return base
+
+    def _parts(self, choice: Data, delta: Data) -> list[Data]:
+        """The choices that stand for one: with a tag in the text, each piece of the text has its own."""
+        reason = choice.get("finish_reason")
+        ends = isinstance(reason, str) and bool(reason)
+        self.is_finished |= ends
+        logprobs: object = choice.get("logprobs")
+        part: Data = {
+            **choice,
+            "index": 0,
+            "delta": delta,
+            "logprobs": logprobs if isinstance(logprobs, dict) else None,
+            "finish_reason": mend_finish_reason(reason, calls=False) if ends else None,
+        }
+        content = delta.get("content")
+        if not isinstance(content, str):
+            delta["content"] = content if isinstance(content, list) else None
+            return [part]
+        pieces = self._tags.feed(content)
+        if ends or delta["tool_calls"]:
+            pieces += self._tags.end()
+        if pieces == [content]:
+            return [part]
+        delta["content"] = None
+        return [*({"index": 0, "delta": {"content": piece}, "finish_reason": None} for piece in pieces), part]
+
+    def _chunk(self, delta: Data, reason: str | None = None) -> Data:
+        return {**self._envelope, "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}

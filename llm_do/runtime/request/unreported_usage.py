@@ -1,0 +1,61 @@
+"""What a request used where its provider doesn't say: estimated, so that budgets count it, with one warning."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic_ai.messages import ModelResponse, TextPart
+from pydantic_ai.usage import RequestUsage
+
+from llm_do.models.composites import component_models
+from llm_do.models.token_estimates import estimate_request_tokens, estimate_response_tokens
+from llm_do.runtime.record.results import Usage
+from llm_do.runtime.request.cost import is_free, response_usage
+
+if TYPE_CHECKING:
+    from llm_do.runtime.context.call_context import CallContext
+    from llm_do.runtime.record.request_outcome import RequestOutcome
+    from llm_do.runtime.record.transport import OutgoingRequest
+
+__all__ = ["usage_of_cut_stream", "usage_of_response", "warn_of_estimate"]
+
+
+def usage_of_response(request: OutgoingRequest, response: ModelResponse) -> Usage:
+    """What a response used: as its provider says, otherwise estimated."""
+    said = response.usage
+    if (said.input_tokens and said.output_tokens) or is_free(request.model):
+        return response_usage(response)
+    estimate = RequestUsage(
+        input_tokens=said.input_tokens or estimate_request_tokens(request.messages, request.parameters),
+        output_tokens=said.output_tokens or estimate_response_tokens(response),
+        cost=said.cost,
+    )
+    return response_usage(response, estimate)
+
+
+def usage_of_cut_stream(request: OutgoingRequest, text: str) -> Usage:
+    """What a stream used that ended before its provider could say: its input, and the text that came."""
+    if not text or is_free(request.model):
+        return Usage(requests=1)
+    model = component_models(request.model)[0]
+    response = ModelResponse(
+        [TextPart(text)], model_name=model.model_name, provider_name=model.system, provider_url=model.base_url
+    )
+    estimate = RequestUsage(
+        input_tokens=estimate_request_tokens(request.messages, request.parameters),
+        output_tokens=estimate_response_tokens(response),
+    )
+    return response_usage(response, estimate)
+
+
+def warn_of_estimate(ctx: CallContext, request: OutgoingRequest, outcome: RequestOutcome) -> None:
+    """Warn if the usage of a response was estimated, once per run and model."""
+    if outcome.response is None:
+        return
+    said, used, known = outcome.response.usage, outcome.usage, ctx.run.budget.estimated
+    if said.input_tokens == used.input_tokens and said.output_tokens == used.output_tokens:
+        return
+    name = ctx.runtime.pool.name_of(component_models(request.model)[0])
+    if name not in known:
+        known.add(name)
+        ctx.warn(f"{name} doesn't say how many tokens it uses: they are estimated, about four characters a token")
