@@ -22,6 +22,7 @@ from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool, O
 from llm_do.linker.analysis.names import Broken, Names
 from llm_do.linker.checks.agent_checks import CHECKS, check_agent, check_environment, check_model, check_template
 from llm_do.linker.checks.rule_checks import Subjects, check_escalations, check_rules, check_shells, link_policy
+from llm_do.linker.checks.server_checks import check_servers
 from llm_do.linker.checks.tool_checks import check_functions, check_limits, check_tool_names, tools_given_by_code
 from llm_do.linker.checks.unused_names import find_unused, listed_names
 from llm_do.linker.entry import find_entry
@@ -271,6 +272,7 @@ def _check_manifest(linked: _Linked) -> None:
                 check_model(model, names, files.place(*loc, index))
     configs = {name: config.model_dump() for name, config in files.manifest.toolsets.items()}
     check_environment(configs, files.node, names)
+    check_servers(configs, files.node, names)
 
 
 def _assemble(linked: _Linked, entry: EntrySpec | None, policy: Policy) -> Project | None:

@@ -100,6 +100,31 @@ def test_doctor_reports_an_invalid_model_in_the_environment(tmp_path: Path, monk
     assert found.found.startswith("opnai:gpt-5 names an unknown provider")
 
 
+def test_doctor_looks_for_the_programs_of_servers_and_starts_none(tmp_path: Path) -> None:
+    from llm_do.ui.reports.checkup import checkup
+
+    server = tmp_path / "server"
+    server.write_text("#!/bin/sh\ntouch started\n")
+    server.chmod(0o755)
+    servers = {
+        "own": {"type": "mcp", "command": ["./server"]},
+        "none": {"type": "mcp", "command": ["no-such-program-of-a-server"]},
+        "web": {"type": "mcp", "url": "http://127.0.0.1:9/mcp"},
+        "docs": {"type": "filesystem"},
+    }
+    manifest = {"version": 1, "entry": {"agent": "main"}, "agent_files": ["*.agent"], "toolsets": servers}
+    (tmp_path / "project.json").write_text(json.dumps(manifest))
+
+    found = {check.name: (check.status, check.found) for check in checkup(tmp_path) if check.name.startswith("server")}
+
+    assert found == {
+        "server own": ("ok", f"{server} (not started)"),
+        "server none": ("note", "there is no program 'no-such-program-of-a-server'"),
+        "server web": ("ok", "http://127.0.0.1:9/mcp (not contacted)"),
+    }
+    assert not (tmp_path / "started").exists()
+
+
 def test_doctor_prints_json_and_exits_with_one_when_something_is_broken(tmp_path: Path) -> None:
     (tmp_path / "project.json").write_text("{}")
     well = run_many({"x": (["doctor", "--json"], tmp_path, b"")})["x"]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+
 from llm_do.diagnostics.codes.code import Code, Problem
 
 LD701 = Code(
@@ -103,3 +106,24 @@ LD706 = Code(
 def unknown_price(model: str) -> Problem:
     """A model of a project with a budget in dollars."""
     return LD706.problem(f"no price is known for the model `{model}`, so the budget `cost_usd` can't be enforced")
+
+
+LD707 = Code(
+    "LD707",
+    "Missing program of a server",
+    "warning",
+    "An MCP server is started by a program that isn't on this machine: not on the PATH or, if it is written with a "
+    "slash, not below the project. Each word of the command is an item of its own.",
+    "install it, or write the path that leads to it",
+    wrong='"command": ["python3 server.py"]',
+    right='"command": ["python3", "server.py"]',
+)
+
+
+def missing_program(program: str, words: Sequence[str] | None) -> Problem:
+    """The program of a server; `words` if several were written as one."""
+    if words is not None:
+        hint = f"write each word as an item of its own: {json.dumps(words, ensure_ascii=False)}"
+        return LD707.problem(f"there is no program {program!r}", hint)
+    where = "" if "/" in program else " on the PATH"
+    return LD707.problem(f"there is no program `{program}`{where}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -13,6 +14,7 @@ from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.codes import Problem, shape as problems
 from llm_do.diagnostics.codes.syntax import ambiguous_value, unquoted_text
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
+from llm_do.formats.pasted_servers import server_hint
 from llm_do.formats.syntax.source import AmbiguousScalar, KeyPath, Node, format_key_path
 from llm_do.formats.validation.fields import CLASS_PATTERN, FUNCTION_PATTERN, NAME_PATTERN, TEXT_PATTERN
 from llm_do.formats.validation.keys import is_required, known_keys
@@ -78,7 +80,12 @@ def explain_error(model: type[BaseModel], root: Node, error: ValidationError) ->
     for holder, key in missing:
         if not any(closest_match(other, [key]) for other in unknown.get(holder, ())):
             faults[(*holder, key), ""] = Fault(holder, _missing(root, holder, key))
-    return list(faults.values())
+    return [_with_server_hint(root, path, fault) for (path, _), fault in faults.items()]
+
+
+def _with_server_hint(root: Node, path: KeyPath, fault: Fault) -> Fault:
+    hint = server_hint(root, path)
+    return fault if hint is None else Fault(fault.loc, replace(fault.diagnostic, hint=hint))
 
 
 def _resolve(root: Node, loc: Sequence[str | int]) -> KeyPath:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import re
-import shlex
 from collections.abc import Iterator
 from http import HTTPStatus
 from pathlib import Path
@@ -14,6 +13,7 @@ from mcp import MCPError
 from mcp.types import METHOD_NOT_FOUND
 
 from llm_do._startup.frozen import frozen
+from llm_do.formats.pasted_servers import split_command
 from llm_do.formats.toolset_config import McpConfig
 from llm_do.toolsets.mcp.protocol import Findings
 
@@ -98,19 +98,12 @@ def explain_status(status: int) -> Reason:
 def _explain_program(command: list[str], error: OSError) -> Reason:
     program = command[0]
     if error.errno == errno.ENOENT:
-        if len(words := _words(program)) > 1:
+        if len(words := split_command(program)) > 1:
             written = json.dumps([*words, *command[1:]], ensure_ascii=False)
             return Reason(f"there is no program {program!r}", f"Each word is an item of its own: {written}.")
         where = "" if "/" in program else " on the PATH"
         return Reason(f"there is no program `{program}`{where}", "Install it, or write the path that leads to it.")
     return Reason(f"`{program}` can't be run: {error.strerror or error}", "Check the `command`.")
-
-
-def _words(text: str) -> list[str]:
-    try:
-        return shlex.split(text)
-    except ValueError:
-        return [text]
 
 
 def _shown(line: str) -> str:

@@ -168,7 +168,32 @@ def _project(root: Path) -> Iterator[Check]:
         status = "note" if found.faults else "ok"
         text = f"{len(found.stored)} permanent" + "".join(f"; {fault}" for fault in found.faults)
         yield Check("approvals", status, text, "`llm-do approvals list` shows them.")
+    yield from _servers(root)
     yield _clock(root)
+
+
+def _servers(root: Path) -> Iterator[Check]:
+    """The project's MCP servers, none of which is started or contacted."""
+    from llm_do.errors import UsageError
+    from llm_do.formats.toolset_config import McpConfig
+    from llm_do.linker.checks.server_checks import find_program
+    from llm_do.linker.sources.project_files import read_project
+    from llm_do.linker.sources.project_root import locate_project
+
+    try:
+        manifest = read_project(locate_project(root)).manifest
+    except UsageError:
+        return
+    for name, config in manifest.toolsets.items() if manifest is not None else ():
+        if not isinstance(config, McpConfig):
+            continue
+        if config.command is None:
+            yield Check(f"server {name}", "ok", f"{config.url} (not contacted)")
+        elif found := find_program(config.command[0], config.env, root):
+            yield Check(f"server {name}", "ok", f"{found} (not started)")
+        else:
+            hint = "Install it, or write the path that leads to it; `llm-do check` says where."
+            yield Check(f"server {name}", "note", f"there is no program {config.command[0]!r}", hint)
 
 
 def _store(path: Path) -> Check:

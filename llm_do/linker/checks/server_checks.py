@@ -1,0 +1,41 @@
+"""Check MCP servers as far as that is possible without starting one: whether their programs are there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from llm_do.diagnostics.codes import environment
+from llm_do.formats.pasted_servers import split_command
+from llm_do.formats.syntax.source import Node
+from llm_do.linker.analysis.names import Names
+
+__all__ = ["check_servers", "find_program"]
+
+
+def check_servers(configs: Mapping[str, Mapping[str, Any]], node: Node, names: Names) -> None:
+    """Warn of servers whose program isn't on this machine."""
+    for toolset, config in configs.items():
+        command = config.get("command") if config.get("type") == "mcp" else None
+        if not isinstance(command, list) or not command or names.root is None:
+            continue
+        words = [*map(str, cast("list[object]", command))]
+        if find_program(words[0], config.get("env"), names.root) is None:
+            split = split_command(words[0])
+            place = node.place_of(("toolsets", toolset, "command", 0))
+            names.report(environment.missing_program(words[0], [*split, *words[1:]] if len(split) > 1 else None), place)
+
+
+def find_program(program: str, environ: object, root: Path) -> str | None:
+    """Return where a server's program is, as it would be started: below the root, or on the PATH that it gets."""
+    if "\0" in program:
+        return None
+    if os.sep in program:
+        return shutil.which(str(root / program))
+    path = cast("dict[str, object]", environ).get("PATH") if isinstance(environ, dict) else None
+    if isinstance(path, str) and "${" not in path:
+        return shutil.which(program, path=path)
+    return shutil.which(program)
