@@ -6,16 +6,20 @@ is the innermost of them, and the line of their own that raised it.
 
 from __future__ import annotations
 
+import functools
+import inspect
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TypeVar, cast
+from types import CodeType
+from typing import Any, TypeVar, cast
 
 from llm_do._startup.frozen import frozen
-from llm_do.errors import LlmDoError, error_text
+from llm_do.errors import EntryError, LlmDoError, error_text
+from llm_do.text.json_data import NotDataError
 
-__all__ = ["Fault", "find_fault", "project_error"]
+__all__ = ["DATA_HINT", "Fault", "find_fault", "function_place", "not_data_error", "project_error"]
 
 E = TypeVar("E", bound=LlmDoError)
 
@@ -89,6 +93,38 @@ def project_error(
         line=fault.line,
         agent_path=agent_path,
     )
+
+
+def function_place(function: Callable[..., Any], root: Path | None) -> tuple[str | None, int | None]:
+    """Return file and line of a function that may be decorated, bound, a `partial` or a callable object.
+
+    The file is relative to the project's folder if it is there; both are None if they are unknown.
+    """
+    while isinstance(function, functools.partial):
+        function = function.func
+    function = inspect.unwrap(function)
+    if not inspect.isroutine(function) and not inspect.isclass(function):
+        function = type(function).__call__
+    code = getattr(function, "__code__", None)
+    if not isinstance(code, CodeType):
+        return None, None
+    path = Path(code.co_filename)
+    if root is not None and path.is_relative_to(root):
+        return path.relative_to(root).as_posix(), code.co_firstlineno
+    return _shown(path), code.co_firstlineno
+
+
+DATA_HINT = "Return text, a pydantic model, a dataclass or JSON-like data."
+"""What to do about a result that can't be written as JSON data."""
+
+
+def not_data_error(
+    name: str, error: NotDataError, function: Callable[..., Any] | None, root: Path | None, agent_path: str
+) -> EntryError:
+    """The error for a result that isn't data, at the function that returned it."""
+    file, line = function_place(function, root) if function is not None else (None, None)
+    hint = "Write `await` before the call." if "awaited" in str(error) else DATA_HINT
+    return EntryError(f"{name} returned {error}", hint=hint, file=file, line=line, agent_path=agent_path)
 
 
 def _written(message: str) -> str:

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic_core import PydanticCustomError
 
 from llm_do._startup.frozen import frozen
 from llm_do.errors import InputError
@@ -73,6 +74,13 @@ class PromptInput(AgentArgs):
 
     input: str = Field(description="The request, in plain text.")
     attachments: list[str] = Field(default_factory=list, description="Paths of files in the project to attach.")
+
+    @field_validator("input")
+    @classmethod
+    def _is_not_empty(cls, value: str) -> str:
+        if not value.strip():
+            raise PydanticCustomError("empty_input", "it is empty")  # providers refuse an empty message
+        return value
 
     def prompt_messages(self) -> list[PromptContent]:
         """Render the text, then one attachment per path."""

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+import re
+from collections.abc import Callable
 from typing import Any, cast
 
-__all__ = ["plain_data", "to_json_data"]
+from llm_do.text.words import with_article
+
+__all__ = ["NotDataError", "check_awaited", "plain_data", "to_json_data"]
 
 
-def to_json_data(value: Any) -> Any:
+class NotDataError(TypeError):
+    """A value has no content that could be written: an unfinished call, a function, an object without a text."""
+
+
+def to_json_data(value: Any, *, strict: bool = False) -> Any:
     """Any result as JSON data: models and dataclasses by their fields, bytes as base64, the unknown by `str`.
+
+    With `strict`, a value whose text would only say what and where in memory it is raises `NotDataError`.
 
     Example:
         >>> to_json_data({"when": __import__("datetime").date(2026, 1, 2)})
         {'when': '2026-01-02'}
     """
-    return _writable(plain_data(value))
+    return _writable(plain_data(value, strict=strict))
 
 
-def plain_data(value: Any) -> Any:
+def plain_data(value: Any, *, strict: bool = False) -> Any:
     """The same, with numbers as they are: infinity, NaN and any length, which JSON lacks."""
     if value is None or isinstance(value, bool | int):
         return value
@@ -27,16 +38,39 @@ def plain_data(value: Any) -> Any:
 
     if isinstance(value, str):
         return replace_surrogates(value)
+    fallback = _content if strict else str
     try:
-        return replace_surrogates_in_data(_jsonable(value))
+        return replace_surrogates_in_data(_jsonable(value, fallback))
     except UnicodeEncodeError:
-        return _jsonable(replace_surrogates_in_data(value))
+        return _jsonable(replace_surrogates_in_data(value), fallback)
 
 
-def _jsonable(value: Any) -> Any:
+def _jsonable(value: Any, fallback: Callable[[Any], str]) -> Any:
     from pydantic_core import to_jsonable_python
 
-    return to_jsonable_python(value, fallback=str, bytes_mode="base64", serialize_unknown=True)
+    return to_jsonable_python(value, fallback=fallback, bytes_mode="base64", serialize_unknown=True)
+
+
+_ADDRESS = re.compile(r"<.*\bat 0x[0-9a-fA-F]+\b.*>", re.DOTALL)
+
+
+def check_awaited(value: object) -> None:
+    """Raise `NotDataError` for a coroutine or another awaitable that nothing has awaited."""
+    if inspect.iscoroutine(value):
+        value.close()  # or Python warns on stderr, in its own words
+    if inspect.isawaitable(value):
+        name = getattr(value, "__qualname__", None)
+        raise NotDataError(f"{with_article(type(value).__name__)}{f' of {name}' if name else ''} that was not awaited")
+
+
+def _content(value: Any) -> str:
+    """The text of a value of an unknown type, if it says more than where in memory the value is."""
+    check_awaited(value)
+    text = str(value)
+    if inspect.isroutine(value) or _ADDRESS.fullmatch(text):
+        name = getattr(value, "__name__", None)
+        raise NotDataError(f"the function {name}" if name else f"an object of type {type(value).__name__}")
+    return text
 
 
 _MOST_BITS = 14_000

@@ -226,3 +226,55 @@ def test_bytes_with_a_media_type_are_sent_unchanged(root: Path) -> None:
         ("image/webp", 6),
     ]
     assert isinstance(model.asked[0].prompt[1], BinaryContent)
+
+
+# -- nothing
+
+
+class Silent(AgentArgs):
+    lines: list[str]
+
+    def prompt_messages(self) -> list[Any]:
+        return list(self.lines)
+
+
+@pytest.mark.parametrize("given", ["", " \n\t", {"input": ""}, {"input": "", "attachments": ["a.txt"]}])
+def test_an_empty_input_is_refused_before_anything_runs(given: Any) -> None:
+    model = script("x")
+
+    with pytest.raises(InputError, match="input: it is empty"):
+        run_spec(agent("main", model), given)
+    assert model.asked == []
+
+
+def test_an_empty_input_of_a_called_agent_is_refused() -> None:
+    helper = script("x")
+
+    async def main(input: PromptInput, ctx: CallContext) -> str:
+        try:
+            await ctx.call("helper", "")
+        except InputError as error:
+            return error.message
+        return "called"
+
+    result = carry_out(runtime_of([agent("helper", helper)], main))
+    assert result.output == "input does not fit PromptInput: input: it is empty"
+    assert helper.asked == []
+
+
+def test_a_model_that_calls_an_agent_with_nothing_is_told() -> None:
+    helper = script("x")
+    specs = [agent("main", script(call("helper", input=" "), "done"), toolsets=["helper"]), agent("helper", helper)]
+
+    result = carry_out(runtime_of(specs))
+    assert "it is empty" in results_of(result.messages)[0][2]
+    assert helper.asked == []
+
+
+@pytest.mark.parametrize("lines", [[], [""], [" ", "\n"]])
+def test_an_empty_prompt_of_an_input_model_is_refused(lines: list[str]) -> None:
+    model = script("x")
+    result = run_spec(agent("main", model, input_model=Silent), {"lines": lines})
+
+    assert (result.status, result.errors[0].message) == ("invalid", "the prompt of Silent is empty")
+    assert model.asked == []

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from llm_do._startup.frozen import frozen
 from llm_do.concurrency.run_end import RunEndSignal
 from llm_do.errors import DepthLimitError, EntryError, InputError, LlmDoError, Status, error_text
+from llm_do.project.faults import DATA_HINT, not_data_error
 from llm_do.runtime.context.call_context import CURRENT_CALL, CallContext
 from llm_do.runtime.context.call_frame import CallConfig
 from llm_do.runtime.context.emission import emit, record_tool
@@ -20,9 +21,11 @@ from llm_do.runtime.record.events import CallFinishedEvent, CallStartedEvent
 from llm_do.runtime.record.outcomes import CallOutcome, ToolOutcome, ToolOutput
 from llm_do.runtime.record.results import ErrorRecord, Usage
 from llm_do.runtime.tools.approval_requirement import CURRENT_APPROVALS, CallApprovals
-from llm_do.text.json_data import to_json_data
+from llm_do.text.json_data import NotDataError, check_awaited, to_json_data
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pydantic import BaseModel
 
 
@@ -96,16 +99,29 @@ class CallScope:
         self._token: Token[CallContext] | None = None
         self._approvals: Token[CallApprovals | None] | None = None
 
-    def returns(self, output: Any) -> Any:
-        """Keep what the call returns as JSON data, and return it."""
+    def returns(self, output: Any, function: Callable[..., Any] | None = None) -> Any:
+        """Keep what the call returns as JSON data, and return it.
+
+        Code that calls code may pass on any object, such as a connection. What a run returns must be data, and a
+        coroutine that nothing awaits is never meant.
+
+        Args:
+            output: What the call returns.
+            function: The project's function that returned it.
+        """
+        ctx = self.ctx
+        is_result = ctx.parent is None or ctx.parent.frame.config.is_root
         try:
-            self._output = to_json_data(output)
+            check_awaited(output)
+            self._output = to_json_data(output, strict=is_result)
+        except NotDataError as error:
+            raise not_data_error(ctx.frame.config.name, error, function, ctx.run.root, ctx.path) from None
         except Exception as error:
-            name = self.ctx.frame.config.name
             raise EntryError(
-                f"{name} returned a {type(output).__name__} that can't be written as JSON data: {error_text(error)}",
-                hint="Return text, a pydantic model, a dataclass or JSON-like data.",
-                agent_path=self.ctx.path,
+                f"{ctx.frame.config.name} returned a {type(output).__name__} that can't be written as JSON data: "
+                + error_text(error),
+                hint=DATA_HINT,
+                agent_path=ctx.path,
             ) from error
         return output
 

@@ -38,10 +38,12 @@ class FunctionCall:
     Args:
         input: The input as events show it.
         run: Runs it in its call's context.
+        function: The function itself, for messages.
     """
 
     input: BaseModel
     run: Callable[[CallContext], Awaitable[Any]]
+    function: Callable[..., Any]
 
 
 def function_call(found: Registered, value: object, ctx: CallContext) -> FunctionCall:
@@ -68,7 +70,7 @@ def _context_function(name: str, function: Any, value: object, ctx: CallContext)
     """A function of the form `(input, ctx)`, with the input that its annotation asks for."""
     input = _annotated_input(ctx, name, input_annotation(function), value)
     shown = input if isinstance(input, BaseModel) else CallArguments.model_validate({"input": input})
-    return FunctionCall(shown, lambda child: call_code(function, input, child))
+    return FunctionCall(shown, lambda child: call_code(function, input, child), function)
 
 
 def _plain_function(name: str, item: Any, value: object, ctx: CallContext) -> FunctionCall:
@@ -92,7 +94,7 @@ def _plain_function(name: str, item: Any, value: object, ctx: CallContext) -> Fu
         with Agent.using_thread_executor(WORKERS):
             return await collect_items(await tool.function_schema.call(args, run_context), UNLIMITED_ITEMS)
 
-    return FunctionCall(CallArguments.model_validate(_fields(data)), run)
+    return FunctionCall(CallArguments.model_validate(_fields(data)), run, tool.function_schema.function)
 
 
 def _annotated_input(ctx: CallContext, name: str, annotation: Any, value: object) -> Any:

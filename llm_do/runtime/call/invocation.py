@@ -69,7 +69,7 @@ async def invoke(
             function = function_call(found, value, ctx)
             child = _child(ctx, found.name, site, function.input, turn)
             async with CallScope(child) as scope:
-                return scope.returns(await function.run(child))
+                return scope.returns(await function.run(child), function.function)
         raise RunError(
             f"{found.name!r} is a {found.kind}, which can't be called by itself",
             hint="Call an agent, a flow or an exported function; list a toolset in an agent.",

@@ -28,6 +28,10 @@ ATTACHMENT_LIMIT = 20 * 1024 * 1024
 async def make_prompt(input: BaseModel, root: Path) -> str | list[UserContent]:
     """The prompt of an input; attachments are read here, below the project's root only."""
     parts = input.prompt_messages() if isinstance(input, AgentArgs) else [input.model_dump_json()]
+    if all(isinstance(part, str) and not part.strip() for part in parts):
+        raise InputError(
+            f"the prompt of {type(input).__name__} is empty", hint="Return some text from its `prompt_messages`."
+        )
     prompt: list[UserContent] = [
         await run_in_worker(_read, part, root) if isinstance(part, Attachment) else part for part in parts
     ]

@@ -179,7 +179,7 @@ class FunctionEntry:
             except BaseException as error:
                 reraise_if_cancelled(error)
                 raise entry_error(self.name, error, ctx) from error
-            return scope.returns(output)
+            return scope.returns(output, self.function)
 
 
 @dataclass(frozen=True, eq=False)

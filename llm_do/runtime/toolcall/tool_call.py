@@ -28,7 +28,7 @@ from llm_do.errors import (
     ToolFailedError,
 )
 from llm_do.policy.values import Decision
-from llm_do.project.faults import find_fault, project_error
+from llm_do.project.faults import find_fault, not_data_error, project_error
 from llm_do.runtime.approval.approver import ANSWERED, denial_text
 from llm_do.runtime.approval.pending_call import PendingCall, makers_of
 from llm_do.runtime.context.call_context import CallContext
@@ -46,6 +46,7 @@ from llm_do.runtime.tools.approval_requirement import (
 from llm_do.runtime.tools.current_tool import CURRENT_TOOL
 from llm_do.runtime.tools.tool_output import truncate_text
 from llm_do.runtime.tools.traits import ToolTraits, traits_of
+from llm_do.text.json_data import NotDataError
 
 if TYPE_CHECKING:
     from llm_do.machines.tool_gate import ToolGate
@@ -248,7 +249,11 @@ class _ToolCall:
         if intended is not None:
             return self.ended("failed", intended, error)
         ctx, name = self.ctx, self.part.tool_name
-        outcome = self.ended("failed", _failure_text(error), error)
+        text = None
+        if isinstance(error, NotDataError):
+            error = not_data_error(name, error, self.traits.function, ctx.run.root, ctx.path)
+            text = error.message
+        outcome = self.ended("failed", text or _failure_text(error), error)
         own = not isinstance(error, LlmDoError | CallDeferred | ApprovalRequired | asyncio.CancelledError)
         raises = ctx.runtime.config.settings.on_tool_error == "raise"
         if own and raises:

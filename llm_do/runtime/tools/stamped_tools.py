@@ -59,6 +59,7 @@ def make_tool(item: Callable[..., Any] | PydanticTool[Any] | Tool, name: str | N
         approval=options.approval,
         timeout=options.timeout,
         unchecked=schema.unchecked,
+        function=made.function_schema.function,
     )
     made.metadata = {**schema.metadata, TRAITS_KEY: traits}
     return made
@@ -126,6 +127,7 @@ def stamped_tool(toolset_name: str, owner: AbstractToolset[Any], tool: PydanticT
     made: PydanticTool[Any] = copy.copy(tool)
     validator = tool.function_schema.validator
     traits = _traits_for(toolset_name, [(owner, tool.name)], tool.tool_def, validator)
+    traits = replace(traits, function=tool.function_schema.function)
     made.requires_approval = False
     made.metadata = {**(tool.metadata or {}), TRAITS_KEY: traits}
     return made

@@ -50,7 +50,7 @@ def limit_output(value: Any, limit: int, keep: SaveArtifact | None = None) -> To
             return ToolOutput(
                 [part.for_model for part in parts], [part.for_events for part in parts], sum(sizes) if sizes else None
             )
-    shown = to_json_data(value)
+    shown = to_json_data(value, strict=True)
     if shown is None:  # NaN becomes null, which the model should see as such
         return ToolOutput("null", None)
     raw = (shown if isinstance(shown, str) else output_text(shown)).encode("utf-8", "replace")

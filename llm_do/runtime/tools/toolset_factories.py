@@ -15,6 +15,7 @@ from pydantic_ai import RunContext
 from pydantic_ai.toolsets import AbstractToolset, DynamicToolset
 
 from llm_do.errors import RunError
+from llm_do.project.faults import function_place
 
 __all__ = ["per_call_toolset"]
 
@@ -34,10 +35,9 @@ def per_call_toolset(name: str, factory: Callable[..., Any], root: Path) -> Abst
 
 
 def _no_toolset(name: str, factory: Callable[..., Any], made: object, root: Path) -> RunError:
-    function = _function_of(factory)
-    called = getattr(function, "__qualname__", type(factory).__name__)
+    called = _name_of(factory)
     returned = f"the class {made.__name__}" if inspect.isclass(made) else f"an object of type {type(made).__name__}"
-    file, line = _place(function, root)
+    file, line = function_place(factory, root)
     return RunError(
         f"the factory {called} of the toolset {name!r} returned {returned}, not a toolset",
         hint="Return a toolset, such as FunctionToolset([...]), or None if there are no tools.",
@@ -46,18 +46,10 @@ def _no_toolset(name: str, factory: Callable[..., Any], made: object, root: Path
     )
 
 
-def _function_of(factory: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function behind a factory that may be decorated, bound, a `partial` or a callable object."""
+def _name_of(factory: Callable[..., Any]) -> str:
+    """Return the name of the function behind a factory."""
     while isinstance(factory, functools.partial):
         factory = factory.func
     factory = inspect.unwrap(factory)
-    return factory if inspect.isroutine(factory) or inspect.isclass(factory) else type(factory).__call__
-
-
-def _place(function: Callable[..., Any], root: Path) -> tuple[str | None, int | None]:
-    """Return a function's file and line, relative to the project's folder if possible; None if unknown."""
-    code = getattr(function, "__code__", None)
-    if code is None:
-        return None, None
-    path = Path(code.co_filename)
-    return (path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)), code.co_firstlineno
+    function = factory if inspect.isroutine(factory) or inspect.isclass(factory) else type(factory).__call__
+    return str(getattr(function, "__qualname__", type(factory).__name__))

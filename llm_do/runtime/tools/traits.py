@@ -45,6 +45,7 @@ class ToolTraits:
         gate: Its gate in its toolkit's state machine.
         succeeded: Whether a result counts as success for state machines; None counts every result. A command that
             ended with an error code has a result, and has not succeeded.
+        function: The project's function that it runs, for messages; None if it isn't known.
     """
 
     facts: ToolFacts = ToolFacts()
@@ -61,6 +62,7 @@ class ToolTraits:
     unchecked: bool = False
     gate: ToolGate | None = None
     succeeded: Callable[[Any], bool] | None = None
+    function: Callable[..., Any] | None = None
 
     def metadata(self) -> dict[str, Any]:
         """Return the metadata of a built-in tool: its facts, as any toolset may declare them, and these traits."""
