@@ -26,7 +26,8 @@
         └── ModelError               the model or its provider                 provider_failed
             ├── ModelUnavailableError    no such model, no key, no weights
             ├── ProviderError            the provider failed for good
-            └── ModelBehaviourError      it kept answering invalidly
+            ├── ModelBehaviourError      it kept answering invalidly
+            └── CassetteMissError        a replayed cassette has no answer for a request
 
 An error's text is one sentence of what failed and why; `hint` says what to do. Where it happened
 travels as data (`agent_path`, `file`, `line`), so that a terminal, a JSON document and a log can each
@@ -48,6 +49,7 @@ __all__ = [
     "EXIT_CODES",
     "AbortedError",
     "BudgetError",
+    "CassetteMissError",
     "ContextValidationError",
     "DepthLimitError",
     "EntryError",
@@ -102,6 +104,7 @@ class LlmDoError(Exception):
         file: The file the fault is in, if it is in one.
         line: The line in that file, from 1.
         agent_path: The call path of the agent concerned, such as `main/analyst`.
+        block: Lines to show as they are after the message, such as a diff.
     """
 
     status: Status = "failed"
@@ -114,6 +117,7 @@ class LlmDoError(Exception):
         file: str | None = None,
         line: int | None = None,
         agent_path: str | None = None,
+        block: str | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -121,6 +125,7 @@ class LlmDoError(Exception):
         self.file = file
         self.line = line
         self.agent_path = agent_path
+        self.block = block
 
     @property
     def exit_code(self) -> int:
@@ -199,9 +204,10 @@ class RunError(LlmDoError):
         file: str | None = None,
         line: int | None = None,
         agent_path: str | None = None,
+        block: str | None = None,
         messages: Sequence[ModelMessage] = (),
     ) -> None:
-        super().__init__(message, hint=hint, file=file, line=line, agent_path=agent_path)
+        super().__init__(message, hint=hint, file=file, line=line, agent_path=agent_path, block=block)
         self.messages = list(messages)
 
 
@@ -296,6 +302,10 @@ class ProviderError(ModelError):
 
 class ModelBehaviourError(ModelError):
     """The model kept answering emptily or invalidly, beyond `retries`."""
+
+
+class CassetteMissError(ModelError):
+    """A replayed cassette has no answer for a request: what was sent has changed since it was recorded."""
 
 
 def error_text(error: BaseException) -> str:

@@ -33,8 +33,11 @@ if TYPE_CHECKING:
     from llm_do.runtime.record.events import Event
     from llm_do.runtime.record.results import RunResult
     from llm_do.runtime.runtime import Runtime
+    from llm_do.testing.cassettes.recorder import CassetteRecorder
 
 __all__ = ["Played", "Question", "ToolRun", "play"]
+
+_OWN_OPTIONS = ("answers", "entry", "thread_id", "user_id", "cassette", "record_cassette", "ignore")
 
 
 @frozen
@@ -135,9 +138,12 @@ def play(
     entry: str | None = None,
     thread_id: str | None = None,
     user_id: str | None = None,
+    cassette: str | os.PathLike[str] | None = None,
+    record_cassette: bool = False,
+    ignore: Sequence[str] = (),
     **options: Unpack[PlayOptions],
 ) -> Played:
-    """Run a project with scripted answers, once or turn by turn.
+    """Run a project with scripted or recorded answers, once or turn by turn.
 
     Args:
         project: A project, or its path.
@@ -151,6 +157,10 @@ def play(
         entry: The agent, flow or function to run instead of the project's entry.
         thread_id: The thread that the runs belong to. It is kept in memory unless `store` is set.
         user_id: The user that the runs belong to.
+        cassette: The file that recorded answers come from. No provider is asked, and a request that was not recorded
+            ends the run with a `CassetteMissError`.
+        record_cassette: Ask the models and write the cassette, instead of reading it.
+        ignore: Regular expressions of text in requests that counts as equal, such as dates.
 
     Returns:
         What the run did. A run that ends early doesn't raise; check `status`.
@@ -158,8 +168,9 @@ def play(
     Raises:
         LinkError: The project doesn't link.
         InputError: The input doesn't fit.
-        ValueError: `approvals` has an invalid answer, a conversation has no inputs, or both `answers` and `model` are
-            set.
+        UsageError: The cassette can't be read or written.
+        ValueError: `approvals` has an invalid answer, a conversation has no inputs, or `answers` are combined with
+            `model` or `cassette`.
         TypeError: An option is unknown.
 
     Example:
@@ -174,11 +185,13 @@ def play(
     from llm_do.runtime.runtime import Runtime
 
     _check_answers(approvals)
-    check_options(
-        "play", options, ("approvals", *PlayOptions.__annotations__, "answers", "entry", "thread_id", "user_id")
-    )
+    check_options("play", options, ("approvals", *PlayOptions.__annotations__, *_OWN_OPTIONS))
     if answers is not None and options.get("model") is not None:
         raise ValueError("pass answers or a model, not both")
+    if cassette is not None and (answers is not None or options.get("transport") is not None):
+        raise ValueError("a cassette has the answers: pass no others")
+    if record_cassette and cassette is None:
+        raise ValueError("pass the cassette to record")
     is_conversation = isinstance(input, list | tuple)
     inputs: list[object] = list(cast("list[object]", input)) if is_conversation else [input]
     if not inputs:
@@ -192,13 +205,33 @@ def play(
     with tempfile.TemporaryDirectory() as folder:
         if answers is not None:
             options["model"] = f"script:{_script_path(answers, Path(folder))}"
+        recorder = None
+        if cassette is not None:
+            recorder = _use_cassette(options, Path(cassette), linked, ignore, record=record_cassette)
         runtime = Runtime(linked, approvals=approver.mode or approver.answer, **options)
         begin = partial(_run_turns, runtime, inputs, approver, entry=entry, thread_id=thread_id, user_id=user_id)
         turns = run_blocking(begin)
+        if recorder is not None and cassette is not None:
+            from llm_do.testing.cassettes.recorder import write_cassette
+
+            write_cassette(Path(cassette), recorder.cassette())
     if not is_conversation:
         return turns[0]
     events = [event for each in turns for event in each.events]
     return Played(turns[-1].result, [call for each in turns for call in each.calls], approver.questions, events, turns)
+
+
+def _use_cassette(
+    options: PlayOptions, path: Path, project: Project, ignore: Sequence[str], *, record: bool
+) -> CassetteRecorder | None:
+    """Set the transport that records or replays; return the recorder, if there is one."""
+    from llm_do.testing.cassettes.files import player_of, recorder_for
+
+    if not record:
+        options["transport"] = player_of(path, project, again="play(..., record_cassette=True)", ignore=ignore)
+        return None
+    options["transport"] = recorder = recorder_for(project, ignore)
+    return recorder
 
 
 async def _run_turns(

@@ -28,6 +28,7 @@ from llm_do.models.providers.model_names import anchor_path
 from llm_do.models.token_estimates import count_characters, estimate_text_tokens, estimate_tokens
 from llm_do.runtime.record.transport import OutgoingRequest
 from llm_do.runtime.request.cost import check_price
+from llm_do.runtime.request.model_choice import named_model
 from llm_do.runtime.request.send import request_place, send
 
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ class HistoryCompactor:
         summary_model = model
         if self._summary_model is not None:
             name = anchor_path(self._summary_model, ctx.project.root)
-            summary_model = ctx.runtime.pool.get(name, agent=ctx.frame.config.name)
+            summary_model = named_model(ctx.runtime, name, ctx.frame.config.name)
         prompt = _PROMPT + "\n".join(filter(None, map(_plain, [*split.first, *split.middle])))
         budget = ctx.run.budget
         check_price(budget.budget.cost_usd, summary_model)

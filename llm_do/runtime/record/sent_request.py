@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pydantic_ai.models import ModelRequestParameters
     from pydantic_ai.settings import ModelSettings
 
-__all__ = ["RequestReader", "SentRequest", "canonical_text", "chain", "request_key"]
+__all__ = ["RequestReader", "SentRequest", "canonical_text", "cleaned", "message_data"]
 
 NOT_SENT = frozenset((
     "attempts", "canonical_system", "context_id", "conversation_id", "dynamic_ref", "finish_reason", "id",
@@ -118,6 +118,15 @@ class RequestReader:
         digest = links[-1].digest if links else ""
         return SentRequest(setup, [link.data for link in links], request_key(text, digest))
 
+    def number(self, tool_call_id: str) -> str:
+        """The name of a tool call that the last response has just asked for."""
+        return f"call_{self._ids.setdefault(tool_call_id, len(self._ids) + 1)}"
+
+    @property
+    def tool_call_ids(self) -> Collection[str]:
+        """The ids of all tool calls of the call so far."""
+        return self._ids.keys()
+
     def _read_messages(self, messages: Sequence[ModelMessage]) -> list[_Link]:
         known = self._links
         count = 0
@@ -126,13 +135,13 @@ class RequestReader:
                 break
             count += 1
         links = known[: min(count, max(len(messages) - 1, 0))]
-        ids, digest = self._ids, links[-1].digest if links else ""
-        while len(ids) > (links[-1].ids if links else 0):
-            ids.popitem()
+        digest = links[-1].digest if links else ""
+        while len(self._ids) > (links[-1].ids if links else 0):
+            self._ids.popitem()
         for message in messages[len(links) :]:
-            data = _cleaned(_message_data(message, ids), self._clean)
+            data = cleaned(message_data(message, self.number), self._clean)
             digest = chain(digest, canonical_text(data))
-            links.append(_Link(message, message.parts, len(message.parts), data, digest, len(ids)))
+            links.append(_Link(message, message.parts, len(message.parts), data, digest, len(self._ids)))
         self._links = links
         return links
 
@@ -155,15 +164,16 @@ class RequestReader:
         # Compared as text, since a schema or a setting may have been changed in place; sorting costs ten times as much.
         seen = to_json(setup, fallback=str, inf_nan_mode="constants", serialize_unknown=True)
         if self._setup is None or self._setup[0] != seen:
-            data = dict(_cleaned(to_json_data(setup), self._clean))
+            data = dict(cleaned(to_json_data(setup), self._clean))
             self._setup = (seen, data, canonical_text(data))
         return self._setup[1], self._setup[2]
 
 
-def _cleaned(data: Mapping[str, Any], clean: Callable[[str], str]) -> Mapping[str, Any]:
+def cleaned(data: Mapping[str, Any], clean: Callable[[str], str]) -> Mapping[str, Any]:
+    """Data whose text has been cleaned; whatever cleans it leaves JSON valid."""
     text = canonical_text(data)
-    cleaned = clean(text)
-    return data if cleaned == text else cast("dict[str, Any]", json.loads(cleaned))
+    clear = clean(text)
+    return data if clear == text else cast("dict[str, Any]", json.loads(clear))
 
 
 def _instructions(messages: Sequence[ModelMessage], parameters: ModelRequestParameters) -> str:
@@ -198,20 +208,21 @@ def _output(parameters: ModelRequestParameters) -> dict[str, Any]:
     return found
 
 
-def _message_data(message: ModelMessage, ids: dict[str, int]) -> dict[str, Any]:
+def message_data(message: ModelMessage, number: Callable[[str], str]) -> dict[str, Any]:
+    """A message as canonical data, with its tool calls named by `number`."""
     (data,) = ModelMessagesTypeAdapter.dump_python([message], mode="json")
-    parts = [_canonical(part, ids) for part in data["parts"]]
+    parts = [_canonical(part, number) for part in data["parts"]]
     return {"kind": data["kind"], "parts": parts}
 
 
-def _canonical(part: Mapping[str, Any], ids: dict[str, int]) -> dict[str, Any]:
+def _canonical(part: Mapping[str, Any], number: Callable[[str], str]) -> dict[str, Any]:
     found = {
         name: value
         for name, value in part.items()
         if name not in NOT_SENT and value is not None and value != "" and (name, value) != ("outcome", "success")
     }
     if (call := part.get("tool_call_id")) is not None:
-        found["tool_call_id"] = f"call_{ids.setdefault(call, len(ids) + 1)}"
+        found["tool_call_id"] = number(call)
     if "args" in found:
         found["args"] = _arguments(found["args"])
     if isinstance(found.get("content"), list | dict):

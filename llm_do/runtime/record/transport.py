@@ -63,8 +63,8 @@ Ask: TypeAlias = Callable[[], Awaitable[Answer]]
 class Transport(Protocol):
     """Carries a session's requests, by asking the model or without."""
 
-    def stand_in(self, agent: str, named: Sequence[str] | None) -> Model | None:
-        """The model that an agent uses instead of its own, which is then not built; None for its own.
+    def stand_in(self, agent: str, named: Sequence[str] | None) -> tuple[Model, Sequence[str]] | None:
+        """The model that an agent uses instead of its own, which is then not built, and its names; None for its own.
 
         `named` are the models named by the caller, the agent or the project, if there are any.
         """

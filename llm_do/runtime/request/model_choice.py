@@ -14,14 +14,15 @@ from pydantic_ai.models import Model
 
 from llm_do.errors import ModelUnavailableError
 from llm_do.models.catalog import is_local_available
-from llm_do.models.providers.model_names import ModelOverride, choose_model
+from llm_do.models.providers.model_names import ModelOverride, anchor_path, choose_model
 from llm_do.runtime.request.model_request import EngineModel
 
 if TYPE_CHECKING:
+    from llm_do.project.agent_spec import AgentSpec
     from llm_do.runtime.context.built_agent import BuiltAgent
     from llm_do.runtime.context.session import Session
 
-__all__ = ["model_for"]
+__all__ = ["model_for", "named_model"]
 
 
 def model_for(
@@ -33,10 +34,12 @@ def model_for(
     """An agent's model, wrapped so that its requests pass through the run."""
     spec, config = built.spec, session.config
     own = of_thread or spec.model
+    if (stand_in := _stand_in(session, spec, own)) is not None:
+        return stand_in
     model = config.model if isinstance(config.model, Model) and spec.name not in config.models else own
     if isinstance(model, Model):
         return EngineModel(model)
-    override = ModelOverride(_names(config.model), config.models)
+    override = ModelOverride(_as_names(config.model), config.models)
     try:
         return _by_name(session, built, model, override)
     except ModelUnavailableError as error:
@@ -47,6 +50,27 @@ def model_for(
             f"the model that the thread {thread_id!r} is set to isn't available: {error.message}",
             hint=f"{error.hint}; or {change}" if error.hint else change,
         ) from error
+
+
+def named_model(session: Session, name: str, agent: str) -> Model:
+    """The model of a name that an agent uses besides its own."""
+    transport = session.config.transport
+    stand_in = transport.stand_in(agent, (name,)) if transport is not None else None
+    return stand_in[0] if stand_in is not None else session.pool.get(name, agent=agent)
+
+
+def _stand_in(session: Session, spec: AgentSpec, own: str | Sequence[str] | Model | None) -> Model | None:
+    """The model that the session's transport uses instead of an agent's own; the environment has no say in it."""
+    config, project = session.config, session.project
+    if config.transport is None:
+        return None
+    of_caller = config.models.get(spec.name) or config.model
+    chosen = of_caller or own or project.model
+    names = (chosen.model_id,) if isinstance(chosen, Model) else _as_names(chosen)
+    if of_caller is None and names is not None:
+        names = tuple(anchor_path(name, project.root) for name in names)
+    found = config.transport.stand_in(spec.name, names)
+    return EngineModel(*found) if found is not None else None
 
 
 def _by_name(
@@ -71,7 +95,8 @@ def _by_name(
     return EngineModel(found, choice.names)
 
 
-def _names(model: str | Sequence[str] | Model | None) -> str | tuple[str, ...] | None:
-    if model is None or isinstance(model, Model):
+def _as_names(model: str | Sequence[str] | Model | None) -> tuple[str, ...] | None:
+    """The names of a model or a list; None if nothing is named."""
+    if not model or isinstance(model, Model):
         return None
-    return model if isinstance(model, str) else tuple(model)
+    return (model,) if isinstance(model, str) else tuple(model)

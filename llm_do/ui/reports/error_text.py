@@ -11,14 +11,16 @@ _ENDS = (".", "!", "?", "…")
 
 
 def error_text(error: BaseException) -> str:
-    """An exception as one paragraph: `error: what and why (where). What to do.`
+    """An exception as one paragraph, `error: what and why (where). What to do.`, and the lines of its block.
 
     Example:
         >>> error_text(LlmDoError("the file is not YAML", hint="quote the value", file="main.agent", line=3))
         'error: the file is not YAML (main.agent:3). Quote the value.'
     """
     if isinstance(error, LlmDoError):
-        return paragraph(error.message, agent_path=error.agent_path, file=error.file, line=error.line, hint=error.hint)
+        text = paragraph(error.message, agent_path=error.agent_path, file=error.file, line=error.line, hint=error.hint)
+        block = [f"  {sanitize(line)}" for line in (error.block or "").splitlines()]
+        return "\n".join([text, *block])
     text = str(error)
     notes = getattr(error, "__notes__", [])
     hint = f"{sentence('; '.join(notes), capital=True)} --debug shows the traceback." if notes else None

@@ -1,0 +1,239 @@
+"""Why a cassette has no answer for a request: what has changed since it was recorded, and where that is written."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from llm_do._startup.frozen import frozen
+from llm_do.errors import CassetteMissError
+from llm_do.runtime.record.sent_request import SentRequest, canonical_text
+
+if TYPE_CHECKING:
+    from llm_do.project.project import Project
+    from llm_do.runtime.record.exchanges import RequestPlace
+    from llm_do.testing.cassettes.cassette import Recorded
+
+__all__ = ["Difference", "Sources", "describe_differences", "explain_miss"]
+
+
+@frozen
+class Difference:
+    """One part of a request that is not as it was recorded.
+
+    Args:
+        what: A predicate's subject and verb, such as `reviewer's instructions have changed`.
+        before: The recorded part; None if it was added.
+        after: The part now; None if it was removed.
+        file: Where it is written.
+        line: The line in that file.
+    """
+
+    what: str
+    before: Any
+    after: Any
+    file: str | None = None
+    line: int | None = None
+
+    @property
+    def place(self) -> str:
+        """Where it is written, in parentheses; empty if that isn't known."""
+        if self.file is None:
+            return ""
+        return f" ({self.file}:{self.line})" if self.line else f" ({self.file})"
+
+    @property
+    def block(self) -> str:
+        """The difference as a diff."""
+        before, after = _lines(self.before), _lines(self.after)
+        diff = difflib.unified_diff(before, after, "recorded", "now", lineterm="", n=2)
+        return "\n".join(diff)
+
+
+class Sources:
+    """Where a project's agents and tools are written.
+
+    Args:
+        project: The project.
+    """
+
+    def __init__(self, project: Project) -> None:
+        self._root = project.root
+        self._registry = project.registry
+
+    def agent(self, name: str) -> tuple[str | None, int | None]:
+        """File and line of an agent."""
+        found = self._registry.get(name)
+        place = getattr(found.value, "place", None) if found is not None else None
+        return (place.file, place.line) if place is not None else (None, None)
+
+    def tool(self, name: str) -> tuple[str | None, int | None]:
+        """File and line of a tool that is one of the project's functions or agents."""
+        found = self._registry.get(name)
+        if found is None:
+            return None, None
+        if found.kind == "agent":
+            return self.agent(name)
+        value: Any = found.value
+        function = getattr(value, "function", value)
+        code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
+        if code is None:
+            return None, None
+        path = Path(code.co_filename)
+        file = path.relative_to(self._root).as_posix() if path.is_relative_to(self._root) else str(path)
+        return file, code.co_firstlineno
+
+
+def explain_miss(
+    recorded: Sequence[Recorded],
+    used: Collection[int],
+    call: str,
+    place: RequestPlace,
+    sent: SentRequest,
+    sources: Sources,
+) -> CassetteMissError:
+    """The error for a request that has no answer."""
+    request = f"request {place.number} of {place.path}"
+    if place.purpose != "step":
+        request = f"the {place.purpose} before {request}"
+    compared = _closest(recorded, used, call, place)
+    if compared is None:
+        return CassetteMissError(
+            f"the cassette has no answer for {request}: no request of {place.agent} was recorded",
+            agent_path=place.path,
+        )
+    if compared.sent.key == sent.key:
+        return CassetteMissError(
+            f"the cassette has no answer for {request}: it was recorded fewer times than it is made now",
+            agent_path=place.path,
+        )
+    found = describe_differences(compared.sent, sent, place.agent, sources)
+    first = found[0]
+    more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+    return CassetteMissError(
+        f"the cassette has no answer for {request}: {first.what} since the recording{first.place}{more}",
+        file=first.file,
+        line=first.line,
+        agent_path=place.path,
+        block="\n".join(
+            [first.block, *(f"{each.what}{each.place}\n{each.block}" for each in found[1:])],
+        ),
+    )
+
+
+def _closest(recorded: Sequence[Recorded], used: Collection[int], call: str, place: RequestPlace) -> Recorded | None:
+    """The recording that a request is compared with: the one at its place, if there is one."""
+    same = [
+        (number in used, each)
+        for number, each in enumerate(recorded)
+        if each.purpose == place.purpose and each.agent == place.agent
+    ]
+    tests: Iterable[Callable[[Recorded], bool]] = (
+        lambda each: each.call == call and each.number == place.number,
+        lambda each: each.path == place.path and each.number == place.number,
+        lambda each: each.path == place.path,
+        lambda _: True,
+    )
+    for test in tests:
+        fitting = [(was_used, each) for was_used, each in same if test(each)]
+        if fitting:
+            return next((each for was_used, each in fitting if not was_used), fitting[-1][1])
+    return None
+
+
+def describe_differences(before: SentRequest, after: SentRequest, agent: str, sources: Sources) -> list[Difference]:
+    """What differs between two requests of an agent, what is written in files first."""
+    file, line = sources.agent(agent)
+    found: list[Difference] = []
+    for part, what in (("model", "model"), ("instructions", "instructions"), ("output", "output schema")):
+        old, new = before.setup.get(part), after.setup.get(part)
+        if old != new:
+            verb = "have" if part == "instructions" else "has"
+            found.append(Difference(f"{agent}'s {what} {verb} changed", old, new, file, line))
+    found += _tool_differences(before, after, agent, sources)
+    found += _setting_differences(before, after, agent, (file, line))
+    found += _message_differences(before.messages, after.messages, agent)
+    return found
+
+
+def _tool_differences(before: SentRequest, after: SentRequest, agent: str, sources: Sources) -> list[Difference]:
+    old, new = _by_name(before.setup["tools"]), _by_name(after.setup["tools"])
+    found: list[Difference] = []
+    for name in [*old, *(each for each in new if each not in old)]:
+        one, other = old.get(name), new.get(name)
+        if one == other:
+            continue
+        file, line = sources.tool(name) if one and other else (None, None)
+        if file is None:
+            file, line = sources.agent(agent)
+        if one is None:
+            what = f"{agent} has the tool {name}, which it didn't have,"
+        elif other is None:
+            what = f"{agent} no longer has the tool {name}, which it had,"
+        elif one.get("description") != other.get("description"):
+            what = f"the description of the tool {name} has changed"
+        else:
+            what = f"the schema of the tool {name} has changed"
+        found.append(Difference(what, one, other, file, line))
+    if not found and before.setup["tools"] != after.setup["tools"]:
+        file, line = sources.agent(agent)
+        found.append(Difference(f"the order of {agent}'s tools has changed", list(old), list(new), file, line))
+    return found
+
+
+def _by_name(tools: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    return {str(tool.get("name") or canonical_text(tool)): tool for tool in tools}
+
+
+def _setting_differences(
+    before: SentRequest, after: SentRequest, agent: str, place: tuple[str | None, int | None]
+) -> list[Difference]:
+    old, new = before.setup["settings"], after.setup["settings"]
+    return [
+        Difference(f"{agent}'s setting {name} has changed", old.get(name), new.get(name), *place)
+        for name in sorted({*old, *new})
+        if old.get(name) != new.get(name)
+    ]
+
+
+def _message_differences(
+    before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]], agent: str
+) -> list[Difference]:
+    """The first message that differs; those after it follow from it."""
+    for number, (one, other) in enumerate(zip(before, after, strict=False)):
+        if canonical_text(one) != canonical_text(other):
+            return [_part_difference(one, other, agent, first=number == 0)]
+    if len(before) != len(after):
+        rest = list(before[len(after) :]) or list(after[len(before) :])
+        word = "shorter" if len(before) > len(after) else "longer"
+        old, new = (rest, None) if len(before) > len(after) else (None, rest)
+        return [Difference(f"the conversation of {agent} is {word} than it was", old, new)]
+    return []
+
+
+def _part_difference(one: Mapping[str, Any], other: Mapping[str, Any], agent: str, *, first: bool) -> Difference:
+    old, new = cast("list[Any]", one["parts"]), cast("list[Any]", other["parts"])
+    for before, after in zip(old, new, strict=False):
+        if before == after:
+            continue
+        kind = after.get("part_kind")
+        if kind == "user-prompt" and before.get("part_kind") == kind:
+            what = f"the input of {agent} has changed" if first else f"a later prompt of {agent} has changed"
+            return Difference(what, before.get("content"), after.get("content"))
+        if kind == "tool-return" and before.get("part_kind") == kind:
+            tool = after.get("tool_name")
+            return Difference(f"the result of {tool} is not what it was", before.get("content"), after.get("content"))
+        return Difference(f"the conversation of {agent} has changed", before, after)
+    return Difference(f"the conversation of {agent} has changed", old, new)
+
+
+def _lines(value: Any) -> list[str]:
+    if value is None:
+        return []
+    if isinstance(value, str):
+        return value.splitlines()
+    return json.dumps(value, indent=1, ensure_ascii=False, sort_keys=True).splitlines()

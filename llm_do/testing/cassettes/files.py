@@ -1,0 +1,49 @@
+"""Cassettes of a project: from a file to a transport and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from llm_do.errors import UsageError
+from llm_do.testing.cassettes.cassette import Cassette
+from llm_do.testing.cassettes.differences import Sources
+from llm_do.testing.cassettes.masks import Masks
+from llm_do.testing.cassettes.player import CassettePlayer
+from llm_do.testing.cassettes.recorder import CassetteRecorder
+from llm_do.threads.store.codec import redactor
+
+if TYPE_CHECKING:
+    from llm_do.project.project import Project
+
+__all__ = ["player_of", "read_cassette", "recorder_for"]
+
+
+def read_cassette(path: Path) -> Cassette:
+    """The cassette in a file.
+
+    Raises:
+        UsageError: There is none, or it can't be read.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        raise UsageError(f"there is no cassette {path}", hint="Record one with `--record`.", file=str(path)) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"the cassette {path} can't be read: {error}", hint="Record it again.", file=str(path)
+        ) from error
+    return Cassette.parse(text, str(path))
+
+
+def player_of(path: Path, project: Project, *, again: str, ignore: Sequence[str] = ()) -> CassettePlayer:
+    """A transport that answers a project's requests from a file; `again` is the command that records it again."""
+    return CassettePlayer(read_cassette(path), Masks(project.root, redactor(), ignore), Sources(project), again)
+
+
+def recorder_for(project: Project, ignore: Sequence[str] = ()) -> CassetteRecorder:
+    """A transport that records a project's requests."""
+    from llm_do import __version__
+
+    return CassetteRecorder(Masks(project.root, redactor(), ignore), __version__)

@@ -1,0 +1,123 @@
+"""Records the requests of a session in a cassette."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic_ai.messages import BaseToolCallPart
+from pydantic_ai.profiles import DEFAULT_PROFILE
+
+from llm_do.errors import UsageError
+from llm_do.files.root import FileRefusedError, Root
+from llm_do.runtime.record.request_outcome import RequestOutcome
+from llm_do.runtime.record.transport import Answer
+from llm_do.testing.cassettes.call_readers import CallReaders, read_request
+from llm_do.testing.cassettes.cassette import Cassette, ModelFacts, Recorded, model_key
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+
+    from llm_do.runtime.record.exchanges import RequestPlace
+    from llm_do.runtime.record.sent_request import RequestReader
+    from llm_do.runtime.record.transport import Ask, OutgoingRequest
+    from llm_do.testing.cassettes.masks import Masks
+
+__all__ = ["CassetteRecorder", "write_cassette"]
+
+
+class CassetteRecorder:
+    """A transport that asks the models and records what was sent and what came back.
+
+    Args:
+        masks: Take secrets and what depends on the machine out of JSON text.
+        version: The version of llm-do, for the cassette's first lines.
+    """
+
+    def __init__(self, masks: Masks, version: str) -> None:
+        self._masks = masks
+        self._version = version
+        self._readers = CallReaders(masks)
+        self._exchanges: list[Recorded] = []
+        self._models: dict[str, ModelFacts] = {}
+
+    def stand_in(self, agent: str, named: Sequence[str] | None) -> None:
+        """None: every agent uses its own model."""
+
+    async def send(
+        self, place: RequestPlace, request: OutgoingRequest, ask: Ask, show: Callable[[str], None] | None
+    ) -> Answer:
+        """Ask the model, and record the exchange."""
+        reader = self._readers.of(place)
+        sent = read_request(reader, request)
+        call = self._readers.call(place)
+        answer = await ask()
+        name = model_key(sent.setup["model"])
+        if name not in self._models:
+            self._models[name] = _facts(request.model)
+        outcome = self._portable(answer.outcome, reader)
+        self._exchanges.append(
+            Recorded(
+                call,
+                place.path,
+                place.agent,
+                place.number,
+                place.attempt,
+                place.purpose,
+                sent,
+                outcome,
+                json.loads(self._masks.portable(json.dumps(answer.partial, ensure_ascii=False))),
+            )
+        )
+        return answer
+
+    def cassette(self) -> Cassette:
+        """What has been recorded so far."""
+        day = datetime.now(UTC).date()
+        exchanges = sorted(self._exchanges, key=lambda each: each.order)
+        return Cassette(exchanges, self._models, f"{day} by llm-do {self._version}")
+
+    def _portable(self, outcome: RequestOutcome, reader: RequestReader) -> RequestOutcome:
+        """An outcome without secrets and machine, its tool calls numbered."""
+        response = outcome.response
+        if response is not None:
+            parts = [
+                replace(part, tool_call_id=reader.number(part.tool_call_id))
+                if isinstance(part, BaseToolCallPart)
+                else part
+                for part in response.parts
+            ]
+            outcome = replace(outcome, response=replace(response, parts=parts))
+        text = json.dumps(outcome.to_dict(), ensure_ascii=False)
+        return RequestOutcome.from_dict(json.loads(self._masks.portable(text)))
+
+
+def _facts(model: Model) -> ModelFacts:
+    try:
+        profile: Mapping[str, Any] = {
+            name: value
+            for name, value in model.profile.items()
+            if isinstance(value, bool | int | float | str) and DEFAULT_PROFILE.get(name) != value
+        }
+    except NotImplementedError:
+        profile = {}
+    return ModelFacts(model.system, model.model_name, dict(sorted(profile.items())))
+
+
+def write_cassette(path: Path, cassette: Cassette) -> None:
+    """Write a cassette in one step: whoever is killed while recording keeps the old one.
+
+    Raises:
+        UsageError: The file can't be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Root(path.parent).write(path.name, cassette.to_text().encode("utf-8", "backslashreplace"))
+    except (FileRefusedError, OSError) as error:
+        raise UsageError(
+            f"the cassette {path} can't be written: {error}", hint="Choose another file.", file=str(path)
+        ) from error
