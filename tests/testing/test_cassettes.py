@@ -282,6 +282,25 @@ def test_a_failure_of_the_provider_is_replayed(root: Path, monkeypatch: pytest.M
     assert "no such key" in played.result.errors[0].message
 
 
+def test_a_list_of_models_is_replayed_model_by_model(
+    root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    edit("lead.agent", "model: openai-chat:lead", "model: [openai-chat:first, openai-chat:lead]")(root)
+    edit("lead.agent", "toolsets: [helper]\n", "")(root)
+    path = tmp_path / "c.json"
+    scripts = {"first": [{"status": 404, "times": 9}], "lead": [{"text": "from the second"}]}
+    with serve(scripts) as (url, _):
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-some-key-000000")
+        play(root, "Go", cassette=path, record_cassette=True)
+    monkeypatch.delenv("OPENAI_API_KEY")
+
+    played = replay(root, path)
+
+    assert played.output == "from the second"
+    assert played.result.usage.requests == 2
+
+
 DAMAGE: Sequence[tuple[Callable[[str], str], str]] = [
     (lambda _: "", "is not JSON"),
     (lambda _: "[]", "is not a cassette"),

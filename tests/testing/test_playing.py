@@ -93,7 +93,9 @@ def test_an_early_end_is_a_status_and_invalid_arguments_an_exception(root: Path)
 
 @pytest.mark.parametrize("approvals", ["allow", {"send": "allow"}, {"send": "approve_all"}])
 def test_an_invalid_answer_is_refused_before_anything_runs(root: Path, approvals: object) -> None:
-    with pytest.raises(ValueError, match="is not an answer; answers are once, all, session, always, deny, abort, unanswered"):
+    with pytest.raises(
+        ValueError, match="is not an answer; answers are once, all, session, always, deny, abort, unanswered"
+    ):
         play(root, "x", answers=[calls("send", to="ann"), {"text": "over"}], approvals=approvals)  # type: ignore[arg-type]
 
 

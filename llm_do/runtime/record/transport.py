@@ -24,7 +24,7 @@ class OutgoingRequest:
 
     Args:
         model: The model.
-        name: The name, or names, that the model was requested by.
+        name: The name that the model was requested by; of a list, which is asked one by one, the names.
         messages: The history.
         settings: The model settings.
         parameters: Tools and output schema.
@@ -63,8 +63,8 @@ Ask: TypeAlias = Callable[[], Awaitable[Answer]]
 class Transport(Protocol):
     """Carries a session's requests, by asking the model or without."""
 
-    def stand_in(self, agent: str, named: Sequence[str] | None) -> tuple[Model, Sequence[str]] | None:
-        """The model that an agent uses instead of its own, which is then not built, and its names; None for its own.
+    def stand_in(self, agent: str, named: Sequence[str] | None) -> Sequence[tuple[Model, str]]:
+        """The models, with their names, that an agent uses instead of building its own; none if it uses those.
 
         `named` are the models named by the caller, the agent or the project, if there are any.
         """

@@ -14,6 +14,7 @@ from pydantic_ai.models import Model
 
 from llm_do.errors import ModelUnavailableError
 from llm_do.models.catalog import is_local_available
+from llm_do.models.composites import ModelList
 from llm_do.models.providers.model_names import ModelOverride, anchor_path, choose_model
 from llm_do.runtime.request.model_request import EngineModel
 
@@ -55,8 +56,8 @@ def model_for(
 def named_model(session: Session, name: str, agent: str) -> Model:
     """The model of a name that an agent uses besides its own."""
     transport = session.config.transport
-    stand_in = transport.stand_in(agent, (name,)) if transport is not None else None
-    return stand_in[0] if stand_in is not None else session.pool.get(name, agent=agent)
+    stand_in = transport.stand_in(agent, (name,)) if transport is not None else ()
+    return stand_in[0][0] if stand_in else session.pool.get(name, agent=agent)
 
 
 def _stand_in(session: Session, spec: AgentSpec, own: str | Sequence[str] | Model | None) -> Model | None:
@@ -70,7 +71,10 @@ def _stand_in(session: Session, spec: AgentSpec, own: str | Sequence[str] | Mode
     if of_caller is None and names is not None:
         names = tuple(anchor_path(name, project.root) for name in names)
     found = config.transport.stand_in(spec.name, names)
-    return EngineModel(*found) if found is not None else None
+    if not found:
+        return None
+    models = [model for model, _ in found]
+    return EngineModel(models[0] if len(models) == 1 else ModelList(*models), [name for _, name in found])
 
 
 def _by_name(

@@ -111,9 +111,10 @@ def _choices(ctx: CallContext, request: OutgoingRequest) -> list[OutgoingRequest
     """The request to each model of a list; the request itself where there is no list."""
     if not isinstance(request.model, ModelList):
         return [request]
-    pool = ctx.runtime.pool
-    named = [(model, pool.name_of(component_models(model)[0])) for model in request.model.choices]
-    return [replace(request, model=model, name=name) for model, name in named]
+    models, names = request.model.choices, request.name
+    if isinstance(names, str) or len(names) != len(models):  # some models were left out
+        names = [ctx.runtime.pool.name_of(component_models(model)[0]) for model in models]
+    return [replace(request, model=model, name=name) for model, name in zip(models, names, strict=True)]
 
 
 def _lets_others_try(outcome: RequestOutcome) -> bool:

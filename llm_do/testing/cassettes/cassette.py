@@ -20,7 +20,7 @@ from llm_do.runtime.record.request_outcome import RequestFailure, RequestOutcome
 from llm_do.runtime.record.results import Usage
 from llm_do.runtime.record.sent_request import SentRequest, canonical_text, message_data
 
-__all__ = ["VERSION", "Cassette", "ModelFacts", "Recorded", "model_key"]
+__all__ = ["VERSION", "Cassette", "ModelFacts", "Recorded"]
 
 VERSION = 1
 """The version of the file's format."""
@@ -39,11 +39,6 @@ class ModelFacts:
     system: str
     name: str
     profile: Mapping[str, Any]
-
-
-def model_key(names: str | Sequence[str]) -> str:
-    """The name of a model, or of a list of models, in a cassette."""
-    return names if isinstance(names, str) else " | ".join(names)
 
 
 @frozen

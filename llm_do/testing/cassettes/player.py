@@ -14,7 +14,6 @@ from llm_do.runtime.record.request_outcome import RequestOutcome
 from llm_do.runtime.record.sent_request import SentRequest
 from llm_do.runtime.record.transport import Answer
 from llm_do.testing.cassettes.call_readers import CallReaders, read_request
-from llm_do.testing.cassettes.cassette import model_key
 from llm_do.testing.cassettes.differences import Sources, explain_miss
 from llm_do.testing.cassettes.recorded_model import RecordedModel
 
@@ -55,13 +54,15 @@ class CassettePlayer:
         """The recordings that no request has asked for."""
         return [each for number, each in enumerate(self._recorded) if number not in self._used]
 
-    def stand_in(self, agent: str, named: Sequence[str] | None) -> tuple[Model, Sequence[str]]:
-        """A model that is never asked, with the names and the profile that an agent's requests were recorded with."""
-        recorded = next((each.sent.setup["model"] for each in self._recorded if each.agent == agent), None)
-        names = list(named or ([recorded] if isinstance(recorded, str) else recorded or ["not recorded"]))
-        written: list[str] = json.loads(self._masks(json.dumps(names, ensure_ascii=False)))
-        key = model_key(written[0] if len(written) == 1 else written)
-        return RecordedModel(names, self._cassette.models.get(key)), names
+    def stand_in(self, agent: str, named: Sequence[str] | None) -> Sequence[tuple[Model, str]]:
+        """Models that are never asked, with the names and profiles that an agent's requests were recorded with.
+
+        Of a list only the models that were asked are there: the others couldn't be used, or weren't needed.
+        """
+        asked = list(dict.fromkeys(str(each.sent.setup["model"]) for each in self._recorded if each.agent == agent))
+        written = {name: str(json.loads(self._masks(json.dumps(name, ensure_ascii=False)))) for name in named or asked}
+        names = [name for name in written if written[name] in asked] or list(written) or ["not recorded"]
+        return [(RecordedModel(name, self._cassette.models.get(written.get(name, name))), name) for name in names]
 
     async def send(
         self, place: RequestPlace, request: OutgoingRequest, ask: Ask, show: Callable[[str], None] | None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from pydantic_ai.models import Model, ModelRequestParameters
@@ -23,14 +22,14 @@ class RecordedModel(Model):
     """Stands for a recorded model.
 
     Args:
-        names: The names that it was requested by.
+        name: The name that it was requested by.
         facts: What is known of it; None if the cassette has no such model.
     """
 
-    def __init__(self, names: Sequence[str], facts: ModelFacts | None) -> None:
+    def __init__(self, name: str, facts: ModelFacts | None) -> None:
         super().__init__(profile=cast("ModelProfile", dict(facts.profile)) if facts is not None else None)
-        self._name = facts.name if facts is not None else names[0].partition(":")[2] or names[0]
-        self._system = facts.system if facts is not None else names[0].partition(":")[0]
+        self._name = facts.name if facts is not None else name.partition(":")[2] or name
+        self._system = facts.system if facts is not None else name.partition(":")[0]
 
     @property
     def model_name(self) -> str:

@@ -17,7 +17,7 @@ from llm_do.files.root import FileRefusedError, Root
 from llm_do.runtime.record.request_outcome import RequestOutcome
 from llm_do.runtime.record.transport import Answer
 from llm_do.testing.cassettes.call_readers import CallReaders, read_request
-from llm_do.testing.cassettes.cassette import Cassette, ModelFacts, Recorded, model_key
+from llm_do.testing.cassettes.cassette import Cassette, ModelFacts, Recorded
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
@@ -45,8 +45,9 @@ class CassetteRecorder:
         self._exchanges: list[Recorded] = []
         self._models: dict[str, ModelFacts] = {}
 
-    def stand_in(self, agent: str, named: Sequence[str] | None) -> None:
+    def stand_in(self, agent: str, named: Sequence[str] | None) -> Sequence[tuple[Model, str]]:
         """None: every agent uses its own model."""
+        return ()
 
     async def send(
         self, place: RequestPlace, request: OutgoingRequest, ask: Ask, show: Callable[[str], None] | None
@@ -56,7 +57,7 @@ class CassetteRecorder:
         sent = read_request(reader, request)
         call = self._readers.call(place)
         answer = await ask()
-        name = model_key(sent.setup["model"])
+        name = str(sent.setup["model"])
         if name not in self._models:
             self._models[name] = _facts(request.model)
         outcome = self._portable(answer.outcome, reader)
