@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from scripts.pages import api, project_files, runs, toolsets  # noqa: E402
+from scripts.pages import api, commands, project_files, runs, toolsets  # noqa: E402
 
 FOLDER = ROOT / "docs" / "reference"
 
@@ -23,6 +23,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "agent-files.md": project_files.agent_files,
     "project-json.md": project_files.project_json,
     "toolset-options.md": toolsets.toolset_options,
+    "commands.md": commands.commands,
     "events.md": runs.events,
     "results.md": runs.results,
     "python.md": api.index,

@@ -12,7 +12,8 @@ from llm_do._startup.frozen import frozen
 from llm_do.errors import UsageError
 from llm_do.files.paths import display_path
 from llm_do.files.root import Root
-from llm_do.policy.risks import WRAPPERS, is_risky, program_name
+from llm_do.policy.commands.command_reading import read_command
+from llm_do.policy.commands.launching_programs import WRAPPERS
 from llm_do.policy.values import Decision, Pipeline
 from llm_do.toolsets.filesystem.protection import Protection
 from llm_do.toolsets.shell.command_judges import CommandJudge, apply_limits, stricter
@@ -125,7 +126,7 @@ def _judge(protection: Protection, rules: Sequence[_Rule], default: bool | None)
                 asks = True
             if asks:
                 decision = stricter(decision, Decision("ask", "its rules say so"))
-            elif _may_do_something_else(argv):
+            elif _may_do_something_else(argv, () if rule is None else rule.words):
                 reason = f"{display_path(argv[0])} may run or write something else this way"
                 decision = stricter(decision, Decision("ask", reason))
         return apply_limits(protection, decision, pipeline, cwd)
@@ -133,7 +134,8 @@ def _judge(protection: Protection, rules: Sequence[_Rule], default: bool | None)
     return judge
 
 
-def _may_do_something_else(argv: Sequence[str]) -> bool:
-    """Whether a command may run another program, or write, whatever the rule for it says."""
-    program = program_name(argv[0], argv)
-    return argv[0].rpartition("/")[2] in WRAPPERS or any(is_risky(program, word) for word in argv[1:])
+def _may_do_something_else(argv: Sequence[str], spelled: Sequence[str]) -> bool:
+    """Whether a command may run another program, or write, whatever the rule that spells its first words says."""
+    if argv[0].rpartition("/")[2] in WRAPPERS:
+        return True
+    return any(piece.role == "unknown" and piece.word >= len(spelled) for piece in read_command(tuple(argv)).pieces)

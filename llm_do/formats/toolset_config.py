@@ -51,6 +51,9 @@ class ShellConfig(Strict):
     allow: list[Text] = Field(
         default_factory=list[Text], description="Commands that run without approval, such as `git log *`."
     )
+    read_only: bool = Field(
+        default=False, description="Allow commands that only read, and block others that `allow` doesn't list."
+    )
     cwd: Path = Field(default=".", description="Where commands run, relative to the manifest.")
     env: list[Text] = Field(default_factory=list[Text], description="Environment variables that commands may see.")
 

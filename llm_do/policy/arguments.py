@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from ipaddress import IPv4Address, IPv6Address
 
+from llm_do.policy.commands.command_line import CommandSyntaxError, parse_line
 from llm_do.policy.tool_facts import ToolFacts
 from llm_do.policy.values import Host, Pipeline, Resolved
 from llm_do.text.globs import path_parts
@@ -93,35 +94,14 @@ def _host_name(name: str) -> Host | None:
 
 
 def split_command(line: str) -> Pipeline | None:
-    """Split a command line of literal words into a pipeline; return None if any character has a special meaning.
+    """Split a command line into its commands; return None if it isn't joined commands of literal words.
 
     Example:
-        >>> split_command("git log -3 | grep 'a b'"), split_command("git log; rm x")
+        >>> split_command("git log -3 | grep 'a b'"), split_command("git log > x")
         ((('git', 'log', '-3'), ('grep', 'a b')), None)
     """
-    stages: list[list[str]] = [[]]
-    at, inside = 0, False
-    while at < len(line):
-        found = _PIECE.match(line, at)
-        if found is None:
-            return None
-        at = found.end()
-        if found["blank"] or found["pipe"]:
-            inside = False
-            stages += [[]] if found["pipe"] else []
-            continue
-        piece = found["plain"] or found["single"] or found["escaped"] or ""
-        if found["double"]:
-            piece = re.sub(r'\\(["\\$`])', r"\1", found["double"])
-        if inside:
-            stages[-1][-1] += piece
-        else:
-            stages[-1].append(piece)
-        inside = True
-    return tuple(map(tuple, stages)) if all(stage and stage[0] for stage in stages) else None
-
-
-_PIECE = re.compile(
-    r"""(?P<blank>[ \t]+)|(?P<pipe>\|)|(?P<plain>(?:[^\s;&<>$`(){}*?\[\]#!'"\\|\0]|(?<=@)\{[\w-]+\})+)"""
-    r"""|\\(?P<escaped>[^\n\r\0])|'(?P<single>[^'\n\r\0]*)'|"(?P<double>(?:[^"$`\\\n\r\0]|\\[^\n\r\0])*)\""""
-)
+    try:
+        parsed = parse_line(line)
+    except CommandSyntaxError:
+        return None
+    return None if parsed.has_patterns else parsed.line

@@ -5,7 +5,7 @@ Pure data; `llm_do.policy.decision` makes the decisions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import Any, Literal
 
@@ -13,9 +13,11 @@ from llm_do._startup.frozen import frozen
 
 __all__ = [
     "CALLS",
+    "CommandLine",
     "Decision",
     "Effect",
     "Host",
+    "Join",
     "Pipeline",
     "Resolved",
     "Source",
@@ -36,7 +38,33 @@ CALLS: frozenset[ToolKind] = frozenset({"agent", "flow", "handoff"})
 """The kinds that call other agents; a project may require approval for them."""
 
 Pipeline = tuple[tuple[str, ...], ...]
-"""A parsed command line: the argument vectors of its stages, program first."""
+"""A parsed command line: the argument vectors of its commands, program first."""
+
+Join = Literal["|", "&&", "||", ";"]
+"""How a command of a line is joined to the one before it."""
+
+
+class CommandLine(tuple[tuple[str, ...], ...]):
+    """A `Pipeline` whose commands may be joined by other operators than `|`.
+
+    Args:
+        commands: The argument vectors.
+        joins: The operators between them; without any, the commands are a pipeline.
+    """
+
+    joins: tuple[Join, ...]
+
+    def __new__(cls, commands: Iterable[tuple[str, ...]], joins: Iterable[Join] = ()) -> CommandLine:
+        """Build a line of commands."""
+        line = super().__new__(cls, commands)
+        line.joins = tuple(joins) or ("|",) * (len(line) - 1)
+        return line
+
+    @staticmethod
+    def joins_of(pipeline: Pipeline) -> tuple[Join, ...]:
+        """Return the operators between the commands of a line."""
+        return pipeline.joins if isinstance(pipeline, CommandLine) else ("|",) * (len(pipeline) - 1)
+
 
 Trail = tuple[str, ...]
 """The paths inside a root that an argument resolves through when it contains links: the path as written first, the real

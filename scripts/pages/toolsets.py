@@ -75,6 +75,7 @@ CALLS: Mapping[str, Sequence[tuple[str, Mapping[str, Any]]]] = {
     "shell_readonly": _commands(
         "ls -l docs",
         "grep -rn TODO docs | head",
+        "cd docs && ls *.md 2>/dev/null",
         "git log --oneline",
         "git log --output=x",
         "cat .env",
@@ -90,7 +91,8 @@ CALLS: Mapping[str, Sequence[tuple[str, Mapping[str, Any]]]] = {
     ],
     "files": [("read_file", {"path": "guide.md"}), ("write_file", {"path": "guide.md", "content": "..."})],
     "commands": [
-        *_commands("make test", "make clean", "git log --oneline", "git log --output=x", "make test && ls"),
+        *_commands("make test", "make clean", "git log --oneline", "git log --output=x", "make test && git log -3"),
+        *_commands("make test > log.txt"),
         ("shell", {"command": "make test", "cwd": "docs"}),
     ],
 }

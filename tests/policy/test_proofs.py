@@ -40,7 +40,7 @@ def test_a_rule_whose_examples_hold_is_valid() -> None:
             refuses=("git log --output=x", "git -C / log", "git log; rm x", "git log | rm x", ""),
         ),
         rule("shell(command=git log *)", allows=("git log",), refuses=("git push",)),
-        rule("shell(rm *)", "deny", allows=("ls",), refuses=("rm x", "env rm x", "ls; x")),
+        rule("shell(rm *)", "deny", allows=("ls",), refuses=("rm x", "env rm x", "ls; rm x", "ls > x")),
         rule("write_file(reports/**)", allows=("reports/a/b",), refuses=("x", "reports/../x", "/reports/a", "~/x")),
         rule("docs_write_file(*.md)", "ask", allows=("a.txt",), refuses=("a.md", "../x")),
         rule("writer:send(to=*@a.org, kind=mail)", allows=("to=x@a.org, kind=mail",), refuses=("to=x, kind=mail",)),

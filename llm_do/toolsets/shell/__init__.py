@@ -36,7 +36,7 @@ __all__ = ["ShellConfig", "ShellRule", "ShellToolset", "configured", "shell_file
 
 
 def shell_readonly(ctx: BuiltinContext) -> FunctionToolset[Any]:
-    """Run read-only commands in the project's folder: `ls cat head tail wc grep find sort uniq` and some of git.
+    """Run commands that only read in the project's folder: `ls`, `cat`, `grep`, `find`, `jq`, `git log` and others.
 
     Example:
         >>> from pathlib import Path
@@ -70,7 +70,8 @@ def configured(ctx: BuiltinContext, config: ShellOptions) -> FunctionToolset[Any
                 f"the toolset {ctx.name} would show commands the variable {name}, which looks like a secret",
                 hint="Take it out of `env`; secrets never reach a command.",
             )
-    judge = pattern_judge(protection, [_pattern(ctx, text) for text in config.allow], config.cwd)
+    allowed = [_pattern(ctx, text) for text in config.allow]
+    judge = (read_only_judge if config.read_only else pattern_judge)(protection, allowed, config.cwd)
     return shell_toolset(Shell(protection.root, judge, config.cwd, config.env), name=ctx.name)
 
 

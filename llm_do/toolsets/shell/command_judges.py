@@ -13,13 +13,14 @@ from pathlib import PurePosixPath
 from llm_do.files.paths import display_path
 from llm_do.files.refusals import FileRefusedError
 from llm_do.files.root import Root
+from llm_do.policy.commands.command_reading import read_command
 from llm_do.policy.pattern import Pattern
 from llm_do.policy.secrets import names_secret_file
 from llm_do.policy.values import Decision, Pipeline
 from llm_do.toolsets.filesystem.protection import Protection
-from llm_do.toolsets.shell.command_options import Options, UnknownOptionError, read_words
 from llm_do.toolsets.shell.path_arguments import (
     directory_below_root,
+    first_link_outside,
     first_path_outside,
     leads_to_secret,
     possible_paths,
@@ -43,7 +44,6 @@ CommandJudge = Callable[[Pipeline, str], Decision]
 _WRITERS = ("chmod", "chown", "cp", "dd", "install", "ln", "mkdir", "mv", "rm", "rmdir", "rsync", "sed", "tee", "touch")
 _TO_THE_LAST = ("cp", "install", "ln", "mv", "rsync")
 _DELETERS = ("shred", "truncate", "unlink")
-_MV = Options.of("finuvT", "", "force interactive no-clobber update verbose no-target-directory")
 _ELSEWHERE = "its `allow` applies to the usual directory, and this is another one"
 _MOST_MOVED = 50
 _TARGET = re.compile(r"-[A-Za-z]*t|--t[a-z-]*")
@@ -77,12 +77,19 @@ def means_something_else(root: Root, pipeline: Pipeline, cwd: str, home: str) ->
         return True
 
 
-def read_only_judge(protection: Protection) -> CommandJudge:
-    """Return a judge that allows commands that only read, asks about reads outside the root, and blocks the rest."""
+def read_only_judge(protection: Protection, allowed: Sequence[Pattern] = (), home: str = ".") -> CommandJudge:
+    """Return a judge that allows commands that only read, asks about reads outside the root, and blocks the rest.
+
+    Commands that match a pattern are decided about as `pattern_judge` does.
+    """
 
     def judge(pipeline: Pipeline, cwd: str) -> Decision:
         found = Decision("allow", "it only reads")
-        for argv in pipeline:
+        fitting = _fitting(allowed, pipeline)
+        for place, argv in enumerate(pipeline):
+            if place in fitting and as_read_only(argv) is None:
+                found = stricter(found, _within_limits(protection, (argv,), cwd, home))
+                continue
             try:
                 paths = parse_read_only(argv).paths
             except NotReadOnlyError as error:
@@ -119,22 +126,33 @@ def pattern_judge(protection: Protection, allowed: Sequence[Pattern], home: str 
     """
 
     def judge(pipeline: Pipeline, cwd: str) -> Decision:
-        fitting: set[int] = set()
-        for pattern in allowed:
-            if pattern.primary is not None:
-                fitting |= pattern.primary.command.allows(pipeline)
+        fitting = _fitting(allowed, pipeline)
         unmatched = [argv for place, argv in enumerate(pipeline) if place not in fitting]
         if unmatched:
             reason = f"no pattern of `allow` matches {display_path(' '.join(unmatched[0]), 80)}"
             if (secret := next(filter(names_secret_file, unmatched[0][1:]), None)) is not None:
                 reason += f", and {display_path(secret)} may hold secrets"
             return stricter(_asked_writes(protection, pipeline, cwd), Decision("ask", reason))
-        if means_something_else(protection.root, pipeline, cwd, home):
-            return stricter(_asked_writes(protection, pipeline, cwd), Decision("ask", _ELSEWHERE))
-        found = stricter(Decision("allow", "its `allow` says so"), _outside(protection, pipeline, cwd))
-        return stricter(found, _protected_writes(protection, pipeline, cwd))
+        return _within_limits(protection, pipeline, cwd, home)
 
     return judge
+
+
+def _within_limits(protection: Protection, pipeline: Pipeline, cwd: str, home: str) -> Decision:
+    """Return the decision about commands that patterns allow in the directory `home`."""
+    if means_something_else(protection.root, pipeline, cwd, home):
+        return stricter(_asked_writes(protection, pipeline, cwd), Decision("ask", _ELSEWHERE))
+    found = stricter(Decision("allow", "its `allow` says so"), _outside(protection, pipeline, cwd))
+    return stricter(found, _protected_writes(protection, pipeline, cwd))
+
+
+def _fitting(allowed: Sequence[Pattern], pipeline: Pipeline) -> set[int]:
+    """Return the commands of a line that the patterns allow together."""
+    found: set[int] = set()
+    for pattern in allowed:
+        if pattern.primary is not None:
+            found |= pattern.primary.command.allows(pipeline)
+    return found
 
 
 def apply_limits(protection: Protection, decision: Decision, pipeline: Pipeline, cwd: str) -> Decision:
@@ -155,6 +173,7 @@ def stricter(one: Decision, other: Decision) -> Decision:
 def _outside(protection: Protection, pipeline: Pipeline, cwd: str) -> Decision:
     for argv in pipeline:
         outside = first_path_outside(protection.root, cwd, possible_paths(argv))
+        outside = outside or first_link_outside(protection.root, cwd, argv)
         if outside is not None:
             return Decision("ask", f"{display_path(outside)} is outside the project's folder")
         secret = leads_to_secret(protection.root, cwd, possible_paths(argv))
@@ -183,10 +202,10 @@ def _joined(cwd: str, path: str) -> str:
 
 
 def _mv(protection: Protection, argv: Sequence[str], cwd: str) -> Decision:
-    try:
-        operands = [text for role, _, text in read_words(argv[1:], _MV) if role == "operand"]
-    except UnknownOptionError as error:
-        return Decision("deny", f"mv has the option {error}, which is not supported")
+    reading = read_command(tuple(argv))
+    if reading.unknown:
+        return Decision("deny", f"mv has the option {reading.unknown[0]}, which is not supported")
+    operands = [piece.text for piece in reading.pieces if piece.role == "path"]
     return (
         _write_decision(protection, operands, cwd, operands[-1:]) if operands else Decision("ask", "it changes files")
     )

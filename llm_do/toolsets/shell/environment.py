@@ -10,10 +10,14 @@ from pathlib import Path
 from llm_do.errors import ToolError
 from llm_do.policy.secrets import is_secret
 
-__all__ = ["find_program", "shell_environment", "trusted_path"]
+__all__ = ["MissingProgramError", "find_program", "shell_environment", "trusted_path"]
 
 _KEPT = ("LANG", "LANGUAGE", "TZ", "LC_ALL", "LC_CTYPE", "LC_COLLATE", "LC_MESSAGES", "LC_NUMERIC", "LC_TIME")
 _ON_WINDOWS = ("SYSTEMROOT", "PATHEXT", "COMSPEC")
+
+
+class MissingProgramError(ToolError):
+    """There is no program of that name."""
 
 
 def trusted_path(root: Path, environ: Mapping[str, str] | None = None) -> str:
@@ -51,7 +55,7 @@ def shell_environment(path: str, names: Iterable[str] = (), environ: Mapping[str
 
 
 def find_program(name: str, path: str, cwd: Path) -> str:
-    """Find the absolute path of a program; raise `ToolError` if there is none.
+    """Find the absolute path of a program; raise `MissingProgramError` if there is none.
 
     A name with a slash is relative to `cwd`; others are searched for in the absolute folders of `path`.
     """
@@ -61,5 +65,5 @@ def find_program(name: str, path: str, cwd: Path) -> str:
         folders = [entry for entry in path.split(os.pathsep) if Path(entry).is_absolute()]
         found = shutil.which(name, path=os.pathsep.join(folders)) if folders else None
     if found is None:
-        raise ToolError(f"there is no program {name!r}: name one that is installed, or do without")
+        raise MissingProgramError(f"there is no program {name!r}: name one that is installed, or do without")
     return found

@@ -59,9 +59,12 @@ _NO_PROGRAMS = ("--no-ext-diff", "--no-textconv")
 _FORCED: Mapping[str, tuple[str, ...]] = {
     "status": ("--ignore-submodules=all",),
     "diff": (*_NO_PROGRAMS, "--ignore-submodules=all"),
-    "log": (*_NO_PROGRAMS, "--no-show-signature"),
-    "show": (*_NO_PROGRAMS, "--no-show-signature"),
+    **dict.fromkeys(("diff-files", "diff-index", "diff-tree"), (*_NO_PROGRAMS, "--ignore-submodules=all")),
+    **dict.fromkeys(("log", "show", "whatchanged", "stash list", "stash show"), (*_NO_PROGRAMS, "--no-show-signature")),
+    **dict.fromkeys(("reflog", "reflog show"), (*_NO_PROGRAMS, "--no-show-signature")),
+    **dict.fromkeys(("annotate", "blame", "grep"), ("--no-textconv",)),
 }
+"""Options that a subcommand gets, whatever the configuration says."""
 _OLDEST = (2, 31)
 """The first version that reads configuration from numbered environment variables."""
 
@@ -76,11 +79,12 @@ class SafeGit:
 
 
 async def safe_git(
-    argv: Sequence[str], subcommand: str, environment: Mapping[str, str], root: Path, capture: Capture
+    argv: Sequence[str], subcommand: Sequence[str], environment: Mapping[str, str], root: Path, capture: Capture
 ) -> SafeGit:
     """Make a git command that only reads safe to run in an untrusted repository.
 
-    `capture` runs the queries to git. A git that is too old, or a repository outside the project, raises `ToolError`.
+    `subcommand` may be several words, such as `stash list`; `capture` runs the queries to git. A git that is too old,
+    or a repository outside the project, raises `ToolError`.
     """
     program = argv[0]
     plain = {**environment, **_ENVIRONMENT, **_config(_OVERRIDES)}
@@ -92,8 +96,9 @@ async def safe_git(
     found |= {key: "false" for key in keys if _REQUIRED_FILTER.fullmatch(key)}
     places = await _find_repository(program, plain, capture)
     visible = _check_place(*places, root, configured="core.worktree" in keys) if places is not None else ()
-    at = list(argv).index(subcommand, 1)
-    vector = [program, "--no-pager", "--no-optional-locks", subcommand, *_FORCED[subcommand], *argv[at + 1 :]]
+    rest = argv[list(argv).index(subcommand[0], 1) + len(subcommand) :]
+    forced = _FORCED.get(" ".join(subcommand), ())
+    vector = [program, "--no-pager", "--no-optional-locks", *subcommand, *forced, *rest]
     return SafeGit(vector, {**environment, **_ENVIRONMENT, **_config({**found, **_OVERRIDES})}, visible)
 
 

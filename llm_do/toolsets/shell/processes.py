@@ -18,6 +18,7 @@ from typing import Any
 
 from llm_do._startup.frozen import frozen
 from llm_do.errors import ToolError
+from llm_do.policy.commands.command_line import Stream
 from llm_do.toolsets.shell.captured_output import Capture, OutputLimitError
 
 __all__ = ["PipelineEnd", "Stage", "run_stages"]
@@ -31,10 +32,15 @@ _MARK = "LLM_DO_COMMAND"
 
 @frozen
 class Stage:
-    """One process of a pipeline: its argument vector, with an absolute path to the program, and its environment."""
+    """One process of a pipeline: its argument vector, with an absolute path to the program, and its environment.
+
+    `stdout` and `stderr` say where its streams go.
+    """
 
     argv: Sequence[str]
     environment: Mapping[str, str]
+    stdout: Stream = "stdout"
+    stderr: Stream = "stderr"
 
 
 @frozen
@@ -101,12 +107,13 @@ class _Running:
         return readers
 
     async def _start_one(self, stage: Stage, cwd: Path, stdin: int, stdout: int, stderr: int) -> None:
+        ends = {"stdout": stdout, "stderr": stderr, "nowhere": asyncio.subprocess.DEVNULL}
         try:
             process = await asyncio.create_subprocess_exec(
                 *stage.argv,
                 stdin=stdin,
-                stdout=stdout,
-                stderr=stderr,
+                stdout=ends[stage.stdout],
+                stderr=ends[stage.stderr],
                 cwd=cwd,
                 env={**stage.environment, _MARK: self.mark},
                 start_new_session=True,

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
@@ -17,18 +17,20 @@ from pydantic_ai import FunctionToolset, RunContext, Tool
 from llm_do.errors import ToolError
 from llm_do.files.paths import display_path
 from llm_do.files.root import Root
-from llm_do.policy.values import Decision, Pipeline, Resolved, ToolCallInfo, to_resolved
+from llm_do.policy.commands.command_line import SimpleCommand
+from llm_do.policy.values import Decision, Resolved, ToolCallInfo, to_resolved
 from llm_do.project.builtin_toolsets import SHELL
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.tools.artifacts import open_artifact
 from llm_do.runtime.tools.traits import ToolTraits
 from llm_do.toolsets.shell.captured_output import Capture
 from llm_do.toolsets.shell.command_judges import CommandJudge, as_read_only, means_something_else
-from llm_do.toolsets.shell.command_line import CommandRefusedError, parse_command
+from llm_do.toolsets.shell.command_line import CommandRefusedError, PreparedLine, prepare_line
 from llm_do.toolsets.shell.environment import find_program, shell_environment, trusted_path
 from llm_do.toolsets.shell.git import safe_git
+from llm_do.toolsets.shell.line_execution import run_line
 from llm_do.toolsets.shell.path_arguments import (
-    directory_below_root,
+    first_link_outside,
     first_path_outside,
     leads_to_secret,
     looks_outside,
@@ -69,60 +71,61 @@ class Shell:
     names: Sequence[str] = field(default=())
     reads_only: bool = False
 
-    def parse(self, args: Mapping[str, Any]) -> tuple[Pipeline, str]:
-        """Return the argument vectors of a call and its directory; raise `ToolError` if either is refused."""
+    def parse(self, args: Mapping[str, Any]) -> PreparedLine:
+        """Return the commands of a call and their directory; raise `ToolError` if either is refused."""
         command, cwd = args.get("command"), args.get("cwd")
         if not isinstance(command, str) or not isinstance(cwd, str | None):
             raise CommandRefusedError("the command and the directory must be texts")
-        return parse_command(command), directory_below_root(self.root, cwd or self.home)
+        return prepare_line(command, self.root, cwd or self.home)
 
     def decide(self, call: ToolCallInfo) -> Decision:
         """Decide about a call; one that can't run at all is blocked."""
         try:
-            pipeline, cwd = self.parse(call.args)
+            prepared = self.parse(call.args)
         except ToolError as error:
             return Decision("deny", error.message)
-        return self.judge(pipeline, cwd)
+        return self.judge(prepared.line, prepared.cwd)
 
     def resolve(self, args: Mapping[str, Any]) -> Mapping[str, Resolved]:
-        """Return the parsed command for rules, or None for one with a path that leads outside, or to a secret file,
-        through a link.
+        """Return the parsed line for rules, or None for one that leads outside, or to a secret file, through a link.
 
         For a command that doesn't only read, the directory is included unless it is the usual one: the same words are
         another command there.
         """
         try:
-            pipeline, cwd = self.parse(args)
+            prepared = self.parse(args)
         except ToolError:
             return {"command": None}
-        for argv in pipeline:
+        line, cwd = prepared.line, prepared.cwd
+        for argv in line:
             hidden = [path for path in possible_paths(argv) if not looks_outside(path)]
             if first_path_outside(self.root, cwd, hidden) or leads_to_secret(self.root, cwd, hidden):
                 return {"command": None}
-        if means_something_else(self.root, pipeline, cwd, self.home):
-            return {"command": pipeline, **self.restrict(args)}
-        return {"command": pipeline}
+            if first_link_outside(self.root, cwd, argv):
+                return {"command": None}
+        if means_something_else(self.root, line, cwd, self.home):
+            return {"command": line, **self.restrict(args)}
+        return {"command": line}
 
     def restrict(self, args: Mapping[str, Any]) -> Mapping[str, Resolved]:
         """Return the directory under all its names, or nothing for a call that is refused anyway."""
-        cwd = args.get("cwd")
         try:
-            return {"cwd": to_resolved(self.root.trail(cwd if cwd and isinstance(cwd, str) else self.home))}
+            return {"cwd": to_resolved(self.root.trail(self.parse(args).directory))}
         except ToolError:
             return {}
 
     def describe(self, args: Mapping[str, Any]) -> str:
         """Describe the exact argument vectors and the directory for a person."""
         try:
-            pipeline, cwd = self.parse(args)
+            prepared = self.parse(args)
         except ToolError as error:
             return f"Run a command that is refused: {error.message}"
-        vectors = " | ".join("[" + ", ".join(quote_for_display(word) for word in argv) + "]" for argv in pipeline)
-        return f"Run {vectors} in {display_path(str(self.root.path / cwd))}"
+        vectors = " ".join(_describe(command) for command in prepared.commands)
+        return f"Run {vectors} in {display_path(str(self.root.path / prepared.cwd))}"
 
     async def run(self, ctx: RunContext[Any], command: str, timeout: float, cwd: str | None) -> ShellResult:  # noqa: ASYNC109
         """Run a command that has been allowed."""
-        pipeline, folder = self.parse({"command": command, "cwd": cwd})
+        prepared = self.parse({"command": command, "cwd": cwd})
         files: dict[str, str] = {}
         deps = ctx.deps
         limit = deps.runtime.config.settings.max_result_bytes if isinstance(deps, CallContext) else _DEFAULT_OUTPUT
@@ -137,21 +140,25 @@ class Shell:
         out = Capture(limit=max(limit // 2, 2), most=_MOST_OUTPUT, spill=lambda: spill("stdout"))
         err = Capture(limit=max(limit // 4, 2), most=_MOST_OUTPUT, spill=lambda: spill("stderr"))
         try:
-            directory = self.root.path.resolve() / folder
-            stages = [await self._stage(argv, folder, directory) for argv in pipeline]
-            ended = await run_stages(stages, directory, seconds=timeout, stdout=out, stderr=err)
+            directory = self.root.path.resolve() / prepared.cwd
+
+            def stage(command: SimpleCommand) -> Awaitable[Stage]:
+                return self._stage(command, prepared.cwd, directory)
+
+            ended = await run_line(prepared.pipelines, stage, directory, seconds=timeout, stdout=out, stderr=err)
         finally:
             out.close()
             err.close()
         return _result(ended, out, err, files, timeout)
 
-    async def _stage(self, argv: Sequence[str], cwd: str, directory: Path) -> Stage:
+    async def _stage(self, command: SimpleCommand, cwd: str, directory: Path) -> Stage:
+        argv = command.argv
         path = trusted_path(self.root.path)
         environment = shell_environment(path, self.names)
         vector = [find_program(argv[0], environment["PATH"], directory), *argv[1:]]
         reading = as_read_only(argv)
         visible: Sequence[Path] = ()
-        if reading is not None and reading.git is not None:
+        if reading is not None and reading.git:
             vector[0] = find_program(argv[0], path, directory)
 
             async def capture(question: Sequence[str], with_environment: Mapping[str, str]) -> tuple[int, bytes]:
@@ -165,7 +172,28 @@ class Shell:
                 wrap_in_sandbox, vector, self.root.path, directory, visible=visible, outside=outside
             )
             vector = limit_memory(vector)
-        return Stage(vector, environment)
+        return Stage(vector, environment, command.stdout, command.stderr)
+
+
+def _describe(command: SimpleCommand) -> str:
+    """Return one command of a line, with the operator before it, so that no character in it can mislead."""
+    words = "[" + ", ".join(map(quote_for_display, command.argv)) + "]"
+    streams = _STREAMS[command.stdout, command.stderr]
+    return " ".join(part for part in (command.join, words, streams) if part)
+
+
+_STREAMS = {
+    ("stdout", "stderr"): "",
+    ("stdout", "stdout"): "2>&1",
+    ("stdout", "nowhere"): "2>/dev/null",
+    ("stderr", "stderr"): ">&2",
+    ("stderr", "stdout"): "3>&1 1>&2 2>&3",
+    ("stderr", "nowhere"): ">&2 2>/dev/null",
+    ("nowhere", "stderr"): ">/dev/null",
+    ("nowhere", "stdout"): "2>&1 >/dev/null",
+    ("nowhere", "nowhere"): "&>/dev/null",
+}
+"""How a shell writes where the streams go."""
 
 
 def quote_for_display(word: str) -> str:
@@ -243,13 +271,13 @@ def _exited_well(result: ShellResult) -> bool:
     return result["exit_code"] == 0 and "exit_codes" not in result
 
 
-_DOCUMENTATION = """Run a command, or a pipeline of commands, without a shell. Quote words as for one.
+_DOCUMENTATION = """Run commands without a shell, joined by `|`, `&&`, `||` or `;`. Quote words as for one.
 
-Nothing else of a shell works: no redirections, variables, substitutions, file patterns, `;`, `&&` or `&`.
-Commands get no input.
+File patterns, `2>&1`, `>/dev/null` and `cd DIRECTORY &&` at the beginning work; other redirections, variables,
+substitutions, `&` and line breaks don't. Commands get no input.
 
 Args:
-    command: The command line, such as `git log -3 | head`.
+    command: The command line, such as `git log -3 | head -n 5`.
     timeout: Seconds it may take.
     cwd: The directory to run in, relative to the project's folder.
 """

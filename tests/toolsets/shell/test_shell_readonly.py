@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import pytest
 from hypothesis import given, strategies as st
 from pydantic_ai import FunctionToolset
 
-from llm_do.policy.risks import INTERPRETERS, WRAPPERS, is_risky
+from llm_do.policy.commands.command_reading import read_command
+from llm_do.policy.commands.launching_programs import INTERPRETERS, WRAPPERS
 from llm_do.toolsets.shell import sandbox, shell_readonly
 from llm_do.toolsets.shell.command_line import CommandRefusedError, parse_command
 from llm_do.toolsets.shell.readonly_programs import READING_PROGRAMS
@@ -57,7 +59,60 @@ ORDINARY = [
     ("git show --stat HEAD", r"First words"),
     ("git show HEAD:notes.txt | tail -n 1", r"^pear\n$"),
     ("git --no-pager log -1", r"Ann"),
+    ("git branch", r"main"),
+    ("git branch -a --format='%(refname:short)'", r"main"),
+    ("git branch --show-current", r"^main\n$"),
+    ("git branch --contains HEAD", r"main"),
+    ("git rev-parse --abbrev-ref HEAD", r"^main\n$"),
+    ("git rev-parse --show-toplevel", r"project"),
+    ("git blame src/main.py", r"Ann"),
+    ("git blame -L 1,1 -- src/main.py", r"import os"),
+    ("git ls-files '*.py'", r"src/main\.py"),
+    ("git ls-files --others --exclude-standard", r"^$"),
+    ("git grep -n TODO", r"src/main\.py:1"),
+    ("git grep -n TODO HEAD -- src", r"HEAD:src/main\.py:1"),
+    ("git describe --always", r"[0-9a-f]{7}"),
+    ("git tag -l 'v*'", r"^$"),
+    ("git stash list", r"^$"),
+    ("git remote -v", r"^$"),
+    ("git shortlog -sn HEAD", r"1\s+Ann"),
+    ("git reflog -3", r"commit \(initial\)"),
+    ("git ls-tree --name-only HEAD src/", r"src/main\.py"),
+    ("git cat-file -p HEAD:notes.txt", r"apple"),
+    ("git merge-base HEAD HEAD", r"[0-9a-f]{40}"),
+    ("git worktree list", r"project"),
+    ("git log -S'a/b'", r"^$"),
+    ("pwd", r"project$"),
+    ("stat -c %s notes.txt", r"^16\n$"),
+    ("file src/main.py", r"ASCII|script|text"),
+    ("du -sk src", r"src$"),
+    ("cut -d' ' -f1 src/main.py", r"^import$"),
+    ("cut -d/ -f2 notes.txt", r"pear"),
+    ("tr a-z A-Z < /dev/null", r"^$"),
+    ("cat notes.txt | tr -d 'a' | nl", r"1\s+per"),
+    ("diff notes.txt notes.txt", r"^$"),
+    ("sed -n '1,2p' notes.txt", r"^pear\napple\n$"),
+    ("sed -n '/pear/,/plum/p' notes.txt", r"plum"),
+    ("awk '{print NR \": \" $1}' notes.txt", r"^2: apple$"),
+    ("awk -F/ '/a|b/ && NR > 1 {print $NF}' notes.txt", r"apple"),
+    ("echo done", r"^done$"),
+    ("basename src/main.py .py", r"^main$"),
+    ("date +%Y", r"^\d{4}$"),
+    ("md5sum notes.txt", r"notes\.txt"),
+    ("test -f notes.txt && echo there || echo gone", r"^there\n$"),
+    ("test -f nothing && echo there || echo gone", r"^gone\n$"),
+    ("cd src && ls", r"^main\.py\n$"),
+    ("cd src; ls ../notes.txt", r"notes\.txt"),
+    ("ls *.txt src/*.py", r"^notes\.txt\nsrc/main\.py\n$"),
+    ("wc -l *.txt", r"3 notes\.txt"),
+    ("cat n*.txt 2>/dev/null | head -n 1", r"^pear\n$"),
+    ("ls nothing 2>/dev/null || true", r"^$"),
+    ("cat nothing 2>&1 | grep -c 'No such file'", r"^1\n$"),
+    ("git status --short && git log --oneline -3", r" M notes\.txt\n[0-9a-f]+ First words"),
+    ("grep -rn hello . ; echo end", r"main\.py:2:.*\nend\n$"),
 ]
+if shutil.which("jq"):
+    ORDINARY += [("echo '{\"a\": [1, 2]}' | jq -c '.a | map(. / 2)'", r"^\[0\.5,1\]$")]
 
 WRITES_OR_RUNS = [
     "rm notes.txt",
@@ -211,7 +266,89 @@ WRITES_OR_RUNS = [
     "git pull",
     "git config user.name x",
     "git grep -O'touch marker' hello",
-    "git blame notes.txt",
+    "git branch new",
+    "git branch -d main",
+    "git branch -D main",
+    "git branch -m other",
+    "git branch -f new",
+    "git branch -u main",
+    "git branch --set-upstream-to=main",
+    "git branch --edit-description",
+    "git branch -a new",
+    "git tag v1",
+    "git tag -d v1",
+    "git tag -a -m x",
+    "git stash drop",
+    "git stash pop",
+    "git stash list pop",
+    "git remote add x y",
+    "git remote update",
+    "git remote show origin",
+    "git reflog expire --all",
+    "git reflog delete HEAD@{0}",
+    "git worktree add x",
+    "git config --list",
+    "git config core.pager x",
+    "git rev-parse --parseopt",
+    "git cat-file --textconv HEAD:notes.txt",
+    "git cat-file --filters HEAD:notes.txt",
+    "git blame --contents=notes.txt src/main.py",
+    "git describe --work-tree=x",
+    "git grep --no-index x /etc",
+    "git for-each-ref --shell --output=x",
+    "git -c alias.blame='!touch marker' blame notes.txt",
+    "sed '1e touch marker' notes.txt",
+    "sed '1etouch marker' notes.txt",
+    "sed 's/.*/touch marker/e' notes.txt",
+    "sed 's/a/b/w marker' notes.txt",
+    "sed '1{p;w marker' notes.txt",
+    "sed '/a/w marker' notes.txt",
+    "sed 'R /etc/hostname' notes.txt",
+    "sed -n 'p;r /etc/hostname' notes.txt",
+    "sed -s -n '$w marker' notes.txt",
+    "sed -f notes.txt notes.txt",
+    "sed --in-place=x s/a/b/ notes.txt",
+    "awk '{print > \"marker\"}' notes.txt",
+    "awk '{print $1 >> \"marker\"}' notes.txt",
+    'awk \'{printf "%s", $1 > "marker"}\' notes.txt',
+    "awk '{print /;/ > \"marker\"}' notes.txt",
+    "awk '{print | \"touch marker\"}' notes.txt",
+    "awk '\"touch marker\" | getline' notes.txt",
+    "awk 'BEGIN{while((getline line < \"/etc/passwd\")>0) print line}'",
+    "awk 'BEGIN{ARGV[1]=\"/etc/passwd\"; ARGC=2} {print}' notes.txt",
+    "awk -f notes.txt",
+    "awk '@load \"filefuncs\"' notes.txt",
+    'gawk \'BEGIN{x="system"; @x("touch marker")}\'',
+    "jq 'import \"/etc/x\" as $x; $x' notes.txt",
+    "jq -L /etc . notes.txt",
+    "rg --pre ./evil x",
+    "rg --hostname-bin ./evil x",
+    "rg -z x",
+    "rg -L x",
+    "tree -o marker",
+    "tree -R -L 1 -H . -o marker",
+    "tree -l",
+    "fd . -x touch marker",
+    "fd . --exec-batch touch marker",
+    "diff -r src src",
+    "xxd -r notes.txt marker",
+    "xxd notes.txt marker",
+    "date -s 2020-01-01",
+    "date 01010000",
+    "hostname x",
+    "file -C -m notes.txt",
+    "file -f notes.txt",
+    "du --files0-from=notes.txt",
+    "uniq -c notes.txt marker",
+    "cd src && touch ../marker",
+    "cd src && ls && touch marker",
+    "test -f notes.txt && touch marker",
+    "test -f nothing || touch marker",
+    "ls > /dev/null > marker",
+    "ls 2>/dev/null; touch marker",
+    "cat notes.txt >/dev/null 2>marker",
+    "cd src && cd .. && cd - && ls",
+    "ls && cd src",
     "git archive --remote=x HEAD",
     "git ls-remote --upload-pack='touch marker' .",
     "git upload-pack .",
@@ -268,6 +405,24 @@ READS_ELSEWHERE = [
     "grep KEY .env",
     "cat src/../.env",
     "cat notes.txt '\u202e.txt'",
+    "cat le*",
+    "head -n 1 l*k",
+    "cat .e*",
+    "ls leakdir/*",
+    "cd src && cat ../../secret.txt",
+    "cat notes.txt; cat ../secret.txt",
+    "stat ../secret.txt",
+    "diff notes.txt ../secret.txt",
+    "jq -R . ../secret.txt",
+    "jq -n --rawfile x ../secret.txt '$x'",
+    "sed -n p ../secret.txt",
+    "awk '{print}' leak",
+    "test -f /etc/passwd",
+    "nl leak",
+    "git blame ../secret.txt",
+    "git ls-files ../",
+    "rg secret leakdir",
+    "rg -f ../secret.txt x",
 ]
 
 
@@ -383,11 +538,12 @@ def test_only_literal_listed_commands_run_without_approval(words: list[str], gap
         return
     for argv in parse_command(text):
         assert argv[0] in READING_PROGRAMS
-        assert argv[0] not in WRAPPERS | (INTERPRETERS - {"git"})
-        assert argv[0] != "git" or argv[1] in ("status", "log", "diff", "show")
-        options = argv[1 : argv.index("--")] if "--" in argv else argv[1:]
-        assert not any(is_risky([argv[0]], word) for word in options), argv
-        assert not any(word.startswith(("/", "..")) for word in argv[1:] if argv[0] not in ("grep",)), argv
+        assert argv[0] not in WRAPPERS | (INTERPRETERS - {"git", "sed", "awk", "gawk", "mawk", "nawk"})
+        reading = read_command(argv)
+        assert reading.reads, argv
+        assert not reading.unknown, argv
+        paths = [piece.text for piece in reading.pieces if piece.role in ("path", "any", "ref")]
+        assert not any(path.startswith(("/", "..")) for path in paths), argv
 
 
 @given(st.text(max_size=40))

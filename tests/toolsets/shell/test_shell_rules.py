@@ -93,7 +93,12 @@ def test_moving_moves(project: Path) -> None:
         ("ln -s src/main.py leak", "ask"),
         ("cp notes.txt .git/config", "deny"),
         ("tee .llm-do/x", "deny"),
-        ("git status; rm x", "deny"),
+        ("git status; rm x", "ask"),
+        ("git status && git log -3 2>&1 | head -n 2", "allow"),
+        ("git status || git log --output=x", "ask"),
+        ("cd src && git log -3", "allow"),
+        ("cd src && git log -3 && cd ..", "deny"),
+        ("git status & git log", "deny"),
         ("git log > x", "deny"),
     ],
 )
@@ -127,7 +132,7 @@ def test_listed_patterns_are_allowed_and_everything_else_needs_approval(
         ("sed 's/x/y/gw tools.py' notes.txt", "person"),
         ("sed '1{p;w main.agent' notes.txt", "person"),
         ("sed --expression='w main.agent' notes.txt", "person"),
-        ("sed 's/word/.x/;w other.txt' notes.txt", "allow"),
+        ("sed 's/word/.x/;w other.txt' notes.txt", "ask"),
         ("sed -i.agent s/x/y/ notes", "person"),
         ("sed '--in-place=../.git/*' s/x/y/ src/config", "deny"),
         ("cp notes.txt .git/config", "deny"),
@@ -294,7 +299,8 @@ def test_rules_match_the_parsed_words(project: Path) -> None:
     resolve = traits(shell_readonly(context(project))).resolve
     assert resolve is not None
     assert resolve({"command": "git log -3 | head"}) == {"command": (("git", "log", "-3"), ("head",))}
-    assert resolve({"command": "git log; rm x"}) == {"command": None}
+    assert resolve({"command": "git log; rm x"}) == {"command": (("git", "log"), ("rm", "x"))}
+    assert resolve({"command": "git log > x"}) == {"command": None}
     assert resolve({"command": "cat leak"}) == {"command": None}
     assert resolve({"command": "cat ../secret.txt"}) == {"command": (("cat", "../secret.txt"),)}
     assert resolve({"command": 3}) == {"command": None}
