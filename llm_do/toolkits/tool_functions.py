@@ -29,9 +29,9 @@ class ToolkitContext(RunContext[CallContext]):
     state: Context
     """The context of this run; changes count once the tool has succeeded."""
 
-    async def call(self, name: str, input: object) -> Any:
+    async def call(self, name: str, input: object, *, label: str = "") -> Any:
         """Call an agent, a flow or an exported function by name, as `CallContext.call` does."""
-        return await self.deps.call(name, input)
+        return await self.deps.call(name, input, label=label)
 
     async def call_agent(self, name: str, input: object) -> Any:
         """The same as `call`."""

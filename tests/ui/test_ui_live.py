@@ -137,6 +137,30 @@ def test_calls_that_do_not_fit_the_rows_are_counted() -> None:
     assert drawn[-1] == "… 42 more"
 
 
+def test_parallel_calls_of_one_agent_are_told_apart_and_counted() -> None:
+    terminal = Terminal(60, 40)
+    terminal.display.on_event(event(events.CallStartedEvent, input={"input": "all of them", "attachments": []}))
+    for number in range(30):
+        data = {"input": {"input": f"file {number} of the folder"}, "label": "the last" if number == 29 else ""}
+        terminal.display.on_event(event(events.CallStartedEvent, "main/w", f"d{number}", "c", **data))
+    for number in range(2):
+        ended = event(events.CallFinishedEvent, "main/w", f"d{number}", "c", status="completed", output="read")
+        terminal.display.on_event(ended)
+    terminal.display.tick()
+
+    lines = [line.split("  ")[:2] for line in terminal.lines]
+    assert lines[:4] == [
+        ["✓ main/w", "file 0 of the folder"],
+        ["", "→ read"],
+        ["✓ main/w", "file 1 of the folder"],
+        ["", "→ read"],
+    ]
+    assert "2 of 30 done" in terminal.lines[4]
+    assert lines[5] == ["├─ w", "file 2 of the folder"]
+    assert lines[-1] == ["└─ w", "the last"]
+    assert len(lines) == 4 + 1 + 28
+
+
 def test_narrowing_the_terminal_removes_the_old_block() -> None:
     columns = 40
     written: list[str] = []
@@ -184,7 +208,9 @@ def test_rendered_markdown_keeps_every_word_and_fits(words: list[str], columns: 
 
 def test_markdown_is_rendered_and_other_text_is_unchanged() -> None:
     assert render_markdown("a * b * c\n", 80) == "a * b * c\n"
-    assert render_markdown("see <b>this</b> **x**", 80) == "see <b>this</b> **x**\n"
+    assert render_markdown("see <b>this</b> **x**", 80) == "see <b>this</b> x\n"
+    assert render_markdown("<a>\n  <b>**x**</b>\n</a>", 80) == "<a>\n<b>x</b>\n</a>\n"
+    assert render_markdown('{"a": "**b** `c`"}', 80) == '{"a": "**b** `c`"}\n'
     assert render_markdown("**b** `c`\n\n- [x](http://y)", 80, color=True) == (
         "\x1b[1mb\x1b[0m \x1b[36mc\x1b[0m\n\n • \x1b[34mx\x1b[0m (\x1b[34mhttp://y\x1b[0m)\n"
     )

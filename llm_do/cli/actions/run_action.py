@@ -222,18 +222,29 @@ def print_summary(result: RunResult, seconds: float, output: OutputOptions, sess
 
 
 def print_output(result: RunResult, results: Results, session: Session) -> None:
-    """Print a run's output: rendered on a terminal, verbatim elsewhere."""
+    """Print a run's output: on a terminal, with a model's Markdown drawn and data indented."""
     from llm_do.runtime.record.results import output_text
 
     text = output_text(result.output)
-    if results.is_terminal and session.animated:
+    if results.is_terminal and session.animated and session.wrote(text):
         from llm_do.ui.terminal.markdown import render_markdown
 
         text = render_markdown(text, results.columns or 80, color=session.color) if text else ""
     elif results.is_terminal:
+        if not isinstance(result.output, str) and len(text) >= (results.columns or 80):
+            text = _indented(text)
         text = _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
     if text:
         results.write(text if text.endswith("\n") else text + "\n")
+
+
+def _indented(text: str) -> str:
+    """JSON on several lines; other text, such as that of a class of the project, as it is."""
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return json.dumps(data, ensure_ascii=False, indent=2) if isinstance(data, dict | list) else text
 
 
 def result_line(result: RunResult) -> str:

@@ -17,7 +17,7 @@ from llm_do.cli.process.streams import Capture, Results, warn, write_all, write_
 from llm_do.errors import StoreError
 from llm_do.models.providers.model_names import parse_override
 from llm_do.runtime.approval.broker import RunApprovalPolicy
-from llm_do.runtime.record.events import Event, Subscription
+from llm_do.runtime.record.events import Event, RunStartedEvent, Subscription, TextDoneEvent
 from llm_do.runtime.record.results import output_text
 from llm_do.runtime.runtime import Runtime
 from llm_do.runtime.session.runtime_config import RuntimeConfig
@@ -93,6 +93,7 @@ class Session:
         self._terminal = find_terminal(os.environ, self._screen)
         self.asker = Asker(self._terminal, self.display, color=self.color) if self._terminal is not None else None
         self._write_error: StoreError | None = None
+        self._texts: set[str] = set()
         self._notices: set[str] = set()
         self.runtime = Runtime(project, config=self._config(project, options))
         logging.basicConfig(level=logging.ERROR if verbosity < 0 else logging.WARNING, handlers=[_Log(output.debug)])
@@ -172,7 +173,15 @@ class Session:
                 self._terminal.unmute()
             self.display.end(output=output)
 
+    def wrote(self, text: str) -> bool:
+        """Whether a model of the last run wrote exactly this text, so that it may be Markdown."""
+        return text.strip() in self._texts
+
     def _on_event(self, event: Event) -> None:
+        if isinstance(event, RunStartedEvent):
+            self._texts.clear()
+        elif isinstance(event, TextDoneEvent):
+            self._texts.add(event.text.strip())
         if event.type == "run_started" and self._interrupts.signum is not None:
             # The signal came when there was nothing to interrupt yet.
             asyncio.get_running_loop().call_soon(self.runtime.interrupt)

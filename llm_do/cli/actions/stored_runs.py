@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
+from typing import Literal
 
 from llm_do.cli.actions.project_store import align_columns, local_time, print_from_store
 from llm_do.errors import UsageError
 from llm_do.runtime.record.events import event_from_dict
-from llm_do.runtime.record.stored_records import Filter, Observation
+from llm_do.runtime.record.stored_records import Filter, Observation, RunRecord
 from llm_do.text.sanitizer import sanitize
 from llm_do.threads.sqlite.sqlite_store import SqliteStore
-from llm_do.ui.live.event_lines import describe
+from llm_do.ui.live.event_lines import describe, usage_text
+from llm_do.ui.live.run_tree import RunTree
+from llm_do.ui.terminal.screen import draws_lines
 from llm_do.ui.terminal.text_width import shorten_middle
 
-__all__ = ["list_runs", "print_from_store", "show_run"]
+__all__ = ["Form", "list_runs", "print_from_store", "show_run"]
+
+Form = Literal["text", "json", "events"]
 
 VALUE_CHARACTERS = 300
 """Characters shown of a value in an event."""
+
+COLUMNS = 120
+"""The width of a tree that isn't on a terminal."""
 
 PATH_COLUMNS = 24
 """A longer call path moves its line's text to the right."""
@@ -28,18 +37,7 @@ async def list_runs(store: SqliteStore, thread: str | None, *, limit: int, as_js
     await store.recover()
     runs = await store.runs(thread_id=thread, limit=limit)
     if as_json:
-        data = [
-            {
-                "run_id": run.id,
-                "status": run.status,
-                "entry": run.entry,
-                "thread_id": run.thread_id,
-                "user_id": run.user_id,
-                "started": run.started,
-                "finished": run.finished,
-            }
-            for run in runs
-        ]
+        data = [_run_data(run) for run in runs]
         return [json.dumps(data, ensure_ascii=False)]
     rows = [
         [
@@ -55,23 +53,44 @@ async def list_runs(store: SqliteStore, thread: str | None, *, limit: int, as_js
     return align_columns(rows) or ["no runs"]
 
 
-async def show_run(store: SqliteStore, run: str | None, *, events: bool, types: Sequence[str] | None) -> Sequence[str]:
-    """How a run went, by default the most recent one."""
+def _run_data(run: RunRecord) -> dict[str, object]:
+    return {
+        "run_id": run.id,
+        "status": run.status,
+        "entry": run.entry,
+        "thread_id": run.thread_id,
+        "user_id": run.user_id,
+        "started": run.started,
+        "finished": run.finished,
+    }
+
+
+async def show_run(
+    store: SqliteStore, run: str | None, *, form: Form, types: Sequence[str] | None, columns: int | None, color: bool
+) -> Sequence[str]:
+    """How a run went, by default the most recent one: as a tree of calls, or the events of some types as a list."""
     await store.recover()
     found = await store.run(run) if run is not None else next(iter(await store.runs(limit=1)), None)
     if found is None and run is None:
-        raise UsageError("there are no runs")
+        raise UsageError("there are no runs", hint="Run the project; runs are recorded unless --no-record is given.")
     if found is None:
         raise UsageError(f"no run has the id {run!r}, or several ids begin with it", hint="See `llm-do runs list`.")
     recorded = await store.observations(Filter(run_id=found.id, types=tuple(types) if types else None))
-    if events:
+    if form == "events":
         return [json.dumps(each.data, ensure_ascii=False) for each in recorded]
-    lines = [
-        f"run {found.id}: {found.status}, {found.entry}, {local_time(found.started)},"
-        f" {_seconds(found.started, found.finished)}"
-    ]
-    width = min(max((len(_path(each)) for each in recorded), default=0), PATH_COLUMNS)
-    return lines + [_event_line(each, found.started, width) for each in recorded]
+    known = [event for event in (event_from_dict(each.data) for each in recorded) if event is not None]
+    tree = RunTree(known, color=color, lines=draws_lines(os.environ))
+    if form == "json":
+        data = {**_run_data(found), "tokens": tree.tokens, "cost_usd": tree.cost, "calls": tree.to_data()}
+        return [json.dumps(data, ensure_ascii=False, indent=2)]
+    took = [_seconds(found.started, found.finished), *usage_text(tree.tokens, tree.cost)]
+    head = [found.status, found.entry, local_time(found.started), *took]
+    lines = [f"run {found.id}: {', '.join(map(sanitize, head))}"]
+    if types:
+        width = min(max((len(_path(each)) for each in recorded), default=0), PATH_COLUMNS)
+        return lines + [_event_line(each, found.started, width) for each in recorded]
+    lines += [f"thread {sanitize(found.thread_id)}"] if found.thread_id else []
+    return [*lines, *tree.draw(columns or COLUMNS)]
 
 
 def _path(item: Observation) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -15,7 +15,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
     no_args_is_help=True,
-    help="Show recorded runs and their events.",
+    help="List recorded runs, and show one as a tree.",
 )
 
 
@@ -52,15 +52,35 @@ def show(
         ),
     ] = None,
     named: p.OfProject = None,
-    events: Annotated[bool, typer.Option("--events", help="Print every event as one JSON record per line.")] = False,
+    form: Annotated[
+        Literal["text", "json", "events"],
+        typer.Option("--format", help="A tree for people, one JSON object, or every event as a JSON line."),
+    ] = "text",
+    events: Annotated[bool, typer.Option("--events", hidden=True)] = False,
     types: Annotated[
-        list[str] | None, typer.Option("--type", metavar="TYPE", help="Only events of this type; repeatable.")
+        list[str] | None, typer.Option("--type", metavar="TYPE", help="List the events of this type; repeatable.")
     ] = None,
     _debug: p.Debug = False,
+    no_color: p.NoColor = False,
 ) -> int:
-    """Show the events of a run."""
-    from llm_do.cli.actions import stored_runs as runs
+    """Show a run as a tree of its calls.
 
-    return runs.print_from_store(
-        project, named, lambda store: runs.show_run(store, run, events=events, types=types), verbatim=events, title=True
-    )
+    Each call has its input, result, time, tokens and cost. `--type` lists events of one type instead.
+
+    \b
+    Examples:
+      llm-do runs show
+      llm-do runs show examples/receipts 5f3c
+      llm-do runs show --format events --type tool_call
+    """
+    import os
+    from functools import partial
+
+    from llm_do.cli.actions import stored_runs as runs
+    from llm_do.ui.terminal.screen import terminal_columns, wants_color
+
+    wanted = "events" if events else form
+    columns = terminal_columns(1)
+    color = columns is not None and wants_color(os.environ, no_color=no_color)
+    lines_of = partial(runs.show_run, run=run, form=wanted, types=types, columns=columns, color=color)
+    return runs.print_from_store(project, named, lines_of, verbatim=wanted != "text", title=True)

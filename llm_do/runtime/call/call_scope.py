@@ -39,16 +39,18 @@ class CallSite:
     Args:
         key: What distinguishes it from the caller's other calls: a tool call's id, a number, a step of a flow.
         position: Its place in a flow, such as `2/1/`; part of its path.
+        label: What the caller's code tells it apart by, for people.
     """
 
     key: str
     position: str = ""
+    label: str = ""
 
     @classmethod
-    def next_in(cls, ctx: CallContext) -> CallSite:
+    def next_in(cls, ctx: CallContext, label: str = "") -> CallSite:
         """A call from Python: they are numbered."""
         ctx.frame.children += 1
-        return cls(str(ctx.frame.children))
+        return cls(str(ctx.frame.children), label=str(label))
 
     @classmethod
     def step(cls, position: str, name: str) -> CallSite:
@@ -76,7 +78,7 @@ def open_call(ctx: CallContext, name: str, site: CallSite) -> CallConfig:
     if not parent.is_root:
         ctx.run.budget.count_descendant()
     call_id = ctx.run.unique_call_id(f"{parent.call_id}.{site.key}")
-    return CallConfig(name, path, parent.depth + 1, call_id, parent.call_id)
+    return CallConfig(name, path, parent.depth + 1, call_id, parent.call_id, label=site.label)
 
 
 class CallScope:
@@ -129,7 +131,7 @@ class CallScope:
         shown = input_data(self.ctx.frame.input, self.ctx.path)
         self._token = CURRENT_CALL.set(self.ctx)
         self._approvals = CURRENT_APPROVALS.set(self.ctx.frame.approvals)
-        emit(self.ctx, CallStartedEvent, input=shown)
+        emit(self.ctx, CallStartedEvent, input=shown, label=self.ctx.frame.config.label)
         return self
 
     async def __aexit__(

@@ -33,8 +33,8 @@ RUN_FLOW: ExtensionPoint[Callable[[FlowSpec, BaseModel, CallContext], Awaitable[
 """How a flow of any kind is run."""
 
 
-async def call_by_name(ctx: CallContext, name: str, value: object) -> Any:
-    """Call what `name` stands for, as a child of `ctx`."""
+async def call_by_name(ctx: CallContext, name: str, value: object, label: str = "") -> Any:
+    """Call what `name` stands for, as a child of `ctx`; `label` distinguishes the call for people."""
     found = ctx.runtime.registry.get(name)
     if found is None:
         known = ctx.runtime.registry
@@ -42,7 +42,7 @@ async def call_by_name(ctx: CallContext, name: str, value: object) -> Any:
         unknown = RunError(f"nothing is registered under the name {name!r}", hint=hint, agent_path=ctx.path)
         ctx.run.record_error(unknown, ctx.path)
         raise unknown
-    return await invoke(found, value, ctx)
+    return await invoke(found, value, ctx, CallSite.next_in(ctx, label))
 
 
 async def invoke(

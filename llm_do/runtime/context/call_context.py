@@ -106,12 +106,13 @@ class CallContext:
         tool = CURRENT_TOOL.get()
         return self.frame.cancelled.is_set() or (tool is not None and tool.is_set())
 
-    async def call(self, name: str, input: object) -> Any:
+    async def call(self, name: str, input: object, *, label: str = "") -> Any:
         """Call an agent, a flow or an exported function by name.
 
         Args:
             name: Its registered name.
             input: Its input: a mapping, an input model, or text (short for `{"input": text}`).
+            label: What tells this call from others of the same name, such as a file, for people who watch the run.
 
         Returns:
             Its output: text, or a value of its output type.
@@ -126,7 +127,7 @@ class CallContext:
         """
         self.run.raise_if_ended()
         try:
-            return await self.run.call_by_name(self, name, input)
+            return await self.run.call_by_name(self, name, input, label)
         except ABORTS as error:
             self.run.end_signal = RunEndSignal(error)
             raise self.run.end_signal from error

@@ -74,6 +74,7 @@ class CallConfig:
         agent: The agent that runs; None for functions and entries.
         max_steps: Model requests it may make.
         tool_timeout: Seconds a tool call may take.
+        label: What the caller's code tells it apart by, for people.
     """
 
     name: str
@@ -86,6 +87,7 @@ class CallConfig:
     agent: AgentSpec | None = None
     max_steps: int = 10
     tool_timeout: float | None = None
+    label: str = ""
 
     @property
     def is_root(self) -> bool:

@@ -51,7 +51,7 @@ class RunState:
     """
 
     run_id: str
-    call_by_name: Callable[[CallContext, str, object], Awaitable[Any]]
+    call_by_name: Callable[[CallContext, str, object, str], Awaitable[Any]]
     budget: BudgetMeter
     root: Path
     subscriptions: list[Subscription]

@@ -129,10 +129,12 @@ class CallStartedEvent(EventBase):
 
     Args:
         input: Its input, as JSON data.
+        label: What the caller's code tells the call apart by; empty if it doesn't say.
     """
 
     type: ClassVar[str] = "call_started"
     input: Any
+    label: str = ""
 
 
 @frozen(kw_only=True)

@@ -19,9 +19,9 @@ from llm_do.runtime.record.events import (
     UsageEvent,
 )
 from llm_do.text.sanitizer import sanitize
-from llm_do.ui.live.event_lines import describe, retry_text, usage_text
+from llm_do.ui.live.event_lines import describe, input_text, retry_text, usage_text
 from llm_do.ui.terminal.screen import paint
-from llm_do.ui.terminal.text_width import truncate, wrap
+from llm_do.ui.terminal.text_width import text_width, truncate, wrap
 
 __all__ = ["CallTree", "Node", "seconds_text"]
 
@@ -29,6 +29,12 @@ TAIL = 6
 """Rows of streamed text below an agent."""
 
 _KEPT = 4000
+
+_ABOUT = 200
+"""Characters kept of a call's input; a line shows as many as fit."""
+
+_LEAST = 6
+"""Columns below which no part of an input is shown."""
 
 
 @dataclass(slots=True, eq=False)
@@ -60,6 +66,9 @@ class Node:
         retry: The retry that it waits for.
         tokens: Tokens so far, its own.
         cost: US dollars so far, None where a price is unknown.
+        about: What distinguishes it from its siblings: its label, or the beginning of its input.
+        calls: How many nested calls it has made.
+        done: How many of them have ended.
     """
 
     call_id: str
@@ -71,6 +80,9 @@ class Node:
     retry: str = ""
     tokens: int = 0
     cost: float | None = None
+    about: str = ""
+    calls: int = 0
+    done: int = 0
 
     def set_waiting(self, tool_call_id: str, *, waits: bool) -> None:
         """Mark a tool call as waiting for a person, or not any more."""
@@ -104,16 +116,13 @@ class CallTree:
     def update(self, event: Event) -> None:
         """Update the tree with an event."""
         if isinstance(event, CallStartedEvent):
-            if not self._nodes:
-                self._over.clear()
-            self._nodes[event.call_id] = Node(event.call_id, event.parent_call_id, event.path, event.time)
+            self._begin(event)
             return
         node = self._nodes.get(event.call_id)
         if node is None:
             return
         if isinstance(event, CallFinishedEvent):
-            del self._nodes[event.call_id]
-            self._over.add(event.call_id)
+            self._end(node)
         match event:
             case ToolCallEvent():
                 node.tools[event.tool_call_id] = OpenTool(describe(event, 60), event.time)
@@ -132,6 +141,21 @@ class CallTree:
             case _:
                 pass
 
+    def _begin(self, event: CallStartedEvent) -> None:
+        if not self._nodes:
+            self._over.clear()
+        self._nodes[event.call_id] = Node(
+            event.call_id, event.parent_call_id, event.path, event.time, about=input_text(event, _ABOUT)
+        )
+        if event.parent_call_id in self._nodes:
+            self._nodes[event.parent_call_id].calls += 1
+
+    def _end(self, node: Node) -> None:
+        del self._nodes[node.call_id]
+        self._over.add(node.call_id)
+        if node.parent in self._nodes:
+            self._nodes[node.parent].done += 1
+
     def draw(self, now: float, columns: int, rows: int) -> list[str]:
         """The tree as lines."""
         known = self._nodes
@@ -146,9 +170,12 @@ class CallTree:
     def _lines(self, node: Node, first: str, rest: str, now: float, columns: int, tail: int) -> Iterator[str]:
         name = node.path if not first else node.path.rpartition("/")[2]
         facts = [seconds_text(now - node.started), *usage_text(node.tokens, node.cost)]
+        if node.calls > 1:
+            facts.append(f"{node.done} of {node.calls} done")
         if node.retry:
             facts.append(node.retry)
-        yield self._line(first, sanitize(name), self._dot.join(facts), "name", columns)
+        about = node.about if first else ""
+        yield self._line(first, sanitize(name), self._dot.join(facts), "name", columns, about)
         children = [child for child in self._nodes.values() if child.parent == node.call_id]
         called = {child.call_id for child in children} | self._over
         tools = [tool for key, tool in node.tools.items() if not _is_call(key, node.call_id, called)]
@@ -166,9 +193,14 @@ class CallTree:
             mark, below = self._marks[0 if left else 1], self._marks[2] if left else "   "
             yield from self._lines(child, rest + mark, rest + below, now, columns, tail)
 
-    def _line(self, indent: str, text: str, facts: str, style: str, columns: int) -> str:
+    def _line(self, indent: str, text: str, facts: str, style: str, columns: int, about: str = "") -> str:
         room = columns - len(indent)
         shown = truncate(text, max(room - len(facts) - 2, room // 2))
+        left = room - text_width(shown) - len(facts) - 4
+        if about and left >= _LEAST:
+            about = truncate(about, left)
+            line = f"{indent}{paint(shown, style, color=self._color)}  {about}"
+            return f"{line}  {paint(facts, 'quiet', color=self._color)}"
         facts = truncate(facts, max(room - len(shown) - 2, 0)) if room - len(shown) - 2 > 4 else ""
         line = f"{indent}{paint(shown, style, color=self._color)}"
         return line + (f"  {paint(facts, 'quiet', color=self._color)}" if facts else "")

@@ -35,7 +35,16 @@ from llm_do.ui.terminal.text_width import call_text, shorten_middle
 if TYPE_CHECKING:
     from llm_do.runtime.record.results import RunResult
 
-__all__ = ["describe", "event_line", "outcome_text", "retry_text", "summary_line", "usage_text", "warning_line"]
+__all__ = [
+    "describe",
+    "event_line",
+    "input_text",
+    "outcome_text",
+    "retry_text",
+    "summary_line",
+    "usage_text",
+    "warning_line",
+]
 
 _BY = {
     "person": "by a person",
@@ -152,6 +161,11 @@ def usage_text(tokens: int, cost: float | None) -> list[str]:
     """
     words = [f"{tokens:,} tokens"] if tokens else []
     return words if cost is None else [*words, f"${cost:.4f}"]
+
+
+def input_text(event: CallStartedEvent, limit: int = 160) -> str:
+    """What distinguishes a call from others of the same name: its label, or its input."""
+    return shorten_middle(event.label or _plain(event.input), limit) if event.label or event.input else ""
 
 
 def _plain(value: object) -> object:

@@ -17,7 +17,10 @@ __all__ = ["Live"]
 _FRAME = 0.05
 """Least seconds between two updates of streamed text."""
 
-_ROWS = 20
+_SHARE = 3 / 4
+"""The part of a high terminal that the tree may take; of a low one it takes all but three rows."""
+
+_LOW = 20
 
 
 class Live:
@@ -59,7 +62,7 @@ class Live:
             return
         self._drawn = moment
         columns, rows = self._size()
-        self._block.show(self._tree.draw(time.time(), columns, max(min(rows - 3, _ROWS), 2)))
+        self._block.show(self._tree.draw(time.time(), columns, max(min(rows - 3, max(_LOW, int(rows * _SHARE))), 2)))
 
     def above(self, text: str) -> None:
         """Add lines to the transcript."""

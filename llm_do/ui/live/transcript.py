@@ -17,9 +17,12 @@ from llm_do.ui.live.call_tree import CallTree, seconds_text
 from llm_do.ui.live.event_lines import describe, event_line, outcome_text, usage_text
 from llm_do.ui.terminal.markdown import render_markdown
 from llm_do.ui.terminal.screen import paint
-from llm_do.ui.terminal.text_width import call_text, shorten_middle, truncate
+from llm_do.ui.terminal.text_width import call_text, shorten_middle, text_width, truncate
 
 __all__ = ["Transcript"]
+
+_LEAST = 6
+"""Columns below which no part of an input is shown."""
 
 
 class Transcript:
@@ -112,7 +115,9 @@ class Transcript:
         facts = self._dot.join([seconds_text(event.time - node.started), *usage_text(node.tokens, node.cost)])
         status = "" if good else f" {event.status}"
         head = truncate(f"{sanitize(event.path)}{status}", max(columns - len(facts) - 5, 10))
-        line = f"{mark} {paint(head, 'name', color=self._color)}  {paint(facts, 'quiet', color=self._color)}\n"
+        left = columns - text_width(head) - len(facts) - 7
+        about = f"  {truncate(node.about, left)}" if node.about and left >= _LEAST else ""
+        line = f"{mark} {paint(head, 'name', color=self._color)}{about}  {paint(facts, 'quiet', color=self._color)}\n"
         output = shorten_middle(event.output, 400) if event.output is not None else ""
         return line + (self._cut(f"  {self._gives} ", output, columns, "quiet") if output else "")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any, ClassVar
@@ -9,28 +10,48 @@ from typing import Any, ClassVar
 from llm_do.text.sanitizer import sanitize
 from llm_do.ui.terminal.folding import fold_lines
 
-__all__ = ["render_markdown"]
+__all__ = ["is_data", "render_markdown"]
 
 _MARKS = re.compile(
     r"^ {0,3}(#{1,6} |[-*+] |\d{1,3}[.)] |> |```|~~~|\|.*\|)|\*\*\S|`[^`\n]+`|(?<!\w)[*_]\w[^*_\n]*[*_](?!\w)|\]\(",
     re.MULTILINE,
 )
-_HTML = re.compile(r"<[A-Za-z/!?]")
+
+_TAG_LINE = re.compile(r"^(.*\S)$(?=\n {0,3}<[A-Za-z/!?])|^( {0,3}<[A-Za-z/!?].*\S)$", re.MULTILINE)
+"""A line with a tag, or in front of one, which isn't joined with the next: the text may be XML."""
+
+
+def is_data(text: str) -> bool:
+    """Whether a text is a JSON object or list, in which `*` and `_` mean nothing.
+
+    Example:
+        >>> is_data('{"a": "__init__.py"}'), is_data("[a](b)"), is_data("**bold**")
+        (True, False, False)
+    """
+    shown = text.strip()
+    if not shown.startswith(("{", "[")) or not shown.endswith(("}", "]")):
+        return False
+    try:
+        json.loads(shown)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def render_markdown(text: str, columns: int, *, color: bool = False) -> str:
-    """Draw a text.
+    """Draw a text that a model wrote; JSON and HTML in it are shown as they are.
 
     Example:
         >>> render_markdown("plain", 80)
         'plain\\n'
     """
     shown = sanitize(text, lines=True)
-    if not _MARKS.search(shown) or _HTML.search(shown):
+    if not _MARKS.search(shown) or is_data(shown):
         folded = fold_lines(shown, columns, hang=0)
         return folded if folded.endswith("\n") else f"{folded}\n"
     import io
 
+    from markdown_it import MarkdownIt
     from rich.console import Console, ConsoleOptions
     from rich.markdown import Heading, Markdown
     from rich.text import Text
@@ -47,6 +68,11 @@ def render_markdown(text: str, columns: int, *, color: bool = False) -> str:
         """Markdown with such headings."""
 
         elements: ClassVar[Any] = {**Markdown.elements, "heading_open": Title}
+
+        def __init__(self, markup: str, **options: Any) -> None:
+            super().__init__("", **options)
+            parser = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").enable("table")
+            self.markup, self.parsed = markup, parser.parse(_TAG_LINE.sub(r"\g<0>  ", markup))
 
     styles = {f"markdown.{name}": "none" for name in ("item.number", "item.bullet", "table.border", "hr")}
     styles |= {"markdown.block_quote": "none", "markdown.table.header": "bold"}
