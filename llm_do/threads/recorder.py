@@ -1,13 +1,13 @@
 """`StoreRecorder`: writes a run to a store as it happens.
 
 Events and messages are queued and written in batches, one transaction each, without holding up the run. A tool call
-and its result each start a batch, and the runtime doesn't act on a model's response until everything that led to it
-is on disk.
+and its result each start a batch. The runtime waits for the batch before what can't be taken back: before a request is
+sent, everything that led to it is on disk, and before a tool with effects runs, the call and the response that asked
+for it.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -22,16 +22,16 @@ from llm_do.runtime.record.stored_records import RunRecord
 from llm_do.runtime.record.thread_store import (
     Batch,
     EventRow,
-    MessageRow,
     OpenedRun,
     PendingWrites,
     RunEnd,
     ThreadStore,
 )
+from llm_do.threads.batch_writer import BatchWriter
+from llm_do.threads.message_log import MessageLog
 from llm_do.threads.opened_stores import memory_store, open_store, reason_unrecorded
-from llm_do.threads.sqlite.rows import new_token
 from llm_do.threads.sqlite.store_file import LostStoreError
-from llm_do.threads.store.codec import Redactor, event_text, message_text, redactor, state_text
+from llm_do.threads.store.codec import Redactor, event_text, redactor, state_text
 from llm_do.threads.store.usable_history import usable_part
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ __all__ = ["TRANSIENT", "StoreRecorder", "StoreRecording"]
 
 URGENT = frozenset(
     {
-        "run_started",
         "tool_call",
         "tool_result",
         "approval_requested",
@@ -57,7 +56,7 @@ URGENT = frozenset(
         "retry",
     }
 )
-"""Events that are written immediately; others wait for the next of these, a model request, or the end of the run.
+"""Events that are written immediately; others may wait a moment for more to be written.
 
 `retry` is one of them because a run that restarts after a conflict gets a new recording.
 """
@@ -143,13 +142,10 @@ class StoreRecording:
         self._sent_state, self._sent_user = self._state, self._user_state
         self._toolkit_states: Callable[[], Mapping[str, ToolkitState]] = dict
         self._sent_toolkits: Mapping[str, ToolkitState] = {}
-        self._past: int | None = None
-        self._messages: list[tuple[ModelMessage, MessageRow]] = []
+        self._log = MessageLog(thread, self.history, self._redact) if thread is not None else None
+        self._unsaved: Sequence[ModelMessage] | None = None
         self._events: list[EventRow] = []
-        self._new: list[MessageRow] = []
-        self._dropped: list[str] = []
-        self._writing: asyncio.Task[None] | None = None
-        self._write_again = False
+        self._writer = BatchWriter(store, self._take, self._put_back)
         self._failure: StoreError | None = None
         self._lost: LostStoreError | None = None
         self._fault: ToolError | None = None
@@ -172,18 +168,22 @@ class StoreRecording:
             return
         self._events.append(self._row(event))
         if event.type in URGENT:
-            self._start_writing()
+            self._writer.start()
+        else:
+            self._writer.start_soon()
 
     def save_messages(self, messages: Sequence[ModelMessage]) -> None:
         """Queue the entry agent's history as it is now, without waiting for it to be written."""
-        if self._opened.thread is not None:
-            self._track(messages, exact=False)
-        self._start_writing()
+        self._unsaved = list(messages)
+        self._writer.start()
 
-    async def flush(self) -> None:
-        """Wait until everything queued so far is on disk, or writing has failed."""
-        while self._writing is not None and not self._writing.done():
-            await asyncio.shield(self._writing)
+    async def flush(self, *, required: bool = False) -> None:
+        """Wait until everything queued so far is on disk."""
+        try:
+            await self._writer.flush()
+        except StoreError:
+            if required or self._has_state():
+                raise
 
     async def finish(
         self,
@@ -205,13 +205,14 @@ class StoreRecording:
         active: str | None,
         effects: bool,
     ) -> None:
-        await self.flush()
+        await self._writer.stop()
         if self._lost is not None and self._has_state():
             raise self._lost
         thread = self._opened.thread
         status = getattr(event, "status", "failed")
-        if thread is not None and messages:
-            self._track(messages, exact=True)
+        self._unsaved = None
+        if self._log is not None and messages:
+            await self._log.track(messages, exact=True)
         if self._fault is None:
             self._fault = self._state_error()
             if self._fault is not None and event.type == "run_finished":
@@ -227,7 +228,7 @@ class StoreRecording:
             status=status,
             time=event.time,
             turn=thread.turn if thread is not None else None,
-            head=self._messages[-1][1].id if self._messages else None,
+            head=self._log.tip if self._log is not None else None,
             state=state if thread is not None else None,
             toolkits=_toolkits(toolkits) if toolkits and thread is not None else None,
             carried=self._carried(active) if thread is not None else None,
@@ -244,7 +245,7 @@ class StoreRecording:
         except LlmDoError:
             # The conflict is how the run ends, and the event that reports it is still to come. The thread and the
             # user's state now belong to the other run.
-            self._opened = OpenedRun(None)
+            self._opened, self._log = OpenedRun(None), None
             self._user_state = _text(self._run.user.state, "")
             raise
         if self._fault is not None:
@@ -265,31 +266,6 @@ class StoreRecording:
 
     # -- what to write next
 
-    def _track(self, messages: Sequence[ModelMessage], *, exact: bool) -> None:
-        """Queue the messages this run has added, and drop those that have changed since they were queued."""
-        if self._past is None:
-            self._past = _common_length(self.history, messages)
-        thread = self._opened.thread
-        assert thread is not None
-        fresh = messages[self._past :]
-        same = 0
-        for (known, row), message in zip(self._messages, fresh, strict=False):
-            if (exact or known is not message) and row.body != message_text(message, self._redact):
-                break
-            same += 1
-        for _, row in self._messages[same:]:
-            if row in self._new:
-                self._new.remove(row)
-            else:
-                self._dropped.append(row.id)
-        del self._messages[same:]
-        for message in fresh[same:]:
-            parent = self._messages[-1][1].id if self._messages else thread.head
-            depth = thread.length + len(self._messages)
-            row = MessageRow(new_token(), parent, depth, time.time(), message_text(message, self._redact))
-            self._messages.append((message, row))
-            self._new.append(row)
-
     def _carried(self, active: str | None) -> str | None:
         assert self._opened.thread is not None
         carried = {**self._opened.thread.carried, "active": active}
@@ -301,57 +277,51 @@ class StoreRecording:
     def _changed(self, now: str, before: str) -> str | None:
         return None if now == before else now
 
-    def _draft(self) -> PendingWrites | None:
+    async def _take(self) -> Batch:
+        """Return what has been queued since the last batch."""
+        if self._unsaved is not None:
+            messages, self._unsaved = self._unsaved, None
+            if self._log is not None:
+                await self._log.track(messages, exact=False)
+        return self._batch()
+
+    def _batch(self) -> Batch:
+        events, self._events = self._events, []
+        messages, dropped = self._log.take() if self._log is not None else ((), ())
+        return Batch(self._run.run_id, events, messages, dropped, self._draft(bool(messages or dropped)))
+
+    def _draft(self, moved: bool) -> PendingWrites | None:
+        """Return the run's pending writes if they have changed, as they do with its messages."""
+        if not self._has_state():
+            return None
         state, user = _text(self._run.thread.state, self._sent_state), _text(self._run.user.state, self._sent_user)
-        tip = self._messages[-1][1].id if self._messages else None
-        thread = self._opened.thread is not None
-        toolkits: Mapping[str, ToolkitState] = self._toolkit_states() if thread else {}
-        moved = any(self._sent_toolkits.get(name) is not state for name, state in toolkits.items())
+        on_thread = self._log is not None
+        toolkits: Mapping[str, ToolkitState] = self._toolkit_states() if on_thread else {}
+        changed = any(self._sent_toolkits.get(name) is not state for name, state in toolkits.items())
         self._sent_toolkits = toolkits
         draft = PendingWrites(
-            tip,
-            state if state != self._sent_state and thread else None,
+            self._log.tip if self._log is not None else None,
+            state if state != self._sent_state and on_thread else None,
             user if user != self._sent_user and self._run.user_id is not None else None,
-            _toolkits(toolkits) if moved else None,
+            _toolkits(toolkits) if changed else None,
         )
-        if not (self._new or self._dropped or draft.state or draft.user_state or draft.toolkits):
+        if not (moved or draft.state or draft.user_state or draft.toolkits):
             return None
         self._sent_state, self._sent_user = state, user
         return draft
 
-    def _batch(self) -> Batch:
-        draft = self._draft()
-        batch = Batch(self._run.run_id, self._events, self._new, self._dropped, draft)
-        self._events, self._new, self._dropped = [], [], []
-        return batch
-
-    def _start_writing(self) -> None:
-        """Start a writer task, or have the running one write what has been queued since."""
-        self._write_again = True
-        if self._writing is None or self._writing.done():
-            try:
-                self._writing = asyncio.get_running_loop().create_task(self._write())
-            except RuntimeError:  # called from a worker thread: the next batch includes it
-                return
-
-    async def _write(self) -> None:
-        while self._write_again:
-            self._write_again = False
-            batch = self._batch()
-            try:
-                await self._store.write(batch)
-            except LostStoreError as error:
-                self._lost = error
-                return
-            except StoreError as error:
-                # The next batch retries it; if that never works, the end of the run reports the error.
-                self._events[:0], self._new[:0], self._dropped[:0] = batch.events, batch.messages, batch.dropped
-                self._sent_state = self._sent_user = ""
-                self._sent_toolkits = {}
-                if self._failure is None:
-                    self._notice(f"the journal can't be written: {error.message}")
-                self._failure = error
-                return
+    def _put_back(self, batch: Batch, error: StoreError) -> None:
+        """Queue a batch again; if it can never be written, the end of the run reports the error."""
+        if isinstance(error, LostStoreError):
+            self._lost = error
+        self._events[:0] = batch.events
+        if self._log is not None:
+            self._log.put_back(batch.messages, batch.dropped)
+        self._sent_state = self._sent_user = ""
+        self._sent_toolkits = {}
+        if self._failure is None:
+            self._notice(f"the journal can't be written: {error.message}")
+        self._failure = error
 
 
 def _config(opened: OpenedRun) -> ThreadConfig:
@@ -368,13 +338,3 @@ def _text(value: Any, previous: str) -> str:
         return state_text(value, "")
     except ToolError:
         return previous
-
-
-def _common_length(history: Sequence[ModelMessage], messages: Sequence[ModelMessage]) -> int:
-    """Count the leading messages that come from the thread."""
-    count = 0
-    for ours, theirs in zip(history, messages, strict=False):
-        if ours is not theirs and ours != theirs:
-            break
-        count += 1
-    return count

@@ -20,6 +20,7 @@ from llm_do.runtime.call.function_call import checked_input, function_call
 from llm_do.runtime.call.handoff_chain import HandoffChain
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.call_frame import CallFrame, Turn
+from llm_do.runtime.context.emission import flush_record
 from llm_do.text.words import did_you_mean
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ async def invoke(
             function = function_call(found, value, ctx)
             child = _child(ctx, found.name, site, function.input, turn)
             async with CallScope(child) as scope:
+                await flush_record(child, required=True)
                 return scope.returns(await function.run(child), function.function)
         raise RunError(
             f"{found.name!r} is a {found.kind}, which can't be called by itself",

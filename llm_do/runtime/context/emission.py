@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from llm_do.concurrency.run_end import RunEndSignal
+from llm_do.errors import StoreError
 from llm_do.runtime.context.call_frame import OpenToolCall
 from llm_do.runtime.record.events import EventBase, ToolCallEvent, ToolResultEvent
 from llm_do.runtime.record.outcomes import ToolOutcome
@@ -15,12 +17,33 @@ from llm_do.runtime.record.outcomes import ToolOutcome
 if TYPE_CHECKING:
     from llm_do.runtime.context.call_context import CallContext
 
-__all__ = ["emit", "open_tool", "record_tool", "waiting_for_person"]
+__all__ = ["emit", "flush_record", "open_tool", "record_tool", "waiting_for_person"]
 
 
 def emit(ctx: CallContext, kind: Callable[..., EventBase], **data: Any) -> None:
     """Emit an event of a call."""
     ctx.run.emit(kind, ctx.frame.config, **data)
+
+
+async def flush_record(ctx: CallContext, *, required: bool) -> None:
+    """Wait until what has happened so far is on disk, before something that can't be taken back follows from it.
+
+    Args:
+        ctx: The call.
+        required: Whether a run that keeps nothing but its journal must be recorded, too.
+
+    Raises:
+        RunEndSignal: It can't be written, which ends the run.
+    """
+    recording = ctx.run.recording
+    if recording is None:
+        return
+    try:
+        await recording.flush(required=required)
+    except StoreError as error:
+        error.agent_path = error.agent_path or ctx.path
+        ctx.run.end_signal = RunEndSignal(error)
+        raise ctx.run.end_signal from error
 
 
 def open_tool(ctx: CallContext, tool_call_id: str, tool_name: str, args: object) -> None:

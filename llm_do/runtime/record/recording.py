@@ -114,8 +114,16 @@ class Recording(Protocol):
         """Queue the entry agent's history as it is now, without waiting for it to be written."""
         ...
 
-    async def flush(self) -> None:
-        """Wait until everything queued so far is on disk."""
+    async def flush(self, *, required: bool = False) -> None:
+        """Wait until everything queued so far is on disk.
+
+        Args:
+            required: Whether a run without thread and user has to end, too, if it can't be written; otherwise it goes
+                on unrecorded.
+
+        Raises:
+            StoreError: It can't be written.
+        """
         ...
 
     async def finish(

@@ -18,7 +18,7 @@ from llm_do.errors import StepLimitError
 from llm_do.models.composites import component_models, disable_client_retries
 from llm_do.project.thread_config import ThreadConfig
 from llm_do.runtime.context.call_context import CallContext, current_call
-from llm_do.runtime.context.emission import emit
+from llm_do.runtime.context.emission import emit, flush_record
 from llm_do.runtime.context.hooks import HookPoint
 from llm_do.runtime.record.events import TextDoneEvent, ThinkingEvent, UsageEvent
 from llm_do.runtime.record.results import Usage
@@ -73,14 +73,13 @@ class EngineModel(WrapperModel):
             messages = await frame.compaction.shortened(ctx, self.wrapped, messages, tools)
         settings = disable_client_retries(self.wrapped, model_settings)
         config = ctx.runtime.config
+        await flush_record(ctx, required=False)
         outcome = await send_with_retries(
             ctx,
             OutgoingRequest(self.wrapped, self.names, messages, settings, tools, run.streams_text()),
             RetryPolicy(config.settings.max_retries, config.retry_delay),
             request_place(ctx),
         )
-        if recording is not None:
-            await recording.flush()
         frame.steps += 1
         run.steps += 1
         response = outcome.result()

@@ -26,13 +26,14 @@ from llm_do.errors import (
     RunTimeoutError,
     ToolError,
     ToolFailedError,
+    error_text,
 )
 from llm_do.policy.values import Decision
 from llm_do.project.faults import find_fault, not_data_error, project_error
 from llm_do.runtime.approval.approver import ANSWERED, denial_text
 from llm_do.runtime.approval.pending_call import PendingCall, makers_of
 from llm_do.runtime.context.call_context import CallContext
-from llm_do.runtime.context.emission import emit, record_tool, waiting_for_person
+from llm_do.runtime.context.emission import emit, flush_record, record_tool, waiting_for_person
 from llm_do.runtime.context.hooks import HookAbort, HookPoint
 from llm_do.runtime.record.outcomes import ToolOutcome, ToolOutput, ToolStatus
 from llm_do.runtime.record.results import ApprovalRecord, ErrorRecord, Usage, arguments_data
@@ -137,12 +138,26 @@ class _ToolCall:
         denied = await self._approve(requirement)
         if denied is not None:
             return denied
+        await self._record_intent()
         ctx.run.budget.count_tool_call()
         ctx.frame.usage += Usage(tool_calls=1)
         outcome, value = await self._run_approved()
         if hooks and outcome.status != "denied":
             await hooks.call(HookPoint.POST_TOOL_CALL, agent=agent, tool_name=name, result=value)
         return outcome
+
+    async def _record_intent(self) -> None:
+        """Wait until the call, and the response that asked for it, are on disk, unless it can be repeated.
+
+        Whatever happens then, the record shows that the tool may have run.
+        """
+        if self.traits.facts.repeatable:
+            return
+        try:
+            await flush_record(self.ctx, required=True)
+        except RunEndSignal as end:
+            record_tool(self.ctx, self.ended("failed", f"not run: {error_text(end.error)}", end.error))
+            raise
 
     def ended(self, status: ToolStatus, text: str, error: BaseException | None = None) -> ToolOutcome:
         """The outcome of a call without a result."""

@@ -1,0 +1,119 @@
+"""`BatchWriter`: writes a run's batches in order, without holding up the run, and says when they are on disk."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from llm_do.errors import StoreError, error_text
+from llm_do.runtime.record.thread_store import Batch, ThreadStore
+
+__all__ = ["BatchWriter"]
+
+SOON = 0.1
+"""Seconds that what nothing depends on may wait for more to be written."""
+
+
+class BatchWriter:
+    """Writes the batches of one run, one at a time.
+
+    Args:
+        store: Where to write them.
+        take: Returns the next batch: what has been queued since the last one.
+        put_back: Queues a batch again that couldn't be written.
+    """
+
+    def __init__(
+        self,
+        store: ThreadStore,
+        take: Callable[[], Awaitable[Batch]],
+        put_back: Callable[[Batch, StoreError], None],
+    ) -> None:
+        self._store = store
+        self._take = take
+        self._put_back = put_back
+        self._queued = False
+        self._task: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._current: asyncio.Future[None] | None = None
+        self._next: asyncio.Future[None] | None = None
+
+    def start(self) -> None:
+        """Write what is queued now; what is being written comes first."""
+        self._queued = True
+        if self._task is None or self._task.done():
+            try:
+                self._task = asyncio.get_running_loop().create_task(self._write())
+            except RuntimeError:  # called from a worker thread: the next batch includes it
+                return
+
+    def start_soon(self) -> None:
+        """Write what is queued now a little later, unless something else is written before."""
+        self._queued = True
+        if self._timer is None and (self._task is None or self._task.done()):
+            try:
+                self._timer = asyncio.get_running_loop().call_later(SOON, self.start)
+            except RuntimeError:  # called from a worker thread
+                return
+
+    async def flush(self) -> None:
+        """Wait until everything that has been queued is on disk.
+
+        Raises:
+            StoreError: It couldn't be written, and is queued again.
+        """
+        if self._queued:
+            self.start()
+            self._next = self._next or asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._next)
+        elif self._task is not None and not self._task.done():
+            self._current = self._current or asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._current)
+
+    async def stop(self) -> None:
+        """Wait until nothing is being written; what is queued stays queued."""
+        self._queued = False
+        self._stop_timer()
+        while self._task is not None and not self._task.done():
+            await asyncio.shield(self._task)
+
+    async def _write(self) -> None:
+        self._stop_timer()
+        while self._queued:
+            self._queued = False
+            self._current, self._next = self._next, None
+            error = await self._written()
+            waiter, self._current = self._current, None
+            if waiter is not None:
+                _settle(waiter, error)
+            if error is not None:
+                # The next batch tries again, and so does whoever waits for that one.
+                self._queued = True
+                if self._next is None:
+                    return
+
+    async def _written(self) -> StoreError | None:
+        """Write one batch; returns the error that prevented it."""
+        try:
+            batch = await self._take()
+        except Exception as error:  # noqa: BLE001 (a message that has no JSON form: whoever waits must hear of it)
+            return StoreError(f"what has happened can't be recorded: {error_text(error)}")
+        try:
+            await self._store.write(batch)
+        except StoreError as error:
+            self._put_back(batch, error)
+            return error
+        return None
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def _settle(waiter: asyncio.Future[None], error: StoreError | None) -> None:
+    if error is None:
+        waiter.set_result(None)
+        return
+    waiter.set_exception(error)
+    waiter.exception()  # marks it as retrieved: everybody who waited may have been cancelled
