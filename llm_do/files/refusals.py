@@ -7,7 +7,7 @@ from typing import Literal
 
 from llm_do.errors import ToolError
 
-__all__ = ["FileRefusedError", "Reason", "refusal_for"]
+__all__ = ["ContentChangedError", "FileRefusedError", "Reason", "refusal_for"]
 
 Reason = Literal[
     "invalid",
@@ -61,6 +61,13 @@ class FileRefusedError(ToolError):
         self.path = path
         self.why = why
         self.reason: Reason = reason
+
+
+class ContentChangedError(FileRefusedError):
+    """A file's content isn't the one that its change was approved for."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, "it has changed since its change was approved", reason="changed", hint="Read it again.")
 
 
 def refusal_for(path: str, error: OSError) -> FileRefusedError:

@@ -9,6 +9,7 @@ to restrict what is read or written *below* the root.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import stat
 from collections.abc import Callable, Generator
@@ -31,9 +32,9 @@ from llm_do.files.folders import (
 )
 from llm_do.files.path_walk import Walk, WalkEnd
 from llm_do.files.paths import display_path, outside_refusal, split_path
-from llm_do.files.refusals import FileRefusedError, refusal_for
+from llm_do.files.refusals import ContentChangedError, FileRefusedError, refusal_for
 
-__all__ = ["FileInfo", "Guard", "Root"]
+__all__ = ["FileInfo", "Guard", "Root", "content_digest"]
 
 Guard = Callable[[tuple[str, ...]], None]
 """A function that is called with the trail of a path before any access, and raises to refuse it."""
@@ -114,8 +115,21 @@ class Root:
         with self.open(path, guard=guard) as stream:
             return stream.read(limit)
 
-    def write(self, path: str, data: bytes, *, guard: Guard | None = None) -> bool:
+    def digest(self, path: str, *, guard: Guard | None = None) -> str:
+        """Return the digest of a file's content, as `write` compares it; that of `None` if there is no file."""
+        try:
+            with self.open(path, guard=guard) as stream:
+                return _digest_of(stream)
+        except FileRefusedError as error:
+            if error.reason == "missing":
+                return content_digest(None)
+            raise
+
+    def write(self, path: str, data: bytes, *, guard: Guard | None = None, expected: str | None = None) -> bool:
         """Write a file atomically and create missing folders; return whether the file is new.
+
+        If `expected` is the digest of another content than the file has when it is replaced, nothing is written and
+        `ContentChangedError` is raised.
 
         The data is written to a temporary file beside it, synced, and renamed: readers see the old file or the new one,
         a failure leaves the old one, and a hard link to the old one keeps the old data. Permission bits are preserved.
@@ -125,8 +139,16 @@ class Root:
                 raise FileRefusedError(display_path(path), "it is a folder, not a file", reason="not_a_file")
             folder, name = _create_parents(end, opened)
             mode = _mode_to_keep(folder, name, display_path(path))
-            _replace(folder, name, data, mode)
+            _replace(folder, name, data, mode, None if expected is None else (display_path(path), expected))
             return mode is None
+
+    def check_write(self, path: str, *, guard: Guard | None = None) -> None:
+        """Raise `FileRefusedError` if a write of this file would fail; nothing changes."""
+        with self._walk(path, missing_ok=True, guard=guard) as end:
+            if end.is_root:
+                raise FileRefusedError(display_path(path), "it is a folder, not a file", reason="not_a_file")
+            if not end.below:
+                _mode_to_keep(end.folder, end.name, display_path(path))
 
     def make_directory(self, path: str, *, guard: Guard | None = None) -> bool:
         """Create a folder and its parents; return whether the folder is new."""
@@ -148,15 +170,23 @@ class Root:
             contextlib.ExitStack() as opened,
         ):
             _must_be_file(old.folder, old.name, display_path(source))
-            if new.is_root or (not new.below and kind_at(new.folder, new.name) is not None):
-                raise FileRefusedError(
-                    display_path(target),
-                    "a file or folder of that name already exists",
-                    reason="exists",
-                    hint="Choose a free name.",
-                )
+            _must_be_free(new, target)
             folder, name = _create_parents(new, opened)
             old.folder.rename(old.name, name, folder)
+
+    def check_move(self, source: str, target: str, *, guard: Guard | None = None) -> None:
+        """Raise `FileRefusedError` if a move would fail; nothing changes."""
+        with (
+            self._walk(source, follow=False, guard=guard) as old,
+            self._walk(target, follow=False, missing_ok=True, guard=guard) as new,
+        ):
+            _must_be_file(old.folder, old.name, display_path(source))
+            _must_be_free(new, target)
+
+    def check_delete(self, path: str, *, guard: Guard | None = None) -> None:
+        """Raise `FileRefusedError` if there is no such file to delete; nothing changes."""
+        with self._walk(path, follow=False, guard=guard) as end:
+            _must_be_file(end.folder, end.name, display_path(path))
 
     def delete(self, path: str, *, guard: Guard | None = None) -> None:
         """Delete a file, or a link itself, but never a folder."""
@@ -263,6 +293,39 @@ def _must_be_file(folder: Folder, name: str, path: str) -> None:
         must_be_regular(info, path)
 
 
+def _must_be_free(end: WalkEnd, path: str) -> None:
+    if end.is_root or (not end.below and kind_at(end.folder, end.name) is not None):
+        raise FileRefusedError(
+            display_path(path),
+            "a file or folder of that name already exists",
+            reason="exists",
+            hint="Choose a free name.",
+        )
+
+
+def content_digest(data: bytes | None) -> str:
+    """Return the digest of a file's content; None is a file that doesn't exist."""
+    return "missing" if data is None else hashlib.sha256(data).hexdigest()
+
+
+def _digest_of(stream: BinaryIO) -> str:
+    found = hashlib.sha256()
+    while chunk := stream.read(1 << 20):
+        found.update(chunk)
+    return found.hexdigest()
+
+
+def _must_have_content(folder: Folder, name: str, path: str, expected: str) -> None:
+    """Raise `ContentChangedError` if a file has another content than this digest's."""
+    try:
+        with open_file(folder, name, path) as stream:
+            found = _digest_of(stream)
+    except FileNotFoundError:
+        found = content_digest(None)
+    if found != expected:
+        raise ContentChangedError(path)
+
+
 def _create_parents(end: WalkEnd, opened: contextlib.ExitStack) -> tuple[Folder, str]:
     """Create the missing folders of a walk's end; return the last one and the final name."""
     folder, name = end.folder, end.name
@@ -286,7 +349,7 @@ def _mode_to_keep(folder: Folder, name: str, path: str) -> int | None:
     return info.st_mode & 0o777
 
 
-def _replace(folder: Folder, name: str, data: bytes, mode: int | None) -> None:
+def _replace(folder: Folder, name: str, data: bytes, mode: int | None, expected: tuple[str, str] | None = None) -> None:
     temporary = temporary_name()
     fd = folder.open(temporary, CREATE, 0o666 if mode is None else 0o600)
     try:
@@ -296,6 +359,8 @@ def _replace(folder: Folder, name: str, data: bytes, mode: int | None) -> None:
             if mode is not None and hasattr(os, "fchmod"):
                 os.fchmod(stream.fileno(), mode)
             os.fsync(stream.fileno())
+        if expected is not None:  # as late as possible: only the rename follows
+            _must_have_content(folder, name, *expected)
         folder.rename(temporary, name, folder)
     except BaseException:
         with contextlib.suppress(OSError):

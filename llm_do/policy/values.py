@@ -172,6 +172,7 @@ class Decision:
         place: `file:line` of that rule, if it is in a file.
         person_only: Only a person may answer this question: no mode, no option, no saved answer (effect is `ask`).
         required: The toolset's question stands even if the tool's metadata allows the call.
+        basis: A digest of the content whose change was shown to the person who allowed it; None if nothing was shown.
 
     Example:
         >>> Decision("allow", source="option").approves, Decision("allow", source="default").approves
@@ -185,6 +186,7 @@ class Decision:
     place: str | None = None
     person_only: bool = False
     required: bool = False
+    basis: str | None = None
 
     @property
     def approves(self) -> bool:

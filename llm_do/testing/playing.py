@@ -317,7 +317,7 @@ def _tool_runs(events: Sequence[Event]) -> list[ToolRun]:
         if isinstance(event, ToolCallEvent):
             arguments[event.call_id, event.tool_call_id] = event.args
         elif isinstance(event, ToolResultEvent):
-            args = arguments.get((event.call_id, event.tool_call_id), {})
+            args = arguments.get((event.call_id, event.tool_call_id), {}) if event.args is None else event.args
             if isinstance(args, str):
                 try:
                     args = json.loads(args)

@@ -11,16 +11,18 @@ from functools import partial
 from typing import Any
 
 from pydantic_ai import RunContext, ToolDenied
-from pydantic_ai.exceptions import ApprovalRequired
+from pydantic_ai.exceptions import ApprovalRequired, ToolFailed
 from pydantic_ai.toolsets import AbstractToolset, WrapperToolset
 from pydantic_ai.toolsets.abstract import ToolsetTool
 
+from llm_do.files.refusals import ContentChangedError
 from llm_do.policy.rules import Policy, build_policy
-from llm_do.runtime.approval.approver import Approver, denial_text
+from llm_do.runtime.approval.approver import TRIES, Approver, denial_text
 from llm_do.runtime.approval.broker import ApprovalCallback, ApprovalMode, RunApprovalPolicy
-from llm_do.runtime.approval.pending_call import PendingCall
+from llm_do.runtime.approval.pending_call import BoundToFailError, PendingCall
 from llm_do.runtime.record.results import arguments_data
 from llm_do.runtime.tools.approval_requirement import required_by_error, required_by_wrappers
+from llm_do.runtime.tools.current_tool import APPROVED_BASIS
 from llm_do.runtime.tools.stamped_tools import (
     StampedToolset,
     approval_config as get_toolset_approval_config,
@@ -79,15 +81,27 @@ class ApprovalToolset(WrapperToolset[Any]):
             call_id=ctx.run_id or "",
             tool_call_id=ctx.tool_call_id or "",
         )
-        decision, _ = await self._approver.approve(call)
-        if decision.effect == "allow" and not decision.approves:
+        for _ in range(TRIES):
             try:
-                return await super().call_tool(name, tool_args, ctx, tool)
+                decision, _ = await self._approver.approve(call)
+            except BoundToFailError as error:
+                raise ToolFailed(error.message) from error
+            if decision.effect != "allow":
+                return ToolDenied(denial_text(decision))
+            token = APPROVED_BASIS.set(decision.basis)
+            try:
+                run = replace(ctx, tool_call_approved=True) if decision.approves else ctx
+                return await super().call_tool(name, tool_args, run, tool)
             except ApprovalRequired as error:
-                decision, _ = await self._approver.approve(replace(call, requirement=required_by_error(error)))
-        if decision.effect != "allow":
-            return ToolDenied(denial_text(decision))
-        return await super().call_tool(name, tool_args, replace(ctx, tool_call_approved=True), tool)
+                if decision.approves:
+                    raise
+                call = replace(call, requirement=required_by_error(error))
+            except ContentChangedError:
+                if decision.basis is None:
+                    raise
+            finally:
+                APPROVED_BASIS.reset(token)
+        raise ToolFailed("what it would change was changed each time, just before it ran")
 
 
 def _arguments(args: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -6,8 +6,10 @@ response, in the model's order, before it runs the first; then each call runs in
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -24,6 +26,7 @@ from llm_do.errors import LoopError
 from llm_do.project.argument_schemas import SchemaWorkError, check_briefly, check_schema, validation_text
 from llm_do.runtime.context.call_context import CallContext, current_call
 from llm_do.runtime.context.emission import open_tool
+from llm_do.runtime.record.results import arguments_data
 from llm_do.runtime.request.model_request import enabled_tools, parsed_arguments
 from llm_do.runtime.toolcall.gatekeeper import show_available_tools
 from llm_do.runtime.toolcall.tool_call import refuse, run_tool_call
@@ -147,7 +150,8 @@ class Pipeline(AbstractCapability[Any]):
         handler: Callable[[dict[str, Any]], Awaitable[Any]],
     ) -> Any:
         """Run the call through hooks, approval, the tool itself, hooks and record."""
-        return await run_tool_call(current_call(), call, tool_def, args, handler, ctx)
+        validate = partial(_validated, ctx, tool_def)
+        return await run_tool_call(current_call(), call, tool_def, args, handler, ctx, validate)
 
 
 @dataclass
@@ -193,6 +197,24 @@ def _check_admitted(call: ToolCallPart) -> None:
         raise refuse(ctx, call, ctx.frame.excess[1])
     if not ctx.run.thread.config.is_tool_enabled(call.tool_name):
         raise refuse(ctx, call, f"tool {call.tool_name!r} is not enabled on this thread")
+
+
+async def _validated(ctx: RunContext[Any], tool_def: ToolDefinition, args: dict[str, Any]) -> dict[str, Any] | str:
+    """Validate arguments that aren't a model's, as `Validate` describes."""
+    tool = _tools(ctx)[tool_def.name]
+    try:
+        args = tool.args_validator.validate_python(args, context=ctx.validation_context)
+        if tool.args_validator_func is not None:
+            result = tool.args_validator_func(ctx, **args)
+            if inspect.isawaitable(result):
+                await result
+    except (ValidationError, ModelRetry) as error:
+        return validation_text(tool_def.name, error)
+    traits = traits_of(tool_def.metadata)
+    if traits is None or traits.unchecked:
+        fault = await _schema_fault(tool_def.parameters_json_schema, arguments_data(args))
+        return args if fault is None else f"invalid arguments for {tool_def.name}: {fault}"
+    return args
 
 
 async def _schema_fault(schema: dict[str, Any], args: object) -> str | None:

@@ -27,12 +27,20 @@ from llm_do.policy.values import CALLS, Decision, Effect, ToolCallInfo
 from llm_do.project.faults import find_fault
 from llm_do.project.project import RuntimeSettings
 from llm_do.runtime.approval import saved_approvals
-from llm_do.runtime.approval.broker import ApprovalDecision, ApprovalMode, Broker, Question, RunApprovalPolicy
+from llm_do.runtime.approval.broker import (
+    ApprovalDecision,
+    ApprovalMode,
+    ApprovalRequest,
+    Broker,
+    Question,
+    RunApprovalPolicy,
+)
 from llm_do.runtime.approval.pending_call import PendingCall
 from llm_do.runtime.approval.saved_approvals import SavedApprovals
 from llm_do.runtime.record.events import ApprovalRequestedEvent, ApprovalResolvedEvent
+from llm_do.runtime.tools.traits import Preview
 
-__all__ = ["ANSWERED", "Approver", "denial_text"]
+__all__ = ["ANSWERED", "TRIES", "Approver", "denial_text"]
 
 ANSWERED = frozenset({"remembered", "option", "mode", "person"})
 """The sources of decisions that answer a question."""
@@ -95,7 +103,11 @@ class Approver:
     async def approve(self, call: PendingCall) -> tuple[Decision, ToolCallInfo]:
         """Decide about a call and have a question answered; returns the decision and the call it holds for.
 
-        What is approved is what runs: where other code ran meanwhile and changed the arguments, it is decided again.
+        What is approved is what runs: where other code ran meanwhile and changed the arguments, or the content whose
+        change was shown, it is decided again.
+
+        Raises:
+            BoundToFailError: The call needs approval, and would fail with it.
         """
         for _ in range(TRIES):
             info = call.info()
@@ -103,15 +115,21 @@ class Approver:
             digest = call_digest(info) if waits else ""
             decision = await self.decide(call, info)
             if decision.effect == "ask":
+                await call.check(info)
                 waits, digest = True, digest or call_digest(info)
                 decision = await self._answer(call, info, decision, digest)
             if decision.effect == "deny" or not waits:
                 return decision, info
             again = call.info()
-            if call_digest(again) == digest and again.restrictive == info.restrictive:
+            same = call_digest(again) == digest and again.restrictive == info.restrictive
+            if same and (decision.basis is None or await self._same_basis(call, again, decision.basis)):
                 return decision, again
-        reason = f"{call.tool_name} is denied: its arguments changed each time it was decided about"
+        reason = f"{call.tool_name} is denied: what it would do changed each time it was decided about"
         return Decision("deny", reason, source="blocked"), call.info()
+
+    async def _same_basis(self, call: PendingCall, info: ToolCallInfo, basis: str) -> bool:
+        preview = await call.preview(info)
+        return preview is not None and preview.basis == basis
 
     async def decide(self, call: PendingCall, info: ToolCallInfo) -> Decision:
         """Decide about a call by everything that has a say in it."""
@@ -175,10 +193,18 @@ class Approver:
         if self._brokers is None:
             return deny_without_approver(decision, info)
         broker = self._brokers.get()
+        shown: list[Preview] = []
+
+        async def request() -> ApprovalRequest:
+            preview = await call.preview(info)
+            if preview is not None:
+                shown.append(preview)
+            return await call.request(broker.next_id(), info, decision, digest, self._accepted, preview)
+
         question = Question(
             key=(call.run_id, info.path, digest),
             known=lambda: call.answered(digest) or self.automatic_answer(info, decision, digest),
-            request=lambda: call.request(broker.next_id(), info, decision, digest, self._accepted),
+            request=request,
             keep=lambda answer: self._keep(call, info, decision, digest, answer),
         )
         named: dict[str, Any] = {"tool_call_id": call.tool_call_id, "tool_name": info.tool_name}
@@ -188,6 +214,8 @@ class Approver:
             with call.waiting():
                 answer = await broker.ask(question)
             result = answer if isinstance(answer, Decision) else _person_decision(info, decision, answer)
+            if shown and result.effect == "allow" and result.source == "person":
+                result = replace(result, basis=shown[-1].basis or None)
             effect, by = result.effect, result.source
             return result
         except AbortedError:

@@ -15,7 +15,7 @@ from typing import Any
 from llm_do._startup.frozen import frozen
 from llm_do.concurrency.run_end import reraise_if_cancelled
 from llm_do.concurrency.worker_threads import run_in_worker
-from llm_do.errors import error_text
+from llm_do.errors import ToolError, error_text
 from llm_do.policy.arguments import resolve_by_text
 from llm_do.policy.values import Decision, Resolved, ToolCallInfo
 from llm_do.project.project import Project
@@ -23,9 +23,9 @@ from llm_do.project.registry import Registry
 from llm_do.runtime.approval.broker import Answer, ApprovalDecision, ApprovalRequest
 from llm_do.runtime.approval.identical_calls import IdenticalCalls
 from llm_do.runtime.tools.approval_requirement import ApprovalRequirement
-from llm_do.runtime.tools.traits import ToolTraits
+from llm_do.runtime.tools.traits import Preview, ToolTraits
 
-__all__ = ["PendingCall", "makers_of"]
+__all__ = ["BoundToFailError", "PendingCall", "makers_of"]
 
 log = logging.getLogger("llm_do.approvals")
 
@@ -35,6 +35,10 @@ DESCRIBE_SECONDS = 10.0
 
 def _ignore_event(kind: object, **_: object) -> None:
     """Events of a call outside a run."""
+
+
+class BoundToFailError(ToolError):
+    """A call would fail, whatever a person says about it."""
 
 
 @frozen
@@ -134,8 +138,37 @@ class PendingCall:
             self.identical.leave(self.tool_call_id)
         return answer
 
+    async def check(self, info: ToolCallInfo) -> None:
+        """Raise `BoundToFailError` if the tool can tell that the call would fail, so that no one is asked about it."""
+        if self.traits.check is None:
+            return
+        try:
+            async with asyncio.timeout(DESCRIBE_SECONDS):
+                await run_in_worker(self.traits.check, info.args)
+        except ToolError as error:
+            raise BoundToFailError(error.message, hint=error.hint) from error
+        except BaseException as error:  # noqa: BLE001 (the question is asked without it)
+            reraise_if_cancelled(error)
+
+    async def preview(self, info: ToolCallInfo) -> Preview | None:
+        """What the call would change, made in a worker thread, since it reads files; None if its tool doesn't say."""
+        if self.traits.preview is None:
+            return None
+        try:
+            async with asyncio.timeout(DESCRIBE_SECONDS):
+                return await run_in_worker(self.traits.preview, info.args)
+        except BaseException as error:  # noqa: BLE001 (the question is asked without its diff)
+            reraise_if_cancelled(error)
+            return Preview(f"({error_text(error)})", "")
+
     async def request(
-        self, id: str, info: ToolCallInfo, decision: Decision, digest: str, accepted: tuple[Answer, ...]
+        self,
+        id: str,
+        info: ToolCallInfo,
+        decision: Decision,
+        digest: str,
+        accepted: tuple[Answer, ...],
+        preview: Preview | None,
     ) -> ApprovalRequest:
         """The question that a person is asked."""
         lasting = () if decision.person_only else ("session", "always")
@@ -152,7 +185,7 @@ class PendingCall:
             reason=decision.reason,
             rule=decision.rule,
             description=await _describe(self.traits.describe, info.args) or "",
-            diff=await _describe(self.traits.diff, info.args),
+            diff=preview.diff if preview is not None else None,
             digest=digest,
             call=info,
             person_only=decision.person_only,
@@ -192,8 +225,8 @@ def _resolve(
         return dict.fromkeys(args)
 
 
-async def _describe(function: Callable[[Mapping[str, Any]], str | None] | None, args: Mapping[str, Any]) -> str | None:
-    """A toolset's text for a question, made in a worker thread, since a diff reads files.
+async def _describe(function: Callable[[Mapping[str, Any]], str] | None, args: Mapping[str, Any]) -> str | None:
+    """A toolset's text for a question, made in a worker thread, since it may read files.
 
     A toolset that fails or takes too long doesn't stop the question.
     """
@@ -201,8 +234,7 @@ async def _describe(function: Callable[[Mapping[str, Any]], str | None] | None, 
         return None
     try:
         async with asyncio.timeout(DESCRIBE_SECONDS):
-            text = await run_in_worker(function, args)
-        return text if text is None else str(text)
+            return str(await run_in_worker(function, args))
     except BaseException as error:  # noqa: BLE001 (the question is asked without its text)
         reraise_if_cancelled(error)
         return f"({error_text(error)})"

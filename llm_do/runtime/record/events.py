@@ -216,6 +216,7 @@ class ToolResultEvent(EventBase):
         duration: Seconds, without `waited`.
         size: Size of the result in bytes before it was truncated.
         waited: Seconds that it waited for a person's answer.
+        args: The arguments it ran with, if a hook changed them; None if they are those of `tool_call`.
         error: What a failed call raised: `type`, `message` and `agent_path`; `file` and `line` where they are known.
     """
 
@@ -227,6 +228,7 @@ class ToolResultEvent(EventBase):
     duration: float
     size: int
     waited: float = 0.0
+    args: Any = None
     error: Mapping[str, Any] | None = None
 
 

@@ -106,6 +106,7 @@ class ToolOutcome:
         changes: Its changes to the state machines that its tool belongs to.
         duration: Seconds, without `waited`.
         waited: Seconds that it waited for a person's answer.
+        args: The arguments it ran with, if a hook changed them; None if they are the model's.
     """
 
     tool_name: str
@@ -117,6 +118,7 @@ class ToolOutcome:
     changes: tuple[StateChange, ...] = ()
     duration: float = 0.0
     waited: float = 0.0
+    args: Mapping[str, Any] | None = None
 
     @property
     def succeeded(self) -> bool:
@@ -133,6 +135,7 @@ class ToolOutcome:
             "duration": self.duration,
             "waited": self.waited,
             "size": self.output.byte_count,
+            "args": self.args,
             "error": self.error.to_dict() if self.error is not None else None,
         }
 
@@ -148,6 +151,7 @@ class ToolOutcome:
             "changes": [change.to_dict() for change in self.changes],
             "duration": self.duration,
             "waited": self.waited,
+            "args": self.args,
         }
 
     @classmethod
@@ -163,6 +167,7 @@ class ToolOutcome:
             tuple(StateChange.from_dict(change) for change in data["changes"]),
             data["duration"],
             data.get("waited", 0.0),
+            data.get("args"),
         )
 
 

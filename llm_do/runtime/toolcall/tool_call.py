@@ -11,7 +11,7 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pydantic_ai import RunContext, ToolDefinition, ToolDenied
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, ToolFailed
@@ -28,10 +28,11 @@ from llm_do.errors import (
     ToolFailedError,
     error_text,
 )
+from llm_do.files.refusals import ContentChangedError
 from llm_do.policy.values import Decision
 from llm_do.project.faults import find_fault, not_data_error, project_error
-from llm_do.runtime.approval.approver import ANSWERED, denial_text
-from llm_do.runtime.approval.pending_call import PendingCall, makers_of
+from llm_do.runtime.approval.approver import ANSWERED, TRIES, denial_text
+from llm_do.runtime.approval.pending_call import BoundToFailError, PendingCall, makers_of
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.emission import emit, flush_record, record_tool, waiting_for_person
 from llm_do.runtime.context.hooks import HookAbort, HookPoint
@@ -44,7 +45,7 @@ from llm_do.runtime.tools.approval_requirement import (
     required_by_error,
     required_by_wrappers,
 )
-from llm_do.runtime.tools.current_tool import CURRENT_TOOL
+from llm_do.runtime.tools.current_tool import APPROVED_BASIS, CURRENT_TOOL
 from llm_do.runtime.tools.tool_output import truncate_text
 from llm_do.runtime.tools.traits import ToolTraits, traits_of
 from llm_do.text.json_data import NotDataError
@@ -52,7 +53,10 @@ from llm_do.text.json_data import NotDataError
 if TYPE_CHECKING:
     from llm_do.machines.tool_gate import ToolGate
 
-__all__ = ["ENDS_RUN", "refuse", "run_tool_call"]
+__all__ = ["ENDS_RUN", "Validate", "refuse", "run_tool_call"]
+
+Validate: TypeAlias = "Callable[[dict[str, Any]], Awaitable[dict[str, Any] | str]]"
+"""Validates arguments as those of the model are: returns what the tool gets, or what is wrong with them."""
 
 ENDS_RUN = (RunEndSignal, AbortedError, PermissionDeniedError, ToolFailedError, RunTimeoutError)
 """What passes through a tool call and ends the run, however deep it was raised."""
@@ -76,12 +80,13 @@ async def run_tool_call(
     args: dict[str, Any],
     handler: Callable[[dict[str, Any]], Awaitable[Any]],
     run: RunContext[Any],
+    validate: Validate,
 ) -> Any:
     """Take one validated call through the remaining steps; what it returns or raises is the result that PydanticAI
     gives to the model."""
     traits = traits_of(tool_def.metadata) or _PLAIN
     gates = ctx.frame.gating.gates(call.tool_name, traits.gate)
-    one = _ToolCall(ctx, call, traits, gates, args, handler)
+    one = _ToolCall(ctx, call, traits, gates, args, handler, validate)
     outcome = one.ended("cancelled", "the run ended first")
     try:
         outcome = await one.carry_out(run, tool_def)
@@ -119,7 +124,10 @@ class _ToolCall:
     gates: Sequence[ToolGate]
     args: dict[str, Any]
     handler: Callable[[dict[str, Any]], Awaitable[Any]]
+    validate: Validate
     decision: Decision | None = None
+    requirement: ApprovalRequirement | None = None
+    changed: bool = False
 
     async def carry_out(self, run: RunContext[Any], tool_def: ToolDefinition) -> ToolOutcome:
         """Gate, hooks, approve, run, transition, hooks."""
@@ -127,17 +135,26 @@ class _ToolCall:
         agent = ctx.frame.config.agent
         if self.gates and (reason := await wait_for_gates(ctx.frame.gating, self.part, self.gates)) is not None:
             return self.ended("refused", reason)
+        checked: Mapping[str, Any] = {}
         if hooks:
+            checked = _arguments(self.args)
             await hooks.call(HookPoint.PRE_TOOL_CALL, agent=agent, tool_name=name, arguments=self.args)
+            if (fault := await self._validate_changes(checked)) is not None:
+                return self.ended("refused", fault)
+            checked = _arguments(self.args)
         validator = ctx.frame.approvals.required.pop(self.part.tool_call_id, None)
         if validator is not None:
             requirement = required_by_error(validator.error)
             self.handler = validator.before(self.handler)
         else:
             requirement = required_by_wrappers(self.traits, run, tool_def, self.args)
+        self.requirement = requirement
         denied = await self._approve(requirement)
         if denied is not None:
             return denied
+        # A hook may have kept the arguments, and changed them while the call waited for its approval.
+        if hooks and (fault := await self._validate_changes(checked)) is not None:
+            return self.ended("refused", fault)
         await self._record_intent()
         ctx.run.budget.count_tool_call()
         ctx.frame.usage += Usage(tool_calls=1)
@@ -145,6 +162,20 @@ class _ToolCall:
         if hooks and outcome.status != "denied":
             await hooks.call(HookPoint.POST_TOOL_CALL, agent=agent, tool_name=name, result=value)
         return outcome
+
+    async def _validate_changes(self, checked: Mapping[str, Any]) -> str | None:
+        """Validate arguments that aren't those checked before; returns what is wrong with them."""
+        now = _arguments(self.args)
+        if now == checked:
+            return None
+        self.changed = True
+        found = await self.validate(self.args)
+        if isinstance(found, str):
+            return f"a hook changed the arguments: {found}"
+        self.args = found
+        gating, name = self.ctx.frame.gating, self.part.tool_name
+        checks = (gate.check(gating.state(gate), name, dict(now)) for gate in self.gates)
+        return next((reason for reason in checks if reason is not None), None)
 
     async def _record_intent(self) -> None:
         """Wait until the call, and the response that asked for it, are on disk, unless it can be repeated.
@@ -167,13 +198,16 @@ class _ToolCall:
 
     def _outcome(self, status: ToolStatus, output: ToolOutput, **more: Any) -> ToolOutcome:
         call = self.part
-        return ToolOutcome(call.tool_name, call.tool_call_id, status, output, decision=self.decision, **more)
+        args = _arguments(self.args) if self.changed else None
+        return ToolOutcome(call.tool_name, call.tool_call_id, status, output, decision=self.decision, args=args, **more)
 
     async def _approve(self, requirement: ApprovalRequirement | None) -> ToolOutcome | None:
         """Have the call decided about; returns the outcome of one that is denied."""
         ctx, call = self.ctx, self.part
         try:
             decision, info = await ctx.runtime.approver.approve(self._pending(requirement))
+        except BoundToFailError as error:
+            return self.ended("failed", _failure_text(error), error)
         finally:
             ctx.frame.identical.leave(call.tool_call_id)
         self.decision = decision
@@ -220,12 +254,20 @@ class _ToolCall:
         return error
 
     async def _run_approved(self) -> tuple[ToolOutcome, Any]:
-        """Run the tool; once more if it requires an approval that the call doesn't have, and gets it."""
-        try:
-            return await self._run()
-        except ApprovalRequired as error:
-            denied = await self._approve(required_by_error(error))
-            return (denied, None) if denied is not None else await self._run()
+        """Run the tool; once more if it requires an approval that the call doesn't have, and gets it.
+
+        A call that would change another content than was shown is asked about again.
+        """
+        for _ in range(TRIES):
+            try:
+                return await self._run()
+            except ApprovalRequired as error:
+                denied = await self._approve(required_by_error(error))
+            except ContentChangedError:
+                denied = await self._approve(self.requirement)
+            if denied is not None:
+                return denied, None
+        return self.ended("failed", "what it would change was changed each time, just before it ran"), None
 
     async def _run(self) -> tuple[ToolOutcome, Any]:
         """Run the tool itself with its timeout, and its transition; returns the outcome and what hooks are shown.
@@ -236,6 +278,7 @@ class _ToolCall:
         limit = traits.timeout if traits.timeout is not None else ctx.frame.config.tool_timeout
         given_up = threading.Event()
         token = CURRENT_TOOL.set(given_up)
+        basis = APPROVED_BASIS.set(self.decision.basis if self.decision is not None else None)
         timer = asyncio.timeout(limit)
         try:
             async with timer:
@@ -249,6 +292,8 @@ class _ToolCall:
             reraise_if_cancelled(error)
             if isinstance(error, ApprovalRequired) and self.part.tool_call_id not in ctx.frame.approvals.approved:
                 raise
+            if isinstance(error, ContentChangedError) and self.decision is not None and self.decision.basis is not None:
+                raise
             timed_out = isinstance(error, TimeoutError) and timer.expired()
             outcome = (
                 self.ended("timed_out", f"timed out after {limit:g} s", error) if timed_out else self._failed(error)
@@ -257,6 +302,7 @@ class _ToolCall:
         finally:
             given_up.set()
             CURRENT_TOOL.reset(token)
+            APPROVED_BASIS.reset(basis)
 
     def _failed(self, error: BaseException) -> ToolOutcome:
         """The outcome of a call whose tool raised; under `on_tool_error: raise` an unintended failure ends the run."""

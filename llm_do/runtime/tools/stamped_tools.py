@@ -32,7 +32,8 @@ from llm_do.project.tool_schemas import (
 )
 from llm_do.project.toolset_wrappers import Level, ShownTool, find_shown_tools, wrapper_levels
 from llm_do.runtime.tools.approval_requirement import defer_requirement, mark_approved, wrapper_requirement
-from llm_do.runtime.tools.traits import TRAITS_KEY, ToolTraits, traits_of
+from llm_do.runtime.tools.traits import TRAITS_KEY, Preview, ToolTraits, traits_of
+from llm_do.text.canonical_json import digest
 from llm_do.tools import Tool, approval_fault
 
 __all__ = [
@@ -159,7 +160,7 @@ def _traits_for(toolset_name: str, through: Sequence[Level], tool_def: ToolDefin
         approval=static_approval(through, tool_def),
         decide=_decision_function(through) if denied is None else lambda _: denied,
         describe=(lambda args: _text(describe(dict(args))) or "") if describe is not None else None,
-        diff=(lambda args: _text(diff(dict(args)))) if diff is not None else None,
+        preview=(lambda args: _preview(diff(dict(args)))) if diff is not None else None,
         unchecked=getattr(validator, "title", None) in UNCHECKED,
     )
 
@@ -184,6 +185,11 @@ def _decision_function(through: Sequence[Level]) -> Callable[[ToolCallInfo], Dec
         return max(decisions, key=lambda one: (_STRICT.index(one.effect), one.person_only), default=None)
 
     return decide
+
+
+def _preview(diff: object) -> Preview:
+    text = _text(diff)
+    return Preview(text, digest(text))
 
 
 def _text(value: object) -> str | None:

@@ -19,10 +19,23 @@ if TYPE_CHECKING:
     from llm_do.machines.tool_gate import ToolGate
     from llm_do.policy.values import Decision, Effect, Resolved, ToolCallInfo
 
-__all__ = ["TRAITS_KEY", "BuiltinContext", "ToolTraits", "traits_of"]
+__all__ = ["TRAITS_KEY", "BuiltinContext", "Preview", "ToolTraits", "traits_of"]
 
 TRAITS_KEY = "llm_do"
 """The key of a tool definition's metadata that holds its `ToolTraits`."""
+
+
+@frozen
+class Preview:
+    """What a call would change, for a person to see.
+
+    Args:
+        diff: A unified diff; None if the call changes no existing file.
+        basis: A digest of what the diff was made from: an approval doesn't hold if it has changed since.
+    """
+
+    diff: str | None
+    basis: str
 
 
 @frozen
@@ -39,7 +52,8 @@ class ToolTraits:
         resolve: Resolves arguments for rules to match: a path below the root, a command's words.
         restrict: Resolves further arguments, for rules that deny or ask.
         describe: Returns the first sentence of an approval question.
-        diff: Returns a unified diff of the call's changes; None if it changes no existing file.
+        preview: Returns what the call would change.
+        check: Raises `ToolError` if the call is bound to fail, so that no one is asked about it.
         timeout: Seconds that a call may take; None for the agent's timeout.
         unchecked: Whether its validator checks nothing, so that its JSON Schema must be checked.
         gate: Its gate in its toolkit's state machine.
@@ -57,7 +71,8 @@ class ToolTraits:
     resolve: Callable[[Mapping[str, Any]], Mapping[str, Resolved]] | None = None
     restrict: Callable[[Mapping[str, Any]], Mapping[str, Resolved]] | None = None
     describe: Callable[[Mapping[str, Any]], str] | None = None
-    diff: Callable[[Mapping[str, Any]], str | None] | None = None
+    preview: Callable[[Mapping[str, Any]], Preview] | None = None
+    check: Callable[[Mapping[str, Any]], None] | None = None
     timeout: float | None = None
     unchecked: bool = False
     gate: ToolGate | None = None

@@ -16,8 +16,10 @@ from pydantic import Field
 from llm_do.files.glob_patterns import PathPattern, expand_braces
 from llm_do.files.paths import display_path
 from llm_do.files.refusals import FileRefusedError
-from llm_do.files.root import Root
+from llm_do.files.root import Root, content_digest
 from llm_do.files.tree import Tree, TreeEntry
+from llm_do.runtime.tools.current_tool import APPROVED_BASIS
+from llm_do.runtime.tools.traits import Preview
 from llm_do.toolsets.filesystem.changes import apply_edit, unified_diff
 from llm_do.toolsets.filesystem.protection import Protection
 from llm_do.toolsets.filesystem.search import search
@@ -81,7 +83,7 @@ class FileTools:
         """
         data = _encoded(content, path)
         with self._lock(path):
-            new = self.root.write(path, data, guard=self.protection.writing)
+            new = self.root.write(path, data, guard=self.protection.writing, expected=APPROVED_BASIS.get())
         return f"{'Made' if new else 'Replaced'} {display_path(path)}, {len(data):,} bytes"
 
     def edit_file(self, path: str, old: str, new: str) -> str:
@@ -95,7 +97,7 @@ class FileTools:
         with self._lock(path):
             before = self._text(path)
             data = _encoded(apply_edit(before, old, new, path), path)
-            self.root.write(path, data, guard=self.protection.writing)
+            self.root.write(path, data, guard=self.protection.writing, expected=APPROVED_BASIS.get())
         return f"Edited {display_path(path)}"
 
     def list_files(self, path: str = ".", pattern: str = "**/*") -> str:
@@ -153,20 +155,56 @@ class FileTools:
         self.root.delete(path, guard=self.protection.writing)
         return f"Deleted {display_path(path)}"
 
-    def diff_of_write(self, args: Mapping[str, Any]) -> str | None:
-        """Return the change that `write_file` with these arguments would make to an existing text file."""
+    def preview_of_write(self, args: Mapping[str, Any]) -> Preview:
+        """Return the change that `write_file` with these arguments would make; no diff without two texts to compare."""
+        path = args["path"]
+        basis = ""
         try:
-            return unified_diff(self._text(args["path"]), args["content"], args["path"]) or None
+            before = self._bytes(path)
+            basis = self.root.digest(path) if before and len(before) > MAX_EDITED else content_digest(before)
+            text = decode_text(before, path) if before is not None else args["content"]
+            return Preview(unified_diff(text, args["content"], path) or None, basis)
         except FileRefusedError:
-            return None
+            return Preview(None, basis)
 
-    def diff_of_edit(self, args: Mapping[str, Any]) -> str | None:
-        """Return the change that `edit_file` with these arguments would make, or None if it would fail."""
+    def preview_of_edit(self, args: Mapping[str, Any]) -> Preview:
+        """Return the change that `edit_file` with these arguments would make; no diff if it would fail."""
+        path = args["path"]
         try:
-            before = self._text(args["path"])
-            return unified_diff(before, apply_edit(before, args["old"], args["new"], args["path"]), args["path"])
+            before = self._bytes(path) or b""
+            text = decode_text(before, path)
+            diff = unified_diff(text, apply_edit(text, args["old"], args["new"], path), path)
         except FileRefusedError:
-            return None
+            return Preview(None, "")
+        return Preview(diff, content_digest(before))
+
+    def check_write(self, args: Mapping[str, Any]) -> None:
+        """Raise `FileRefusedError` if `write_file` with these arguments would fail."""
+        _encoded(args["content"], args["path"])
+        self.root.check_write(args["path"], guard=self.protection.writing)
+
+    def check_edit(self, args: Mapping[str, Any]) -> None:
+        """Raise `FileRefusedError` if `edit_file` with these arguments would fail."""
+        path = args["path"]
+        _encoded(apply_edit(self._text(path), args["old"], args["new"], path), path)
+        self.root.check_write(path, guard=self.protection.writing)
+
+    def check_move(self, args: Mapping[str, Any]) -> None:
+        """Raise `FileRefusedError` if `move_file` with these arguments would fail."""
+        self.root.check_move(args["source"], args["target"], guard=self.protection.writing)
+
+    def check_delete(self, args: Mapping[str, Any]) -> None:
+        """Raise `FileRefusedError` if `delete_file` with these arguments would fail."""
+        self.root.check_delete(args["path"], guard=self.protection.writing)
+
+    def _bytes(self, path: str) -> bytes | None:
+        """Return a file's content, one byte more than can be compared at most; None if there is no file."""
+        try:
+            return self.root.read(path, limit=MAX_EDITED + 1, guard=self.protection.writing)
+        except FileRefusedError as error:
+            if error.reason == "missing":
+                return None
+            raise
 
     def _nothing_yet(self, path: str) -> bool:
         """Whether the path is a root that doesn't exist yet and that a write will make, so it counts as empty."""

@@ -68,7 +68,13 @@ def _traits(tools: FileTools, name: str, toolset: str) -> ToolTraits:
     def resolve(args: Mapping[str, Any]) -> Mapping[str, Resolved]:
         return {each: _resolved(tools.root, _path(args, each), follow=follow) for each in facts.paths}
 
-    diffs = {"write_file": tools.diff_of_write, "edit_file": tools.diff_of_edit}
+    previews = {"write_file": tools.preview_of_write, "edit_file": tools.preview_of_edit}
+    checks = {
+        "write_file": tools.check_write,
+        "edit_file": tools.check_edit,
+        "move_file": tools.check_move,
+        "delete_file": tools.check_delete,
+    }
     return ToolTraits(
         facts,
         toolset=toolset,
@@ -76,7 +82,8 @@ def _traits(tools: FileTools, name: str, toolset: str) -> ToolTraits:
         decide=decide,
         resolve=resolve,
         describe=lambda args: _describe(name, args),
-        diff=diffs.get(name),
+        preview=previews.get(name),
+        check=checks.get(name),
     )
 
 

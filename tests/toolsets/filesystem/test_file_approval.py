@@ -216,9 +216,9 @@ def test_a_question_has_a_description(project: Path) -> None:
 
 class TestDiff:
     def diff(self, project: Path, tool: str, **args: str) -> str | None:
-        show = traits(toolset(project), tool).diff
+        show = traits(toolset(project), tool).preview
         assert show is not None
-        return show(args)
+        return show(args).diff
 
     def test_a_write_to_an_existing_file_shows_what_changes(self, project: Path) -> None:
         assert self.diff(project, "write_file", path="a.txt", content="one\n2\n") == (
@@ -239,7 +239,7 @@ class TestDiff:
         ):
             assert self.diff(project, "write_file", **args) is None
         assert self.diff(project, "edit_file", path="a.txt", old="three", new="") is None
-        assert traits(toolset(project), "delete_file").diff is None
+        assert traits(toolset(project), "delete_file").preview is None
 
     def test_a_missing_final_newline_is_shown(self, project: Path) -> None:
         shown = self.diff(project, "write_file", path="a.txt", content="one\ntwo")
