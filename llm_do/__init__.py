@@ -96,7 +96,14 @@ def _fillers() -> Mapping[str, Callable[[], None]]:
 
 _extensions.find_fillers = _fillers
 
-__getattr__, __dir__ = lazy_exports(__name__, _EXPORTS)
+
+def _successor(name: str) -> str | None:
+    from llm_do.compat.moved_names import successor
+
+    return successor(name)
+
+
+__getattr__, __dir__ = lazy_exports(__name__, _EXPORTS, _successor)
 
 __all__ = sorted(_EXPORTS)  # pyright: ignore[reportUnsupportedDunderAll]
 

@@ -123,3 +123,34 @@ def test_the_names_of_every_module_are_sorted_and_exist(name: str) -> None:
     assert list(public) in (sorted(public), constants + [each for each in sorted(public) if each not in constants])
     for each in public:
         assert hasattr(module, each)
+
+
+SUCCESSORS = {
+    "Agent": "AgentSpec",
+    "ConversationContext": "RunResult.messages",
+    "ContextManager": "compaction",
+    "Context": "llm_do.toolkits",
+    "DynamicArray": "llm_do.toolkits",
+    "ParallelGroup": "llm_do.flows",
+    "SwarmNode": "llm_do.flows",
+    "ThreadConfig": "llm_do.threads",
+    "ConversationManager": "llm_do.threads",
+    "UserMessage": "llm_do.messages",
+    "ToolResult": "llm_do.messages",
+    "StreamEvent": "llm_do.Event",
+    "IToolExecutor": "llm_do.Tool",
+}
+
+
+@pytest.mark.parametrize("name", SUCCESSORS)
+def test_a_name_of_the_past_says_what_it_is_called_now(name: str) -> None:
+    with pytest.raises(ImportError, match=f"cannot import name '{name}' from 'llm_do': .*{SUCCESSORS[name]}"):
+        exec(f"from llm_do import {name}")  # noqa: S102
+    with pytest.raises(AttributeError, match=f"has no attribute '{name}': .*{SUCCESSORS[name]}"):
+        getattr(llm_do, name)
+    assert not hasattr(llm_do, name)
+
+
+def test_a_name_that_never_was_is_an_ordinary_import_error() -> None:
+    with pytest.raises(ImportError, match=r"^cannot import name 'Nonsense' from 'llm_do' \("):
+        exec("from llm_do import Nonsense")  # noqa: S102

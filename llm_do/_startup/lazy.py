@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable, Mapping
 
 __all__ = ["lazy_exports"]
 
+_IMPORT_SYSTEM = "importlib._bootstrap"
+"""The module that looks up the names of `from package import name`."""
 
-def lazy_exports(package: str, names: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+
+def lazy_exports(
+    package: str, names: Mapping[str, str], successor: Callable[[str], str | None] = lambda _: None
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """The `__getattr__` and `__dir__` of a package whose names live in the modules given.
+
+    `successor` gives a sentence about a name that the package doesn't have, such as where it has gone.
 
     Example:
         >>> get, names = lazy_exports("demo", {"sqrt": "math"})
@@ -20,7 +28,14 @@ def lazy_exports(package: str, names: Mapping[str, str]) -> tuple[Callable[[str]
     def get(name: str) -> object:
         module = names.get(name)
         if module is None:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            # Lower-case names may be modules of the package, which the import system asks for here first.
+            advice = successor(name) if name[:1].isupper() else None
+            caller = sys._getframe(1).f_globals.get("__name__")  # pyright: ignore[reportPrivateUsage]
+            if advice is not None and caller == _IMPORT_SYSTEM:
+                # `from package import name`: Python would replace an AttributeError's text by its own.
+                raise ImportError(f"cannot import name {name!r} from {package!r}: {advice}", name=package)
+            told = f": {advice}" if advice is not None else ""
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{told}")
         return getattr(importlib.import_module(module), name)
 
     def listing() -> list[str]:

@@ -7,6 +7,7 @@ These are here. The path that 0.3 has for each still leads here, and goes too:
 - `llm_do.toolsets.shell.ShellToolset`, `ShellConfig` and `ShellRule`: configure a toolset of type `shell`.
 - `llm_do.runtime.events.RuntimeEvent`: use the events of a run, `llm_do.Event`, or a class of the project's own.
 - `llm_do.runtime.args.get_display_text`: join the texts of the prompt.
+- `llm_do.compat.moved_names.successor`: it only words the errors about names that have gone from `llm_do`.
 
 These stay where they are until then, because they are only other names of what is beside them:
 

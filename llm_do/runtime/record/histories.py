@@ -11,7 +11,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, Tool
 from llm_do.errors import InputError
 from llm_do.runtime.record.results import ExecutionContext
 
-__all__ = ["close_history", "continue_history"]
+__all__ = ["as_history", "close_history", "continue_history"]
 
 
 def continue_history(messages: object, context: object) -> list[ModelMessage]:
@@ -22,13 +22,25 @@ def continue_history(messages: object, context: object) -> list[ModelMessage]:
         )
     source: Any = messages or (context.messages if context is not None else ())
     history: list[Any] = [*source] if hasattr(source, "__iter__") else [source]
-    for index, message in enumerate(history):
-        if not isinstance(message, ModelRequest | ModelResponse):
-            raise InputError(
-                f"messages has a {type(message).__name__} at {index}, which is no message of PydanticAI's",
-                hint="Pass a result's `messages`; read JSON with `pydantic_ai.messages.ModelMessagesTypeAdapter`.",
-            )
-    return history
+    return as_history(history)
+
+
+def as_history(messages: Sequence[Any]) -> list[ModelMessage]:
+    """Return messages of PydanticAI's, of `llm_do.messages`, or in OpenAI's format, as a history of PydanticAI's."""
+    if all(isinstance(message, ModelRequest | ModelResponse) for message in messages):
+        return list(messages)
+    from llm_do.messages import from_messages
+
+    try:
+        return from_messages(messages)
+    except ValueError as error:
+        raise InputError(f"messages can't be read: {error}", hint=_MESSAGES) from error
+
+
+_MESSAGES = (
+    "Pass a result's `messages`, messages of `llm_do.messages`, or dicts with `role` and `content`; read JSON of a "
+    "result with `pydantic_ai.messages.ModelMessagesTypeAdapter`."
+)
 
 
 def close_history(messages: Sequence[ModelMessage]) -> list[ModelMessage]:

@@ -47,6 +47,7 @@ class Usage:
         input_tokens: Tokens sent.
         output_tokens: Tokens received.
         cost_usd: US dollars; None if a price isn't known. A sum is None if any tokens have no price.
+        total_tokens: Tokens sent and received; by default the sum of the two.
 
     Example:
         >>> priced = Usage(requests=1, input_tokens=10, cost_usd=0.25)
@@ -61,11 +62,11 @@ class Usage:
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = None
+    total_tokens: int = -1
 
-    @property
-    def total_tokens(self) -> int:
-        """Tokens sent and received."""
-        return self.input_tokens + self.output_tokens
+    def __post_init__(self) -> None:
+        if self.total_tokens < 0:
+            object.__setattr__(self, "total_tokens", self.input_tokens + self.output_tokens)
 
     def __add__(self, other: Usage) -> Usage:
         known = [part.cost_usd for part in (self, other) if part.cost_usd is not None]
@@ -76,6 +77,7 @@ class Usage:
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
             sum(known) if known and not unpriced else None,
+            self.total_tokens + other.total_tokens,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -92,7 +94,7 @@ class Usage:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Usage:
         """Return the usage that `to_dict` wrote."""
-        return cls(**{name: count for name, count in data.items() if name != "total_tokens"})
+        return cls(**data)
 
 
 @frozen
@@ -247,6 +249,24 @@ class ExecutionContext:
             "active_agent": self.active_agent,
             "toolkits": {name: state.to_dict() for name, state in self.toolkits.items()},
         }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> ExecutionContext:
+        """Return the context that `to_dict` wrote, to continue from in another process.
+
+        Args:
+            data: The JSON data.
+
+        Example:
+            >>> ExecutionContext.from_dict(ExecutionContext(active_agent="writer").to_dict()).active_agent
+            'writer'
+        """
+        from pydantic_ai.messages import ModelMessagesTypeAdapter
+
+        from llm_do.runtime.record.recording import toolkit_states
+
+        messages = ModelMessagesTypeAdapter.validate_python(data.get("messages") or [])
+        return cls(tuple(messages), data.get("active_agent"), toolkit_states(data.get("toolkits") or {}))
 
 
 @frozen

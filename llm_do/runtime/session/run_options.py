@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
     from pydantic_ai.providers import Provider
 
+    from llm_do.messages import Message
     from llm_do.runtime.approval.broker import ApprovalCallback, ApprovalMode, RunApprovalPolicy
     from llm_do.runtime.context.user_questions import AskUser
     from llm_do.runtime.record.results import ExecutionContext
@@ -106,7 +107,13 @@ class EntryOptions(TypedDict, total=False):
             "Run another agent, flow or function of the project instead of its entry.", ("--entry", "--agent"), "NAME"
         ),
     ]
-    messages: Annotated["Sequence[ModelMessage] | None", Option("The conversation so far, for an agent or a flow.")]
+    messages: Annotated[
+        "Sequence[ModelMessage | Message | Mapping[str, Any]] | None",
+        Option(
+            "The conversation so far, for an agent or a flow: messages of PydanticAI or of `llm_do.messages`, or"
+            " dicts in OpenAI's format."
+        ),
+    ]
     execution_context: Annotated[
         "ExecutionContext | None",
         Option("Continue from the `execution_context` of an earlier result, which isn't changed."),

@@ -16,6 +16,8 @@ from llm_do.threads.store.codec import message_text, redactor, state_text
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
+    from llm_do.messages import Message
+
 __all__ = ["ConversationManager"]
 
 
@@ -69,29 +71,28 @@ class ConversationManager:
         return messages[:limit] if after is not None else messages[max(len(messages) - limit, 0) :]
 
     async def add_messages(
-        self, thread_id: str, messages: Sequence[ModelMessage], *, metadata: Mapping[str, Any] | None = None
+        self,
+        thread_id: str,
+        messages: Sequence[ModelMessage | Message | Mapping[str, Any]],
+        *,
+        metadata: Mapping[str, Any] | None = None,
     ) -> list[str]:
         """Append messages to a thread, creating it if necessary.
 
         Args:
             thread_id: The thread.
-            messages: The messages.
+            messages: PydanticAI's messages, those of `llm_do.messages`, or dicts in OpenAI's format.
             metadata: JSON data to store with each message.
 
         Returns:
             The ids of the new messages.
 
         Raises:
-            UsageError: A message isn't one of PydanticAI's, or the metadata isn't JSON data.
+            UsageError: Something isn't a message, or the metadata isn't JSON data.
         """
-        from pydantic_ai.messages import ModelRequest, ModelResponse
+        from llm_do.runtime.record.histories import as_history
 
-        for message in messages:
-            if not isinstance(message, ModelRequest | ModelResponse):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise UsageError(
-                    f"{type(message).__name__} is not a conversation message",
-                    hint="Pass `ModelRequest`s and `ModelResponse`s from pydantic_ai.messages.",
-                )
+        history = as_history(messages)
         redact = redactor()
         try:
             metadata_text = state_text(metadata, "a message") if metadata else None
@@ -100,7 +101,7 @@ class ConversationManager:
         while True:
             record = await self._store.thread(thread_id, self._user) or new_thread(thread_id, self._user)
             rows: list[MessageRow] = []
-            for message in messages:
+            for message in history:
                 parent = rows[-1].id if rows else record.head
                 depth = record.length + len(rows)
                 body = message_text(message, redact)
