@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from llm_do._startup.process import resume_collector
+from llm_do.cli.actions.cassette import SessionCassette
 from llm_do.cli.process.streams import Capture, Results, warn, write_all, write_stderr
 from llm_do.errors import StoreError
 from llm_do.models.providers.model_names import parse_override
@@ -95,6 +96,8 @@ class Session:
         self._write_error: StoreError | None = None
         self._texts: set[str] = set()
         self._notices: set[str] = set()
+        self._cassette = SessionCassette(project, options.record_to, options.replay)
+        self._was_interrupted = False
         self.runtime = Runtime(project, config=self._config(project, options))
         logging.basicConfig(level=logging.ERROR if verbosity < 0 else logging.WARNING, handlers=[_Log(output.debug)])
 
@@ -108,6 +111,7 @@ class Session:
             "models": override.agents,
             "ask_user": self.asker.ask_user if self.asker is not None else None,
             "record": project.record and not options.no_record,
+            "transport": self._cassette.transport,
         }
         return RuntimeConfig.of(
             project,
@@ -138,7 +142,10 @@ class Session:
 
         async def work_and_close() -> T:
             try:
-                return await work()
+                done = await work()
+                if not self._was_interrupted:  # a cassette with half a run would only miss
+                    self._cassette.save(self._notice)
+                return done
             finally:
                 await _briefly(self.runtime.aclose())
                 await _end_others()
@@ -160,6 +167,7 @@ class Session:
         try:
             result = await self.runtime.execute(value, subscription=subscription, **options)
             output = output_text(result.output) if result.error is None else None
+            self._was_interrupted |= result.status == "interrupted"
             if self._write_error is not None:
                 raise self._write_error
             return result

@@ -66,6 +66,13 @@ class SessionOptions:
         float | None, typer.Option("--budget-usd", min=0.0, help="US dollars that the whole run may cost.")
     ] = None
     no_record: Annotated[bool, typer.Option("--no-record", help="Keep nothing of this run on disk.")] = False
+    record_to: Annotated[
+        str | None, typer.Option("--record", metavar="FILE", help="Record the model requests in a cassette, for tests.")
+    ] = None
+    replay: Annotated[
+        str | None,
+        typer.Option("--replay", metavar="FILE", help="Answer model requests from a cassette; no provider is asked."),
+    ] = None
 
 
 @frozen

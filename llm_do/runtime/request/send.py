@@ -59,7 +59,8 @@ async def send(ctx: CallContext, request: OutgoingRequest, held: Reservation, pl
         warn_of_estimate(ctx, request, answer.outcome)
         return answer.outcome
     except LlmDoError as error:
-        # A request that can't be carried ends the run, whatever its callers catch.
+        # A request that can't be carried ends the run, whatever its callers catch; it wasn't made.
+        used = Usage()
         ctx.run.end_signal = RunEndSignal(error)
         raise ctx.run.end_signal from error
     finally:

@@ -213,7 +213,7 @@ def _response_message(outcome: RequestOutcome) -> list[Mapping[str, Any]]:
 
 def _outcome_data(outcome: RequestOutcome, partial: str) -> dict[str, Any]:
     data = outcome.to_dict()
-    usage = {name: value for name, value in data["usage"].items() if value and name != "total_tokens"}
+    usage = {name: value for name, value in data["usage"].items() if value and name not in ("requests", "total_tokens")}
     found: dict[str, Any] = {"usage": usage}
     if data["response"] is not None:
         found["response"] = _without_clock(data["response"])
@@ -242,7 +242,8 @@ def _outcome(row: Mapping[str, Any]) -> RequestOutcome:
     usage = Usage.from_dict({"requests": 1, **row["usage"]})
     if "response" not in row:
         return RequestOutcome(usage, failure=RequestFailure.from_dict(row["failure"]))
-    response = {"kind": "response", "timestamp": _EPOCH, **row["response"]}
+    tokens = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
+    response = {"kind": "response", "timestamp": _EPOCH, "usage": tokens, **row["response"]}
     data = {"usage": usage.to_dict(), "response": response, "failure": None}
     return RequestOutcome.from_dict(data)
 

@@ -71,6 +71,21 @@ class Sources:
         place = getattr(found.value, "place", None) if found is not None else None
         return (place.file, place.line) if place is not None else (None, None)
 
+    def line_of(self, agent: str, is_there: Callable[[str], bool]) -> tuple[str | None, int | None]:
+        """An agent's file and the first line in it that passes a test; the agent's own line if none does."""
+        file, line = self.agent(agent)
+        if file is None:
+            return None, None
+        try:
+            lines = (self._root / file).read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError):
+            return file, line
+        return file, next((number for number, text in enumerate(lines, 1) if is_there(text)), line)
+
+    def setting(self, agent: str, name: str) -> tuple[str | None, int | None]:
+        """File and line of an agent's setting."""
+        return self.line_of(agent, lambda text: name in text.partition("#")[0])
+
     def tool(self, name: str) -> tuple[str | None, int | None]:
         """File and line of a tool that is one of the project's functions or agents."""
         found = self._registry.get(name)
@@ -147,15 +162,21 @@ def _closest(recorded: Sequence[Recorded], used: Collection[int], call: str, pla
 
 def describe_differences(before: SentRequest, after: SentRequest, agent: str, sources: Sources) -> list[Difference]:
     """What differs between two requests of an agent, what is written in files first."""
-    file, line = sources.agent(agent)
     found: list[Difference] = []
-    for part, what in (("model", "model"), ("instructions", "instructions"), ("output", "output schema")):
-        old, new = before.setup.get(part), after.setup.get(part)
-        if old != new:
-            verb = "have" if part == "instructions" else "has"
-            found.append(Difference(f"{agent}'s {what} {verb} changed", old, new, file, line))
+    old, new = before.setup, after.setup
+    if old["model"] != new["model"]:
+        place = sources.setting(agent, "model")
+        found.append(Difference(f"{agent}'s model has changed", old["model"], new["model"], *place))
+    if old["instructions"] != new["instructions"]:
+        line = _first_new_line(old["instructions"], new["instructions"]).strip()
+        place = sources.line_of(agent, lambda text: bool(line) and text.strip() == line)
+        what = f"{agent}'s instructions have changed"
+        found.append(Difference(what, old["instructions"], new["instructions"], *place))
+    if old["output"] != new["output"]:
+        place = sources.setting(agent, "output")
+        found.append(Difference(f"{agent}'s output schema has changed", old["output"], new["output"], *place))
     found += _tool_differences(before, after, agent, sources)
-    found += _setting_differences(before, after, agent, (file, line))
+    found += _setting_differences(before, after, agent, sources)
     found += _message_differences(before.messages, after.messages, agent)
     return found
 
@@ -189,12 +210,10 @@ def _by_name(tools: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]
     return {str(tool.get("name") or canonical_text(tool)): tool for tool in tools}
 
 
-def _setting_differences(
-    before: SentRequest, after: SentRequest, agent: str, place: tuple[str | None, int | None]
-) -> list[Difference]:
+def _setting_differences(before: SentRequest, after: SentRequest, agent: str, sources: Sources) -> list[Difference]:
     old, new = before.setup["settings"], after.setup["settings"]
     return [
-        Difference(f"{agent}'s setting {name} has changed", old.get(name), new.get(name), *place)
+        Difference(f"{agent}'s setting {name} has changed", old.get(name), new.get(name), *sources.setting(agent, name))
         for name in sorted({*old, *new})
         if old.get(name) != new.get(name)
     ]
@@ -229,6 +248,12 @@ def _part_difference(one: Mapping[str, Any], other: Mapping[str, Any], agent: st
             return Difference(f"the result of {tool} is not what it was", before.get("content"), after.get("content"))
         return Difference(f"the conversation of {agent} has changed", before, after)
     return Difference(f"the conversation of {agent} has changed", old, new)
+
+
+def _first_new_line(old: str, new: str) -> str:
+    """The first line of a text that isn't in an older one."""
+    before = old.splitlines()
+    return next((line for line in new.splitlines() if line not in before), "")
 
 
 def _lines(value: Any) -> list[str]:
