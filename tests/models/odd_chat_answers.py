@@ -150,6 +150,17 @@ GOOD: dict[str, Row] = {
         ),
         requests=2,
     ),
+    "a call without a name": Row((calls([call("c", "", ADD)]), YES), requests=2),
+    "a call with a null name": Row((calls([call("c", None, ADD)]), YES), requests=2),
+    "a name with a dot": Row((calls([call("c", "functions.add", ADD)]), YES), requests=2),
+    "a name of 70 characters": Row((calls([call("c", "add" + "x" * 67, ADD)]), YES), requests=2),
+    "a name in other letters": Row((calls([call("c", "добавить 数", ADD)]), YES), requests=2),
+    "an unknown name": Row((calls([call("c", "subtract", ADD)]), YES), requests=2),
+    "an id of 200 characters": Row(
+        (calls([call("c" * 200, "add", ADD), call("c" * 201, "ping", "{}")]), YES), requests=2
+    ),
+    "arguments that aren't JSON": Row((calls([call("c", "add", '{"a": 1,')]), YES), requests=2),
+    "arguments that aren't an object": Row((calls([call("c", "add", "[1, 2]")]), YES), requests=2),
     "calls without numbers and ids": Row(
         (
             calls(

@@ -16,6 +16,9 @@ from tests.support.views import VIEWS, Ending, plain, recorded, run_sync, stream
 
 IN_EVERY_VIEW = (
     "null id, model, usage and created",
+    "a call without a name",
+    "a name with a dot",
+    "a name of 70 characters",
     "calls that share a number",
     "thinking in the text",
     "an unknown finish reason",

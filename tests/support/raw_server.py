@@ -143,8 +143,8 @@ def refusal(body: Mapping[str, Any]) -> str:
         if open_ids:
             return f"no results for {open_ids}"
         open_ids = [call["id"] for call in calls]
-        if len(set(open_ids)) < len(open_ids):
-            return f"ids used twice: {open_ids}"
+        if len(set(open_ids)) < len(open_ids) or any(len(each) > 64 for each in open_ids):
+            return f"ids that can't be used: {open_ids}"
         names = [call["function"]["name"] for call in calls]
         content = message.get("content")
         if message["role"] == "user" and not content:
@@ -157,4 +157,4 @@ def refusal(body: Mapping[str, Any]) -> str:
 
 
 def _odd(names: Sequence[str]) -> str:
-    return next((f"no name of a tool: {name!r}" for name in names if not re.fullmatch(r"[\w-]{1,64}", name)), "")
+    return next((f"no name of a tool: {name!r}" for name in names if not re.fullmatch("[a-zA-Z0-9_-]{1,64}", name)), "")

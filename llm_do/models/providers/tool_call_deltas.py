@@ -82,7 +82,9 @@ class ToolCallDeltas:
         if call is None or not call.is_continued_by(call_id, name, arguments):
             call = _Call(len(self._calls), call_id, name)
             self._calls.append(call)
+            begins = True
         else:
+            begins = False
             name = _rest_of_name(call, name)
             call_id = "" if call.id else call_id
             call.name, call.id = call.name + name, call.id or call_id
@@ -94,7 +96,7 @@ class ToolCallDeltas:
             "index": call.index,
             "id": call_id or None,
             "type": "function",
-            "function": {"name": name or None, "arguments": arguments or None},
+            "function": {"name": name if begins else name or None, "arguments": arguments or None},
         }
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from llm_do._startup.frozen import frozen
+from llm_do.models.sendable_history import SendableHistory
 from llm_do.runtime.approval.identical_calls import IdenticalCalls
 from llm_do.runtime.context.budget import LoopGuard, Reservation
 from llm_do.runtime.context.hooks import Hooks
@@ -108,6 +109,7 @@ class CallFrame:
         live: The history while the agent runs, where its steps are recorded.
         compaction: Shortens what its model is sent.
         approvals: The approvals that its tools required, and the calls that were approved.
+        sendable: The history as it is sent.
         excess: The call that stands for those of a response that aren't run, and the reason.
         identical: The tool calls of the current response, those that are the same among them.
     """
@@ -132,6 +134,7 @@ class CallFrame:
     live: list[ModelMessage] | None = None
     compaction: Compaction | None = None
     approvals: CallApprovals = field(default_factory=CallApprovals)
+    sendable: SendableHistory = field(default_factory=SendableHistory)
     excess: tuple[str, str] | None = None
     identical: IdenticalCalls = field(default_factory=IdenticalCalls)
 

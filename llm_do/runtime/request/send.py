@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,8 @@ NO_FINISH_REASON = frozenset({None, "test", "function"})
 async def send(ctx: CallContext, request: OutgoingRequest, held: Reservation, place: RequestPlace) -> RequestOutcome:
     """Make one attempt of a request, for the call `ctx`; what was held of the budget is settled however it ends."""
     frame, transport = ctx.frame, ctx.runtime.config.transport
+    if (messages := frame.sendable.of(request.messages)) is not request.messages:
+        request = replace(request, messages=messages)
     frame.held = held
     used = Usage(requests=1)
     text = _StreamedText(ctx) if request.streams else None
