@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from llm_do import AgentSpec, Project
-from tests.models.odd_chat_answers import ROWS, Row
+from tests.models import odd_chat_answers, odd_messages, odd_responses
+from tests.models.odd_chat_answers import Row
 from tests.support.raw_server import serve_raw
 from tests.support.runs import project_of
 from tests.support.views import VIEWS, Ending, plain, recorded, run_sync, stream, terminal, text_subscriber
@@ -43,15 +43,30 @@ def ping() -> str:
     return "pong"
 
 
+TABLES = {
+    "openai-chat": odd_chat_answers.ROWS,
+    "openai": odd_responses.ROWS,
+    "anthropic": odd_messages.ROWS,
+}
+"""Odd answers by the prefix of the models that give them."""
+
+ROWS = TABLES["openai-chat"]
+EVERY_ROW = [(prefix, name) for prefix, rows in TABLES.items() for name in rows]
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    with serve_raw({name: row.answers for name, row in ROWS.items()}) as (url, _):
+    answers = {f"{prefix} {name}": row.answers for prefix, rows in TABLES.items() for name, row in rows.items()}
+    with serve_raw(answers) as (url, _):
         yield url
 
 
 @pytest.fixture(autouse=True)
-def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+def _key(monkeypatch: pytest.MonkeyPatch, server: str) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{server}/v1")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", server)
 
 
 def check(ending: Ending, row: Row) -> None:
@@ -63,53 +78,55 @@ def check(ending: Ending, row: Row) -> None:
     assert row.requests in (None, ending.requests), ending
 
 
-def run(server: str, folder: Path, model: Any, view: Callable[[Project, Path], Ending]) -> Ending:
-    spec = AgentSpec("main", model=model, tools=[add, ping], model_settings={"base_url": f"{server}/v1"})
-    return view(project_of([spec], root=folder), folder)
+def run(folder: Path, view: Callable[[Project, Path], Ending], *models: str) -> Ending:
+    named = models[0] if len(models) == 1 else list(models)
+    return view(project_of([AgentSpec("main", model=named, tools=[add, ping])], root=folder), folder)
+
+
+def model(name: str, prefix: str = "openai-chat") -> str:
+    return f"{prefix}:{prefix} {name}"
 
 
 @pytest.mark.parametrize("view", [plain, stream], ids=["whole", "streamed"])
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize(("prefix", "name"), EVERY_ROW)
 def test_an_answer_ends_a_run_alike_whole_and_streamed(
-    server: str, tmp_path: Path, name: str, view: Callable[[Project, Path], Ending]
+    tmp_path: Path, prefix: str, name: str, view: Callable[[Project, Path], Ending]
 ) -> None:
-    check(run(server, tmp_path, f"openai-chat:{name}", view), ROWS[name])
+    check(run(tmp_path, view, model(name, prefix)), TABLES[prefix][name])
 
 
 @pytest.mark.parametrize("view", [text_subscriber, terminal, recorded, run_sync], ids=lambda view: view.__name__)
 @pytest.mark.parametrize("name", IN_EVERY_VIEW)
 def test_an_answer_ends_a_run_alike_in_every_view(
-    server: str, tmp_path: Path, name: str, view: Callable[[Project, Path], Ending]
+    tmp_path: Path, name: str, view: Callable[[Project, Path], Ending]
 ) -> None:
-    check(run(server, tmp_path, f"openai-chat:{name}", view), ROWS[name])
+    check(run(tmp_path, view, model(name)), ROWS[name])
 
 
 @pytest.mark.parametrize("view", [plain, stream], ids=["whole", "streamed"])
 @pytest.mark.parametrize("name", [name for name, row in ROWS.items() if row.status != "completed" and row.falls_back])
 def test_the_next_model_of_a_list_answers_when_one_fails(
-    server: str, tmp_path: Path, name: str, view: Callable[[Project, Path], Ending]
+    tmp_path: Path, name: str, view: Callable[[Project, Path], Ending]
 ) -> None:
-    ending = run(server, tmp_path, [f"openai-chat:{name}", "openai-chat:an ordinary answer"], view)
+    ending = run(tmp_path, view, model(name), model("an ordinary answer"))
 
     assert (ending.status, ending.output, ending.requests) == ("completed", "Yes", 2), ending
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.__name__)
 def test_a_list_falls_back_in_every_view_when_a_stream_is_cut(
-    server: str, tmp_path: Path, view: Callable[[Project, Path], Ending]
+    tmp_path: Path, view: Callable[[Project, Path], Ending]
 ) -> None:
-    ending = run(server, tmp_path, ["openai-chat:a cut stream", "openai-chat:an ordinary answer"], view)
+    ending = run(tmp_path, view, model("a cut stream"), model("an ordinary answer", "anthropic"))
 
     assert (ending.status, ending.output) == ("completed", "Yes"), ending
 
 
 @pytest.mark.parametrize("view", [plain, stream], ids=["whole", "streamed"])
-def test_a_list_of_which_all_fail_says_what_each_said(
-    server: str, tmp_path: Path, view: Callable[[Project, Path], Ending]
-) -> None:
-    ending = run(server, tmp_path, ["openai-chat:HTTP 400, detail", "openai-chat:HTTP 200, error"], view)
+def test_a_list_of_which_all_fail_says_what_each_said(tmp_path: Path, view: Callable[[Project, Path], Ending]) -> None:
+    ending = run(tmp_path, view, model("HTTP 400, detail"), model("HTTP 200, error"))
 
     assert ending.status == "provider_failed"
-    assert "'openai-chat:HTTP 400, detail' for agent 'main' failed: HTTP 400: no GPU is free" in ending.error
-    assert "'openai-chat:HTTP 200, error' for agent 'main' failed: no GPU is free" in ending.error
+    assert f"{model('HTTP 400, detail')!r} for agent 'main' failed: HTTP 400: no GPU is free" in ending.error
+    assert f"{model('HTTP 200, error')!r} for agent 'main' failed: no GPU is free" in ending.error
     assert ending.requests == 8

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, cast
 from uuid import uuid4
 
-from llm_do.models.providers.provider_words import provider_words
+from llm_do.models.providers.provider_words import document_words, provider_words
 from llm_do.models.providers.thinking_tags import ThinkingTags, close_thinking
 from llm_do.models.providers.tool_call_deltas import ToolCallDeltas, arguments_text
 
@@ -72,10 +72,7 @@ def _choices(data: object) -> list[Data]:
 def _words(data: object) -> str:
     """What a person reads about an answer without choices."""
     if isinstance(data, str):
-        words = provider_words(data)
-        if words.startswith("a web page"):
-            return f"the server answered with {words}"
-        return f"the answer isn't JSON: {words}" if words else "the answer is empty"
+        return document_words(data)
     has_choices = isinstance(data, dict) and "choices" in data
     return provider_words(cast("object", data), any_form=not has_choices) or "the answer has no choices"
 

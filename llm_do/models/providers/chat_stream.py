@@ -15,7 +15,7 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from llm_do.models.providers.chat_answers import ChunkMender, UnusableAnswerError, error_in, mend_completion
 from llm_do.models.providers.provider_words import provider_words
 
-__all__ = ["ChatStream", "read_completion"]
+__all__ = ["ChatStream", "is_document", "read_completion"]
 
 END = "[DONE]"
 
@@ -44,7 +44,7 @@ class ChatStream(AsyncStream[ChatCompletionChunk]):
     async def __stream__(self) -> AsyncIterator[ChatCompletionChunk]:
         mender = ChunkMender()
         try:
-            events = self._document() if _is_document(self.response) else self._events(mender)
+            events = self._document() if is_document(self.response) else self._events(mender)
             async for data in events:
                 for chunk in mender.mend(data):
                     yield ChatCompletionChunk.model_construct(**chunk)
@@ -72,7 +72,8 @@ class ChatStream(AsyncStream[ChatCompletionChunk]):
         yield read_completion(self.response.text, "", self.response.request).to_dict(mode="json")
 
 
-def _is_document(response: httpx2.Response) -> bool:
+def is_document(response: httpx2.Response) -> bool:
+    """Whether the answer to a request for a stream is one document."""
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     return kind.endswith(("json", "html", "xml"))
 

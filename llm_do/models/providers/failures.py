@@ -44,6 +44,9 @@ PERMANENT = (
     ModelQuotaExceededError,
     RunCancelled,
 )
+RESPONSES = ("openai", "openai-responses")
+"""Providers whose models are asked by the Responses API."""
+
 CONNECTION_ERRORS = ("TransportError", "APIConnectionError")
 """Class names of connection errors in the HTTP clients and the providers' libraries, in any version."""
 
@@ -77,6 +80,12 @@ def explain_failure(
     model = _name_of(error, [model] if isinstance(model, str) else model)
     whose = f" for agent {agent!r}" if agent else ""
     message = _provider_message(error)
+    if _lacks_responses(error, model, message):
+        return ModelUnavailableError(
+            f"the server of the model {model!r}{whose} has no Responses API: {message}",
+            hint=f"name it `openai-chat:{split_name(model)[1]}`",
+            file=file,
+        )
     keys = PROVIDERS[split_name(model)[0]].keys if split_name(model)[0] in PROVIDERS else ()
     if isinstance(error, ModelNotFoundError):
         suggested = error.suggested_model_id if isinstance(error, ModelHTTPError) else None
@@ -113,6 +122,21 @@ def _provider_error(message: str, last: ModelError | None, file: str | None) -> 
     )
     failed.file = file
     return failed
+
+
+def _lacks_responses(error: Exception, model: str, message: str) -> bool:
+    """Whether a server knows no Responses API, which most that speak OpenAI's chat protocol don't."""
+    prefix, name = split_name(model)
+    if (
+        prefix not in RESPONSES
+        or not isinstance(error, ModelAPIError)
+        or error.provider_error_code == "model_not_found"
+    ):
+        return False
+    words = message.lower()
+    if isinstance(error, ModelHTTPError):
+        return error.status_code in (404, 405, 501) and "model" not in words.replace(name.lower(), "")
+    return "unexpected endpoint" in words
 
 
 def _hint(error: Exception) -> str | None:

@@ -15,6 +15,7 @@ from httpx2 import AsyncClient, Request
 from openai import AsyncOpenAI, NotGiven, Omit
 
 from llm_do.models.providers.chat_stream import ChatStream, read_completion
+from llm_do.models.providers.responses_answers import CheckedResponses
 
 __all__ = ["LeanOpenAI", "lean_copy"]
 
@@ -87,11 +88,15 @@ class LeanChat:
 
 
 class LeanOpenAI(AsyncOpenAI):
-    """The SDK's client, with chat completions that post their body unchanged."""
+    """The SDK's client, with chat completions that post their body unchanged; answers are mended or checked."""
 
     @cached_property
     def chat(self) -> LeanChat:  # pyright: ignore[reportIncompatibleMethodOverride]
         return LeanChat(self)
+
+    @cached_property
+    def responses(self) -> CheckedResponses:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return CheckedResponses(self)
 
 
 def lean_copy(client: AsyncOpenAI, http_client: AsyncClient) -> LeanOpenAI:

@@ -11,7 +11,7 @@ from typing import cast
 
 from llm_do.text.sanitizer import escape_controls
 
-__all__ = ["provider_words", "short_words", "with_status"]
+__all__ = ["document_words", "provider_words", "short_words", "with_status"]
 
 MAX_MESSAGE = 300
 """Characters of a provider's message that are shown."""
@@ -38,6 +38,8 @@ MESSAGE_KEYS = (
 )
 """Keys that hold a message, or the object that has it, the most specific first; case doesn't matter."""
 
+WEB_PAGE = "a web page"
+
 _PAGE = re.compile(r"\s*<(?:!doctype|html|head|body|\?xml)", re.IGNORECASE)
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _UNSEEN = re.compile(r"<(script|style)\b.*?</\1>|<!--.*?-->", re.IGNORECASE | re.DOTALL)
@@ -61,6 +63,19 @@ def provider_words(body: object, *, any_form: bool = True) -> str:
     if not words and any_form and isinstance(body, Mapping | Sequence) and body:
         words = json.dumps(body, ensure_ascii=False, default=str)
     return short_words(words)
+
+
+def document_words(text: str) -> str:
+    """Return what to say of an answer that should have been JSON.
+
+    Example:
+        >>> document_words("upstream failed")
+        "the answer isn't JSON: upstream failed"
+    """
+    words = provider_words(text)
+    if words.startswith(WEB_PAGE):
+        return f"the server answered with {words}"
+    return f"the answer isn't JSON: {words}" if words else "the answer is empty"
 
 
 def short_words(text: str) -> str:
@@ -109,7 +124,7 @@ def _of_text(text: str, depth: int) -> str:
     if _PAGE.match(text[:200]):
         title = _TITLE.search(text)
         shown = unescape(title[1] if title else _TAG.sub(" ", _UNSEEN.sub(" ", text)))
-        return f"a web page: {' '.join(shown.split())[:200]}"
+        return f"{WEB_PAGE}: {' '.join(shown.split())[:200]}"
     if text.lstrip().startswith(("{", "[")):
         try:
             return _find(json.loads(text), depth + 1) or text

@@ -124,8 +124,8 @@ def _lets_others_try(outcome: RequestOutcome) -> bool:
 
 
 def _as_failure(ctx: CallContext, request: OutgoingRequest, error: Exception) -> Exception:
-    """A request's failure as one of our errors; PydanticAI's own judgement of a response stays as it is."""
-    if isinstance(error, LlmDoError | exceptions.UserError | exceptions.UnexpectedModelBehavior):
+    """A request's failure as one of our errors."""
+    if isinstance(error, LlmDoError | exceptions.UserError):
         return error
     names = [ctx.runtime.pool.name_of(each) for each in component_models(request.model)]
     agent = ctx.frame.config.agent
