@@ -269,7 +269,7 @@ BAD: dict[str, Row] = {
         for name, body in FORMS.items()
     },
     "HTTP 400, nothing": failed(both("", 400), "HTTP 400", requests=1),
-    "HTTP 500, a page": failed(both(FORMS["page"], 500, "text/html"), f"502 {R}", requests=4),
+    "HTTP 500, a page": failed(both(FORMS["page"], 500, "text/html"), f"502 {R}", requests=2),
     "HTTP 200, error": failed(both({"error": {"message": R}})),
     "HTTP 200, error as text": failed(both({"error": R})),
     "HTTP 200, error that says its status": failed(both({"error": {"message": R, "code": 401}}), R, requests=1),
@@ -298,7 +298,7 @@ BAD: dict[str, Row] = {
         "provider_failed",
         None,
         "onnection",
-        requests=4,
+        requests=2,
         partial="Ye",
     ),
     "a stream that ends in the middle": Row(
@@ -306,7 +306,7 @@ BAD: dict[str, Row] = {
         "provider_failed",
         None,
         "the ",
-        requests=4,
+        requests=2,
         partial="Ye",
     ),
     "refusal": Row(

@@ -64,13 +64,13 @@ ROWS: dict[str, Row] = {
         "provider_failed",
         None,
         "connection",
-        requests=4,
+        requests=2,
         partial="Yes",
     ),
     "a stream without an end": Row(
-        (Answer("", answer(text("Ye"), ends=False).stream),), "provider_failed", None, "", requests=4, partial="Ye"
+        (Answer("", answer(text("Ye"), ends=False).stream),), "provider_failed", None, "", requests=2, partial="Ye"
     ),
-    "HTTP 529": failed(both(ERROR, 529), f"HTTP 529: {R}", requests=4),
+    "HTTP 529": failed(both(ERROR, 529), f"HTTP 529: {R}", requests=2),
     "control characters in an error": failed(
         both({"error": {"message": f"{R}\x1b[2J"}}, 400), rf"{R}\x1b[2J", requests=1
     ),

@@ -105,7 +105,7 @@ ROWS: dict[str, Row] = {
         requests=1,
     ),
     "failed": failed(
-        answer(status="failed", error={"code": "server_error", "message": R}, end="response.failed"), requests=4
+        answer(status="failed", error={"code": "server_error", "message": R}, end="response.failed"), requests=2
     ),
     "null output": failed(
         Answer(
@@ -114,7 +114,7 @@ ROWS: dict[str, Row] = {
         ),
         "",
     ),
-    "a cut stream": failed(Answer(YES.whole, (YES.stream or "")[:600], cut=True), "", requests=4),
+    "a cut stream": failed(Answer(YES.whole, (YES.stream or "")[:600], cut=True), "", requests=2),
     "HTTP 200, error": failed(both({"error": {"message": R}})),
     "HTTP 200, error as text": failed(both({"error": R})),
     "HTTP 200, a page": failed(both(PAGE, kind="text/html"), "a web page: Sign in & go"),

@@ -6,11 +6,23 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from llm_do import LlmDoError, Project, RunResult, Runtime, RuntimeConfig
 from llm_do.ui.live.display import Display
 
-__all__ = ["VIEWS", "Ending", "plain", "recorded", "run_sync", "stream", "terminal", "text_subscriber"]
+__all__ = [
+    "VIEWS",
+    "Ending",
+    "plain",
+    "recorded",
+    "run_sync",
+    "runtime_for",
+    "stream",
+    "streamed",
+    "terminal",
+    "text_subscriber",
+]
 
 
 @dataclass(frozen=True)
@@ -37,13 +49,14 @@ class Ending:
         )
 
 
-def _runtime(project: Project) -> Runtime:
+def runtime_for(project: Project) -> Runtime:
+    """A runtime that approves everything and retries at once."""
     return Runtime(project, config=RuntimeConfig.of(project, approvals="approve_all", retry_delay=0.0))
 
 
 def _run(project: Project, use: Callable[[Runtime], Awaitable[RunResult]]) -> Ending:
     async def once() -> Ending:
-        runtime = _runtime(project)
+        runtime = runtime_for(project)
         try:
             return Ending.of(await use(runtime))
         finally:
@@ -64,18 +77,20 @@ def text_subscriber(project: Project, folder: Path) -> Ending:
     return _run(project, use)
 
 
-def stream(project: Project, folder: Path) -> Ending:
-    async def use(runtime: Runtime) -> RunResult:
-        events = runtime.stream("go")
-        try:
-            async for _ in events:
-                pass
-        except LlmDoError:
+async def streamed(runtime: Runtime, **options: Any) -> RunResult:
+    """Run as a stream of events, and return the result."""
+    events = runtime.stream("go", **options)
+    try:
+        async for _ in events:
             pass
-        assert events.result is not None
-        return events.result
+    except LlmDoError:
+        pass
+    assert events.result is not None
+    return events.result
 
-    return _run(project, use)
+
+def stream(project: Project, folder: Path) -> Ending:
+    return _run(project, streamed)
 
 
 def terminal(project: Project, folder: Path) -> Ending:
@@ -104,7 +119,7 @@ def recorded(project: Project, folder: Path) -> Ending:
 def run_sync(project: Project, folder: Path) -> Ending:
     """An error says how a run ended; the rest is in the result, which there is none of."""
     try:
-        return Ending.of(_runtime(project).run_sync("go"))
+        return Ending.of(runtime_for(project).run_sync("go"))
     except LlmDoError as error:
         return replace(plain(project, folder), status=error.status, error=error.message, hint=error.hint or "")
 

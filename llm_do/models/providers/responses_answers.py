@@ -38,9 +38,8 @@ class CheckedResponses:
         except JSONDecodeError as error:
             answer = error.doc
         if isinstance(answer, AsyncStream):
-            stream: AsyncStream[Any] = answer
-            await _check_stream(stream)
-            return stream
+            await _check_stream(cast("AsyncStream[Any]", answer))
+            return cast("AsyncStream[Any]", answer)
         return _checked(answer, Request("POST", f"{self._client.base_url}/responses"))
 
 
