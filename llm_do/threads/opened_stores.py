@@ -46,6 +46,8 @@ def open_store(project: Project | Path | str) -> SqliteStore:
         folder = make_folder(root.resolve())
     except OSError as error:
         folder = root.resolve() / FOLDER
+        if (folder / "state.db").exists():  # it can be read
+            return _shared((os.getpid(), str(folder / "state.db")), folder / "state.db")
         raise StoreError(f"{folder} can't be created: {error.strerror or error}", hint=_HINT) from error
     return _shared((os.getpid(), str(folder / "state.db")), folder / "state.db")
 

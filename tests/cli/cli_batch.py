@@ -83,6 +83,8 @@ def begin(args: list[str], cwd: str, files: list[Path]) -> None:
         os.dup2(os.open(file, os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
     if len(files) == 2:
         os.dup2(1, 2)
+    if user := os.environ.pop("TEST_AS_USER", ""):
+        os.setresuid(int(user), int(user), int(user))
     sys.argv = ["llm-do", *args]
     main()
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from llm_do import ThreadConflict
+from llm_do import ThreadConflict, UsageError
 from llm_do.runtime.record.stored_records import Filter, RunRecord
 from llm_do.runtime.record.thread_store import Batch, EventRow, MessageRow, RunEnd
 from llm_do.threads import ConversationManager, ThreadConfig, ThreadRecord, ThreadStore, memory_store
@@ -165,6 +165,37 @@ def test_a_losing_run_that_restarts_leaves_nothing(store: ThreadStore) -> None:
         assert await store.message("m2") is None
 
     done(race())
+
+
+@pytest.mark.parametrize("status", ["running", "completed"])
+def test_a_runs_id_is_used_once(store: ThreadStore, status: str) -> None:
+    async def twice() -> None:
+        await store.begin_run(run("r1"), ThreadConfig())
+        await store.write(Batch("r1", [event(0)]))
+        if status == "completed":
+            await store.finish_run(RunEnd(Batch("r1"), "completed", 2.0))
+        with pytest.raises(UsageError, match=r"run 'r1' (is still running|has already ended)"):
+            await store.begin_run(run("r1", "another"), ThreadConfig())
+        if status == "running":
+            await store.finish_run(RunEnd(Batch("r1", [event(1)]), "completed", 2.0))
+
+    done(twice())
+
+    (found,) = done(store.runs())
+    assert (found.id, found.thread_id, found.status) == ("r1", "t", "completed")
+    assert [each.seq for each in done(store.observations(Filter(run_id="r1")))] == (
+        [0, 1] if status == "running" else [0]
+    )
+
+
+def test_a_run_is_found_by_the_beginning_of_its_id(store: ThreadStore) -> None:
+    async def several() -> list[str | None]:
+        for run_id in ("aa%", "aab", "ab", "ü1"):
+            await store.begin_run(run(run_id, None), ThreadConfig())
+        found = [await store.run(prefix) for prefix in ("aa", "aab", "aa%", "a_", "ab", "ü", "", "b")]
+        return [each.id if each is not None else None for each in found]
+
+    assert done(several()) == [None, "aab", "aa%", None, "ab", "ü1", None, None]
 
 
 def test_two_runs_can_change_different_keys_of_a_users_state(store: ThreadStore) -> None:

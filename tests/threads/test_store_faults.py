@@ -14,12 +14,13 @@ from typing import Any
 
 import pytest
 
-from llm_do import Runtime, StoreError
+from llm_do import Runtime, StoreError, UsageError
 from llm_do.runtime.record.stored_records import RunRecord
 from llm_do.runtime.record.thread_store import Batch, RunEnd
 from llm_do.threads import SqliteStore, ThreadConfig
 from llm_do.threads.opened_stores import open_store
 from llm_do.threads.sqlite import migrations, sqlite_store
+from llm_do.threads.sqlite.connection import translate_sqlite_errors
 from tests.support.runs import agent, carry_out, runtime_of
 from tests.support.scripted import script
 from tests.threads.thread_support import (
@@ -296,6 +297,37 @@ def test_a_failed_migration_keeps_the_previous_version(tmp_path: Path) -> None:
     assert migrations.version_of(db) == len(migrations.MIGRATIONS)
     assert db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'half'").fetchone() == (0,)
     db.close()
+
+
+def test_a_full_disk_during_a_migration_is_the_error_that_is_reported(tmp_path: Path) -> None:
+    db = sqlite3.connect(tmp_path / "x.db", isolation_level=None)
+    migrations.migrate(db, "x", migrations.MIGRATIONS[:1])
+    db.execute(f"PRAGMA max_page_count = {db.execute('PRAGMA page_count').fetchone()[0]}")
+
+    with pytest.raises(StoreError, match="x can't be written, the disk may be full"), translate_sqlite_errors("x"):
+        migrations.migrate(db, "x")
+
+    assert migrations.version_of(db) == 1
+    db.close()
+
+
+def test_the_id_of_a_run_that_is_alive_in_another_process_is_refused(tmp_path: Path) -> None:
+    async def two_processes() -> None:
+        one, other = SqliteStore(tmp_path / "state.db"), store_of_another_process(tmp_path / "state.db")
+        record = RunRecord("r", "running", "main", "t", None, 1.0)
+        await one.begin_run(record, ThreadConfig())
+        with pytest.raises(UsageError, match="is still running"):
+            await other.begin_run(record, ThreadConfig())
+        # Without its lock it is gone, and its run has been interrupted.
+        os.close(one._owners._descriptor)  # type: ignore[arg-type]
+        one._owners._descriptor = None
+        with pytest.raises(UsageError, match=r"has already ended \(interrupted\)"):
+            await other.begin_run(record, ThreadConfig())
+        one._active.clear()
+        await one.aclose()
+        await other.aclose()
+
+    asyncio.run(two_processes())
 
 
 def test_a_store_closed_while_another_thread_starts_a_run_counts_as_alive(

@@ -146,6 +146,19 @@ def test_an_invalid_import_stores_nothing_and_reports_the_line(project: Path, sp
     assert len(do(project, "threads", "list").out.splitlines()) == 1
 
 
+def test_only_the_latest_threads_are_listed(project: Path) -> None:
+    for name in ("a", "b", "c"):
+        do(project, "threads", "set", name, "history_limit=4")
+
+    listed = do(project, "threads", "list", "--limit", "2")
+
+    assert [line.split()[0] for line in listed.out.splitlines()] == ["c", "b"]
+    assert "only the latest 2 threads are shown" in listed.err
+    every = do(project, "threads", "list", "--limit", "3")
+    assert [line.split()[0] for line in every.out.splitlines()] == ["c", "b", "a"]
+    assert "latest" not in every.err
+
+
 def test_nothing_is_stored_with_recording_turned_off(project: Path) -> None:
     assert do(project, "run", "hello", "--no-record").out == "first\n"
     assert not (project / ".llm-do").exists()

@@ -45,6 +45,22 @@ def test_a_losing_run_restarts_if_nothing_with_effects_has_run(store: Any) -> No
     assert record_of(store).branches == ()
 
 
+def test_runs_at_once_on_one_thread_are_all_saved_and_lose_once_at_most(store: Any) -> None:
+    model = script("answer")
+    runtime = runtime_on(store, agent("main", model))
+
+    async def at_once() -> list[Any]:
+        return await asyncio.gather(*(runtime.execute(f"q{number}", thread_id="t") for number in range(6)))
+
+    results = asyncio.run(at_once())
+
+    assert [result.status for result in results] == ["completed"] * 6
+    assert sorted(prompts(stored_messages(store))) == [f"q{number}" for number in range(6)]
+    strict(stored_messages(store))
+    assert len(model.asked) <= 11
+    assert max(result.usage.requests for result in results) == 2
+
+
 def test_a_run_that_loses_after_a_tool_call_fails_and_is_kept_as_a_branch(store: Any) -> None:
     other = runtime_on(store, agent("main", script("other")))
 

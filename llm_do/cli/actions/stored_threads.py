@@ -37,10 +37,15 @@ __all__ = [
 _SPEAKERS = {"user-prompt": "user", "text": "assistant", "system-prompt": "system", "thinking": "thinking"}
 
 
-async def list_threads(store: SqliteStore, user: str | None, *, every_user: bool, as_json: bool) -> Sequence[str]:
+async def list_threads(
+    store: SqliteStore, user: str | None, *, every_user: bool, limit: int, as_json: bool
+) -> Sequence[str]:
     """Threads, the most recent first."""
     await store.recover()
-    records = await store.threads(user, every_user=every_user)
+    records = await store.threads(user, every_user=every_user, limit=limit + 1)
+    if len(records) > limit:
+        warn(f"only the latest {limit} threads are shown; --limit shows more")
+        del records[limit:]
     if as_json:
         return [json.dumps([_data(record) for record in records], ensure_ascii=False)]
     rows = [

@@ -29,6 +29,7 @@ def list_threads(
     named: p.OfProject = None,
     user: User = None,
     every_user: Annotated[bool, typer.Option("--all", help="Include the threads of every user.")] = False,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Show at most N threads.")] = 20,
     form: p.Form = "text",
     _debug: p.Debug = False,
 ) -> int:
@@ -38,7 +39,7 @@ def list_threads(
     return threads.print_from_store(
         project,
         named,
-        lambda store: threads.list_threads(store, user, every_user=every_user, as_json=form == "json"),
+        lambda store: threads.list_threads(store, user, every_user=every_user, limit=limit, as_json=form == "json"),
         verbatim=form == "json",
     )
 

@@ -49,7 +49,14 @@ def _journal(db: sqlite3.Connection) -> None:
     db.execute("CREATE INDEX events_thread ON events (thread, time) WHERE thread IS NOT NULL")
 
 
-MIGRATIONS: Sequence[Migration] = (_threads, _users, _journal)
+def _turns(db: sqlite3.Connection) -> None:
+    """When a run that has lost a conflict began to wait for its thread; and lists of threads without sorting them."""
+    db.execute("ALTER TABLE runs ADD COLUMN claimed REAL")
+    db.execute("CREATE INDEX threads_updated ON threads (updated)")
+    db.execute("CREATE INDEX threads_of_user ON threads (user, updated)")
+
+
+MIGRATIONS: Sequence[Migration] = (_threads, _users, _journal, _turns)
 """Each migrates a store from the version that is its index to the next. Append only."""
 
 

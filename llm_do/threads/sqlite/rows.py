@@ -21,6 +21,7 @@ from llm_do.threads.store.thread_settings import config_data, config_from_data
 
 __all__ = [
     "add_thread",
+    "claims",
     "delete_thread",
     "insert_events",
     "insert_messages",
@@ -233,8 +234,8 @@ def run_records(
         wheres.append("thread = ?")
         values.append(thread_id)
     if prefix is not None:
-        wheres.append("substr(id, 1, ?) = ?")
-        values += [len(prefix), prefix]
+        wheres.append("id >= ? AND id < ?")
+        values += [prefix, f"{prefix}\U0010ffff"]
     where = f" WHERE {' AND '.join(wheres)}" if wheres else ""
     rows = db.execute(f"{_RUN}{where} ORDER BY started DESC, rowid DESC LIMIT ?", [*values, _most(limit)])
     return [_run(row) for row in rows]
@@ -258,6 +259,15 @@ def open_runs(db: sqlite3.Connection, user: str | None = None, thread_id: str | 
     values = [] if thread_id is None else [thread_id, user or ""]
     rows = db.execute(f"{_RUN} WHERE status = 'running'{where} ORDER BY started, rowid", values)
     return [_run(row) for row in rows]
+
+
+def claims(db: sqlite3.Connection, run: RunRecord) -> list[tuple[str, str]]:
+    """List the runs that have lost a conflict on a run's thread before it did, and their processes."""
+    return db.execute(
+        "SELECT id, owner FROM runs WHERE status = 'running' AND thread = :thread AND coalesce(user, '') = :user"
+        " AND id <> :id AND claimed < coalesce((SELECT claimed FROM runs WHERE id = :id), 9e99)",
+        {"id": run.id, "thread": run.thread_id, "user": run.user_id or ""},
+    ).fetchall()
 
 
 def observations(db: sqlite3.Connection, filter: Filter, limit: int | None) -> list[Observation]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from dataclasses import replace
 from typing import Any, cast
 
@@ -84,6 +85,7 @@ def _keep_as_branch(db: sqlite3.Connection, run: RunRecord, ending: RunEnd) -> N
     else:
         rows.write_batch(db, run, Batch(run.id, ending.batch.events[:-1]))
         db.execute("DELETE FROM messages WHERE run = ?", (run.id,))
+        db.execute("UPDATE runs SET claimed = coalesce(claimed, ?) WHERE id = ?", (time.time(), run.id))
     db.execute(f"UPDATE runs SET turn = NULL, {rows.NO_DRAFT} WHERE id = ?", (run.id,))
 
 

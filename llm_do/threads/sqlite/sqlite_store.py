@@ -34,6 +34,9 @@ __all__ = ["SqliteStore"]
 
 T = TypeVar("T")
 
+THREAD_PATIENCE = 30.0
+"""Seconds that a run waits for others that have lost a conflict on its thread."""
+
 
 class SqliteStore:
     """Stores threads and the journal in a SQLite file.
@@ -169,7 +172,11 @@ class SqliteStore:
     # -- runs
 
     async def begin_run(self, run: RunRecord, defaults: ThreadConfig) -> OpenedRun:
-        """Start a run: finish killed runs on its thread, create the thread if necessary, and read it."""
+        """Start a run: finish killed runs on its thread, create the thread if necessary, and read it.
+
+        A run that has lost a conflict on the thread goes first, so that it doesn't lose again and again.
+        """
+        waits = run.thread_id is not None and not _is_nested()
         with self._file.claiming:
             again = run.id in self._file.conflicted
             if run.id in self._active and not again:
@@ -181,19 +188,37 @@ class SqliteStore:
             self._active[run.id] = run
             self._file.conflicted.discard(run.id)
 
-        def begin(db: sqlite3.Connection) -> OpenedRun:
+        def begin(db: sqlite3.Connection) -> OpenedRun | None:
+            if waits and self._is_claimed(db, run):
+                return None
             if rows.is_open(db, run.id) and not again:
                 self._finish_all_killed(db)
             killed = self._finish_killed(db, run.user_id, run.thread_id) if run.thread_id is not None else []
             return begin_in(db, run, defaults, killed, again=again)
 
         try:
-            return await self._write(begin)
+            opened = await self._write(begin)
+            if opened is None:
+                await self._wait_for_thread(run)
+                waits = False
+                opened = await self._write(begin)
+            assert opened is not None
+            return opened
         except BaseException as error:
             self._active.pop(run.id, None)
             if isinstance(error, asyncio.CancelledError):  # the job still starts the run, and nothing would end it
                 self._worker.post(self._finish_all_killed)
             raise
+
+    async def _wait_for_thread(self, run: RunRecord) -> None:
+        until = time.monotonic() + THREAD_PATIENCE
+        pause = 0.01
+        while await self._read(lambda db: self._is_claimed(db, run)) and time.monotonic() < until:
+            await asyncio.sleep(pause)
+            pause = min(pause * 1.5, 0.1)
+
+    def _is_claimed(self, db: sqlite3.Connection, run: RunRecord) -> bool:
+        return any(id in self._active or self._owners.alive(owner) for id, owner in rows.claims(db, run))
 
     async def write(self, batch: Batch) -> None:
         """Write what a run has done since the last batch."""
@@ -270,7 +295,8 @@ class SqliteStore:
         finished: list[str] = []
         alive: dict[str, bool] = {}
         for run in rows.open_runs(db, user, thread_id):
-            if run.id in self._active:
+            active = self._active.get(run.id)
+            if active is not None and active.owner == run.owner:
                 continue
             if run.owner not in alive:
                 alive[run.owner] = run.owner != self._owners.own and self._owners.alive(run.owner)
@@ -278,6 +304,13 @@ class SqliteStore:
                 recovery.finish_killed(db, run)
                 finished.append(run.id)
         return finished
+
+
+def _is_nested() -> bool:
+    """Whether the code of another run starts this one, which that one may be waiting for."""
+    from llm_do.runtime.context.call_context import CURRENT_CALL
+
+    return CURRENT_CALL.get(None) is not None
 
 
 def _same_turn(stored: ThreadRecord, record: ThreadRecord) -> bool:
