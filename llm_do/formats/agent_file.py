@@ -13,6 +13,7 @@ from pydantic import ConfigDict, Discriminator, Field
 from llm_do.diagnostics.diagnostic import Diagnostic
 from llm_do.formats.shared_parts import CompactionFile, StateGate
 from llm_do.formats.syntax.frontmatter import split_frontmatter
+from llm_do.formats.syntax.hidden_characters import find_hidden_characters
 from llm_do.formats.syntax.source import AmbiguousScalar, KeyPath, Node, Source
 from llm_do.formats.syntax.yaml_nodes import parse_yaml
 from llm_do.formats.toolset_config import ToolsetList, ToolsetUse
@@ -205,6 +206,8 @@ def parse_agent(text: str, file: str) -> Parsed[AgentFile]:
     node = result.node
     if node is not None and node.kind == "mapping":
         found += _rules(node)
+    if result.node is not None:
+        found += find_hidden_characters(source)
     if not found:
         return Parsed(value, node, (), parts.body, parts.body_start)
     return parse_result(value, node, found, parts.body, parts.body_start)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
-from tests.cli.cli_processes import run_many
+from tests.cli.cli_processes import run_forked, run_many
 
 BROKEN = "---\nname: main\nmodle: x\n---\nHelp.\n"
 
@@ -40,3 +41,18 @@ def test_paths_are_relative_to_the_current_folder_and_absolute_elsewhere(tmp_pat
     assert json.loads(ended["data"].out)["diagnostics"][0]["file"] == "main.agent"
     for name in ("text", "inside", "elsewhere", "graph"):
         assert "3 | modle: x" in ended[name].out + ended[name].err
+
+
+def test_a_project_above_the_current_folder_is_named(project: Callable[..., Path], tmp_path: Path) -> None:
+    root = project("- text: hello")
+    below = root / "deep" / "er"
+    below.mkdir(parents=True)
+    calls = {"above": ("run hi", below), "quiet": ("run hi -q", below), "here": ("run hi", root)}
+    ended = {
+        name: run_forked(*words.split(), cwd=cwd, env={"HOME": str(tmp_path.parent)})
+        for name, (words, cwd) in calls.items()
+    }
+
+    assert {name: each.out or each.err for name, each in ended.items()} == dict.fromkeys(ended, "hello\n")
+    assert ended["above"].err.startswith("project: ../../project.json\n")
+    assert [name for name, each in ended.items() if "project:" in each.err] == ["above"]

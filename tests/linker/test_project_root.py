@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -72,3 +73,35 @@ def test_a_folder_outside_any_project_is_an_error(make: Make) -> None:
     root = make({"x/y.txt": ""})
     with pytest.raises(UsageError, match=r"no folder above it has a project\.json"):
         find_project(root / "x")
+
+
+def test_the_search_ends_at_the_root_of_a_repository(make: Make) -> None:
+    root = make({"project.json": "{}", "clone/.git/HEAD": "", "clone/src/x.txt": "", "clone/project.json": "{}"})
+    assert find_project(root / "clone" / "src").root == root / "clone"
+    (root / "clone" / "project.json").unlink()
+    with pytest.raises(UsageError, match="no project here"):
+        find_project(root / "clone" / "src")
+
+
+def test_a_work_tree_whose_git_is_a_file_ends_the_search_too(make: Make) -> None:
+    root = make({"project.json": "{}", "tree/.git": "gitdir: elsewhere", "tree/src/x.txt": ""})
+    with pytest.raises(UsageError, match="no project here"):
+        find_project(root / "tree" / "src")
+
+
+def test_the_home_folder_is_nobodys_project_unless_one_works_in_it(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = make({"home/project.json": "{}", "home/work/x.txt": "", "project.json": "{}"})
+    monkeypatch.setenv("HOME", str(root / "home"))
+    assert find_project(root / "home").root == root / "home"
+    (root / "home" / "project.json").rename(root / "home" / "other.json")
+    for folder in ("home", "home/work"):
+        with pytest.raises(UsageError, match="no project here"):
+            find_project(root / folder)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give a folder away")
+def test_the_search_ends_where_a_folder_belongs_to_somebody_else(make: Make) -> None:
+    root = make({"shared/project.json": "{}", "shared/mine/project.txt": "", "shared/mine/deep/x.txt": ""})
+    os.chown(root / "shared", 4711, 4711)
+    with pytest.raises(UsageError, match="no project here"):
+        find_project(root / "shared" / "mine" / "deep")

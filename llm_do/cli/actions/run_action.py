@@ -82,7 +82,7 @@ def _check(options: CommandOptions) -> None:
 
 
 def _run(options: CommandOptions, results: Results, interrupts: Interrupts) -> int:
-    target = resolve(options.input.project, options.input.prompt, options.input.named)
+    target = resolve(options.input.project, options.input.prompt, options.input.named, quiet=options.output.quiet)
     prepare(otel=options.otel)
     project = link(target.path, options)
     from llm_do.cli.arguments.run_input import gather_input

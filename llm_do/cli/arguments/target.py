@@ -7,8 +7,10 @@ from pathlib import Path
 
 from llm_do._startup.frozen import frozen
 from llm_do.cli.arguments.usage_hints import hint_for_words
+from llm_do.cli.process.streams import write_stderr
 from llm_do.errors import UsageError
 from llm_do.linker.sources.project_root import ProjectLocation, find_project, locate_project
+from llm_do.text.sanitizer import sanitize
 from llm_do.ui.reports.error_text import sentence
 
 __all__ = ["Target", "project_at", "resolve", "user_path"]
@@ -29,15 +31,15 @@ class Target:
     prompt: str | None = None
 
 
-def project_at(project: str | None, option: str | None = None) -> Path:
-    """The project that a command names, by default that of the current folder."""
+def project_at(project: str | None, option: str | None = None, *, quiet: bool = False) -> Path:
+    """The project that a command names, by default that of the current folder; one above it is named on stderr."""
     if project is not None and option is not None:
         raise _twice()
     project = option if option is not None else project
-    return _path_of(locate_project(user_path(project)) if project is not None else _current())
+    return _path_of(locate_project(user_path(project)) if project is not None else _current(quiet=quiet))
 
 
-def resolve(project: str | None, prompt: str | None, option: str | None = None) -> Target:
+def resolve(project: str | None, prompt: str | None, option: str | None = None, *, quiet: bool = False) -> Target:
     """Tell a project from a prompt.
 
     In a project's folder a first argument that names no file or folder is the prompt, unless it looks like a path: a
@@ -52,7 +54,7 @@ def resolve(project: str | None, prompt: str | None, option: str | None = None) 
     if prompt is not None and not prompt.strip():
         raise UsageError("the prompt is empty", hint="Leave it out to run with the default input.")
     if project is None:
-        return Target(project_at(None), prompt)
+        return Target(project_at(None, quiet=quiet), prompt)
     if not project.strip():
         raise UsageError("the first argument is empty", hint="Give a project, a prompt, or nothing.")
     if _is_path(project):
@@ -64,7 +66,7 @@ def resolve(project: str | None, prompt: str | None, option: str | None = None) 
             + " With two arguments, the first is the project.",
         )
     try:
-        return Target(_path_of(_current()), project)
+        return Target(_path_of(_current(quiet=quiet)), project)
     except UsageError as error:
         raise UsageError(
             f"{project!r} is not a project, and can't be the prompt: {error.message}", hint=error.hint
@@ -102,9 +104,13 @@ def user_path(text: str) -> Path:
         return Path(text)
 
 
-def _current() -> ProjectLocation:
+def _current(*, quiet: bool) -> ProjectLocation:
     try:
-        return find_project(Path.cwd())
+        here = Path.cwd().resolve()
+        found = find_project(here)
+        if found.root != here and not quiet:
+            write_stderr(f"project: {sanitize(os.path.relpath(found.manifest or found.root, here))}\n")
+        return found
     except OSError as error:
         raise UsageError(f"the current folder can't be read: {error.strerror or error}") from error
 

@@ -1,4 +1,4 @@
-"""LD101 to LD104, LD107 and LD108: reading files, and the frontmatter of agent files."""
+"""LD101 to LD104 and LD107 to LD109: reading files, and the frontmatter of agent files."""
 
 from __future__ import annotations
 
@@ -146,3 +146,24 @@ def wrong_closing(line: int, text: str) -> Problem:
     """A line that is nearly `---`."""
     message = f"the frontmatter is never closed: line {line} is `{text}`, not ---".replace("\t", "\\t")
     return LD108.problem(message, "the line must be exactly ---, without blanks")
+
+
+LD109 = Code(
+    "LD109",
+    "Hidden character",
+    "warning",
+    "A model reads characters that a person doesn't see in an editor, such as tags, direction changes, zero-width "
+    "characters and escape sequences. They can hide instructions.",
+    "delete it, or type the line again",
+    wrong="Help.\u200b",
+    right="Help.",
+)
+
+
+def hidden_characters(what: str, found: str) -> Problem:
+    """A run of hidden characters of one kind."""
+    if len(found) == 1:
+        return LD109.problem(f"there is a {what} here that can't be seen: U+{ord(found):04X}")
+    return LD109.problem(
+        f"there are {len(found)} characters here that can't be seen, the first a {what}: U+{ord(found[0]):04X}"
+    )

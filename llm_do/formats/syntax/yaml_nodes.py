@@ -32,7 +32,8 @@ MAX_ALIASES = 100
 
 # Patterns that most files never need stay text: compiling them would cost every start more than all of its parsing.
 _FORBIDDEN_ASCII = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-_FORBIDDEN = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufeff\ufffe\uffff]"
+_FORBIDDEN = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]"
+"""Control characters, those that only YAML 1.1 takes for a line break (U+0085, U+2028, U+2029), and non-characters."""
 _WORDS: dict[str, Scalar] = {
     "": None,
     "~": None,

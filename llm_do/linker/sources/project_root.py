@@ -6,6 +6,7 @@ Nothing is read here; the linker checks the files.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from llm_do._startup.frozen import frozen
@@ -49,9 +50,13 @@ def locate_project(path: Path) -> ProjectLocation:
 
 
 def find_project(start: Path) -> ProjectLocation:
-    """Find the project that a folder belongs to: the nearest `project.json` upwards, else the folder itself."""
+    """Find the project that a folder belongs to: the nearest `project.json` upwards, else the folder itself.
+
+    The search ends at the root of a git repository, below the home folder, and where a folder belongs to another user,
+    whose project must not run because of where someone works.
+    """
     folder = start.resolve()
-    for candidate in (folder, *folder.parents):
+    for candidate in _searched(folder):
         if os.path.isfile(candidate / MANIFEST):
             return ProjectLocation(candidate, candidate / MANIFEST)
     try:
@@ -62,6 +67,30 @@ def find_project(start: Path) -> ProjectLocation:
             f"and no folder above it has a {MANIFEST}",
             hint=_HINT,
         ) from error
+
+
+def _searched(folder: Path) -> Iterator[Path]:
+    """Yield the folders that may hold the project of a folder, the nearest first."""
+    yield folder
+    owner, home = _owner(folder), _home()
+    for above, below in zip(folder.parents, (folder, *folder.parents), strict=False):
+        if os.path.lexists(below / ".git") or above == home or below == home or _owner(above) != owner:
+            return
+        yield above
+
+
+def _owner(folder: Path) -> int | None:
+    try:
+        return folder.stat().st_uid
+    except OSError:
+        return None
+
+
+def _home() -> Path | None:
+    try:
+        return Path.home().resolve()
+    except (RuntimeError, OSError):
+        return None
 
 
 def _in_folder(folder: Path) -> ProjectLocation:
