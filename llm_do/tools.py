@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack, cast, get_args, overload
 
 from llm_do._startup.frozen import frozen
@@ -187,6 +188,8 @@ def options_of(item: object) -> ToolOptions:
             repeatable=item.repeatable,
             timeout=item.timeout,
         )
+    while isinstance(item, partial):
+        item = cast("partial[Any]", item).func
     options = getattr(item, "__llm_do_tool__", None)
     return options if isinstance(options, ToolOptions) else ToolOptions()
 

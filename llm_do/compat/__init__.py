@@ -15,6 +15,8 @@ These stay where they are until then, because they are only other names of what 
 - `llm_do.runtime.Runtime.run_entry`: use `Runtime.run(input, entry=entry)`.
 - `llm_do.runtime.CallContext.call_agent` and `llm_do.toolkits.ToolkitContext.call_agent`: use `call`.
 - `llm_do.toolsets.agent.agent_as_toolset`: use `AgentToolset`.
+- `llm_do.linker.python.plain_tools.allow_plain_tools`, for `@toolset.tool` on functions without a context: write
+  `@toolset.tool_plain`.
 - The argument `max_chars` of the built-in `read_file`: use `offset` and `limit`.
 - The setting `auth_mode` of the manifest: leave it out.
 """

@@ -185,10 +185,12 @@ def _register_exports(linked: _Linked) -> None:
     manifest = linked.files.manifest
     reference = manifest.entry.function if manifest is not None and manifest.entry is not None else None
     entry = linked.references.entry_of(reference) if reference is not None else None
-    linked.exports, faults, refused = read_exports(linked.python.files, entry)
+    unlisted = linked.references.unlisted
+    files = [file for file in linked.python.files if file.path not in unlisted]
+    linked.exports, faults, refused = read_exports(files, entry)
     linked.names.faults += faults
     linked.names.refused |= refused
-    for file in linked.python.files:
+    for file in files:
         functions = (name for name, value in file.namespace.items() if isinstance(value, FunctionType))
         linked.names.functions |= dict.fromkeys(functions, file.label)
         toolsets = (name for name, value in file.namespace.items() if is_toolset(value))
@@ -312,8 +314,8 @@ def _assemble(linked: _Linked, entry: EntrySpec | None, policy: Policy) -> Proje
         context_providers=providers,
         threads=threads_spec(manifest.threads),
         toolset_configs={name: config.model_dump() for name, config in manifest.toolsets.items()},
-        files=[path for path in (files.located.manifest, *_paths(files)) if path is not None],
-        python_files=files.python,
+        files=[path for path in (files.located.manifest, *_paths(linked)) if path is not None],
+        python_files=[*files.python, *linked.references.unlisted],
         record=manifest.record,
         generated_agents_dir=directory,
         modules=_modules(linked),
@@ -326,14 +328,15 @@ def _without_manifest(linked: _Linked, entry: EntrySpec) -> Project:
         files.root,
         entry,
         Registry(linked.names.taken),
-        files=_paths(files),
-        python_files=files.python,
+        files=_paths(linked),
+        python_files=[*files.python, *linked.references.unlisted],
         modules=_modules(linked),
     )
 
 
-def _paths(files: ProjectFiles) -> list[Path]:
-    return [*(source.path for source in files.agents), *files.python]
+def _paths(linked: _Linked) -> list[Path]:
+    files = linked.files
+    return [*(source.path for source in files.agents), *files.python, *linked.references.unlisted]
 
 
 def _modules(linked: _Linked) -> Modules | None:

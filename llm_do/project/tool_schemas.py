@@ -19,6 +19,7 @@ from llm_do.errors import ToolkitError, UsageError
 from llm_do.policy.tool_facts import ToolFacts
 from llm_do.project.declared_facts import function_facts, metadata_facts
 from llm_do.project.gates import GatedToolset
+from llm_do.project.partials import function_of
 from llm_do.text.globs import matches_any
 from llm_do.tools import NamedTool, Tool, ToolOptions, approval_fault, options_of
 
@@ -111,7 +112,7 @@ def make_schema(item: Callable[..., Any] | PydanticTool[Any] | Tool | NamedTool,
         unchecked = True
     else:
         options = options_of(item)
-        function = item.function if isinstance(item, NamedTool) else item
+        function = function_of(item.function if isinstance(item, NamedTool) else item)
         made = tool_of(function, name=options.name or name, description=options.description)
         made.description = add_examples(made.description, options.examples)
     if name is not None:

@@ -6,6 +6,7 @@ are looked up among the loaded modules: a module that wasn't imported has no ins
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 import sys
@@ -110,7 +111,7 @@ def tool_name(value: object) -> str | None:
         'add'
     """
     declared = getattr(value, "name", None) if _is_tool_object(value) else options_of(value).name
-    for name in (declared, getattr(value, "__name__", None)):
+    for name in (declared, getattr(_inside(value), "__name__", None)):
         if isinstance(name, str) and name and name != "<lambda>":
             return name
     return None
@@ -176,7 +177,8 @@ def _read_all(file: LoadedFile, collector: _Collector) -> None:
             collector.report(problems.undefined_export(shown, file.label), place)
             continue
         value = file.namespace[name]
-        if not inspect.isroutine(value) or (file.label, name) == collector.entry or id(value) in collector.objects:
+        is_tool = inspect.isroutine(value) or _is_tool_object(value) or _is_partial(value)
+        if not is_tool or (file.label, name) == collector.entry or id(value) in collector.objects:
             continue
         collector.add(options_of(value).name or name, "tool", value, place, file.label)
 
@@ -228,8 +230,10 @@ def _refuse_tool(value: object) -> str | None:
         return "export it in AGENTS"
     if _is_tool_object(value):
         return None
-    if callable(value):  # a `partial` and its like have no name, and no schema can be made of them
-        return None if hasattr(value, "__name__") else "write a function that calls it"
+    if _is_partial(value) and not inspect.isroutine(_inside(value)):
+        return "write a function that calls it"
+    if callable(value):  # an object that can be called has no name, and no schema can be made of it
+        return None if hasattr(_inside(value), "__name__") else "write a function that calls it"
     return ""
 
 
@@ -303,6 +307,15 @@ def accepts_keywords(function: object, names: Sequence[str]) -> bool:
 def is_toolset(value: object) -> bool:
     """Whether an object is a toolset; what was never imported has no instances."""
     return _is_instance(value, "pydantic_ai.toolsets", "AbstractToolset")
+
+
+def _is_partial(value: object) -> bool:
+    return isinstance(value, functools.partial)
+
+
+def _inside(value: object) -> object:
+    """The function that a `partial` calls; anything else as it is."""
+    return cast("functools.partial[Any]", value).func if _is_partial(value) else value
 
 
 def _is_tool_object(value: object) -> bool:

@@ -23,6 +23,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from llm_do.linker.python.plain_tools import allow_plain_tools
 from llm_do.linker.python.positions import Facts, read_facts
 
 __all__ = ["ModuleSpace"]
@@ -132,6 +133,8 @@ class ModuleSpace:
                 raise
             public = self.public(error.name)
             raise ModuleNotFoundError(f"No module named {public!r}", name=public) from None
+        if base is None and level == 0 and name.partition(".")[0] == "pydantic_ai":
+            allow_plain_tools(lambda module: module.startswith(_PREFIX))
         return module
 
     def _resolve(self, importer: str, top: str) -> str | None:

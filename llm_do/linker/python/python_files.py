@@ -113,6 +113,12 @@ class PythonFiles:
     failed: set[str] = field(default_factory=set[str])
     facts: dict[str, Facts] = field(default_factory=dict[str, Facts])
 
+    def add(self, root: Path, path: Path) -> None:
+        """Import one more file, which the project doesn't list."""
+        self.space = self.space or ModuleSpace(root, [path])
+        with _tidy(root, [path]):
+            _load(self.space, path, self, alone=False)
+
     def by_label(self, label: str) -> LoadedFile | None:
         """The imported file of that label."""
         return next((file for file in self.files if file.label == label), None)

@@ -1,6 +1,6 @@
 """References from files to Python code: `path.py:name` and `module.Class`, and whether what they lead to is fit.
 
-They lead into the listed Python files and nowhere else.
+They lead into the listed Python files; the classes that an agent names, into any Python file of the project.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ class References:
         patterns: What the manifest lists; a listed file that doesn't exist is reported there, not again at a reference.
         faults: What was wrong so far.
         used: Labels of the files that references led to.
+        unlisted: Files that are imported because an agent names a class in them.
     """
 
     root: Path
@@ -40,6 +41,7 @@ class References:
     patterns: list[str] = field(default_factory=list[str])
     faults: list[Diagnostic] = field(default_factory=list[Diagnostic])
     used: set[str] = field(default_factory=set[str])
+    unlisted: list[Path] = field(default_factory=list[Path])
 
     def function(self, reference: str, place: Location, arguments: int, shape: str) -> Callable[..., Any] | None:
         """The function of `path.py:name` when it can be called with `arguments` arguments."""
@@ -72,7 +74,7 @@ class References:
 
     def input_model(self, reference: str, place: Location) -> type[AgentArgs] | None:
         """The subclass of `AgentArgs` that a reference leads to."""
-        found = self._find(reference, place)
+        found = self._find_class(reference, place)
         if found is None:
             return None
         value = found[0]
@@ -95,7 +97,7 @@ class References:
         """The type that a reference leads to, when pydantic can validate it."""
         from pydantic import TypeAdapter
 
-        found = self._find(reference, place)
+        found = self._find_class(reference, place)
         if found is None:
             return None
         value = found[0]
@@ -115,6 +117,28 @@ class References:
         path, _, name = reference.partition(":")
         label = self._label(path)
         return (label, name) if label is not None else None
+
+    def _find_class(self, reference: str, place: Location) -> tuple[object] | None:
+        """Find a class; a path may start at the folder of the agent that names it, and its file needn't be listed."""
+        path, colon, name = reference.partition(":")
+        if not colon:
+            module, _, name = reference.rpartition(".")
+            path = f"{module.replace('.', '/')}.py"
+        folder = PurePosixPath(place.file).parent
+        for label in dict.fromkeys((_normal(f"{folder}/{path}"), _normal(path))):
+            if label not in self.listed and self._is_own_file(label):
+                self.python.add(self.root, self.root / label)
+                self.listed.append(label)
+                self.unlisted.append(self.root / label)
+            if label in self.listed:
+                reference = f"{label}:{name}"
+                break
+        return self._find(reference, place)
+
+    def _is_own_file(self, label: str) -> bool:
+        """Whether there is a Python file of that label in the project's folder, with every link on its way."""
+        real = Path(os.path.realpath(self.root / label))
+        return label.endswith(".py") and real.is_relative_to(os.path.realpath(self.root)) and real.is_file()
 
     def _find(self, reference: str, place: Location) -> tuple[object] | None:
         path, colon, name = reference.partition(":")
