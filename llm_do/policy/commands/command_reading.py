@@ -14,6 +14,8 @@ from llm_do.policy.commands.unknown_programs import is_harmless_option
 __all__ = ["Piece", "Reading", "is_url", "read_command"]
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=", re.ASCII)
+_TRANSPORT = re.compile(r"(?:ext|fd)::", re.IGNORECASE)
+"""An address for which git runs a program."""
 _URL = re.compile(r"(?:https?|ssh|git|ftp|wss?|git\+(?:https?|ssh)|oci|s3|gs)://\S+", re.IGNORECASE)
 
 
@@ -143,8 +145,9 @@ class _Reader:
         )
         if "listing" in grammar.attributes and not listed:
             self.pieces = [each._replace(role="unknown") if each.role == "text" else each for each in self.pieces]
-        following = grammar.role(self.operands)
-        self.open_launch = following in ("launch", "script") or grammar.dashed == "launch"
+        self.open_launch = grammar.dashed == "launch" or any(
+            role.removesuffix("*") in ("launch", "script") for role in grammar.roles[self.operands :]
+        )
 
     def _has(self, options: set[str], word: str) -> bool:
         if word.startswith("--"):
@@ -221,11 +224,17 @@ class _Reader:
         judge = JUDGES.get(role)
         if role == "lines":  # lines of a file, as in `1,9:path` or `:function:path`
             role, text = "path", text.rpartition(":")[2]
+        elif role == "refspec":  # `+x` forces, and `:x` deletes
+            role = "unknown" if text.startswith(("+", ":")) else "any"
         elif judge is not None:
             role = "text" if judge(text) else "unknown"
-        elif role in ("none", "write") or (
-            text.startswith("@")
-            and (role in ("path", "any", "script") or "response" in self.grammar.attributes or not self.known)
+        elif (
+            role in ("none", "write")
+            or (
+                text.startswith("@")
+                and (role in ("path", "any", "script") or "response" in self.grammar.attributes or not self.known)
+            )
+            or (role in ("any", "ref") and _TRANSPORT.match(text))
         ):
             role = "unknown"
         elif role in ("any", "ref") and is_url(text):

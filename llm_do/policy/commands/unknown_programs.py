@@ -52,7 +52,7 @@ def is_harmless_option(word: str, following: str = "") -> bool:
     letters = set(word[1:].partition("=")[0])
     if letters & _LETTERS_WITH_FILES and (len(letters) <= 4 or word[1] in _LETTERS_WITH_FILES):
         return False
-    if len(name) >= 3 and not _is_harmless_name(name):
+    if _FILE.fullmatch(word[2:]) or (len(name) >= 3 and not _is_harmless_name(name)):
         return False
     return _is_harmless_value(value, following, is_flag=letters <= _FLAG_LETTERS)
 

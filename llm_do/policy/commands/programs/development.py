@@ -259,7 +259,7 @@ cargo test, cargo t, cargo bench, cargo nextest: text* ; dashed @libtest
     flags --no-run --no-fail-fast --doc
 cargo build, cargo b, cargo check, cargo c, cargo doc, cargo fetch, cargo tree, cargo metadata: text*
     use @cargo
-    flags --no-deps --duplicates -d --keep-going --open -i --document-private-items
+    flags --no-deps --duplicates -d --keep-going -i --document-private-items
     text -e --edges --invert --depth --prefix --format-version --format
 cargo clippy: text* ; dashed @rustc
     use @cargo
@@ -313,11 +313,15 @@ ctest: text*
     flags -VNQ --output-on-failure --verbose --extra-verbose --progress --rerun-failed --stop-on-failure
     text -RELjC --tests-regex --exclude-regex --label-regex --parallel --timeout --repeat
     path --test-dir
-mvn, mvnw, gradle, gradlew: text*
-    flags -qBoeXU --quiet --batch-mode --offline --info --debug --stacktrace --version -v --dry-run --no-daemon
-    flags --continue
-    text -pl --tests -P --console
-    choice -D (?:test=[\w#*.,+-]+|skipTests(?:=true)?|maven\.test\.skip(?:=true)?)
+mvn, mvnw: text* ; single
+    flags -q -B -o -e -X -U -am -amd -fae -ff -fn -nsu -ntp -N -V --quiet --batch-mode --offline --errors --version
+    text -pl -P -rf -T --projects
+    choice -Dtest [\w#*.,+-]+
+    flags -DskipTests -Dmaven.test.skip
+gradle, gradlew: text*
+    flags -qiSv --quiet --offline --info --debug --stacktrace --version --dry-run --no-daemon --continue --parallel
+    flags --rerun-tasks --warn --no-build-cache
+    text -x --tests --console --exclude-task
 javac: any* ; response single
     flags -Xlint -verbose -version -g -nowarn
     text -source -target -encoding --release

@@ -189,7 +189,7 @@ git pull: any*
     flags --stat --no-commit --squash --progress
     text -sXj --depth --strategy --jobs
     maybe -r --rebase
-git push: any*
+git push: refspec*
     flags -unqv --set-upstream --all --tags --follow-tags --dry-run --quiet --verbose --porcelain --progress --atomic
     flags --no-verify --thin --no-force-if-includes --prune
     text -o --push-option

@@ -47,7 +47,7 @@ kubectl, oc: sub
 kubectl get, oc get: text*
     use @kubectl
     flags -Awv --all-namespaces --watch --show-labels --no-headers --ignore-not-found --watch-only --show-kind
-    text -olL --output --selector --field-selector --sort-by --label-columns --chunk-size --template
+    text -lL --selector --field-selector --sort-by --label-columns --chunk-size --template
     path -f --filename -k --kustomize
 kubectl describe, oc describe: text*
     use @kubectl
@@ -61,30 +61,34 @@ kubectl logs, oc logs: text*
 kubectl top, kubectl explain, kubectl api-resources, kubectl api-versions, kubectl version: text*
     use @kubectl
     flags -A --all-namespaces --containers --recursive --namespaced --no-headers --client
-    text -l --selector --sort-by -o --output --api-version --api-group --verbs
+    text -l --selector --sort-by --api-version --api-group --verbs
 kubectl cluster-info: text*
     use @kubectl
     flags -A --all-namespaces --containers --recursive --namespaced --no-headers --client
-    text -l --selector --sort-by -o --output --api-version --api-group --verbs
+    text -l --selector --sort-by --api-version --api-group --verbs
 kubectl events, kubectl auth, kubectl rollout, kubectl diff, kubectl wait: text*
     use @kubectl
     flags -Aw --all-namespaces --watch --all --quiet -q --list
-    text -l --selector --for --types --timeout --revision -o --output
+    text -l --selector --for --types --timeout --revision
     path -f --filename
 kubectl config: sub
 kubectl config view, kubectl config get-contexts, kubectl config current-context, kubectl config get-clusters: text*
     flags --minify --no-headers
-    text -o --output
+    use @kubectl-output
 kubectl apply, kubectl create, kubectl delete, kubectl replace, kubectl patch, kubectl scale, kubectl label: text*
     use @kubectl
     flags --wait --server-side -R --recursive --overwrite
-    text --dry-run --validate -l --selector -p --patch --type --replicas -o --output --timeout
+    text --dry-run --validate -l --selector -p --patch --type --replicas --timeout
     any -f --filename -k --kustomize
 kubectl exec, kubectl debug: text ; dashed launch
     flags -itq --stdin --tty --quiet
     text -cn --container --namespace
 @kubectl: text*
+    use @kubectl-output
     text -n --namespace --request-timeout
+@kubectl-output: text*
+    choice -o =?(?:json|yaml|wide|name|(?:jsonpath|jsonpath-as-json|custom-columns|go-template|template)=.*)
+    choice --output (?:json|yaml|wide|name|(?:jsonpath|jsonpath-as-json|custom-columns|go-template|template)=.*)
 helm: sub
 helm list, helm status, helm history, helm show, helm search, helm get, helm template, helm lint, helm version: text*
     flags -Aaq --all-namespaces --all --short --devel --strict
