@@ -171,3 +171,47 @@ def test_a_rule_that_grants_what_it_spells_out_is_not_broad(text: str) -> None:
 def test_only_an_allow_rule_can_be_broad() -> None:
     assert not is_overly_broad(rule("*", "deny"), [*SHELL.values()])
     assert not is_overly_broad(rule("shell(*)", "ask"), [*SHELL.values()])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "uv run *",
+            "uv run --frozen *",
+            "poetry run *",
+            "pdm run *",
+            "go run *",
+            "npm exec *",
+            "npx *",
+            "kubectl exec *",
+        ),
+        *("kubectl exec web -- *", "docker exec *", "docker run *", "docker compose exec web *", "conda run -n x *"),
+        *(
+            "bundle exec *",
+            "pnpm dlx *",
+            "python -m *",
+            "timeout 5 *",
+            "env -i *",
+            "node *",
+            "perf record *",
+            "uv tool *",
+        ),
+        *("git bisect run *", "git submodule foreach *", "coverage run *", "deno run *", "flock x *"),
+    ],
+)
+def test_a_star_that_stands_for_a_program_is_broad(text: str) -> None:
+    assert is_overly_broad(rule(f"shell({text})"), spoken(rule(f"shell({text})")))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("uv run pytest *", "poetry run ruff check *", "npx eslint *", "python -m pytest *", "timeout 60 pytest *"),
+        *("docker ps *", "docker compose logs *", "docker exec web ls *", "kubectl get *", "kubectl exec web -- ls *"),
+        *("git bisect *", "git submodule *", "npm run *", "npm test *", "uv sync *", "go test *", "env A=1 pytest *"),
+        *("sed -n 1,5p *", "awk '{print $1}' *", "curl -s https://a.org/**", "sqlite3 -readonly x.db *"),
+    ],
+)
+def test_a_rule_that_spells_the_program_out_is_not_broad(text: str) -> None:
+    assert not is_overly_broad(rule(f"shell({text})"), spoken(rule(f"shell({text})")))

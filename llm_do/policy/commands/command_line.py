@@ -69,6 +69,8 @@ _DOUBLE = re.compile(r'"((?:[^"$`\\]|\\[^\n]|\$(?=["\s]))*)"')
 _ESCAPED_IN_QUOTES = re.compile(r'\\([$`"\\])')
 _NAME_AFTER_DOLLAR = re.compile(r"\$[A-Za-z0-9_*@#?!-]")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[[^\]]*\])?\+?=")
+_HOME = re.compile(r"(?:[A-Za-z_][A-Za-z0-9_]*\+?=(?:.*:)?)?~")
+"""A word that begins with a home folder, or sets a variable to one."""
 _PATTERN = re.compile(r"[*?]|\[[^\]]*\]")
 
 
@@ -244,7 +246,7 @@ class _Lexer:
                 raise CommandSyntaxError(_SETTING)
             if word.pattern is not None:
                 raise CommandSyntaxError("a program's name can't be a file pattern: write the name")
-        if raw.startswith("~"):
+        if _HOME.match(raw):
             raise CommandSyntaxError("`~` does not stand for a home folder here: write the path")
         self.words.append(word)
 

@@ -102,6 +102,7 @@ def test_literal_words_and_pipes_are_read_as_a_shell_would(text: str, words: lis
         ("ls {a,'b'}", "brace"),
         ("ls ~", "`~`"),
         ("ls ~root/x", "`~`"),
+        ("make DIR=~/x", "`~`"),
         ("ls 'x", "quote"),
         ("ls \\", "quote"),
         ("ls |", "read"),
