@@ -244,7 +244,7 @@ class _Lexer:
                 raise CommandSyntaxError(reason)
             if _ASSIGNMENT.match(raw):
                 raise CommandSyntaxError(_SETTING)
-            if word.pattern is not None:
+            if word.pattern is not None or "[" in raw:
                 raise CommandSyntaxError("a program's name can't be a file pattern: write the name")
         if _HOME.match(raw):
             raise CommandSyntaxError("`~` does not stand for a home folder here: write the path")
