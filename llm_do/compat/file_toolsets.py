@@ -9,6 +9,7 @@ from typing import TypedDict
 from pydantic_ai import FunctionToolset
 
 from llm_do.errors import UsageError
+from llm_do.files.code_files import CodeFiles
 from llm_do.files.root import Root
 from llm_do.toolsets.filesystem.file_tools import Count, FileTools, Positive, list_below
 from llm_do.toolsets.filesystem.file_toolset import build_tools
@@ -69,7 +70,7 @@ class FileSystemToolset(FunctionToolset[object]):
             )
         protection = Protection(
             Root(options.get("base_path", ".")),
-            python_files,
+            CodeFiles(Path("/"), listed=python_files, data_folders=["."]),  # it knows of no project
             reads="ask" if options.get("read_approval", False) else "allow",
             writes="ask" if options.get("write_approval", True) else "allow",
         )

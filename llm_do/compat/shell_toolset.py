@@ -10,6 +10,8 @@ from pydantic_ai import FunctionToolset
 
 from llm_do._startup.frozen import frozen
 from llm_do.errors import UsageError
+from llm_do.files.code_files import CodeFiles
+from llm_do.files.code_watch import watch_code
 from llm_do.files.paths import display_path
 from llm_do.files.root import Root
 from llm_do.policy.commands.command_reading import read_command
@@ -18,6 +20,7 @@ from llm_do.policy.values import Decision, Pipeline
 from llm_do.toolsets.filesystem.protection import Protection
 from llm_do.toolsets.shell.command_judges import CommandJudge, apply_limits, stricter
 from llm_do.toolsets.shell.command_line import CommandRefusedError, parse_command
+from llm_do.toolsets.shell.sandbox.command_sandbox import CommandSandbox
 from llm_do.toolsets.shell.shell_toolset import Shell, shell_tool
 
 __all__ = ["ShellConfig", "ShellRule", "ShellToolset"]
@@ -74,10 +77,13 @@ class ShellToolset(FunctionToolset[Any]):
         default = options.get("default")
         if default is not None:
             _reject_unknown(default, {"approval_required": bool})
-        protection = Protection(Root(options.get("base_path", ".")))
+        root = Path(options.get("base_path", "."))
+        code = CodeFiles(root)
+        protection, sandbox = Protection(Root(root), code), CommandSandbox(watch_code(code))
         asks = None if default is None else bool(default.get("approval_required", True))
         judge = _judge(protection, [_rule(rule) for rule in options.get("rules", ())], asks)
-        super().__init__([shell_tool(Shell(protection.root, judge), id or "shell")], max_retries=max_retries, id=id)
+        shell = Shell(protection.root, judge, sandbox, may_leave=True)
+        super().__init__([shell_tool(shell, id or "shell")], max_retries=max_retries, id=id)
 
 
 @frozen

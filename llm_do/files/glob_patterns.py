@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
 from llm_do.files.refusals import FileRefusedError
 from llm_do.text.globs import Glob, match_segments, parse_glob
 
-__all__ = ["PathPattern", "expand_braces"]
+__all__ = ["PathPattern", "expand_braces", "matches_any_path"]
 
 _MAX_PATTERN = 1000
 _MAX_ALTERNATIVES = 64
@@ -53,6 +54,20 @@ class PathPattern:
         """Whether a name matches the last segment."""
         last = self.segments[-1] if self.segments else Glob(())
         return last is None or last.matches(name)
+
+
+def matches_any_path(path: str, patterns: Iterable[str]) -> bool:
+    """Whether a pattern matches a path; one without `/` matches files and folders at any depth.
+
+    Example:
+        >>> matches_any_path("web/.npmrc", [".npmrc"]), matches_any_path("web/.npmrc", ["src/.npmrc"])
+        (True, False)
+    """
+    for pattern in patterns:
+        glob = PathPattern.parse(pattern)
+        if glob.matches(path) or ("/" not in pattern and any(map(glob.matches_name, path.split("/")))):
+            return True
+    return False
 
 
 def expand_braces(pattern: str) -> list[str]:

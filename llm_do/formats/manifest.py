@@ -19,6 +19,7 @@ from llm_do.formats.validation.fields import (
     ClassRef,
     Effect,
     FunctionRef,
+    Glob,
     HooksFile,
     Models,
     ModelSettings,
@@ -47,10 +48,14 @@ __all__ = [
     "OverridesFile",
     "RuleFile",
     "RuntimeFile",
+    "SandboxFile",
+    "SandboxMode",
     "parse_manifest",
 ]
 
 _Seconds: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+SandboxMode: TypeAlias = Literal["auto", "required", "off"]
+
 _Count: TypeAlias = Annotated[int, Field(ge=0)]
 
 
@@ -163,6 +168,33 @@ class ApprovalsFile(Strict):
     )
 
 
+class SandboxFile(Strict):
+    """How commands that run without approval are confined."""
+
+    mode: SandboxMode = Field(
+        default="auto",
+        description="Confine them where the machine can (`auto`), let none run without approval where it can't "
+        "(`required`), or confine none (`off`).",
+    )
+    writable: list[Path] = Field(
+        default_factory=list[Path],
+        description="Folders outside the project that they may write to; `.git`, apart from its hooks and settings.",
+    )
+    readable: list[Glob] = Field(
+        default_factory=list[Glob], description="Globs of files that may hold secrets and that they may read anyway."
+    )
+
+
+_Sandbox: TypeAlias = Annotated[
+    Annotated[SandboxMode, Tag("<text>")] | Annotated[SandboxFile, Tag("<object>")],
+    Discriminator(
+        text_or_object,
+        custom_error_type="text_or_object",
+        custom_error_message="must be `auto`, `required`, `off`, or an object with a `mode`",
+    ),
+]
+
+
 class ManifestFile(Strict):
     """An llm-do project."""
 
@@ -180,6 +212,10 @@ class ManifestFile(Strict):
     python_files: list[Path] = Field(
         default_factory=list[Path], description="Paths or globs of Python files, relative to the manifest."
     )
+    data_folders: list[Path] = Field(
+        default_factory=list[Path],
+        description="Folders whose Python files are data: nothing in them is imported, so tools may write them.",
+    )
     model: Opt[Models] = Field(default=None, description="The default model, or models that are tried in order.")
     model_settings: ModelSettings = Field(
         default_factory=ModelSettings, description="Default settings; an agent's own take precedence."
@@ -188,6 +224,9 @@ class ManifestFile(Strict):
     approvals: ApprovalsFile = Field(default_factory=ApprovalsFile.model_construct, description="Rules for tool calls.")
     toolsets: dict[Name, ToolsetConfig] = Field(
         default_factory=dict[Name, ToolsetConfig], description="Configured toolsets, by name."
+    )
+    sandbox: _Sandbox = Field(
+        default="auto", description="How commands that run without approval are confined: a mode, or an object."
     )
     flows: dict[Name, FlowFile] = Field(default_factory=dict[Name, FlowFile], description="Flows, by name.")
     hooks: HooksFile = Field(

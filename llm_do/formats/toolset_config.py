@@ -56,6 +56,10 @@ class ShellConfig(Strict):
     )
     cwd: Path = Field(default=".", description="Where commands run, relative to the manifest.")
     env: list[Text] = Field(default_factory=list[Text], description="Environment variables that commands may see.")
+    network: bool = Field(
+        default=True,
+        description="Whether commands that run without approval may use the network, where there is a sandbox.",
+    )
 
 
 class McpConfig(Strict):

@@ -36,6 +36,7 @@ from llm_do.linker.sources.conversion import (
     hook_functions,
     provider_functions,
     runtime_settings,
+    sandbox_spec,
     threads_spec,
 )
 from llm_do.linker.sources.file_lists import stay_inside
@@ -318,6 +319,9 @@ def _assemble(linked: _Linked, entry: EntrySpec | None, policy: Policy) -> Proje
         python_files=[*files.python, *linked.references.unlisted],
         record=manifest.record,
         generated_agents_dir=directory,
+        code_patterns=(*manifest.agent_files, *manifest.python_files),
+        data_folders=tuple(manifest.data_folders),
+        sandbox=sandbox_spec(manifest.sandbox),
         modules=_modules(linked),
     )
 

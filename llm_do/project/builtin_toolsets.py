@@ -14,6 +14,7 @@ __all__ = [
     "ASK_USER",
     "BUILTINS",
     "BUILTIN_FACTORY",
+    "BUILTIN_SHELL",
     "CONFIGURABLE",
     "DYNAMIC_AGENTS",
     "FILES",
@@ -51,10 +52,11 @@ FILES: Mapping[str, ToolFacts] = {
 }
 """The tools of file toolsets; read-only ones have those that don't write."""
 
-SHELL: Mapping[str, ToolFacts] = {
-    "shell": ToolFacts(
+
+def _shell(*arguments: str) -> Mapping[str, ToolFacts]:
+    facts = ToolFacts(
         "toolset",
-        ("command", "timeout", "cwd"),
+        ("command", "timeout", "cwd", *arguments),
         "command",
         paths=["cwd"],
         commands=["command"],
@@ -63,7 +65,12 @@ SHELL: Mapping[str, ToolFacts] = {
         default="ask",
         decides=True,
     )
-}
+    return {"shell": facts}
+
+
+BUILTIN_SHELL = _shell()
+SHELL = _shell("outside_sandbox")
+"""The tool of shells that the manifest configures."""
 
 _OWN_LIST = "it changes nothing but the agent's own list"
 TODO: Mapping[str, ToolFacts] = {
@@ -98,8 +105,8 @@ BUILTINS: Mapping[str, Mapping[str, ToolFacts]] = {
     "filesystem_cwd_ro": _READ_ONLY_FILES,
     "filesystem_project": FILES,
     "filesystem_project_ro": _READ_ONLY_FILES,
-    "shell_file_ops": SHELL,
-    "shell_readonly": SHELL,
+    "shell_file_ops": BUILTIN_SHELL,
+    "shell_readonly": BUILTIN_SHELL,
     "todo": TODO,
 }
 """The tools of the toolsets that agents list by these names, which projects can't use for toolsets of their own."""

@@ -15,6 +15,7 @@ from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.policy.rules import Policy
 from llm_do.project.registry import Registry
+from llm_do.project.sandbox_spec import SandboxSpec
 from llm_do.project.thread_config import ThreadsSpec
 
 if TYPE_CHECKING:
@@ -166,6 +167,9 @@ class Project:
         python_files: The listed Python files.
         record: Whether runs are recorded on disk.
         generated_agents_dir: Where `agent_create` writes.
+        code_patterns: The manifest's paths and globs of agent files and Python files.
+        data_folders: Folders whose Python files are data: nothing in them is loaded, so tools may write them.
+        sandbox: How commands that nobody is asked about are confined.
         warnings: Warnings from linking.
         modules: Keeps the project's Python modules importable.
 
@@ -195,6 +199,9 @@ class Project:
     python_files: Sequence[Path] = ()
     record: bool = True
     generated_agents_dir: Path | None = None
+    code_patterns: Sequence[str] = ()
+    data_folders: Sequence[str] = ()
+    sandbox: SandboxSpec = field(default_factory=SandboxSpec)
     warnings: Sequence[Diagnostic] = ()
     modules: Modules | None = field(default=None, repr=False)
 

@@ -13,7 +13,7 @@ from llm_do.files.root import Root
 from llm_do.toolsets.filesystem.protection import Protection
 from llm_do.toolsets.filesystem.search import search
 from llm_do.toolsets.shell import shell_readonly
-from llm_do.toolsets.shell.sandbox import MEMORY
+from llm_do.toolsets.shell.sandbox.memory import MEMORY
 from tests.toolsets.shell.support import context, run
 
 

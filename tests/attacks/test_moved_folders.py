@@ -69,7 +69,7 @@ def test_a_folder_stands_for_its_content(root: Path, command: str, expected: str
         ("cp --target-directory=lib evil/tools.py", "person"),
         ("cp --target-directory lib evil/tools.py", "person"),
         ("cp evil/tools.py lib/", "person"),
-        ("cp -t plain evil/tools.py", "ask"),
+        ("cp -t plain evil/tools.py", "person"),
     ],
 )
 def test_programs_that_write_are_decided_by_everything_they_reach(root: Path, command: str, expected: str) -> None:
@@ -82,7 +82,7 @@ def test_programs_that_write_are_decided_by_everything_they_reach(root: Path, co
         ("mv ../agents .", "person"),
         ("mv ../agents made", "person"),
         ("mv ../link made", "person"),
-        ("mv ../evil/tools.py .", "ask"),
+        ("mv ../evil/tools.py .", "person"),
         ("mv ../agents ../others", "ask"),
     ],
 )

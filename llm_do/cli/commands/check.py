@@ -54,11 +54,12 @@ def check(
     from llm_do.linker.subprocess_check import check_in_subprocess
     from llm_do.text.sanitizer import escape_controls
     from llm_do.ui.reports.diagnostic_text import render_github, render_json, render_text, summary
+    from llm_do.ui.reports.sandbox_warning import sandbox_warnings
     from llm_do.ui.terminal.screen import wants_color
 
     report = check_in_subprocess(path, seconds=seconds)
     approvals, faults = _permanent_approvals(report.root)
-    report = replace(report, diagnostics=(*report.diagnostics, *faults))
+    report = replace(report, diagnostics=(*report.diagnostics, *faults, *sandbox_warnings(path)))
     if form == "json":
         results.write(render_json(report.diagnostics))
     elif form == "github":

@@ -54,7 +54,9 @@ LD603 = Code(
     "LD603",
     "Broad rule",
     "warning",
-    "The rule allows more than a reader expects: every tool, every command, or a program that runs others.",
+    "The rule allows more than a reader expects: every tool, every command, or a program that runs others. On a "
+    "machine without a sandbox that is true of any rule on commands, since no list of programs and their options is "
+    "complete; `llm-do check` says so there.",
     "name the tool, and what it may be called with, such as `shell(git log *)`",
     wrong='"approvals": {"allow": ["*"]}',
     right='"approvals": {"allow": ["write_file(reports/**)"]}',
@@ -69,6 +71,12 @@ def broad_rule(rule: str) -> Problem:
 def broad_command(command: str) -> Problem:
     """An entry of a shell's `allow` list."""
     return LD603.problem(f"the command {command} allows more than it seems to", "name the program and its subcommand")
+
+
+def no_sandbox(reason: str) -> Problem:
+    """Allowed commands on a machine without a sandbox."""
+    hint = 'install bubblewrap, or have a person asked with `"sandbox": "required"`'
+    return LD603.problem(f"commands that the project allows run without a sandbox: {reason}", hint)
 
 
 LD604 = Code(

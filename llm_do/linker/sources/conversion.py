@@ -16,11 +16,12 @@ from llm_do.linker.python.references import References
 from llm_do.project.agent_spec import AgentSpec, ServerSideTool, ToolsetRef
 from llm_do.project.gates import Gate
 from llm_do.project.project import Budget, Overrides, RuntimeSettings
+from llm_do.project.sandbox_spec import SandboxMode, SandboxSpec
 from llm_do.project.thread_config import ThreadConfig, ThreadsSpec
 
 if TYPE_CHECKING:
     from llm_do.formats.agent_file import AgentFile
-    from llm_do.formats.manifest import RuntimeFile
+    from llm_do.formats.manifest import RuntimeFile, SandboxFile
     from llm_do.formats.shared_parts import StateGate, ThreadsFile
     from llm_do.formats.validation.fields import HooksFile
 
@@ -31,6 +32,7 @@ __all__ = [
     "hook_functions",
     "provider_functions",
     "runtime_settings",
+    "sandbox_spec",
     "threads_spec",
 ]
 
@@ -120,6 +122,13 @@ def provider_functions(
     """The functions of a file's `context_providers`, in declared order."""
     found = [references.function(each, place(index), 1, "(ctx)") for index, each in enumerate(declared)]
     return tuple(each for each in found if each is not None)
+
+
+def sandbox_spec(found: SandboxFile | SandboxMode) -> SandboxSpec:
+    """What the manifest's `sandbox` says."""
+    if isinstance(found, str):
+        return SandboxSpec(found)
+    return SandboxSpec(found.mode, tuple(found.writable), tuple(found.readable))
 
 
 def threads_spec(file: ThreadsFile | None) -> ThreadsSpec:

@@ -6,6 +6,7 @@ A built agent holds no state of a run. The model is chosen at each call.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -45,6 +46,7 @@ from llm_do.runtime.tools.stamped_tools import (
 from llm_do.runtime.tools.toolbox import FixedTool, Toolbox, check_tool_name, function_tool, name_clash
 from llm_do.runtime.tools.toolset_factories import per_call_toolset
 from llm_do.runtime.tools.traits import BuiltinContext, traits_of
+from llm_do.runtime.tools.watched_projects import watch_of
 from llm_do.text.words import did_you_mean
 from llm_do.tools import ToolOptions, options_of
 
@@ -86,6 +88,7 @@ class AgentBuilder:
         self._hooks = project.hooks
         self._root = project.root
         self._python_files = project.python_files
+        self._project = weakref.ref(project)
         self._tools: dict[tuple[int, str | None], tuple[Any, PydanticTool[Any]]] = {}
         self._built: dict[AgentSpec, BuiltAgent] = {}
         self._builtins: dict[str, AbstractToolset[Any]] = {}
@@ -290,7 +293,11 @@ class AgentBuilder:
         options = {**item.config, **ref.options}
         key = f"{ref.name} {sorted((name, repr(value)) for name, value in options.items())}"
         if key not in self._builtins:
-            ctx = BuiltinContext(ref.name, self._root, Path.cwd(), self._python_files)
+            project = self._project()
+            assert project is not None, "whoever builds its agents holds it"
+            ctx = BuiltinContext(
+                ref.name, self._root, Path.cwd(), self._python_files, watch_of(project), project.sandbox
+            )
             factory = item.load()
             made = factory(ctx, parse_options(ref.name, options)) if item.config else factory(ctx)
             self._builtins[key] = self._instance(ref.name, made)

@@ -100,6 +100,7 @@ async def run_tool_call(
         record_tool(ctx, outcome)
         ctx.frame.identical.leave(call.tool_call_id)
         ctx.frame.approvals.approved.discard(call.tool_call_id)
+        ctx.frame.approvals.by_person.discard(call.tool_call_id)
         if gates:
             ctx.frame.gating.order.leave(call.tool_call_id, call.tool_name, succeeded=outcome.succeeded)
     return _for_model(outcome)
@@ -224,6 +225,8 @@ class _ToolCall:
             ctx.run.approvals.append(record)
         if decision.approves:
             ctx.frame.approvals.approved.add(call.tool_call_id)
+        if decision.source == "person":
+            ctx.frame.approvals.by_person.add(call.tool_call_id)
         return None
 
     def _pending(self, requirement: ApprovalRequirement | None) -> PendingCall:

@@ -184,10 +184,12 @@ class CallApprovals:
     Args:
         required: Approvals that validators required, by tool call id.
         approved: Running tool calls that were approved, as `ctx.tool_call_approved` shows their tools.
+        by_person: Running tool calls that a person was asked about and allowed.
     """
 
     required: dict[str, ValidatorRequirement] = field(default_factory=dict[str, ValidatorRequirement])
     approved: set[str] = field(default_factory=set[str])
+    by_person: set[str] = field(default_factory=set[str])
 
 
 CURRENT_APPROVALS: ContextVar[CallApprovals | None] = ContextVar("llm_do_current_approvals", default=None)

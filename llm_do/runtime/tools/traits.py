@@ -6,16 +6,19 @@ A toolset may omit them; its tools are then ordinary ones that need approval.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from llm_do._startup.frozen import frozen
 from llm_do.policy.tool_facts import ToolFacts
 from llm_do.project.declared_facts import FACTS_KEY
+from llm_do.project.sandbox_spec import SandboxSpec
 
 if TYPE_CHECKING:
     from pydantic_ai import RunContext, ToolDefinition
 
+    from llm_do.files.code_watch import CodeWatch
     from llm_do.machines.tool_gate import ToolGate
     from llm_do.policy.values import Decision, Effect, Resolved, ToolCallInfo
 
@@ -98,9 +101,23 @@ class BuiltinContext:
         project_root: The project's folder.
         cwd: The working directory of the process.
         python_files: The project's listed Python files.
+        watch: The watch over the project's code; None for one that knows only of `python_files`.
+        sandbox: How the project's commands are confined.
     """
 
     name: str
     project_root: Path
     cwd: Path
     python_files: Sequence[Path] = ()
+    watch: CodeWatch | None = None
+    sandbox: SandboxSpec = field(default_factory=SandboxSpec)
+
+    @property
+    def code_watch(self) -> CodeWatch:
+        """The watch over the project's code."""
+        if self.watch is not None:
+            return self.watch
+        from llm_do.files.code_files import CodeFiles
+        from llm_do.files.code_watch import watch_code
+
+        return watch_code(CodeFiles(self.project_root, listed=self.python_files))

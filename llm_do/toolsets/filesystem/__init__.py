@@ -92,5 +92,5 @@ def _toolset(
     ignore: tuple[str, ...] = (),
     allow: tuple[str, ...] = (),
 ) -> FunctionToolset[object]:
-    protection = Protection(Root(root, base=ctx.project_root), ctx.python_files, allow)
+    protection = Protection(Root(root, base=ctx.project_root), ctx.code_watch.tree.code, allow)
     return file_toolset(FileTools(protection, ignore), name=ctx.name, read_only=read_only)

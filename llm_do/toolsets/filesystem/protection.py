@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import islice
-from pathlib import Path
 
-from llm_do.files.glob_patterns import PathPattern
+from llm_do.files.code_files import CodeFiles
+from llm_do.files.glob_patterns import matches_any_path
 from llm_do.files.local_folder import PRIVATE, is_private
 from llm_do.files.paths import fold_name
 from llm_do.files.refusals import FileRefusedError
@@ -25,18 +24,20 @@ __all__ = ["Protection"]
 
 _MOST_LOOKED_AT = 5_000
 _NOT_WRITTEN = (".git", ".llm-do")
+_NAMES = {"manifest": "a project's manifest", "agent": "an agent", "python": "a project's Python file"}
 
 
 @dataclass(frozen=True)
 class Protection:
     """The rules for one root.
 
-    `allow` has globs of paths that are not blocked; one without `/` matches files and folders at any depth. `reads` and
-    `writes` are the decisions about reads and writes that nothing forbids.
+    `code` says what is code of the project that the root belongs to. `allow` has globs of paths that are not blocked;
+    one without `/` matches files and folders at any depth. `reads` and `writes` are the decisions about reads and
+    writes that nothing forbids.
     """
 
     root: Root
-    python_files: Sequence[Path] = ()
+    code: CodeFiles | None = None
     allow: Sequence[str] = ()
     reads: Effect = "allow"
     writes: Effect = "ask"
@@ -124,8 +125,8 @@ class Protection:
                     waiting.append(path)
 
     def _leads_to_code(self, place: str) -> bool:
-        prefixes = [_fold_path(f"{at}/{place}") for at in self._bases]
-        return any(file[: len(prefix)] == prefix for file in self._python_files for prefix in prefixes)
+        code = self.code
+        return code is not None and any(map(code.leads_to_code, self._in_project(place)))
 
     def _refuse(self, trail: tuple[str, ...], *, writing: bool) -> None:
         if why := self._blocked(trail, writing=writing):
@@ -146,32 +147,21 @@ class Protection:
         return None
 
     def _allowed(self, path: str) -> bool:
-        for pattern in self.allow:
-            glob = PathPattern.parse(pattern)
-            if glob.matches(path) or ("/" not in pattern and any(map(glob.matches_name, path.split("/")))):
-                return True
-        return False
+        return matches_any_path(path, self.allow)
 
     def _for_a_person(self, trail: tuple[str, ...]) -> str | None:
         for path in trail:
             name = fold_name(path.rpartition("/")[2])
             if name == "project.json":
-                return "only a person can allow a change of a project's manifest"
+                return f"only a person can allow a change of {_NAMES['manifest']}"
             if name.endswith(".agent"):
-                return "only a person can allow a change of an agent"
-            if self._python_files and any(_fold_path(f"{at}/{path}") in self._python_files for at in self._bases):
-                return "only a person can allow a change of a project's Python file"
+                return f"only a person can allow a change of {_NAMES['agent']}"
+            code = self.code
+            if code is not None and (kind := next(filter(None, map(code.kind, self._in_project(path))), None)):
+                return f"only a person can allow a change of {_NAMES[kind]}"
         return None
 
-    @cached_property
-    def _bases(self) -> tuple[str, ...]:
-        return self.root.spellings
-
-    @cached_property
-    def _python_files(self) -> frozenset[tuple[str, ...]]:
-        spellings = [str(spelling) for path in self.python_files for spelling in (path.absolute(), path.resolve())]
-        return frozenset(map(_fold_path, spellings))
-
-
-def _fold_path(path: str) -> tuple[str, ...]:
-    return tuple(fold_name(name) for name in path.replace("\\", "/").split("/") if name not in ("", "."))
+    def _in_project(self, path: str) -> Iterator[str]:
+        """Return a path below the root relative to the project's folder, under each of its spellings."""
+        if self.code is not None:
+            yield from filter(None, (self.code.below_root(f"{at}/{path}") for at in self.root.spellings))

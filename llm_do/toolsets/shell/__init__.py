@@ -20,6 +20,7 @@ from llm_do.runtime.tools.traits import BuiltinContext
 from llm_do.toolsets.filesystem.protection import Protection
 from llm_do.toolsets.shell.command_judges import file_operations_judge, pattern_judge, read_only_judge
 from llm_do.toolsets.shell.path_arguments import first_path_outside
+from llm_do.toolsets.shell.sandbox.command_sandbox import CommandSandbox
 from llm_do.toolsets.shell.shell_toolset import Shell, shell_toolset
 
 if TYPE_CHECKING:
@@ -44,13 +45,15 @@ def shell_readonly(ctx: BuiltinContext) -> FunctionToolset[Any]:
         ['shell']
     """
     protection = _protection(ctx)
-    return shell_toolset(Shell(protection.root, read_only_judge(protection), reads_only=True), name=ctx.name)
+    sandbox = CommandSandbox(ctx.code_watch, ctx.sandbox, network=False, reads_only=True)
+    return shell_toolset(Shell(protection.root, read_only_judge(protection), sandbox), name=ctx.name)
 
 
 def shell_file_ops(ctx: BuiltinContext) -> FunctionToolset[Any]:
     """Run `ls`, and `mv` with approval, in the project's folder."""
     protection = _protection(ctx)
-    return shell_toolset(Shell(protection.root, file_operations_judge(protection)), name=ctx.name)
+    sandbox = CommandSandbox(ctx.code_watch, ctx.sandbox, network=False)
+    return shell_toolset(Shell(protection.root, file_operations_judge(protection), sandbox), name=ctx.name)
 
 
 def configured(ctx: BuiltinContext, config: ShellOptions) -> FunctionToolset[Any]:
@@ -72,11 +75,12 @@ def configured(ctx: BuiltinContext, config: ShellOptions) -> FunctionToolset[Any
             )
     allowed = [_pattern(ctx, text) for text in config.allow]
     judge = (read_only_judge if config.read_only else pattern_judge)(protection, allowed, config.cwd)
-    return shell_toolset(Shell(protection.root, judge, config.cwd, config.env), name=ctx.name)
+    sandbox = CommandSandbox(ctx.code_watch, ctx.sandbox, network=config.network)
+    return shell_toolset(Shell(protection.root, judge, sandbox, config.cwd, config.env, may_leave=True), name=ctx.name)
 
 
 def _protection(ctx: BuiltinContext) -> Protection:
-    return Protection(Root(ctx.project_root), ctx.python_files)
+    return Protection(Root(ctx.project_root), ctx.code_watch.tree.code)
 
 
 def _pattern(ctx: BuiltinContext, text: str) -> Pattern:

@@ -43,6 +43,9 @@ CommandJudge = Callable[[Pipeline, str], Decision]
 
 _WRITERS = ("chmod", "chown", "cp", "dd", "install", "ln", "mkdir", "mv", "rm", "rmdir", "rsync", "sed", "tee", "touch")
 _TO_THE_LAST = ("cp", "install", "ln", "mv", "rsync")
+_COPIERS = ("cp", "install", "ln", "rsync")
+"""Programs that write their last operand only."""
+
 _DELETERS = ("shred", "truncate", "unlink")
 _ELSEWHERE = "its `allow` applies to the usual directory, and this is another one"
 _MOST_MOVED = 50
@@ -224,7 +227,8 @@ def _asked_writes(protection: Protection, pipeline: Pipeline, cwd: str) -> Decis
                 targets = _named_targets(argv)
                 if not targets and argv[0].rpartition("/")[2] in _TO_THE_LAST:
                     targets = operands[-1:]
-                found = stricter(found, _write_decision(protection, operands, cwd, targets))
+                copies = argv[0].rpartition("/")[2] in _COPIERS
+                found = stricter(found, _write_decision(protection, operands, cwd, targets, copies=copies))
     return found
 
 
@@ -275,7 +279,9 @@ def _is_file(root: Root, path: str) -> bool:
         return False
 
 
-def _write_decision(protection: Protection, operands: Sequence[str], cwd: str, targets: Sequence[str]) -> Decision:
+def _write_decision(
+    protection: Protection, operands: Sequence[str], cwd: str, targets: Sequence[str], *, copies: bool = False
+) -> Decision:
     """Decide about writing, moving or removing the operands, also under their names in the targets.
 
     A folder that isn't a target counts as all that it contains.
@@ -298,6 +304,8 @@ def _write_decision(protection: Protection, operands: Sequence[str], cwd: str, t
             unchecked = moves_in and path in moved and (protection.root.path / cwd / path).is_dir()
             reason = f"{display_path(outside)} is outside the project's folder"
             found = stricter(found, Decision("ask", reason, person_only=unchecked))
-        else:
+        elif not (copies and path in moved and _is_file(protection.root, _joined(cwd, path))):
             found = stricter(found, protection.write_decision(_joined(cwd, path), follow=False))
+        elif (read := protection.read_decision(_joined(cwd, path))).effect == "deny":
+            found = stricter(found, read)
     return found

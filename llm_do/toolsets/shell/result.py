@@ -21,6 +21,7 @@ class ShellResult(TypedDict):
         stderr_file: The file with all of its standard error, likewise.
         exit_codes: The exit codes of all commands, if one before the last failed. A command whose reader stopped early
             did not fail.
+        note: What may explain a failure in the sandbox, and which new code no one has agreed to.
     """
 
     exit_code: int
@@ -30,3 +31,4 @@ class ShellResult(TypedDict):
     stdout_file: NotRequired[str]
     stderr_file: NotRequired[str]
     exit_codes: NotRequired[list[int]]
+    note: NotRequired[str]

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
@@ -14,17 +14,18 @@ from typing import Annotated, Any, BinaryIO
 from pydantic import Field
 from pydantic_ai import FunctionToolset, RunContext, Tool
 
+from llm_do.concurrency.worker_threads import run_in_worker
 from llm_do.errors import ToolError
 from llm_do.files.paths import display_path
 from llm_do.files.root import Root
 from llm_do.policy.commands.command_line import SimpleCommand
 from llm_do.policy.values import Decision, Resolved, ToolCallInfo, to_resolved
-from llm_do.project.builtin_toolsets import SHELL
+from llm_do.project.builtin_toolsets import BUILTIN_SHELL, SHELL
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.tools.artifacts import open_artifact
 from llm_do.runtime.tools.traits import ToolTraits
 from llm_do.toolsets.shell.captured_output import Capture
-from llm_do.toolsets.shell.command_judges import CommandJudge, as_read_only, means_something_else
+from llm_do.toolsets.shell.command_judges import CommandJudge, as_read_only, means_something_else, stricter
 from llm_do.toolsets.shell.command_line import CommandRefusedError, PreparedLine, prepare_line
 from llm_do.toolsets.shell.environment import find_program, shell_environment, trusted_path
 from llm_do.toolsets.shell.git import safe_git
@@ -38,7 +39,10 @@ from llm_do.toolsets.shell.path_arguments import (
 )
 from llm_do.toolsets.shell.processes import PipelineEnd, Stage, run_stages
 from llm_do.toolsets.shell.result import ShellResult
-from llm_do.toolsets.shell.sandbox import limit_memory, wrap_in_sandbox
+from llm_do.toolsets.shell.sandbox.command_sandbox import NO_SANDBOX, CommandSandbox, Guard
+from llm_do.toolsets.shell.sandbox.confinement import program_folders
+from llm_do.toolsets.shell.sandbox.memory import limit_memory
+from llm_do.toolsets.shell.sandbox.notes import sandbox_note
 
 __all__ = ["Shell", "shell_tool", "shell_toolset"]
 
@@ -62,14 +66,16 @@ class Shell:
     """The settings of a shell toolset, which no call changes.
 
     `home` is the default directory of commands, relative to the root; `names` are the environment variables that they
-    may see. `reads_only` is set if no command may write, so that the sandbox can enforce it as well.
+    may see. Commands that nobody was asked about run in the sandbox; `may_leave` is set if a call can ask to run
+    outside it.
     """
 
     root: Root
     judge: CommandJudge
+    sandbox: CommandSandbox
     home: str = "."
     names: Sequence[str] = field(default=())
-    reads_only: bool = False
+    may_leave: bool = False
 
     def parse(self, args: Mapping[str, Any]) -> PreparedLine:
         """Return the commands of a call and their directory; raise `ToolError` if either is refused."""
@@ -84,7 +90,12 @@ class Shell:
             prepared = self.parse(call.args)
         except ToolError as error:
             return Decision("deny", error.message)
-        return self.judge(prepared.line, prepared.cwd)
+        decision = self.judge(prepared.line, prepared.cwd)
+        if call.args.get("outside_sandbox"):
+            return stricter(decision, Decision("ask", "it asks to run outside the sandbox", person_only=True))
+        if self.sandbox.is_missing:
+            return stricter(decision, Decision("ask", NO_SANDBOX, person_only=True))
+        return decision
 
     def resolve(self, args: Mapping[str, Any]) -> Mapping[str, Resolved]:
         """Return the parsed line for rules, or None for one that leads outside, or to a secret file, through a link.
@@ -121,7 +132,8 @@ class Shell:
         except ToolError as error:
             return f"Run a command that is refused: {error.message}"
         vectors = " ".join(_describe(command) for command in prepared.commands)
-        return f"Run {vectors} in {display_path(str(self.root.path / prepared.cwd))}"
+        where = "" if self.sandbox.reads_only or self.sandbox.backend is None else ", outside the sandbox"
+        return f"Run {vectors} in {display_path(str(self.root.path / prepared.cwd))}{where}"
 
     async def run(self, ctx: RunContext[Any], command: str, timeout: float, cwd: str | None) -> ShellResult:  # noqa: ASYNC109
         """Run a command that has been allowed."""
@@ -139,19 +151,27 @@ class Shell:
 
         out = Capture(limit=max(limit // 2, 2), most=_MOST_OUTPUT, spill=lambda: spill("stdout"))
         err = Capture(limit=max(limit // 4, 2), most=_MOST_OUTPUT, spill=lambda: spill("stderr"))
+        asked = isinstance(deps, CallContext) and ctx.tool_call_id in deps.frame.approvals.by_person
+        guard: Guard | None = None
         try:
             directory = self.root.path.resolve() / prepared.cwd
 
             def stage(command: SimpleCommand) -> Awaitable[Stage]:
-                return self._stage(command, prepared.cwd, directory)
+                return self._stage(command, prepared.cwd, directory, guard, asked=asked)
 
-            ended = await run_line(prepared.pipelines, stage, directory, seconds=timeout, stdout=out, stderr=err)
+            async with AsyncExitStack() as opened:
+                if not asked or self.sandbox.reads_only:
+                    guard = await opened.enter_async_context(self.sandbox.guard(f"shell: {display_path(command, 80)}"))
+                ended = await run_line(prepared.pipelines, stage, directory, seconds=timeout, stdout=out, stderr=err)
         finally:
             out.close()
             err.close()
-        return _result(ended, out, err, files, timeout)
+        note = sandbox_note(guard, err.text() + out.text(), ended.codes, may_leave=self.may_leave)
+        return _result(ended, out, err, files, timeout, note)
 
-    async def _stage(self, command: SimpleCommand, cwd: str, directory: Path) -> Stage:
+    async def _stage(
+        self, command: SimpleCommand, cwd: str, directory: Path, guard: Guard | None, *, asked: bool
+    ) -> Stage:
         argv = command.argv
         path = trusted_path(self.root.path)
         environment = shell_environment(path, self.names)
@@ -166,11 +186,14 @@ class Shell:
 
             safe = await safe_git(vector, reading.git, environment, self.root.path, capture)
             vector, environment, visible = list(safe.argv), dict(safe.environment), safe.visible
-        if self.reads_only and reading is not None:
-            outside = first_path_outside(self.root, cwd, reading.paths) is not None
-            vector = await asyncio.to_thread(
-                wrap_in_sandbox, vector, self.root.path, directory, visible=visible, outside=outside
-            )
+        if guard is not None:
+            outside = reading is not None and first_path_outside(self.root, cwd, reading.paths) is not None
+            # Git compares files that it tracks, and would fail on one that it can't read.
+            secrets = asked or bool(reading is not None and reading.git)
+            visible = [*visible, *program_folders(vector[0], path)]
+            confined = await run_in_worker(guard.confine, vector, directory, visible, outside, secrets)
+            vector, environment = list(confined.argv), {**confined.environment, **environment}
+        if self.sandbox.reads_only:
             vector = limit_memory(vector)
         return Stage(vector, environment, command.stdout, command.stderr)
 
@@ -211,7 +234,9 @@ async def _ask(argv: Sequence[str], environment: Mapping[str, str], cwd: Path) -
     return ended.codes[0], out.data()
 
 
-def _result(ended: PipelineEnd, out: Capture, err: Capture, files: Mapping[str, str], seconds: float) -> ShellResult:
+def _result(
+    ended: PipelineEnd, out: Capture, err: Capture, files: Mapping[str, str], seconds: float, note: str
+) -> ShellResult:
     if ended.why:
         why = (
             f"timed out after {seconds:g} s and was stopped"
@@ -221,7 +246,7 @@ def _result(ended: PipelineEnd, out: Capture, err: Capture, files: Mapping[str, 
         streams = (("stdout", out.text()), ("stderr", err.text()))
         output = "".join(f"\n{name}:\n{text}" for name, text in streams if text)
         saved = "".join(f"\nAll of its {name} is in {path}." for name, path in files.items())
-        raise ToolError(f"the command {why}{output}{saved}")
+        raise ToolError("\n".join(filter(None, (f"the command {why}{output}{saved}", note))))
     result = ShellResult(
         exit_code=ended.codes[-1],
         stdout=out.text(),
@@ -234,6 +259,8 @@ def _result(ended: PipelineEnd, out: Capture, err: Capture, files: Mapping[str, 
         result["stderr_file"] = files["stderr"]
     if not all(code in _FINE_BEFORE_THE_LAST for code in ended.codes[:-1]):
         result["exit_codes"] = list(ended.codes)
+    if note:
+        result["note"] = note
     return result
 
 
@@ -253,9 +280,19 @@ def shell_tool(shell: Shell, toolset: str) -> Tool[Any]:
     ) -> ShellResult:
         return await shell.run(ctx, command, timeout, cwd)
 
+    async def run_or_leave(
+        ctx: RunContext[Any],
+        command: str,
+        timeout: Seconds = DEFAULT_SECONDS,  # noqa: ASYNC109 (the model's argument)
+        cwd: str | None = None,
+        outside_sandbox: bool = False,  # noqa: ARG001 (the decision reads it)
+    ) -> ShellResult:
+        return await shell.run(ctx, command, timeout, cwd)
+
     run.__doc__ = _DOCUMENTATION
+    run_or_leave.__doc__ = _DOCUMENTATION + _LEAVING
     traits = ToolTraits(
-        SHELL["shell"],
+        (SHELL if shell.may_leave else BUILTIN_SHELL)["shell"],
         toolset=toolset,
         tool="shell",
         decide=shell.decide,
@@ -264,7 +301,13 @@ def shell_tool(shell: Shell, toolset: str) -> Tool[Any]:
         describe=shell.describe,
         succeeded=_exited_well,
     )
-    return Tool(run, name="shell", takes_ctx=True, metadata=traits.metadata(), require_parameter_descriptions=True)
+    return Tool(
+        run_or_leave if shell.may_leave else run,
+        name="shell",
+        takes_ctx=True,
+        metadata=traits.metadata(),
+        require_parameter_descriptions=True,
+    )
 
 
 def _exited_well(result: ShellResult) -> bool:
@@ -280,4 +323,7 @@ Args:
     command: The command line, such as `git log -3 | head -n 5`.
     timeout: Seconds it may take.
     cwd: The directory to run in, relative to the project's folder.
+"""
+
+_LEAVING = """    outside_sandbox: Ask a person to let it run outside the sandbox, for one that failed because of it.
 """

@@ -118,14 +118,8 @@ def _sandbox() -> Check:
     from llm_do.toolsets.shell.sandbox import status as sandbox_status
 
     status = sandbox_status()
-    return Check(
-        "sandbox",
-        "ok" if status.active else "note",
-        str(status.reason),
-        ""
-        if status.active
-        else "Install bubblewrap (package `bubblewrap`) for read-only commands of the shell toolset.",
-    )
+    fix = 'Install bubblewrap (package `bubblewrap`), or set `"sandbox": "required"`: then a person is asked.'
+    return Check("sandbox", "ok" if status.active else "note", status.reason, "" if status.active else fix)
 
 
 def _terminal() -> Check:

@@ -85,7 +85,7 @@ def test_reads_are_allowed_unless_they_may_expose_secrets(project: Path, tool: s
     ("path", "expected"),
     [
         ("a.txt", "ask"),
-        ("new/file.py", "ask"),
+        ("new/file.py", "person"),
         ("{root}/a.txt", "ask"),
         (".github/x", "ask"),
         (".gitignore", "ask"),
@@ -108,7 +108,7 @@ def test_reads_are_allowed_unless_they_may_expose_secrets(project: Path, tool: s
         ("tools.py", "person"),
         ("sub/../TOOLS.py", "person"),
         ("{root}/tools.py", "person"),
-        ("other.py", "ask"),
+        ("other.py", "person"),
     ],
 )
 def test_writes_need_approval_or_a_person_or_are_blocked(project: Path, tool: str, path: str, expected: str) -> None:
@@ -141,7 +141,7 @@ def test_a_listed_python_file_is_recognized_through_a_link_and_by_its_own_name(p
     files = filesystem_project(BuiltinContext("files", project, project, [project / "linked.py"]))
     assert summary(decision(files, "write_file", {"path": "linked.py"})) == "person"
     assert summary(decision(files, "write_file", {"path": "sub/real.py"})) == "person"
-    assert summary(decision(files, "write_file", {"path": "tools.py"})) == "ask"
+    assert summary(decision(files, "write_file", {"path": "sub/real.txt"})) == "ask"
 
 
 @pytest.mark.parametrize(

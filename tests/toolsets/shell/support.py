@@ -15,20 +15,28 @@ from pydantic_ai.usage import RunUsage
 from llm_do.formats.toolset_config import parse_options
 from llm_do.policy.values import Decision, ToolCallInfo
 from llm_do.project.builtin_toolsets import BuiltinToolset
+from llm_do.project.sandbox_spec import SandboxSpec
 from llm_do.runtime.tools.traits import TRAITS_KEY, BuiltinContext, ToolTraits
 
-__all__ = ["arun", "configured", "context", "decision", "git", "run", "traits"]
+__all__ = ["OFF", "arun", "configured", "context", "decision", "git", "run", "traits"]
 
 
-def configured(root: Path, name: str = "shell", **options: object) -> FunctionToolset[Any]:
+AUTO = SandboxSpec()
+OFF = SandboxSpec("off")
+"""For tests of what holds without a sandbox too."""
+
+
+def configured(
+    root: Path, name: str = "shell", *, sandbox: SandboxSpec = AUTO, **options: object
+) -> FunctionToolset[Any]:
     """Return the toolset that a manifest with these options configures."""
     item = BuiltinToolset(name, {"type": "shell"})
-    return item.load()(context(root, name), parse_options(name, {"type": "shell", **options}))
+    return item.load()(context(root, name, sandbox), parse_options(name, {"type": "shell", **options}))
 
 
-def context(root: Path, name: str = "shell") -> BuiltinContext:
+def context(root: Path, name: str = "shell", sandbox: SandboxSpec = AUTO) -> BuiltinContext:
     """Return the context that a shell toolset is built from."""
-    return BuiltinContext(name, root, root, [root / "tools.py"])
+    return BuiltinContext(name, root, root, [root / "tools.py"], sandbox=sandbox)
 
 
 def traits(toolset: FunctionToolset[Any]) -> ToolTraits:

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from llm_do.errors import ToolError
-from llm_do.toolsets.shell import sandbox, shell_readonly
-from tests.toolsets.shell.support import configured, context, decision, git, run
+from llm_do.project.sandbox_spec import SandboxSpec
+from llm_do.toolsets.shell import shell_readonly
+from tests.toolsets.shell.support import OFF, configured, context, decision, git, run
 
 COMMANDS = [
     "git status",
@@ -68,17 +69,16 @@ def marker(project: Path) -> Path:
 
 
 @pytest.fixture(params=["kernel", "arguments alone"])
-def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def kernel(request: pytest.FixtureRequest) -> SandboxSpec:
     """Run the test with and without the kernel's enforcement."""
-    if request.param != "kernel":
-        off = sandbox.SandboxStatus(active=False, program=None, reason="off in this test")
-        monkeypatch.setattr("llm_do.toolsets.shell.sandbox.status", lambda: off)
+    return SandboxSpec() if request.param == "kernel" else OFF
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.usefixtures("kernel")
-def test_no_program_that_a_repository_configures_runs(project: Path, marker: Path, command: str) -> None:
-    shell = shell_readonly(context(project))
+def test_no_program_that_a_repository_configures_runs(
+    project: Path, marker: Path, command: str, kernel: SandboxSpec
+) -> None:
+    shell = shell_readonly(context(project, sandbox=kernel))
     assert decision(shell, command).effect == "allow"
     result = run(shell, command)
     assert result["exit_code"] == 0, result
@@ -99,8 +99,7 @@ def test_the_hostile_repository_is_hostile(project: Path, marker: Path) -> None:
     assert marker.exists()
 
 
-@pytest.mark.usefixtures("kernel")
-def test_submodules_are_not_entered(project: Path, marker: Path) -> None:
+def test_submodules_are_not_entered(project: Path, marker: Path, kernel: SandboxSpec) -> None:
     sub = project / "sub"
     sub.mkdir()
     git(sub, "init", "-q")
@@ -111,21 +110,20 @@ def test_submodules_are_not_entered(project: Path, marker: Path) -> None:
     git(sub, "config", "core.fsmonitor", str(project.parent / "evil"))
     (sub / "a").write_text("b")
     marker.unlink(missing_ok=True)
-    shell = shell_readonly(context(project))
+    shell = shell_readonly(context(project, sandbox=kernel))
     for command in ("git status", "git diff", "git diff HEAD"):
         run(shell, command)
     assert not marker.exists()
 
 
-@pytest.mark.usefixtures("kernel")
-def test_a_bare_repository_in_a_folder_is_not_used(project: Path, marker: Path) -> None:
+def test_a_bare_repository_in_a_folder_is_not_used(project: Path, marker: Path, kernel: SandboxSpec) -> None:
     bare = project / "data"
     bare.mkdir()
     git(bare, "init", "-q", "--bare", ".")
     git(bare, "config", "core.fsmonitor", str(project.parent / "evil"))
     git(bare, "config", "core.bare", "false")
     git(bare, "config", "core.worktree", "..")
-    run(shell_readonly(context(project)), "git status", cwd="data")
+    run(shell_readonly(context(project, sandbox=kernel)), "git status", cwd="data")
     assert not marker.exists()
 
 
@@ -147,9 +145,8 @@ def other_repository(project: Path) -> Path:
     return other
 
 
-@pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("how", ["file", "link", "commondir", "worktree", "everything"])
-def test_a_repository_elsewhere_is_not_read(project: Path, how: str) -> None:
+def test_a_repository_elsewhere_is_not_read(project: Path, how: str, kernel: SandboxSpec) -> None:
     other = other_repository(project)
     folder = project / "vendored"
     folder.mkdir()
@@ -166,7 +163,7 @@ def test_a_repository_elsewhere_is_not_read(project: Path, how: str) -> None:
         git(folder, "config", "core.worktree", str(other))
     else:
         git(folder, "config", "core.worktree", "/")
-    shell = shell_readonly(context(project))
+    shell = shell_readonly(context(project, sandbox=kernel))
     for command in ("git log -p", "git status", "git status -uall"):
         try:
             result = run(shell, command, cwd="vendored")
@@ -176,18 +173,16 @@ def test_a_repository_elsewhere_is_not_read(project: Path, how: str) -> None:
         assert result["exit_code"] != 0
 
 
-@pytest.mark.usefixtures("kernel")
-def test_a_project_inside_a_repository_can_read_its_history(project: Path) -> None:
-    shell = shell_readonly(context(project / "src"))
+def test_a_project_inside_a_repository_can_read_its_history(project: Path, kernel: SandboxSpec) -> None:
+    shell = shell_readonly(context(project / "src", sandbox=kernel))
     assert "First words" in run(shell, "git log")["stdout"]
     assert "print" in run(shell, "git show HEAD:./main.py")["stdout"]
 
 
-@pytest.mark.usefixtures("kernel")
-def test_a_linked_work_tree_can_read_its_history(project: Path) -> None:
+def test_a_linked_work_tree_can_read_its_history(project: Path, kernel: SandboxSpec) -> None:
     tree = project.parent / "tree"
     git(project, "worktree", "add", "-q", str(tree), "HEAD")
-    assert "First words" in run(shell_readonly(context(tree)), "git log")["stdout"]
+    assert "First words" in run(shell_readonly(context(tree, sandbox=kernel)), "git log")["stdout"]
 
 
 def test_without_a_repository_git_itself_fails(tmp_path: Path) -> None:

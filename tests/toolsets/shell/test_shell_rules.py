@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,9 @@ from pydantic_ai import FunctionToolset
 
 from llm_do import Project, Runtime
 from llm_do.errors import UsageError
-from llm_do.policy.matcher import matches
 from llm_do.policy.rules import build_policy
-from llm_do.policy.values import ToolCallInfo
-from llm_do.toolsets.shell import ShellToolset, sandbox, shell_file_ops, shell_readonly
+from llm_do.toolsets.shell import ShellToolset, shell_file_ops, shell_readonly
+from llm_do.toolsets.shell.sandbox import memory
 from tests.support.runs import Answers, agent, carry_out, project_of
 from tests.support.scripted import call, script
 from tests.toolsets.shell.support import configured, context, decision, run, traits
@@ -44,7 +42,7 @@ def summary(toolset: FunctionToolset[Any], command: str) -> str:
         ("mv notes.txt .git", "deny"),
         ("mv notes.txt .llm-do/approvals.json", "deny"),
         ("mv .env notes.txt", "deny"),
-        ("mv src/main.py notes.txt", "ask"),
+        ("mv src/main.py notes.txt", "person"),
         ("mv notes.txt tools.py", "person"),
         ("mv notes.txt src/main.py tools.py", "person"),
         ("mv -t src notes.txt", "deny"),
@@ -113,7 +111,7 @@ def test_listed_patterns_are_allowed_and_everything_else_needs_approval(
     ("command", "expected"),
     [
         ("cp notes.txt other.txt", "allow"),
-        ("cp notes.txt src/main.py", "allow"),
+        ("cp notes.txt src/main.py", "person"),
         ("cp notes.txt src", "allow"),
         ("rm notes.txt", "allow"),
         ("cp notes.txt project.json", "person"),
@@ -156,9 +154,7 @@ def test_no_pattern_or_legacy_rule_allows_what_only_a_person_may(project: Path, 
     )
     old = ShellToolset({"rules": [{"pattern": "cp", "approval_required": False}], "base_path": project})
     assert summary(new, command) == expected
-    if (
-        command.startswith("cp") and "tools.py" not in command
-    ):  # a legacy toolset doesn't know the project's Python files
+    if command.startswith("cp"):
         assert summary(old, command) == expected
 
 
@@ -342,55 +338,7 @@ def test_a_manifest_configures_a_shell(tmp_path: Path) -> None:
 
 def test_a_lower_system_memory_limit_applies_to_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     resource = pytest.importorskip("resource", reason="only POSIX systems have such limits")
-    monkeypatch.setattr(sandbox, "_prlimit", lambda: "/usr/bin/prlimit")
-    for hard, most in ((resource.RLIM_INFINITY, sandbox.MEMORY), (2**60, sandbox.MEMORY), (2**30, 2**30)):
+    monkeypatch.setattr(memory, "_prlimit", lambda: "/usr/bin/prlimit")
+    for hard, most in ((resource.RLIM_INFINITY, memory.MEMORY), (2**60, memory.MEMORY), (2**30, 2**30)):
         monkeypatch.setattr(resource, "getrlimit", lambda which, hard=hard: (hard, hard))
-        assert sandbox.limit_memory(["ls"]) == ["/usr/bin/prlimit", f"--as={most}", "--", "ls"]
-
-
-def test_kernel_enforcement_is_reported_and_effective(project: Path) -> None:
-    found = sandbox.status()
-    assert found.reason
-    if not found.active:
-        assert sandbox.wrap_in_sandbox(["/bin/true"], project, project) == ["/bin/true"]
-        return
-
-    def inside(*argv: str, outside: bool = False) -> str:
-        command = sandbox.wrap_in_sandbox(argv, project, project, outside=outside)
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
-        return done.stdout + done.stderr
-
-    assert "Read-only file system" in inside("/usr/bin/touch", "marker")
-    assert "Read-only file system" in inside("/usr/bin/touch", "/etc/marker")
-    assert not (project / "marker").exists()
-    assert "plum" in inside("/bin/cat", "notes.txt")
-    assert "secret-outside" not in inside("/bin/cat", str(project.parent / "secret.txt"))
-    assert "secret-outside" in inside("/bin/cat", str(project.parent / "secret.txt"), outside=True)
-    assert [line.split(":")[0].strip() for line in inside("/bin/cat", "/proc/net/dev").splitlines()[2:]] == ["lo"]
-
-
-@pytest.mark.parametrize(
-    ("command", "expected"),
-    [
-        ("cat notes.txt", "allow"),
-        ("cat .env", "ask"),
-        ("cat ./.env", "ask"),
-        ("cat alias.txt", "ask"),
-        ("head -n 2 .npmrc", "ask"),
-        ("jq . .docker/config.json", "ask"),
-        ("git commit -F .env", "ask"),
-        ("git commit -F.env", "ask"),
-        ("git commit --file=.env", "ask"),
-    ],
-)
-def test_reading_a_secret_file_needs_approval_whatever_is_allowed(project: Path, command: str, expected: str) -> None:
-    (project / "alias.txt").symlink_to(".env")
-    patterns = ["cat *", "head *", "jq *", "git commit *"]
-    assert summary(configured(project, "own", type="shell", allow=patterns), command) == expected
-
-    ran = traits(configured(project, "ruled", type="shell"))
-    policy, _ = build_policy({"allow": [f"shell({pattern})" for pattern in patterns]})
-    args = {"command": command}
-    assert ran.resolve is not None
-    info = ToolCallInfo("shell", args, primary="command", resolved=ran.resolve(args))
-    assert any(matches(rule.pattern, info) for rule in policy.allows) is (expected == "allow")
+        assert memory.limit_memory(["ls"]) == ["/usr/bin/prlimit", f"--as={most}", "--", "ls"]

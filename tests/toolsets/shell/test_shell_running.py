@@ -19,14 +19,14 @@ from llm_do.errors import ToolError
 from llm_do.policy.secrets import is_secret
 from llm_do.toolsets.shell.captured_output import Capture
 from llm_do.toolsets.shell.environment import shell_environment, trusted_path
-from tests.toolsets.shell.support import arun, configured, run, traits
+from tests.toolsets.shell.support import OFF, arun, configured, run, traits
 
 PYTHON = sys.executable
 
 
 @pytest.fixture
 def shell(tmp_path: Path) -> FunctionToolset[Any]:
-    return configured(tmp_path, "shell", type="shell", allow=["*"])
+    return configured(tmp_path, "shell", type="shell", allow=["*"], sandbox=OFF)
 
 
 def python(code: str) -> str:
@@ -217,7 +217,7 @@ def test_commands_see_only_listed_environment_variables(tmp_path: Path, monkeypa
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     monkeypatch.setenv("FAVOURITE", "green")
     monkeypatch.setenv("SITE", "https://ann:secret@example.org")
-    toolset = configured(tmp_path, "shell", allow=["*"], env=["FAVOURITE", "SITE"])
+    toolset = configured(tmp_path, "shell", allow=["*"], env=["FAVOURITE", "SITE"], sandbox=OFF)
     names = {line.partition("=")[0] for line in run(toolset, "env")["stdout"].splitlines()}
     assert "FAVOURITE" in names
     assert not names & {"OPENAI_API_KEY", "SITE", "HOME", "USER"}

@@ -1,0 +1,132 @@
+"""`CodeFiles`: which files of a project are code, since linking it, or a program that it starts, would load them.
+
+It is asked before a tool writes a file, when commands are confined, and when new files are noticed. The rule is about
+names and the manifest's lists, not about what was loaded last, so that it also covers files that don't exist yet.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from llm_do.files.paths import fold_name
+from llm_do.text.globs import Glob, match_segments, parse_glob
+
+__all__ = ["CLOSED_FOLDERS", "LIBRARY_FOLDERS", "CodeFiles", "CodeKind"]
+
+CodeKind = Literal["manifest", "agent", "python"]
+
+CLOSED_FOLDERS = (".git", ".llm-do")
+"""Folders, at any depth, in which no tool writes."""
+
+LIBRARY_FOLDERS = ("node_modules",)
+"""Folders with code of other languages; Python files in them count as data."""
+
+_MANIFEST = "project.json"
+_PYTHON = (".py", ".pyw", ".pyc", ".pth")
+
+
+@dataclass(frozen=True, eq=False)
+class CodeFiles:
+    """A project's rule for what is code.
+
+    Args:
+        root: The project's folder.
+        manifest: The manifest; None for an implied one.
+        listed: The agent files and Python files that the last link found.
+        patterns: The manifest's paths and globs of agent files and Python files.
+        data_folders: Folders, relative to the root, whose Python files are data unless a pattern takes them; `.` is
+            the root.
+
+    Example:
+        >>> code = CodeFiles(Path("/p"), patterns=["agents/*.md"], data_folders=["out"])
+        >>> [code.kind(path) for path in ("lib/a.py", "out/a.py", "agents/a.md", "docs/a.md")]
+        ['python', None, 'agent', None]
+    """
+
+    root: Path
+    manifest: Path | None = None
+    listed: Sequence[Path] = ()
+    patterns: Sequence[str] = ()
+    data_folders: Sequence[str] = ()
+
+    def kind(self, path: str) -> CodeKind | None:
+        """Return what kind of code a POSIX path below the root is; None for other files."""
+        names = _names(path)
+        if not names:
+            return None
+        name = names[-1]
+        if name == _MANIFEST or names == self._manifest:
+            return "manifest"
+        if name.endswith(".agent"):
+            return "agent"
+        is_python = name.endswith(_PYTHON)
+        if names in self._listed or any(match_segments(glob, names) for glob in self._globs):
+            return "python" if is_python else "agent"
+        return "python" if is_python and not self.is_data(path) else None
+
+    def leads_to_code(self, path: str) -> bool:
+        """Whether a path is a listed file, or a folder on the way to one, be it a link."""
+        names = _names(path)
+        return any(listed[: len(names)] == names for listed in self._listed)
+
+    def is_data(self, path: str) -> bool:
+        """Whether a path is in a folder whose Python files are data."""
+        names = _names(path)
+        if any(name in LIBRARY_FOLDERS for name in names[:-1]):
+            return True
+        return any(names[: len(folder)] == folder for folder in self._data if len(names) > len(folder))
+
+    @cached_property
+    def reaches_anywhere(self) -> bool:
+        """Whether a pattern takes files at any depth, those in folders of libraries included."""
+        return any(None in glob for glob in self._globs)
+
+    def below_root(self, path: str) -> str | None:
+        """Return an absolute path relative to the root, None if it isn't below it."""
+        for root in self._roots:
+            if path.startswith(f"{root}/"):
+                return path[len(root) + 1 :]
+        return None
+
+    @cached_property
+    def _roots(self) -> tuple[str, ...]:
+        spellings = (str(self.root.absolute()), os.path.realpath(self.root))
+        return tuple(dict.fromkeys(root.rstrip("/") for root in spellings))
+
+    @cached_property
+    def _manifest(self) -> tuple[str, ...] | None:
+        found = self.below_root(str(self.manifest)) if self.manifest is not None else None
+        return _names(found) if found is not None else None
+
+    @cached_property
+    def _listed(self) -> frozenset[tuple[str, ...]]:
+        spellings = (spelling for path in self.listed for spelling in (str(path.absolute()), os.path.realpath(path)))
+        found = map(self.below_root, spellings)
+        return frozenset(_names(path) for path in found if path is not None)
+
+    @cached_property
+    def _globs(self) -> tuple[tuple[Glob | None, ...], ...]:
+        return tuple(_glob(pattern) for pattern in self.patterns)
+
+    @cached_property
+    def _data(self) -> tuple[tuple[str, ...], ...]:
+        return tuple(map(_names, self.data_folders))
+
+
+def _names(path: str) -> tuple[str, ...]:
+    return tuple(fold_name(name) for name in path.replace(os.sep, "/").split("/") if name not in ("", "."))
+
+
+def _glob(pattern: str) -> tuple[Glob | None, ...]:
+    parts: list[str] = []
+    for part in pattern.replace(os.sep, "/").split("/"):
+        if part == ".." and parts:
+            parts.pop()
+        elif part not in ("", ".", ".."):
+            parts.append(part)
+    return tuple(None if part == "**" else parse_glob(fold_name(part)) for part in parts)

@@ -1,0 +1,188 @@
+"""Unreviewed files: new code that a model's tool made, which isn't loaded before a person has agreed to it.
+
+The list is `.llm-do/unreviewed.json`. While tools run, a `.llm-do/watch-*.json` keeps what was there before them, so
+that a process that is killed hides nothing: whoever looks next compares for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+from collections.abc import Generator, Iterable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from llm_do.errors import StoreError
+from llm_do.files.code_files import CodeFiles
+from llm_do.files.code_tree import CodeScan, CodeTree, Identity
+from llm_do.files.local_folder import FOLDER, NOT_LINKED, is_linked, make_folder
+from llm_do.files.refusals import FileRefusedError
+from llm_do.files.root import Root
+
+__all__ = ["FILE", "OpenWatch", "agree", "is_below", "new_code", "open_watch", "record", "unreviewed_files"]
+
+FILE = f"{FOLDER}/unreviewed.json"
+"""The list, below the project's root."""
+
+_WATCH = "watch-"
+_LIMIT = 64 * 1024 * 1024
+_INTERRUPTED = "a command that was interrupted"
+
+
+class OpenWatch:
+    """A file that keeps what was there while tools run; its lock tells others that this process is alive."""
+
+    def __init__(self, path: Path | None, lock: int) -> None:
+        self._path = path
+        self._lock = lock
+
+    def close(self) -> None:
+        """End the watch, after what is new has been recorded."""
+        if self._path is None:
+            return
+        with contextlib.suppress(OSError):
+            self._path.unlink()
+        os.close(self._lock)
+
+
+def open_watch(code: CodeFiles, scan: CodeScan) -> OpenWatch:
+    """Keep what is there now; in a folder that can't be written nothing is kept."""
+    data = {
+        "manifest": str(code.manifest) if code.manifest is not None else None,
+        "patterns": list(code.patterns),
+        "data_folders": list(code.data_folders),
+        "code": dict(scan.code),
+    }
+    try:
+        path = make_folder(code.root) / f"{_WATCH}{secrets.token_hex(6)}.json"
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError:
+        return OpenWatch(None, -1)
+    watch = OpenWatch(path, lock)
+    if not _flock(lock):  # without locks nobody could tell a process that has ended
+        watch.close()
+        return OpenWatch(None, -1)
+    with os.fdopen(os.dup(lock), "w", encoding="utf-8") as file:
+        json.dump(data, file)
+    return watch
+
+
+def unreviewed_files(root: Path) -> Mapping[str, str]:
+    """Return the unreviewed files and folders by their paths below the root, each with what made it."""
+    folder = root / FOLDER
+    if is_linked(root) or not folder.is_dir():
+        return {}
+    found = dict(_read(root))
+    for path in sorted(folder.glob(f"{_WATCH}*.json")):
+        found |= _left_by(root, path)
+    return found
+
+
+def record(root: Path, files: Mapping[str, str]) -> None:
+    """Add files to the list."""
+    if files:
+        with _edit(root) as listed:
+            listed |= files
+
+
+def agree(root: Path, paths: Iterable[str]) -> None:
+    """Take files off the list, so that they are loaded from now on."""
+    for path in sorted((root / FOLDER).glob(f"{_WATCH}*.json")):
+        record(root, _left_by(root, path))
+    with _edit(root) as listed:
+        for path in paths:
+            listed.pop(path, None)
+
+
+def is_below(path: str, listed: Iterable[str]) -> bool:
+    """Whether a path, or a folder that it is in, is listed.
+
+    Example:
+        >>> is_below("lib/a.py", ["lib"]), is_below("library/a.py", ["lib"])
+        (True, False)
+    """
+    return any(path == each or path.startswith(f"{each}/") for each in listed)
+
+
+def new_code(before: Mapping[str, Identity], after: CodeScan) -> list[str]:
+    """Return the code that is new or has changed."""
+    return sorted(path for path, identity in after.code.items() if before.get(path) != identity)
+
+
+def _left_by(root: Path, path: Path) -> Mapping[str, str]:
+    """Return what is new since a watch began; one whose process has ended is recorded and removed."""
+    try:
+        lock = os.open(path, os.O_RDWR)
+    except OSError:
+        return {}
+    try:
+        ended = _flock(lock)
+        with os.fdopen(os.dup(lock), encoding="utf-8") as file:
+            data = json.load(file)
+        code = CodeFiles(
+            root,
+            Path(data["manifest"]) if data["manifest"] else None,
+            patterns=data["patterns"],
+            data_folders=data["data_folders"],
+        )
+        before = {name: tuple(identity) for name, identity in data["code"].items()}
+        found = dict.fromkeys(new_code(cast("Any", before), CodeTree(code, lambda _: False).scan()), _INTERRUPTED)
+        if ended:
+            record(root, found)
+            path.unlink(missing_ok=True)
+        return found
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+    finally:
+        os.close(lock)
+
+
+def _flock(lock: int) -> bool:
+    """Lock a file for as long as it is open; False if another process has locked it."""
+    try:
+        import fcntl
+
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        return False
+    return True
+
+
+def _read(root: Path) -> Mapping[str, str]:
+    if not os.path.lexists(root / FILE):
+        return {}
+    try:
+        data: object = json.loads(Root(root).read(FILE, limit=_LIMIT))
+        files: object = cast("dict[str, object]", data)["files"]
+        return {str(path): str(maker) for path, maker in cast("dict[str, object]", files).items()}
+    except (FileRefusedError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StoreError(
+            f"{FILE} can't be read", hint=f"Look at new code in the project, then delete {FILE}."
+        ) from error
+
+
+@contextlib.contextmanager
+def _edit(root: Path) -> Generator[dict[str, str]]:
+    """The list, written back at the end without files that are gone; one process at a time."""
+    try:
+        lock = os.open(make_folder(root) / "unreviewed.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        hint = NOT_LINKED if is_linked(root) else None
+        raise StoreError(f"{FILE} can't be written: {error.strerror or error}", hint=hint) from error
+    try:
+        with contextlib.suppress(ImportError):
+            import fcntl
+
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        listed = dict(_read(root))
+        yield listed
+        there = {path: maker for path, maker in sorted(listed.items()) if os.path.lexists(root / path)}
+        text = json.dumps({"version": 1, "files": there}, indent=2, ensure_ascii=False)
+        try:
+            Root(root).write(FILE, text.encode())
+        except (FileRefusedError, OSError) as error:
+            raise StoreError(f"{FILE} can't be written: {error}") from error
+    finally:
+        os.close(lock)

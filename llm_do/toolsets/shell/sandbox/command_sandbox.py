@@ -1,0 +1,100 @@
+"""`CommandSandbox`: what a shell toolset asks before and after a command that nobody was asked about."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from llm_do.concurrency.worker_threads import run_in_worker
+from llm_do.files.code_tree import CodeScan
+from llm_do.files.code_watch import CodeWatch
+from llm_do.project.sandbox_spec import SandboxSpec
+from llm_do.toolsets.shell.sandbox.backends import Backend, status
+from llm_do.toolsets.shell.sandbox.confinement import Confinement, command_wall, confine, reading_wall
+
+__all__ = ["CommandSandbox", "Guard"]
+
+T = TypeVar("T")
+
+NO_SANDBOX = "the project requires a sandbox for commands that nobody is asked about, and this machine has none"
+
+
+@dataclass(slots=True)
+class Guard:
+    """One command that runs without a question: how it is confined, and afterwards which code is new."""
+
+    sandbox: CommandSandbox
+    scan: CodeScan
+    backend: Backend | None
+    new_code: Sequence[str] = ()
+
+    def confine(
+        self, argv: Sequence[str], cwd: Path, visible: Sequence[Path], outside: bool, secrets: bool
+    ) -> Confinement:
+        """Put one process behind the wall.
+
+        A command that only reads is confined to the project, unless it is allowed to read `outside`. `secrets` lets a
+        command read the project's files that may hold secrets.
+        """
+        if self.backend is None:
+            return Confinement(argv, {})
+        own = self.sandbox
+        if own.reads_only:
+            wall = reading_wall(own.watch.root, visible, self.scan, outside=outside, secrets=secrets)
+        else:
+            wall = command_wall(own.watch.root, visible, self.scan, own.spec, network=own.network, secrets=secrets)
+        return confine(argv, wall, cwd, self.backend)
+
+
+@dataclass(frozen=True)
+class CommandSandbox:
+    """The sandbox of a shell toolset.
+
+    Args:
+        watch: The watch over the project's code.
+        spec: The project's settings.
+        network: Whether commands may use the network.
+        reads_only: Whether commands may write nothing at all.
+    """
+
+    watch: CodeWatch
+    spec: SandboxSpec = field(default_factory=SandboxSpec)
+    network: bool = True
+    reads_only: bool = False
+
+    @property
+    def backend(self) -> Backend | None:
+        """What confines commands here; None if nothing does."""
+        return None if self.spec.mode == "off" else status().backend
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether the project requires a sandbox and there is none."""
+        return self.spec.mode == "required" and self.backend is None
+
+    @asynccontextmanager
+    async def guard(self, maker: str) -> AsyncGenerator[Guard]:
+        """Confine and watch what runs inside; `maker` describes the command."""
+        backend: Backend | None = await run_in_worker(lambda: self.backend)
+        if self.reads_only:
+            yield Guard(self, await run_in_worker(self.watch.tree.scan), backend)
+            return
+        guard = Guard(self, await run_in_worker(self.watch.begin), backend)
+        try:
+            yield guard
+        finally:
+            guard.new_code = await _despite_cancellation(self.watch.end, maker)
+
+
+async def _despite_cancellation(function: Callable[[str], T], argument: str) -> T:
+    """Wait for a function in a worker thread, even if this task is cancelled meanwhile."""
+    task = asyncio.ensure_future(run_in_worker(function, argument))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise

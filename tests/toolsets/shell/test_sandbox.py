@@ -1,0 +1,367 @@
+"""Commands that nobody was asked about run behind a wall that the kernel holds, whatever rule allowed them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import socket
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llm_do import Runtime
+from llm_do.policy.rules import build_policy
+from llm_do.project.builtin_toolsets import BuiltinToolset
+from llm_do.project.sandbox_spec import SandboxSpec
+from llm_do.toolsets.shell import shell_readonly
+from llm_do.toolsets.shell.sandbox import SandboxStatus, bubblewrap, landlock, status
+from tests.support.runs import Answers, agent, carry_out, project_of
+from tests.support.scripted import call, script
+from tests.toolsets.shell.support import OFF, configured, context, decision, git, run
+
+CODE = {
+    "project.json": '{"version": 1}\n',
+    "main.agent": "---\nname: main\n---\nHelp.\n",
+    "tools.py": "x = 1\n",
+    "src/deep/er/helper.py": "y = 1\n",
+    "src/notes.txt": "notes\n",
+    "conftest.py": "\n",
+    ".env": "KEY=secret-of-env\n",
+    "keys/server.pem": "secret-of-pem\n",
+    ".llm-do/state.db": "words of ann\n",
+    ".llm-do/artifacts/a.txt": "a long result\n",
+    "build/old.o": "old\n",
+    "data.txt": "data\n",
+}
+"""A project's files; those below `build` and the texts aren't code."""
+
+FREE = ("src/notes.txt", "build/old.o", "data.txt")
+
+
+def available(backend: str) -> bool:
+    return bubblewrap.find_prefix()[0] is not None if backend == "bubblewrap" else landlock.abi() > 0
+
+
+@pytest.fixture(params=["bubblewrap", "landlock"])
+def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Run the test with each sandbox that works here."""
+    if not available(request.param):
+        pytest.skip(f"{request.param} doesn't work on this machine")
+    found = SandboxStatus(active=True, backend=request.param, reason="chosen by the test")
+    monkeypatch.setattr("llm_do.toolsets.shell.sandbox.command_sandbox.status", lambda: found)
+    return request.param
+
+
+@pytest.fixture
+def none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the test as on a machine without a sandbox."""
+    found = SandboxStatus(active=False, backend=None, reason="none in this test")
+    monkeypatch.setattr("llm_do.toolsets.shell.sandbox.command_sandbox.status", lambda: found)
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("template") / "project"
+    for name, text in CODE.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    git(root, "init", "-q", "-b", "main")
+    (root / ".gitignore").write_text(".llm-do\n")
+    git(root, "add", ".")
+    git(root, "commit", "-q", "-m", "First")
+    return root
+
+
+@pytest.fixture
+def root(tmp_path: Path, template: Path) -> Path:
+    return Path(shutil.copytree(template, tmp_path / "project", symlinks=True))
+
+
+def kept(root: Path) -> Mapping[str, str]:
+    """The content of everything that must not change."""
+    files = [path for path in sorted(root.rglob("*")) if path.is_file() and not path.is_relative_to(root / "build")]
+    names = {path.relative_to(root).as_posix(): path for path in files}
+    watched = [name for name in names if name not in FREE and not name.startswith(".llm-do/")]
+    return {name: hashlib.sha256(names[name].read_bytes()).hexdigest() for name in watched}
+
+
+def sh(root: Path, text: str, **options: Any) -> dict[str, Any]:
+    """Run a shell's script as a command that a rule allows."""
+    return run(configured(root, allow=["sh *"], **options), f"sh -c '{text}'")
+
+
+ATTACKS = [
+    "echo evil > project.json",
+    "echo evil >> tools.py",
+    "rm -rf src main.agent tools.py .git",
+    "mv tools.py old.py",
+    "mv src src2; mkdir -p src/deep/er; echo evil > src/deep/er/helper.py",
+    "mv src/deep src/deeper; mkdir -p src/deep/er; echo evil > src/deep/er/helper.py",
+    "echo evil > src/evil.txt && mv src/evil.txt src/deep/er/helper.py",
+    "cp data.txt tools.py; ln -f data.txt tools.py; ln -sf data.txt tools.py",
+    "ln tools.py build/t; echo evil > build/t",
+    "truncate -s 0 main.agent; dd if=/dev/zero of=main.agent count=1",
+    "find . -name helper.py -delete",
+    "echo evil > .git/config; rm -rf .git/hooks; touch .git/hooks/pre-commit; echo evil > .git/HEAD",
+    "git config core.pager evil; git commit --allow-empty -qm evil; git checkout -q -b evil; git gc -q",
+    "sed -i s/x/evil/ tools.py; perl -pi -e s/x/evil/ tools.py; tee tools.py < data.txt",
+    "cd src && echo evil > ../tools.py; echo evil > $PWD/deep/er/helper.py",
+    "echo evil > /proc/self/cwd/tools.py; echo evil > /proc/self/root$PWD/tools.py",
+    "tar cf build/a.tar data.txt --transform s/data.txt/tools.py/; tar xf build/a.tar; tar xf build/a.tar --overwrite",
+    "umount tools.py; mount -o remount,rw,bind tools.py tools.py; umount -l .; echo evil > tools.py",
+    'unshare -rm sh -c "umount tools.py; echo evil > tools.py"; unshare -m umount tools.py; echo evil > tools.py',
+    "setfattr -n user.x -v y tools.py; echo evil > .llm-do/state.db; rm -rf .llm-do; touch .llm-do/approvals.json",
+]
+
+
+def test_no_command_changes_the_projects_code(backend: str, root: Path) -> None:
+    before, state = kept(root), (root / ".llm-do/state.db").read_text()
+    for attack in ATTACKS:
+        sh(root, attack)
+        assert before.items() <= kept(root).items(), attack
+    assert ((root / ".llm-do/state.db").read_text(), (root / ".llm-do/approvals.json").exists()) == (state, False)
+
+
+def test_commands_write_what_is_not_code(backend: str, root: Path) -> None:
+    script = (
+        "echo a > build/new.o && mkdir build/d && mv build/d build/e && echo b > data.txt && echo c > src/notes.txt"
+    )
+    script += (
+        " && rm build/old.o && echo d > $TMPDIR/x && echo e > $HOME/y && mkdir -p $XDG_CACHE_HOME/z && cat $TMPDIR/x"
+    )
+    assert sh(root, script) == {"exit_code": 0, "stdout": "d\n", "stderr": "", "truncated": False}
+    assert sorted(path.name for path in (root / "build").iterdir()) == ["e", "new.o"]
+    assert ((root / "data.txt").read_text(), (root / "src/notes.txt").read_text()) == ("b\n", "c\n")
+
+
+def test_new_files_beside_code_can_be_made_in_mounts(root: Path) -> None:
+    if not available("bubblewrap"):
+        pytest.skip("bubblewrap doesn't work on this machine")
+    assert sh(root, "echo a > new.txt && echo b > src/new.txt && rm new.txt")["exit_code"] == 0
+    assert (root / "src/new.txt").read_text() == "b\n"
+
+
+def test_the_rest_of_the_disk_can_only_be_read(backend: str, root: Path) -> None:
+    (root.parent / "beside.txt").write_text("beside\n")
+    result = sh(root, "echo evil > ../beside.txt; echo evil > /etc/llm-do-evil; head -n 1 /etc/passwd | cut -d: -f1")
+    assert result["stdout"] == "root\n"
+    assert ((root.parent / "beside.txt").read_text(), Path("/etc/llm-do-evil").exists()) == ("beside\n", False)
+
+
+def test_secrets_and_the_words_of_others_can_not_be_read(backend: str, root: Path) -> None:
+    for command in ("cat .env", "cat keys/server.pem", "grep -rh . .", "cat .llm-do/state.db", "tar cf - ."):
+        result = sh(root, command)
+        for secret in ("secret-of", "words of ann"):
+            assert secret not in result["stdout"] + result["stderr"], command
+    assert sh(root, "cat .llm-do/artifacts/a.txt")["stdout"] == "a long result\n"
+    readable = SandboxSpec(readable=[".env"])
+    assert sh(root, "cat .env", sandbox=readable)["stdout"] == "KEY=secret-of-env\n"
+
+
+def test_a_command_that_only_reads_sees_no_secrets_in_a_recursive_search_either(backend: str, root: Path) -> None:
+    (root.parent / "outside").mkdir()
+    (root.parent / "outside/words.txt").write_text("words outside\n")
+    (root / "link").symlink_to(root.parent / "outside")
+    shell = shell_readonly(context(root))
+    for command in ("grep -rh secret .", "grep -Rh words .", "cat .llm-do/state.db"):
+        result = run(shell, command)
+        found = result["stdout"]
+        assert not any(secret in found for secret in ("secret-of", "words of ann", "words outside")), command
+    assert run(shell, "grep -rh notes src")["stdout"] == "notes\n"
+
+
+def test_a_failure_because_of_the_wall_says_so_and_how_to_go_on(backend: str, root: Path) -> None:
+    result = sh(root, "echo evil > tools.py")
+    assert result["exit_code"] != 0
+    assert result["note"].startswith("It ran in a sandbox, because nobody was asked: there the project's code, .git")
+    assert result["note"].endswith("call shell again with outside_sandbox=true: a person is asked then.")
+    assert "note" not in sh(root, "exit 3")
+
+
+def test_the_network_is_as_the_toolset_says(backend: str, root: Path) -> None:
+    server = socket.create_server(("127.0.0.1", 0))
+    port = server.getsockname()[1]
+    accepting = threading.Thread(target=lambda: server.accept()[0].close(), daemon=True)
+    accepting.start()
+    (root / "build/connect.txt").write_text(f"import socket; socket.create_connection(('127.0.0.1', {port}), 5)")
+    for network, code in ((False, 1), (True, 0)):
+        shell = configured(root, allow=["*"], network=network)
+        result = run(shell, f"{sys.executable} build/connect.txt")
+        assert result["exit_code"] == code, result
+    accepting.join(5)
+    server.close()
+
+
+def test_declared_folders_can_be_written(backend: str, root: Path) -> None:
+    (root.parent / "cache").mkdir()
+    spec = SandboxSpec(writable=["../cache"])
+    assert sh(root, "echo a > ../cache/x && cat ../cache/x", sandbox=spec)["stdout"] == "a\n"
+
+
+def test_git_can_be_written_if_declared_but_not_what_it_runs(root: Path) -> None:
+    if not available("bubblewrap"):
+        pytest.skip("Landlock can't create files beside protected ones")
+    (root / ".git/hooks").mkdir(exist_ok=True)
+    before = (root / ".git/config").read_text()
+    spec = SandboxSpec(writable=[".git"])
+    who = "git -c user.name=a -c user.email=a@example.org"
+    result = sh(
+        root, f"echo x > data.txt && git add data.txt && {who} commit -qm x && git log --oneline | wc -l", sandbox=spec
+    )
+    assert result["stdout"].strip() == "2", result
+    sh(root, "git config core.pager evil; touch .git/hooks/evil; mv .git/hooks .git/h; mv .git g", sandbox=spec)
+    assert (root / ".git/config").read_text() == before
+    assert not (root / ".git/hooks/evil").exists()
+
+
+@pytest.mark.parametrize("where", ["data.txt", "src/notes.txt"])
+def test_code_behind_a_link_and_under_another_name_is_kept(backend: str, root: Path, where: str) -> None:
+    (root / "tools.py").unlink()
+    (root / "tools.py").symlink_to("build/impl.txt")
+    (root / "build/impl.txt").write_text("x = 1\n")
+    (root / "main.agent").unlink()
+    os.link(root / where, root / "main.agent")
+    text = (root / where).read_text()
+    sh(
+        root,
+        f"rm tools.py; ln -sf {where} tools.py; echo evil > {where}; mv build/old.o tools.py; cp data.txt tools.py",
+    )
+    assert (root / "tools.py").readlink() == Path("build/impl.txt")
+    assert (root / "main.agent").read_text() == text
+
+
+def test_what_the_project_links_to_is_code_too(backend: str, root: Path) -> None:
+    (root / "tools.py").unlink()
+    (root / "build/impl.py").write_text("x = 1\n")
+    (root / "tools.py").symlink_to("build/impl.py")
+    sh(root, "echo evil > build/impl.py; echo evil > tools.py; mv build b")
+    assert (root / "build/impl.py").read_text() == "x = 1\n"
+
+
+def test_a_folder_with_very_much_code_is_kept_as_a_whole(backend: str, root: Path) -> None:
+    (root / "big/static").mkdir(parents=True)
+    for number in range(1100):
+        (root / f"big/m{number}.py").touch()
+    result = sh(
+        root,
+        "echo evil > big/m7.py; echo evil > big/new.txt; echo a > big/static/x && cat big/static/x; echo b > data.txt",
+    )
+    assert result["stdout"] == "a\n"
+    assert ((root / "big/m7.py").read_text(), (root / "big/new.txt").exists()) == ("", False)
+    assert (root / "data.txt").read_text() == "b\n"
+
+
+def test_data_folders_may_get_python_files(backend: str, root: Path) -> None:
+    (root / "out").mkdir()
+    (root / "out/old.py").write_text("x = 1\n")
+    spec = agent(
+        "main",
+        script(call("shell", command="sh -c 'echo y > out/old.py; echo z > out/new.py'"), "done"),
+        toolsets=["sh"],
+    )
+    toolsets = {"sh": BuiltinToolset("sh", {"type": "shell", "allow": ["sh *"]})}
+    project = project_of([spec], root=root, toolsets=toolsets, data_folders=["out"])
+    assert carry_out(Runtime(project, approvals="approve_all")).denials == []
+    assert ((root / "out/old.py").read_text(), (root / "out/new.py").read_text()) == ("y\n", "z\n")
+
+
+def asked_and_run(root: Path, approvals: Any, *, allow: Any = (), rules: Any = None, **args: Any) -> tuple[Any, str]:
+    """Have an agent change the project's code by a command; returns the run's result and the code then."""
+    (root / "data.txt").write_text("evil:\n\techo evil > tools.py\n")
+    command = {"command": "make -f data.txt evil", **args}
+    spec = agent("main", script(call("shell", **command), "done"), toolsets=["sh"])
+    toolsets = {"sh": BuiltinToolset("sh", {"type": "shell", "allow": ["ls *"]})}
+    policy = build_policy(rules or {})[0]
+    project = project_of([spec], root=root, toolsets=toolsets, policy=policy)
+    result = carry_out(Runtime(project, approvals=approvals, allow=list(allow)))
+    return result, (root / "tools.py").read_text()
+
+
+def test_what_a_person_allows_at_that_moment_runs_outside_and_the_question_says_so(backend: str, root: Path) -> None:
+    person = Answers(["once"])
+    spec = agent("main", script(call("shell", command="make -f data.txt evil"), "done"), toolsets=["sh"])
+    (root / "data.txt").write_text("evil:\n\techo evil > tools.py\n")
+    toolsets = {"sh": BuiltinToolset("sh", {"type": "shell"})}
+    carry_out(Runtime(project_of([spec], root=root, toolsets=toolsets), approvals=person))
+    assert person.asked[0].description == f"Run ['make', '-f', 'data.txt', 'evil'] in {root}, outside the sandbox"
+    assert (root / "tools.py").read_text() == "evil\n"
+
+
+@pytest.mark.parametrize("how", ["approve_all", "option", "rule", "session"])
+def test_what_is_allowed_in_advance_runs_inside(backend: str, root: Path, how: str) -> None:
+    (root / "data.txt").write_text("evil:\n\techo evil > tools.py\n")
+    turns = [call("shell", f"c{number}", command="make -f data.txt evil") for number in range(2)]
+    spec = agent("main", script(*turns, "done"), toolsets=["sh"])
+    toolsets = {"sh": BuiltinToolset("sh", {"type": "shell"})}
+    rules = {"allow": ["shell(make -f data.txt evil)"]}
+    project = project_of([spec], root=root, toolsets=toolsets, policy=build_policy(rules if how == "rule" else {})[0])
+    approvals: Any = {"approve_all": "approve_all", "session": Answers(["session"])}.get(how, "prompt")
+    runtime = Runtime(project, approvals=approvals, allow=rules["allow"] if how == "option" else [])
+    if how == "session":  # only the call that the person saw runs outside
+        runtime.on("tool_result", lambda _: (root / "tools.py").write_text("x = 1\n"))
+    result = carry_out(runtime)
+    assert result.status == "completed"
+    assert (root / "tools.py").read_text() == "x = 1\n"
+
+
+def test_a_call_can_ask_a_person_to_run_outside_and_nobody_else_answers(backend: str, root: Path) -> None:
+    rules = {"allow": ["shell(make *)", "shell"]}
+    for approvals in ("approve_all", "prompt"):
+        result, code = asked_and_run(root, approvals, rules=rules, allow=["shell"], outside_sandbox=True)
+        assert (code, len(result.denials)) == ("x = 1\n", 1)
+        assert "it asks to run outside the sandbox" in result.denials[0].reason
+
+
+def test_a_person_who_is_asked_can_let_it_run_outside(backend: str, root: Path) -> None:
+    person = Answers(["once"])
+    spec = agent("main", script(call("shell", command="ls -a", outside_sandbox=True), "done"), toolsets=["sh"])
+    toolsets = {"sh": BuiltinToolset("sh", {"type": "shell", "allow": ["ls *"]})}
+    result = carry_out(Runtime(project_of([spec], root=root, toolsets=toolsets), approvals=person))
+    assert (len(person.asked), person.asked[0].person_only, result.denials) == (1, True, [])
+
+
+@pytest.mark.usefixtures("none")
+def test_without_a_sandbox_a_project_that_requires_one_asks_a_person(root: Path) -> None:
+    required = configured(root, allow=["ls *"], sandbox=SandboxSpec("required"))
+    found = decision(required, "ls -a")
+    assert (found.effect, found.person_only) == ("ask", True)
+    assert "requires a sandbox" in found.reason
+    assert decision(configured(root, allow=["ls *"]), "ls -a").effect == "allow"
+    assert run(configured(root, allow=["ls *"]), "ls build")["stdout"] == "old.o\n"
+
+
+def test_off_confines_nothing(backend: str, root: Path) -> None:
+    assert sh(root, "echo y > tools.py", sandbox=OFF)["exit_code"] == 0
+    assert (root / "tools.py").read_text() == "y\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param("python -m pytest -q tests", marks=pytest.mark.slow),
+        "git status --short",
+        "git diff --stat",
+        "make",
+    ],
+)
+def test_ordinary_programs_work(backend: str, root: Path, command: str) -> None:
+    (root / "tests").mkdir()
+    (root / "tests/test_one.py").write_text("def test_one(tmp_path):\n    (tmp_path / 'x').write_text('y')\n")
+    (root / "Makefile").write_text("all: build/out\nbuild/out: data.txt\n\tcp data.txt build/out\n")
+    words = command.replace("python", sys.executable, 1) if command.startswith("python") else command
+    if not command.startswith("python") and shutil.which(command.split()[0]) is None:
+        pytest.skip(f"{command.split()[0]} isn't installed")
+    result = run(configured(root, allow=["*"]), words)
+    assert result["exit_code"] == 0, result
+
+
+def test_the_machine_says_which_sandbox_it_has() -> None:
+    found = status()
+    assert found.active is (found.backend is not None)
+    assert ("can't change the project's code" in found.reason) is found.active
+    assert found.active or "a convention" in found.reason
