@@ -6,6 +6,7 @@ response, in the model's order, before it runs the first; then each call runs in
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -54,6 +55,10 @@ class Pipeline(AbstractCapability[Any]):
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any] | None:
         """The agent's tools."""
         return self.toolbox
+
+    async def before_run(self, ctx: RunContext[Any]) -> None:
+        """Keep the task that PydanticAI runs capabilities in: a run that is cancelled now would leave it behind."""
+        current_call().frame.lifecycle = asyncio.current_task()
 
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse

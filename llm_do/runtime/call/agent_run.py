@@ -10,6 +10,7 @@ from pydantic_ai import Agent, capture_run_messages, exceptions
 from pydantic_ai.messages import ModelMessage
 from pydantic_ai.usage import UsageLimits
 
+from llm_do.concurrency.event_loops import cancel_and_wait
 from llm_do.concurrency.run_end import RunEndSignal, reraise_if_cancelled
 from llm_do.concurrency.worker_threads import WORKERS
 from llm_do.errors import EntryError, LlmDoError, ModelUnavailableError, RunError
@@ -136,6 +137,9 @@ async def _output(
         output, frame.messages = result.output, result.all_messages()
     except HandoffSignal:
         output, frame.messages = None, close_history(captured)
+    finally:
+        if frame.lifecycle is not None and not frame.lifecycle.done():
+            await cancel_and_wait(frame.lifecycle)
     if frame.handoff is None:
         frame.handoff = handoff_by_text(spec, output)
     if handoff := frame.handoff:

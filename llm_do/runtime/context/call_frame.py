@@ -110,6 +110,7 @@ class CallFrame:
         compaction: Shortens what its model is sent.
         approvals: The approvals that its tools required, and the calls that were approved.
         sendable: The history as it is sent.
+        lifecycle: PydanticAI's task around the agent's run.
         excess: The call that stands for those of a response that aren't run, and the reason.
         identical: The tool calls of the current response, those that are the same among them.
     """
@@ -135,6 +136,7 @@ class CallFrame:
     compaction: Compaction | None = None
     approvals: CallApprovals = field(default_factory=CallApprovals)
     sendable: SendableHistory = field(default_factory=SendableHistory)
+    lifecycle: asyncio.Task[Any] | None = None
     excess: tuple[str, str] | None = None
     identical: IdenticalCalls = field(default_factory=IdenticalCalls)
 
