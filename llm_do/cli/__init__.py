@@ -24,7 +24,7 @@ def _main() -> None:
 
     streams.ensure_open()
     streams.ensure_utf8()
-    signals.exit_on_sigterm()
+    signals.exit_on_signals()
     from llm_do.cli.app import run
 
     exit_process(run(sys.argv[1:]))

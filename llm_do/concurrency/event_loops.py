@@ -11,7 +11,9 @@ from contextvars import copy_context
 from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
-__all__ = ["PerLoop", "cancel_and_wait", "complete", "is_being_cancelled", "run_blocking"]
+from llm_do.errors import UsageError
+
+__all__ = ["PerLoop", "cancel_and_wait", "complete", "is_being_cancelled", "require_event_loop", "run_blocking"]
 
 T = TypeVar("T")
 
@@ -29,6 +31,17 @@ class PerLoop(Generic[T]):
         if loop not in self._values:
             self._values[loop] = self._make()
         return self._values[loop]
+
+
+def require_event_loop() -> None:
+    """Raise `UsageError` unless asyncio runs here; another library, such as trio, may run instead."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        raise UsageError(
+            "a run needs asyncio's event loop, and none is running here",
+            hint="Call `run.sync` or `runtime.run_sync`; under trio, through `trio.to_thread.run_sync`.",
+        ) from None
 
 
 def is_being_cancelled() -> bool:

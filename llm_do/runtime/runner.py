@@ -11,7 +11,7 @@ from pydantic_ai import Agent
 from pydantic_ai.models import Model, infer_model
 from pydantic_ai.providers import Provider
 
-from llm_do.concurrency.event_loops import run_blocking
+from llm_do.concurrency.event_loops import require_event_loop, run_blocking
 from llm_do.errors import UsageError
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.flow_spec import FlowSpec, as_member
@@ -53,6 +53,7 @@ class Runner:
             InputError: The input doesn't fit.
             RunError: The run ended early.
         """
+        require_event_loop()
         runtime, call = _open(target, options)
         try:
             return await runtime.run(input, **call)

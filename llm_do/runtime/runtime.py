@@ -15,7 +15,7 @@ from functools import cached_property
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from llm_do.concurrency.event_loops import run_blocking
+from llm_do.concurrency.event_loops import require_event_loop, run_blocking
 from llm_do.errors import UsageError
 from llm_do.models.pool import ModelPool
 from llm_do.project.agent_spec import AgentSpec
@@ -259,8 +259,9 @@ class Runtime:
 
         Raises:
             InputError: The input or the conversation is invalid; nothing has run.
-            UsageError: An id is empty.
+            UsageError: An id is empty, or asyncio isn't running.
         """
+        require_event_loop()
         check_options("a run", options, EntryOptions.__annotations__)
         entry, messages = options.get("entry"), options.get("messages")
         execution_context = options.get("execution_context")

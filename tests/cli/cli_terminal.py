@@ -95,6 +95,12 @@ class Screen:
         self._pid = 0
         return os.waitstatus_to_exitcode(status)
 
+    def hang_up(self) -> int:
+        """Close the terminal, wait for the process to end, and return its exit code."""
+        os.close(self._number)
+        _, status = os.waitpid(self._pid, 0)
+        return os.waitstatus_to_exitcode(status)
+
     @property
     def lines(self) -> list[str]:
         """The scrollback and the screen, without empty lines."""

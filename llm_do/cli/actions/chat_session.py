@@ -139,8 +139,8 @@ class Chat:
                 await self.turn(ChatInput(value, attach))
             if self._results.closed:
                 return PIPE_CLOSED if self._output.output == "events" and not self._code else self._code
-            if self._interrupts.signum == 15:
-                return 143
+            if self._interrupts.ends_process:
+                return self._interrupts.exit_code
 
     async def _next(self, prompt: Prompt) -> str:
         """The next message; a signal that arrives meanwhile ends the conversation."""
@@ -160,7 +160,7 @@ class Chat:
         """Run one turn and show its result."""
         output = self._output
         self._interrupts.last_words = lambda: failure.print_last_words(
-            output.output, self._results, self.session.events_to_close
+            output.output, self._results, self._interrupts.description, self.session.events_to_close
         )
         started = time.monotonic()
         try:
@@ -182,7 +182,7 @@ class Chat:
             self._results.write(result_line(result))
         if result.status == "interrupted" and self._results.closed:
             return  # the reader has gone away
-        if result.status == "interrupted" and self._interrupts.signum != 15:
+        if result.status == "interrupted" and not self._interrupts.ends_process:
             kill_children()
             self._interrupts.forget()
             warn("interrupted; you can continue the conversation")

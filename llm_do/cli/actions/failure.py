@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from llm_do.cli.process.streams import Results, warn
+from llm_do.cli.process.streams import Results, warn, write_all
 from llm_do.errors import EXIT_CODES, LinkError, LlmDoError, Status
 from llm_do.ui.reports.error_text import error_text
 
@@ -21,6 +22,7 @@ __all__ = [
     "failed_result",
     "line",
     "print_failure",
+    "print_interruption",
     "print_last_words",
     "report",
     "requested_output",
@@ -133,10 +135,18 @@ def as_llm_do_error(error: BaseException) -> BaseException:
     return fault
 
 
-def print_last_words(output: str, results: Results, events: Sequence[Event] = ()) -> None:
+def print_interruption(description: str) -> None:
+    """Say in one line that a signal ended the command, where no terminal shows it."""
+    if not os.isatty(2):
+        write_all(2, f"{description}\n")
+
+
+def print_last_words(output: str, results: Results, description: str, events: Sequence[Event] = ()) -> None:
     """Print the rest of the output in a process that is about to be killed."""
     if output == "events" and events:
         if events[-1].type not in ("run_finished", "run_failed"):
             results.write_last(json.dumps(event_record(KeyboardInterrupt(), events), ensure_ascii=False) + "\n")
-    elif output != "text":
+    elif output == "text":
+        print_interruption(description)
+    else:
         report(KeyboardInterrupt(), output, results)

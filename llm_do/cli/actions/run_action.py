@@ -47,7 +47,7 @@ def carry_out(
     results = claim_stdout()
     interrupts = Interrupts()
     if owes_result:
-        interrupts.last_words = lambda: failure.print_last_words(output.output, results)
+        interrupts.last_words = lambda: failure.print_last_words(output.output, results, interrupts.description)
     interrupts.install()
     try:
         _check(options)
@@ -55,6 +55,8 @@ def carry_out(
     except KeyboardInterrupt as error:
         if owes_result:
             failure.report(error, output.output, results)
+            if output.output == "text":
+                failure.print_interruption(interrupts.description)
         kill_children()
         return interrupts.exit_code
     except StoreError as error:
@@ -99,7 +101,9 @@ def _run(options: CommandOptions, results: Results, interrupts: Interrupts) -> i
 
     session = Session(project, options.session, options.output, results, interrupts)
     output = options.output
-    interrupts.last_words = lambda: failure.print_last_words(output.output, results, session.events_to_close)
+    interrupts.last_words = lambda: failure.print_last_words(
+        output.output, results, interrupts.description, session.events_to_close
+    )
     started = time.monotonic()
     result = session.serve(lambda: session.execute(value, **options.call))
     seconds = time.monotonic() - started
@@ -107,6 +111,8 @@ def _run(options: CommandOptions, results: Results, interrupts: Interrupts) -> i
     if result.status == "interrupted" and interrupts.signum is not None:
         kill_children()
         code = interrupts.exit_code
+        if output.output == "text":
+            failure.print_interruption(interrupts.description)
     print_errors(result, debug=output.debug)
     if output.output == "json":
         results.write_last(result_line(result))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from llm_do._startup.process import resume_collector
 from llm_do.cli.actions.cassette import SessionCassette
+from llm_do.cli.process.signals import guard_children
 from llm_do.cli.process.streams import Capture, Results, warn, write_all, write_stderr
 from llm_do.errors import StoreError
 from llm_do.models.providers.model_names import parse_override
@@ -136,6 +137,8 @@ class Session:
 
     def serve(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run a coroutine in an event loop of its own, then close what runs have opened."""
+        if self.runtime.project.python_files:
+            guard_children()
         resume_collector()
         loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import Any
 
-from llm_do.concurrency.event_loops import cancel_and_wait
+from llm_do.concurrency.event_loops import cancel_and_wait, require_event_loop
 from llm_do.runtime.record.events import Event, Subscription
 from llm_do.runtime.record.results import RunResult
 
@@ -34,6 +34,7 @@ class RunStream:
         self.result: RunResult | None = None
 
     async def __aiter__(self) -> AsyncIterator[Event]:
+        require_event_loop()
         queue: asyncio.Queue[Event | None] = asyncio.Queue()
         task = asyncio.ensure_future(self._begin(Subscription(queue.put_nowait, text=True)))
         task.add_done_callback(lambda _: queue.put_nowait(None))

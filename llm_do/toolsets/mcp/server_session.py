@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from llm_do.concurrency.lifeline import guarded_environment
 from llm_do.errors import ToolError
 from llm_do.formats.toolset_config import McpConfig
 from llm_do.toolsets.mcp.server_stderr import StderrTail
@@ -189,7 +190,10 @@ class McpSession:
             assert config.command is not None
             transport = CommandTransport(
                 config.command,
-                environment={name: _expand_variables(value) for name, value in config.env.items()},
+                environment={
+                    **{name: _expand_variables(value) for name, value in config.env.items()},
+                    **guarded_environment(),
+                },
                 cwd=self._root,
                 log_file=await stderr.open(),
                 findings=findings,

@@ -7,16 +7,15 @@ every session is terminated, then killed; so are processes that a command leaves
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import signal
-import sys
 import uuid
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from llm_do._startup.frozen import frozen
+from llm_do.concurrency.lifeline import find_marked, guarded_environment
 from llm_do.errors import ToolError
 from llm_do.policy.commands.command_line import Stream
 from llm_do.toolsets.shell.captured_output import Capture, OutputLimitError
@@ -115,7 +114,7 @@ class _Running:
                 stdout=ends[stage.stdout],
                 stderr=ends[stage.stderr],
                 cwd=cwd,
-                env={**stage.environment, _MARK: self.mark},
+                env={**stage.environment, **guarded_environment(), _MARK: self.mark},
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:
@@ -172,7 +171,7 @@ class _Running:
             elif process.returncode is None:
                 process.kill()
                 reached = True
-        for pid in _find_marked(self.mark) if self.processes else ():
+        for pid in find_marked(f"{_MARK}={self.mark}") if self.processes else ():
             reached |= _send(os.kill, pid, number)
         return reached
 
@@ -197,21 +196,6 @@ def _pipe(ends: list[int]) -> tuple[int, int]:
 def _close(ends: list[int], end: int) -> None:
     ends.remove(end)
     os.close(end)
-
-
-def _find_marked(mark: str) -> list[int]:
-    """Return the processes that left their session, recognised by the mark in their environment."""
-    if not sys.platform.startswith("linux"):
-        return []
-    marker = f"{_MARK}={mark}".encode()
-    found: list[int] = []
-    with os.scandir("/proc") as entries:
-        for entry in entries:
-            if entry.name.isdecimal():
-                with contextlib.suppress(OSError):
-                    if marker in Path(entry.path, "environ").read_bytes().split(b"\0"):
-                        found.append(int(entry.name))
-    return found
 
 
 async def _drain(reader: asyncio.StreamReader, capture: Capture) -> None:
