@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
+import os
 import queue
 import threading
 from collections.abc import Callable
@@ -61,6 +62,10 @@ class WorkerThreads(Executor):
             self._work.put(work)
         return future
 
+    def forget_threads(self) -> None:
+        """Start over in a fork, which has none of its parent's threads."""
+        self._work, self._lock, self._idle = queue.SimpleQueue(), threading.Lock(), 0
+
     def _serve(self, first: Callable[[], None]) -> None:
         work = first
         while True:
@@ -84,6 +89,9 @@ class WorkerThreads(Executor):
 
 WORKERS: Any = WorkerThreads()
 """The process's worker threads."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=WORKERS.forget_threads)
 
 
 async def call_function(function: Callable[..., Any], *args: Any) -> Any:
