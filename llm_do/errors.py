@@ -121,11 +121,23 @@ class LlmDoError(Exception):
     ) -> None:
         super().__init__(message)
         self.message = message
+        self._hint: str | None = None
         self.hint = hint
         self.file = file
         self.line = line
         self.agent_path = agent_path
         self.block = block
+
+    @property
+    def hint(self) -> str | None:
+        """What to do about it; a traceback shows it below the message."""
+        return self._hint
+
+    @hint.setter
+    def hint(self, hint: str | None) -> None:
+        notes: list[str] = [note for note in getattr(self, "__notes__", ()) if note != _note(self._hint)]
+        self._hint = hint
+        self.__notes__ = [*notes, *([_note(hint)] if hint else [])]
 
     @property
     def exit_code(self) -> int:
@@ -135,6 +147,10 @@ class LlmDoError(Exception):
     def __reduce__(self) -> tuple[Any, ...]:
         # Exceptions are copied and sent to other processes by calling the class again, which needs more than the text.
         return _again, (type(self), self.args), self.__dict__
+
+
+def _note(hint: str | None) -> str:
+    return f"hint: {hint}"
 
 
 def _again(kind: type[LlmDoError], args: tuple[object, ...]) -> LlmDoError:

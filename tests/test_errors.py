@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import copy
 import pickle
+import traceback
+from pathlib import Path
 
 import pytest
 
 import llm_do.errors
+from llm_do import Project
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
-from llm_do.errors import ContextValidationError, LinkError, LlmDoError, ProviderError
+from llm_do.errors import ContextValidationError, LinkError, LlmDoError, ProviderError, UsageError
 
 CLASSES = [
     kind
@@ -29,3 +32,27 @@ def test_an_error_survives_copying_and_pickling(error: LlmDoError) -> None:
     for made in (copy.copy(error), copy.deepcopy(error), pickle.loads(pickle.dumps(error))):
         assert type(made) is type(error)
         assert (str(made), made.args, vars(made)) == (str(error), error.args, vars(error))
+
+
+def test_a_traceback_shows_the_hint_of_an_error_and_the_other_errors_of_a_project(tmp_path: Path) -> None:
+    (tmp_path / "main.agent").write_text("---\nname: main\ntols: [x]\nmax_stps: 3\n---\nx")
+    with pytest.raises(LinkError) as caught:
+        Project.load(tmp_path)
+    shown = "".join(traceback.format_exception(caught.value)).splitlines()
+
+    assert shown[-3:] == [
+        "llm_do.errors.LinkError: the project has 2 errors, the first at main.agent:3:1: unknown key `tols`",
+        "hint: did you mean `tools`?",
+        "main.agent:4:1: unknown key `max_stps` (did you mean `max_steps`?)",
+    ]
+
+
+def test_a_changed_hint_takes_the_place_of_the_first_in_tracebacks_and_copies() -> None:
+    error = UsageError("no", hint="one")
+    error.add_note("kept")
+    error.hint = "two"
+
+    assert error.__notes__ == ["kept", "hint: two"]
+    assert pickle.loads(pickle.dumps(error)).__notes__ == ["kept", "hint: two"]
+    error.hint = None
+    assert error.__notes__ == ["kept"]

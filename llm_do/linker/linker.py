@@ -21,6 +21,7 @@ from llm_do.errors import LinkError
 from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool, Origin
 from llm_do.linker.analysis.names import Broken, Names
 from llm_do.linker.checks.agent_checks import CHECKS, check_agent, check_environment, check_model, check_template
+from llm_do.linker.checks.agent_circles import find_circles
 from llm_do.linker.checks.rule_checks import Subjects, check_escalations, check_rules, check_shells, link_policy
 from llm_do.linker.checks.server_checks import check_servers
 from llm_do.linker.checks.tool_checks import check_functions, check_limits, check_tool_names, tools_given_by_code
@@ -68,6 +69,10 @@ class LinkReport:
     root: Path
 
 
+_NOTED = 20
+"""Errors that a traceback lists."""
+
+
 def link(path: Path) -> Project:
     """Link the project at `path`."""
     report = check_project(path)
@@ -76,7 +81,10 @@ def link(path: Path) -> Project:
     errors = [item for item in report.diagnostics if item.severity == "error"]
     first = f"{errors[0].place}: {errors[0].message}"
     message = first if len(errors) == 1 else f"the project has {len(errors)} errors, the first at {first}"
-    raise LinkError(message, report.diagnostics, hint=errors[0].hint)
+    fault = LinkError(message, report.diagnostics, hint=errors[0].hint)
+    for item in errors[1:_NOTED]:
+        fault.add_note(f"{item.place}: {item.message}" + (f" ({item.hint})" if item.hint else ""))
+    raise fault
 
 
 def check_project(path: Path, *, watch: Watch | None = None) -> LinkReport:
@@ -151,7 +159,11 @@ def _finish(linked: _Linked, found: list[Diagnostic]) -> Project | None:
     found += [*linked.python.diagnostics, *linked.names.faults, *linked.references.faults]
     if project is None or _has_errors(found):
         return None
-    found += _unused(linked, project.entry)
+    unused = _unused(linked, project.entry)
+    found += unused
+    manifest = linked.files.manifest
+    if manifest is None or "max_depth" not in manifest.runtime.model_fields_set:
+        found += find_circles(linked.names.taken, {item.place for item in unused})
     for run in CHECKS:
         found += run(project)
     return None if _has_errors(found) else replace(project, warnings=_sorted(found))

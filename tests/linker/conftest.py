@@ -39,7 +39,7 @@ def manifest(entry: object = "main", **keys: object) -> dict[str, object]:
 
 
 MAIN = agent("main", "tools: [add]")
-TOOLS = "def add(a: int, b: int) -> int:\n    return a + b\nTOOLS = [add]\n"
+TOOLS = "def add(a: int, b: int) -> int:\n    'Add.'; return a + b\nTOOLS = [add]\n"
 MODELS = """
 from llm_do import AgentArgs
 from dataclasses import dataclass

@@ -17,7 +17,7 @@ from tests.cli.cli_processes import run_forked
 from tests.linker.conftest import Make, agent, manifest
 
 AGENTS = {
-    "project.json": manifest(approvals={"deny": ["write_file(secret/**)"]}),
+    "project.json": manifest(approvals={"deny": ["write_file(secret/**)"]}, runtime={"max_depth": 5}),
     "main.agent": agent("main", "toolsets: [filesystem_project, main]"),
 }
 TOOLS = '''
@@ -65,7 +65,7 @@ def test_a_hanging_project_is_still_checked(make: Make) -> None:
 
 @pytest.mark.parametrize(("strict", "code"), [([], 0), (["--strict"], 3)])
 def test_warnings_fail_a_strict_check(make: Make, strict: list[str], code: int) -> None:
-    root = make({**AGENTS, "project.json": manifest(approvals={"allow": ["*"]})})
+    root = make({**AGENTS, "project.json": manifest(approvals={"allow": ["*"]}, runtime={"max_depth": 5})})
     done = run(root, "check", "--format", "github", *strict)
     assert done.returncode == code
     assert done.stdout.startswith("::warning file=project.json,line=1,endLine=1,col=")

@@ -18,7 +18,7 @@ def test_a_bare_folder_includes_its_agents_and_the_usual_python_files(make: Make
             "main.agent": agent("main", "tools: [add]\ntoolsets: [helper]\ninput_model_ref: schemas.Pitch"),
             "helper.agent": agent("helper"),
             "deeper/other.agent": agent("other"),
-            "tools.py": "def add(): ...\nTOOLS = [add]",
+            "tools.py": "def add(): 'Add.'\nTOOLS = [add]",
             "schemas.py": "from llm_do import AgentArgs\nclass Pitch(AgentArgs): ...",
             "scratch.py": "1 / 0",
         }
@@ -64,7 +64,7 @@ def test_a_single_agent_file_is_the_entry_whatever_is_beside_it(make: Make) -> N
     project = link(root / "greeter.agent")
     assert project.entry.name == "greeter"
     assert list(project.registry) == ["greeter", "helper"]
-    assert project.warnings == ()
+    assert [each.code for each in project.warnings] == ["LD422"]
 
 
 def test_everything_reachable_from_a_single_file_is_checked(make: Make) -> None:
@@ -90,7 +90,8 @@ def test_an_unreachable_agent_is_a_warning(check_files: CheckFiles) -> None:
         {
             "project.json": manifest(),
             "main.agent": agent("main", "toolsets: [a]"),
-            "a.agent": agent("a", "toolsets: [main]"),
+            "a.agent": agent("a", "toolsets: [b]"),
+            "b.agent": agent("b"),
             "lonely.agent": agent("lonely", "toolsets: [island]"),
             "island.agent": agent("island", "toolsets: [lonely]"),
         }
@@ -131,7 +132,7 @@ def test_unused_python_files_and_toolsets_are_warnings(check_files: CheckFiles) 
                 toolsets={"docs": {"type": "filesystem"}, "used": {"type": "filesystem"}},
             ),
             "main.agent": agent("main", "tools: [add]\ntoolsets: [used]\noutput_model_ref: verdict.Verdict"),
-            "tools.py": "from helpers import twice\ndef add(): ...\ndef sub(): ...\nTOOLS = [add, sub]",
+            "tools.py": "from helpers import twice\ndef add(): 'Add.'\ndef sub(): 'Subtract.'\nTOOLS = [add, sub]",
             "helpers.py": "twice = 2",
             "verdict.py": "from pydantic import BaseModel\nclass Verdict(BaseModel): ...",
             "old_tools.py": "def mul(): ...\n__all__ = ['mul']",
@@ -163,7 +164,7 @@ def test_a_python_file_imported_by_another_counts_as_used(
     files = {
         "project.json": manifest(python_files=["tools.py", "lib/*.py"]),
         "main.agent": agent("main", "tools: [add]"),
-        "tools.py": f"{statement}\ndef add(a: int): ...\nTOOLS = [add]",
+        "tools.py": f"{statement}\ndef add(a: int): 'Add.'\nTOOLS = [add]",
         "lib/parts.py": "",
         "lib/other_parts.py": "from . import inner",
         "lib/inner.py": "",

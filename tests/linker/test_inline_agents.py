@@ -27,8 +27,8 @@ CODE = """
 from llm_do import AgentSpec, Swarm
 from llm_do.project.flow_spec import FlowSpec
 from llm_do.project.gates import Gate
-def add(a: int) -> int: return a
-def twice(a: int) -> int: return a
+def add(a: int) -> int: "Add."; return a
+def twice(a: int) -> int: "Double."; return a
 twice.__name__ = 'add'
 TOOLS = [add]
 INLINE = AgentSpec('inline', {inline})

@@ -153,7 +153,8 @@ def test_agents_that_list_each_other_and_themselves_link(check_files: CheckFiles
             "other.agent": agent("other", "toolsets: {main: {}}"),
         }
     )
-    assert report.diagnostics == ()
+    assert report.project is not None
+    assert [(each.code, each.severity) for each in report.diagnostics] == [("LD422", "warning")]
 
 
 def test_reserved_names_are_valid_names() -> None:
@@ -242,6 +243,7 @@ def test_a_project_of_the_older_format_links_unchanged(make: Make) -> None:
                 def kit_toolset(ctx: RunContext[CallContext]) -> FunctionToolset:
                     return FunctionToolset()
                 def count(text: str) -> int:
+                    "Count."
                     return len(text)
                 TOOLS = {"count": count}
                 TOOLSETS = {"kit_toolset": kit_toolset}

@@ -119,7 +119,8 @@ def _records(error: BaseException) -> list[ErrorRecord]:
         found = [item for item in error.diagnostics if item.severity == "error"]
         if found:
             return [
-                ErrorRecord("LinkError", f"{item.code}: {item.message}", None, item.file, item.line) for item in found
+                ErrorRecord("LinkError", f"{item.code}: {item.message}", None, item.file, item.line, item.hint)
+                for item in found
             ]
     if isinstance(error, KeyboardInterrupt):
         return [ErrorRecord("RunInterruptedError", "the run was interrupted")]

@@ -196,7 +196,9 @@ def print_errors(result: RunResult, *, debug: bool) -> None:
     for record in result.errors:
         if last is not None and (record.type, record.message) == (last.type, last.message):
             continue
-        text = paragraph(record.message, agent_path=record.agent_path, file=record.file, line=record.line)
+        text = paragraph(
+            record.message, agent_path=record.agent_path, file=record.file, line=record.line, hint=record.hint
+        )
         if text not in printed:
             printed.add(text)
             _print_traceback(record.exception, debug=debug)

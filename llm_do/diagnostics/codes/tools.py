@@ -1,4 +1,4 @@
-"""LD402 to LD409, LD415 and LD416: agents' tools and toolsets."""
+"""LD402 to LD409, LD415, LD416, LD421 and LD422: agents' tools and toolsets."""
 
 from __future__ import annotations
 
@@ -215,3 +215,41 @@ def unknown_approval(tool: str, reason: str) -> Problem:
     """A tool whose declared approval isn't one."""
     hint = "declare a `ToolFacts`, or leave it out" if reason.startswith("facts") else None
     return LD416.problem(f"{tool} can't be approved or denied: its {reason}", hint)
+
+
+LD421 = Code(
+    "LD421",
+    "Tool without a description",
+    "warning",
+    "A function has no docstring, so a model knows of the tool only its name and its parameters, and calls it at the "
+    "wrong time or not at all.",
+    "write a docstring that says what the tool does and when to use it",
+    wrong='def order(part: str) -> str:\n    return "ordered"',
+    right='def order(part: str) -> str:\n    """Order a part."""\n    return "ordered"',
+)
+
+
+def undescribed_tool(tool: str) -> Problem:
+    """A function that a model may call."""
+    return LD421.problem(f"the model reads nothing about `{tool}` but its name and its parameters")
+
+
+_DEPTH = "set `runtime.max_depth` in project.json to the depth that you mean"
+
+LD422 = Code(
+    "LD422",
+    "Agents that call each other",
+    "warning",
+    "Each of the agents has the next one as a tool, so that their models can call each other, and themselves, until "
+    "`runtime.max_depth` ends the run with an error. A project that means this says how deep it may go.",
+    f"take one out of the other's `toolsets`, or {_DEPTH}",
+    wrong="name: c\ntoolsets: [b]",
+    right="name: c",
+)
+
+
+def circular_agents(path: Sequence[str]) -> Problem:
+    """The agents from one back to itself."""
+    if len(path) == 2:
+        return LD422.problem(f"`{path[0]}` has itself as a tool", f"take it out of its own `toolsets`, or {_DEPTH}")
+    return LD422.problem(f"agents call each other in a circle: {' -> '.join(path)}")

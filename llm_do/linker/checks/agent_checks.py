@@ -19,7 +19,7 @@ from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.formats.syntax.source import KeyPath, Node
 from llm_do.linker.analysis.names import Names
 from llm_do.linker.checks.machine_checks import check_machines
-from llm_do.linker.checks.parameter_checks import check_parameters
+from llm_do.linker.checks.parameter_checks import check_descriptions, check_parameters
 from llm_do.linker.sources.conversion import AgentSource
 from llm_do.linker.sources.file_lists import is_inside
 from llm_do.policy.secrets import is_secret
@@ -34,7 +34,7 @@ __all__ = ["CHECKS", "Check", "check_agent", "check_environment", "check_model",
 
 Check = Callable[["Project"], list[Diagnostic]]
 
-CHECKS: list[Check] = [check_machines, check_parameters]
+CHECKS: list[Check] = [check_machines, check_parameters, check_descriptions]
 """Checks of the finished project, in the order they run; each returns its diagnostics."""
 
 _MODEL = re.compile(r"[^\s:]+(:[^\s:].*)?")

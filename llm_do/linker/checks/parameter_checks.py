@@ -1,4 +1,7 @@
-"""Find parameters of tools without a type: their schema is empty, so any value the model sends is passed on."""
+"""What a model should read about a function and doesn't: the types of its parameters, and what it is for.
+
+Without a type, a parameter's schema is empty, so any value that the model sends is passed on.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,17 @@ from collections.abc import Iterator
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING
 
-from llm_do.diagnostics.codes.tools import untyped_parameters
+from llm_do.diagnostics.codes.tools import undescribed_tool, untyped_parameters
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.linker.python.definitions import definition_of
 from llm_do.project.flow_spec import every_agent
 from llm_do.project.gates import GatedToolset
-from llm_do.tools import NamedTool
+from llm_do.tools import NamedTool, options_of
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
 
-__all__ = ["check_parameters"]
+__all__ = ["check_descriptions", "check_parameters"]
 
 _CONTEXT = ("ctx", "context")
 
@@ -37,6 +40,20 @@ def check_parameters(project: Project) -> list[Diagnostic]:
         at = definition.parameter(untyped[0]) if definition is not None else None
         problem = untyped_parameters(name, untyped, may_be_context=untyped[0] in _CONTEXT and not kit)
         found.append(problem.at(at or place))
+    return found
+
+
+def check_descriptions(project: Project) -> list[Diagnostic]:
+    """Warn about functions that agents list, and tools of toolkits, without a description."""
+    found: list[Diagnostic] = []
+    reported: set[int] = set()
+    for name, function, _, place in _functions(project):
+        if not isinstance(function, FunctionType | MethodType) or id(function) in reported:
+            continue
+        reported.add(id(function))
+        if not (function.__doc__ or "").strip() and not options_of(function).description:
+            definition = definition_of(function, project.root)
+            found.append(undescribed_tool(name).at(definition.place if definition is not None else place))
     return found
 
 

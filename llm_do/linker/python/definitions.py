@@ -57,6 +57,11 @@ class Definition:
             self._place(self.node.decorator_list[0]) if self.node.decorator_list else self._place(self.node, end=False)
         )
 
+    @property
+    def place(self) -> Location:
+        """The beginning of the definition itself."""
+        return self._place(self.node, end=False)
+
     def _place(self, node: ast.expr | ast.arg | _Function, *, end: bool = True) -> Location:
         column = column_of(self.lines, node.lineno, node.col_offset)
         if not end or node.end_lineno != node.lineno:

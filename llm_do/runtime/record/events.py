@@ -115,7 +115,7 @@ class RunFailedEvent(EventBase):
 
     Args:
         status: How, as in `RunResult.status`.
-        error: `type`, `message` and `agent_path`; `file` and `line` where they are known.
+        error: `type`, `message`, `agent_path`; `file`, `line`, `hint` where known.
     """
 
     type: ClassVar[str] = "run_failed"
@@ -217,7 +217,7 @@ class ToolResultEvent(EventBase):
         size: Size of the result in bytes before it was truncated.
         waited: Seconds that it waited for a person's answer.
         args: The arguments it ran with, if a hook changed them; None if they are those of `tool_call`.
-        error: What a failed call raised: `type`, `message` and `agent_path`; `file` and `line` where they are known.
+        error: What a failed call raised: `type`, `message`, `agent_path`; `file`, `line`, `hint` where known.
     """
 
     type: ClassVar[str] = "tool_result"

@@ -107,6 +107,7 @@ class ErrorRecord:
         agent_path: Call path of the agent concerned, such as `main/analyst`.
         file: The file that contains the fault; omitted if unknown.
         line: The line in that file, from 1; omitted if unknown.
+        hint: What to do about it; omitted if unknown.
         exception: The exception itself, with its traceback; not part of the JSON data.
     """
 
@@ -115,6 +116,7 @@ class ErrorRecord:
     agent_path: str | None = None
     file: str | None = None
     line: int | None = None
+    hint: str | None = None
     exception: BaseException | None = field(default=None, repr=False, compare=False)
 
     @classmethod
@@ -136,18 +138,20 @@ class ErrorRecord:
         """
         if isinstance(error, LlmDoError):
             path = error.agent_path or agent_path
-            return cls(type(error).__name__, error.message, path, error.file, error.line, error)
+            return cls(type(error).__name__, error.message, path, error.file, error.line, error.hint, error)
         fault = find_fault(error, root)
         message = fault.message or fault.type if raised_by is None else f"{raised_by} raised {fault.text}"
-        return cls(fault.type, message, agent_path, fault.file, fault.line, error)
+        return cls(fault.type, message, agent_path, fault.file, fault.line, None, error)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the record as JSON data; file and line only if known."""
+        """Return the record as JSON data; file, line and hint only if known."""
         data: dict[str, Any] = {"type": self.type, "message": self.message, "agent_path": self.agent_path}
         if self.file is not None:
             data["file"] = self.file
         if self.line is not None:
             data["line"] = self.line
+        if self.hint is not None:
+            data["hint"] = self.hint
         return data
 
 
