@@ -94,15 +94,16 @@ def connect(path: Path | None, name: str) -> StoreConnection:
     refuse_if_lost(path)
     if path.exists() and not is_writable(path):
         return StoreConnection(_read_only(path, name), name)
+    turns = Turns(path.with_name(f"{path.name}-turn"))
     is_public = create_file(path)
     db = _opened(str(path))
-    with close_on_error(db):
+    with close_on_error(db), turns.turn():
         if is_public:
             path.chmod(0o600)
         _log_ahead(db)
         db.execute("PRAGMA synchronous = FULL")
         migrate(db, name)
-        return StoreConnection(db, name, StoreFile(path), Turns(path.with_name(f"{path.name}-turn")))
+        return StoreConnection(db, name, StoreFile(path), turns)
 
 
 def _opened(database: str, *, uri: bool = False) -> sqlite3.Connection:
