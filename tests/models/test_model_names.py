@@ -7,10 +7,21 @@ from hypothesis import given, settings, strategies as st
 from pydantic_ai.models import known_model_names
 from pydantic_ai.providers import infer_provider_class
 
+from llm_do import Runtime, RuntimeConfig
 from llm_do.errors import ModelUnavailableError
 from llm_do.models import Choice, ModelOverride, check_model_name, choose_model, parse_override
+from llm_do.models.catalog import PACKAGES
 from llm_do.models.providers.known_prices import price_known
-from llm_do.models.providers.model_names import BUILT_IN, LEFT_OUT, PROVIDERS, available_keys, local_server, split_name
+from llm_do.models.providers.model_names import (
+    BUILT_IN,
+    DEFAULT_MODELS,
+    LEFT_OUT,
+    PROVIDERS,
+    available_keys,
+    local_server,
+    split_name,
+)
+from tests.support.runs import agent, carry_out, project_of
 
 FILE = "main.agent"
 
@@ -111,10 +122,48 @@ def test_without_a_name_and_a_key_an_available_local_model_is_used() -> None:
     )
 
 
-def test_the_local_model_is_not_used_if_there_is_a_key() -> None:
+@pytest.mark.parametrize("prefix", DEFAULT_MODELS)
+def test_a_key_suffices(prefix: str) -> None:
+    for key in PROVIDERS[prefix].keys:
+        choice = choose_model("main", environ={key: "k"}, local_available=lambda: True, file=FILE)
+        assert choice == Choice((f"{prefix}:{DEFAULT_MODELS[prefix]}",), "key")
+
+
+def test_a_model_that_nobody_named_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")  # nothing listens there, so nothing leaves the machine
+    notices: list[str] = []
+    project = project_of([agent("main", None)], max_retries=0)
+    result = carry_out(Runtime(project, config=RuntimeConfig.of(project, notice=notices.append)))
+
+    assert result.status == "provider_failed"
+    assert notices == [
+        "no model is named: using openai:gpt-6.1-terra, as OPENAI_API_KEY is set; name another with --model"
+    ]
+
+
+@pytest.mark.parametrize("prefix", DEFAULT_MODELS)
+def test_a_default_model_exists_has_a_price_and_needs_no_other_package(prefix: str) -> None:
+    name = f"{prefix}:{DEFAULT_MODELS[prefix]}"
+    assert name in known_model_names()
+    assert price_known(name)
+    assert prefix not in PACKAGES
+
+
+def test_of_several_keys_the_first_that_fits_counts() -> None:
+    environ = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k", "GROQ_API_KEY": "k"}
+    assert choose_model("main", environ=environ).names[0].startswith("anthropic:")
+    assert choose_model("main", environ=environ, compatible=["OpenAI:*"]).names[0].startswith("openai:")
+    assert choose_model("main", environ=environ, manifest="test") == Choice(("test",), "manifest")
+
+
+@pytest.mark.parametrize(
+    "environ", [{"GROQ_API_KEY": "k"}, {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "http://localhost:8000/v1"}]
+)
+def test_a_key_without_a_default_model_keeps_the_local_model_from_being_used(environ: dict[str, str]) -> None:
     with pytest.raises(ModelUnavailableError) as raised:
-        choose_model("main", environ={"OPENAI_API_KEY": "k"}, local_available=lambda: True, file=FILE)
-    assert "OPENAI_API_KEY is set" in (raised.value.hint or "")
+        choose_model("main", environ=environ, local_available=lambda: True, file=FILE)
+    assert f"{next(iter(environ))} is set" in (raised.value.hint or "")
     assert "--model local" in (raised.value.hint or "")
 
 

@@ -17,6 +17,7 @@ from llm_do.text.globs import matches_any
 
 __all__ = [
     "BUILT_IN",
+    "DEFAULT_MODELS",
     "PROVIDERS",
     "RENAMED",
     "Choice",
@@ -28,6 +29,7 @@ __all__ = [
     "available_keys",
     "check_model_name",
     "choose_model",
+    "default_model",
     "expand_user",
     "find_name_fault",
     "is_http_address",
@@ -36,11 +38,22 @@ __all__ = [
     "split_name",
 ]
 
-Origin = Literal["override", "agent", "environment", "manifest", "local"]
-"""Where a model's name was set."""
+Origin = Literal["override", "agent", "environment", "manifest", "key", "local"]
+"""Where a model's name was set; `key` and `local` are the choices without one."""
 
 BUILT_IN = ("local", "script", "test")
 """Prefixes that llm-do itself defines."""
+
+DEFAULT_MODELS: Mapping[str, str] = {
+    "anthropic": "claude-sonnet-5-5",
+    "openai": "gpt-6.1-terra",
+    "google": "gemini-3.8-flash",
+    "deepseek": "deepseek-v4-pro",
+    "moonshotai": "kimi-k3",
+    "cerebras": "gpt-oss-120b",
+}
+"""The model that is used of a provider whose key is set if nothing names one, the first provider first: each handles
+tools well and is far from its provider's most expensive one."""
 
 RENAMED = {"google-gla": "google", "google-vertex": "google-cloud", "grok": "xai"}
 FAMILIES = {"gpt": "openai", "o1": "openai", "o3": "openai", "o4": "openai", "claude": "anthropic", "gemini": "google"}
@@ -224,6 +237,23 @@ def available_keys(environ: Mapping[str, str]) -> list[str]:
     return sorted({key for info in PROVIDERS.values() for key in info.keys if environ.get(key)})
 
 
+def default_model(environ: Mapping[str, str], compatible: Sequence[str] = ()) -> str | None:
+    """Return the default model of the first provider whose key is set; one with an address of its own has no default.
+
+    Example:
+        >>> default_model({"OPENAI_API_KEY": "k"})
+        'openai:gpt-6.1-terra'
+    """
+    for prefix, name in DEFAULT_MODELS.items():
+        info = PROVIDERS[prefix]
+        moved = info.base_url is not None and environ.get(info.base_url)
+        if moved or not any(environ.get(key) for key in info.keys):
+            continue
+        if not compatible or matches_any(f"{prefix}:{name}", map(str.lower, compatible)):
+            return f"{prefix}:{name}"
+    return None
+
+
 def parse_override(values: Sequence[str]) -> ModelOverride:
     """Parse the values of `--model`: `MODEL` for every agent, `NAME=MODEL` for one; the last value wins.
 
@@ -304,7 +334,7 @@ def choose_model(
     """Decide which model an agent uses.
 
     The first of these that names one wins: the caller's override, the agent, `LLM_DO_MODEL`, the manifest. Without any,
-    `local` is used if it is available and the environment holds no provider's key.
+    it is the default model of a provider whose key is set, or `local` if it is available and no key is set.
 
     Example:
         >>> choose_model("main", environ={"LLM_DO_MODEL": "openai:gpt-5"}, manifest="test")
@@ -318,6 +348,9 @@ def choose_model(
     )
     chosen = next((Choice(_as_tuple(value), origin) for origin, value in named if value), None)
     if chosen is None:
+        name = default_model(environ, compatible)
+        if name is not None:
+            return Choice((name,), "key")
         if available_keys(environ) or not local_available():
             raise _no_model_error(agent, environ, file, local_available=local_available)
         chosen = Choice(("local",), "local")

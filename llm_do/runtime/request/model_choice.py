@@ -15,7 +15,7 @@ from pydantic_ai.models import Model
 from llm_do.errors import ModelUnavailableError
 from llm_do.models.catalog import is_local_available
 from llm_do.models.composites import ModelList
-from llm_do.models.providers.model_names import ModelOverride, anchor_path, choose_model
+from llm_do.models.providers.model_names import PROVIDERS, ModelOverride, anchor_path, choose_model, split_name
 from llm_do.runtime.request.model_request import EngineModel
 
 if TYPE_CHECKING:
@@ -95,6 +95,10 @@ def _by_name(
     )
     if choice.origin == "local":
         config.notice("no model is named and no key is set: using the local model")
+    elif choice.origin == "key":
+        keys = PROVIDERS[split_name(choice.names[0])[0]].keys
+        key = next((key for key in keys if os.environ.get(key)), keys[0])
+        config.notice(f"no model is named: using {choice.names[0]}, as {key} is set; name another with --model")
     found = session.pool.get(choice.names, agent=spec.name, file=file, settings=built.settings)
     return EngineModel(found, choice.names)
 
