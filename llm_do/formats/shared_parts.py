@@ -59,7 +59,7 @@ class ThreadsFile(Strict):
         default=None, description="Names or globs of the tools that agents may see and call; all by default."
     )
     history_limit: Opt[Annotated[int, Field(ge=1)]] = Field(
-        default=None, description="Messages of the past that a model is sent; all by default."
+        default=None, description="Messages of the past that a model is sent, in whole turns; all by default."
     )
     system_prompt: Opt[str] = Field(default=None, description="Added to the agent's instructions.")
     compaction: Opt[CompactionFile] = Field(default=None, description="How a long history is shortened.")

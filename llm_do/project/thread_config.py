@@ -20,7 +20,7 @@ class ThreadConfig:
         model: The model of the thread's agent, or several to try in order.
         model_settings: Sent to the provider; they override the agent's own.
         enabled_tools: Names or globs of the tools that models may see and call; None for all that agents declare.
-        history_limit: How many past messages to send to the model; None for all.
+        history_limit: How many past messages to send to the model, in whole turns and at least one; None for all.
         system_prompt: Added to the agent's instructions.
         compaction: How to shorten a long history, as in an agent's file.
 

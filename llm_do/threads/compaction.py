@@ -1,7 +1,8 @@
 """Shortens a history before it is sent to the model, by applying strategies in order until it fits.
 
-The stored history never changes. The user's first message and the latest messages stay; a tool call and its result
-are kept or removed together.
+The stored history never changes. The user's first message and the latest messages stay, as do the current request and
+the prompt and the answer of the turn before it. Older turns are removed whole, and in the current one a tool call
+together with its result.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from llm_do.runtime.record.transport import OutgoingRequest
 from llm_do.runtime.request.cost import check_price
 from llm_do.runtime.request.model_choice import named_model
 from llm_do.runtime.request.send import request_place, send
+from llm_do.threads.store.usable_history import starts_turn
 
 if TYPE_CHECKING:
     from llm_do.runtime.context.call_context import CallContext
@@ -58,23 +60,41 @@ _PROMPT = (
 
 @frozen
 class _Split:
-    """A history in three parts: the start that stays, the middle that may be removed, and the end that stays."""
+    """A history in three parts: the start that stays, the middle that may be removed, and the end that stays.
+
+    `pins` are the places in the middle of what stays nevertheless.
+    """
 
     first: list[ModelMessage]
     middle: list[ModelMessage]
     recent: list[ModelMessage]
+    pins: frozenset[int] = frozenset()
 
     def join(self, middle: Sequence[ModelMessage]) -> list[ModelMessage]:
         return [*self.first, *middle, *self.recent]
 
+    def kept(self, until: int | None = None) -> list[ModelMessage]:
+        """What stays of the middle, or of its beginning."""
+        return [message for at, message in enumerate(self.middle[:until]) if at in self.pins]
+
 
 def _split(messages: Sequence[ModelMessage], preserve_recent: int) -> _Split:
-    """Split a history without separating a call from its results; the current request always stays."""
+    """Split a history without separating a call from its results."""
     start = next((at for at, message in enumerate(messages) if _is_prompt(message)), 0) + 1
     end = max(len(messages) - max(preserve_recent, 1), start)
     while end > start and _answers(messages[end]):
         end -= 1
-    return _Split(list(messages[:start]), list(messages[start:end]), list(messages[end:]))
+    pins = frozenset(at - start for at in _pinned(messages, end) if start <= at < end)
+    return _Split(list(messages[:start]), list(messages[start:end]), list(messages[end:]), pins)
+
+
+def _pinned(messages: Sequence[ModelMessage], end: int) -> list[int]:
+    """The places of the last two prompts, of the answer between them, and of the prompt to which the end belongs."""
+    prompts = [at for at, message in enumerate(messages) if starts_turn(message)]
+    pinned = prompts[-2:] + [at for at in prompts if at <= end][-1:]
+    if len(prompts) > 1 and isinstance(answer := messages[prompts[-1] - 1], ModelResponse) and not answer.tool_calls:
+        pinned.append(prompts[-1] - 1)
+    return pinned
 
 
 def _is_prompt(message: ModelMessage) -> bool:
@@ -110,14 +130,28 @@ def _clear(message: ModelMessage) -> ModelMessage:
 
 
 def slide(messages: Sequence[ModelMessage], limit: int, preserve_recent: int = 10) -> list[ModelMessage]:
-    """Drop older messages, oldest first, until the history fits."""
+    """Drop older turns, oldest first, and then older calls of the current one, until the history fits."""
     split = _split(messages, preserve_recent)
-    middle, left = split.middle, estimate_tokens(messages)
+    left = estimate_tokens(messages)
     at = 0
-    while at < len(middle) and (left > limit or _answers(middle[at])):
-        left -= estimate_tokens(middle[at : at + 1])
-        at += 1
-    return split.join(middle[at:])
+    while at < len(split.middle) and left > limit:
+        following = _next_unit(split, at)
+        left -= estimate_tokens([split.middle[each] for each in range(at, following) if each not in split.pins])
+        at = following
+    return split.join([*split.kept(at), *split.middle[at:]])
+
+
+def _next_unit(split: _Split, at: int) -> int:
+    """Where in the middle what is dropped together ends: a turn, or an answer of the current turn with its results."""
+    middle = split.middle
+    older = any(map(starts_turn, [*middle[at + 1 :], *split.recent]))
+    following = at + 1
+    while following < len(middle):
+        message = middle[following]
+        if starts_turn(message) or (not older and isinstance(message, ModelResponse)):
+            break
+        following += 1
+    return following
 
 
 class HistoryCompactor:
@@ -166,11 +200,13 @@ class HistoryCompactor:
         if self._summary is None:
             return messages
         covered, text = self._summary
-        start = len(_split(messages, self._recent).first)
+        split = _split(messages, self._recent)
+        start = len(split.first)
         if messages[start : start + len(covered)] != covered:
             self._summary = None
             return messages
-        return [*messages[:start], _summary_message(text), *messages[start + len(covered) :]]
+        kept = split.kept(len(covered))
+        return [*messages[:start], _summary_message(text), *kept, *messages[start + len(covered) :]]
 
     async def _summarise(
         self, ctx: CallContext, model: Model, messages: list[ModelMessage], shown: list[ModelMessage]
@@ -187,7 +223,7 @@ class HistoryCompactor:
             ctx.warn(f"the conversation could not be summarised; old tool results are left out instead: {reason}")
             return clear_results(shown, self._recent)
         self._summary = unshortened.middle, text
-        return split.join([_summary_message(text)])
+        return split.join([_summary_message(text), *split.kept()])
 
     async def _ask(self, ctx: CallContext, model: Model, split: _Split) -> str:
         summary_model = model

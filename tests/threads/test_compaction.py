@@ -59,6 +59,30 @@ def test_the_history_stays_valid_whatever_is_left_out(shape: list[int], recent: 
         kept = max(recent, 1)
         assert shortened[-kept:] == history[-kept:] or len(shortened) < kept
         assert estimate_tokens(shortened) <= estimate_tokens(history)
+        said = texts(shortened)
+        last = max(turn for turn in range(len(shape)) if f"prompt {turn}" in texts(history))
+        assert f"prompt {last}" in said
+        assert last == 0 or {f"prompt {last - 1}", f"answer {last - 1}"} <= set(said)
+        # A turn is there with its prompt, or not at all.
+        assert all(f"prompt {text.removeprefix('answer ')}" in said for text in said if text.startswith("answer"))
+
+
+def texts(history: list[ModelMessage]) -> list[str]:
+    """List the prompts and answers of a history."""
+    kinds = (UserPromptPart, TextPart)
+    return [str(part.content) for message in history for part in message.parts if isinstance(part, kinds)]
+
+
+def test_a_long_turn_loses_its_older_calls_but_never_its_prompt() -> None:
+    history = history_of([0, 0, 1])[:-1]
+    for _ in range(9):
+        history += history_of([1])[1:-1]
+
+    shortened = slide(history, 10, 2)
+
+    assert texts(shortened) == ["prompt 0", "prompt 1", "answer 1", "prompt 2"]
+    assert len(shortened) == 6
+    strict(shortened)
 
 
 def test_clearing_keeps_every_call_with_its_cleared_result() -> None:
@@ -165,7 +189,9 @@ def test_the_store_keeps_what_is_not_sent() -> None:
 
     assert len(stored_messages(store)) == 12
     assert all(LONG in text for _, _, text in results_of(stored_messages(store)))
-    assert len(model.asked[-1].messages) < 6
+    # The first prompt, the last turn without its calls, and the current one.
+    assert texts(model.asked[-1].messages) == ["a", "b", "done", "c"]
+    assert len(model.asked[-1].messages) == 6
 
 
 @pytest.mark.parametrize("strategies", [["tool_result_clearing"], ["sliding_window"], []])

@@ -113,6 +113,21 @@ def test_every_window_is_a_valid_history(store: Any, limit: int) -> None:
     assert len(stored_messages(store)) == 18
 
 
+@pytest.mark.parametrize("limit", [1, 2, 10, 13, 14, 15, 16, 27, 28])
+def test_a_limit_leaves_whole_turns_and_at_least_the_last(store: Any, limit: int) -> None:
+    model = script(*(call("add", a=n, b=2) for n in range(6)), "done")
+    config = ThreadsSpec(config=ThreadConfig(history_limit=limit))
+    runtime = runtime_on(store, agent("main", model, tools=[add]), threads=config)
+
+    on_thread(runtime, *"abc")
+    asked = next(asked for asked in reversed(model.asked) if len(asked.messages) % 14 == 1)
+
+    past = asked.messages[:-1]
+    assert prompts(past) == (["a", "b"] if limit == 28 else ["b"])
+    assert len(past) == 14 * len(prompts(past))
+    assert [part.content for part in past[-1].parts] == ["done"]  # type: ignore[union-attr]
+
+
 def test_the_callers_messages_take_precedence_over_the_threads(store: Any) -> None:
     model = script("ok")
     runtime = runtime_on(store, agent("main", model))

@@ -18,6 +18,7 @@ from llm_do.runtime.record.stored_records import Filter, Observation, RunRecord,
 from llm_do.runtime.record.thread_store import Batch, EventRow, MessageRow
 from llm_do.threads.store.codec import message_of
 from llm_do.threads.store.thread_settings import config_data, config_from_data
+from llm_do.threads.store.usable_history import starts_turn
 
 __all__ = [
     "add_thread",
@@ -32,6 +33,7 @@ __all__ = [
     "open_runs",
     "parent_of",
     "read_history",
+    "read_turns",
     "run_records",
     "thread_record",
     "thread_records",
@@ -147,6 +149,19 @@ def read_history(
         return []
     bound = {"head": head, "stop": stop, "limit": _most(limit)}
     return [message_from_row(row) for row in db.execute(_HISTORY, bound)]
+
+
+def read_turns(db: sqlite3.Connection, head: str | None, limit: int | None) -> list[StoredMessage]:
+    """Read the latest messages that end at `head`, at most `limit`, but never less than the whole last turn."""
+    found = read_history(db, head, limit=limit)
+    if limit is None or any(starts_turn(each.message) for each in found):
+        return found
+    while found and found[0].parent is not None:
+        found = read_history(db, head, limit=len(found) * 4)
+        starts = [at for at, each in enumerate(found) if starts_turn(each.message)]
+        if starts:
+            return found[starts[-1] :]
+    return found
 
 
 def parent_of(db: sqlite3.Connection, message_id: str, head: str | None) -> str | None:

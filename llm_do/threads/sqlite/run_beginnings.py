@@ -49,7 +49,7 @@ def begin(
     user = db.execute("SELECT state FROM users WHERE id = ?", (run.user_id,)).fetchone()
     return OpenedRun(
         thread,
-        rows.read_history(db, thread.head, limit=thread.config.history_limit) if thread is not None else [],
+        rows.read_turns(db, thread.head, thread.config.history_limit) if thread is not None else [],
         json.loads(user[0]) if user is not None else {},
         user[0] if user is not None else None,
         killed,

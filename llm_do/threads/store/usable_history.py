@@ -6,18 +6,27 @@ from collections.abc import Sequence
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ToolCallPart, ToolReturnPart
 
-__all__ = ["is_valid", "usable_part"]
+__all__ = ["is_valid", "starts_turn", "usable_part"]
+
+
+def starts_turn(message: ModelMessage) -> bool:
+    """Whether a turn begins with a message: a person's prompt, without results of tool calls."""
+    kinds = _kinds(message)
+    return "user-prompt" in kinds and not kinds & _ANSWERS
 
 
 def usable_part(messages: Sequence[ModelMessage], *, complete: bool = False) -> list[ModelMessage]:
     """Return the messages from the first user prompt on; a complete history may also start with something else."""
     for index, message in enumerate(messages):
-        kinds = {part.part_kind for part in message.parts} if isinstance(message, ModelRequest) else set[str]()
-        if complete and index == 0 and not kinds & _ANSWERS:
+        if complete and index == 0 and not _kinds(message) & _ANSWERS:
             return list(messages)
-        if "user-prompt" in kinds and not kinds & _ANSWERS:
+        if starts_turn(message):
             return list(messages[index:])
     return []
+
+
+def _kinds(message: ModelMessage) -> set[str]:
+    return {part.part_kind for part in message.parts} if isinstance(message, ModelRequest) else set()
 
 
 def is_valid(messages: Sequence[ModelMessage]) -> bool:
