@@ -127,6 +127,14 @@ class AgentBuilder:
                 self._tools[key] = item, make_tool(item, name)
             return self._tools[key][1]
 
+    def toolset(self, name: str) -> AbstractToolset[Any] | None:
+        """Return the toolset of a name, as an agent without options would have it; None if there is none."""
+        found = self.registry.get(name)
+        item = found.value if found is not None and found.kind == "toolset" else find_builtin(name)
+        if isinstance(item, BuiltinToolset):
+            return self._builtin(item, ToolsetRef(name))
+        return None if item is None else self._instance(name, item)
+
     def adopt(self, spec: AgentSpec, agent: Agent[Any, Any]) -> None:
         """Use an agent that the project's own code has built for a declaration; its tool calls take the same steps."""
         self._built[spec] = BuiltAgent(spec, agent, Hooks(), (), {}, (AdoptingPipeline(),))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any, cast
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
-from pydantic_ai import Agent, RunContext, Tool
+from pydantic_ai import Agent, RunContext
 from pydantic_ai.usage import RunUsage
 
 from llm_do._startup.frozen import frozen
@@ -22,7 +22,19 @@ from llm_do.runtime.record.results import output_text
 from llm_do.runtime.tools.iterated_results import UNLIMITED_ITEMS, collect_items
 from llm_do.runtime.tools.traits import traits_of
 
-__all__ = ["FunctionCall", "call_code", "checked_input", "function_call"]
+if TYPE_CHECKING:
+    from pydantic_ai.toolsets.abstract import SchemaValidatorProt
+    from pydantic_core import SchemaValidator
+
+__all__ = [
+    "CallArguments",
+    "FunctionCall",
+    "call_code",
+    "checked_arguments",
+    "checked_input",
+    "function_call",
+    "run_context",
+]
 
 
 class CallArguments(BaseModel):
@@ -76,25 +88,26 @@ def _context_function(name: str, function: Any, value: object, ctx: CallContext)
 def _plain_function(name: str, item: Any, value: object, ctx: CallContext) -> FunctionCall:
     """A function with parameters of its own, as a tool has them."""
     tool = ctx.runtime.builder.tool(item, name)
-    data = value.model_dump() if isinstance(value, BaseModel) else value
-    if isinstance(data, str):
-        fields = list(tool.function_schema.json_schema.get("properties", {}))
-        data = {fields[0] if len(fields) == 1 else "input": data}
-    args = _arguments(ctx, name, tool, data)
+    schema = tool.function_schema
+    args = checked_arguments(ctx, name, schema.json_schema, schema.validator, tool.metadata, value)
 
     async def run(child: CallContext) -> Any:
-        run_context = RunContext(
-            deps=child,
-            model=NULL_MODEL,
-            usage=RunUsage(),
-            tool_name=name,
-            tool_call_id=child.call_id,
-            tool_call_approved=True,
-        )
         with Agent.using_thread_executor(WORKERS):
-            return await collect_items(await tool.function_schema.call(args, run_context), UNLIMITED_ITEMS)
+            return await collect_items(await schema.call(args, run_context(child, name)), UNLIMITED_ITEMS)
 
-    return FunctionCall(CallArguments.model_validate(_fields(data)), run, tool.function_schema.function)
+    return FunctionCall(CallArguments.model_validate(args), run, schema.function)
+
+
+def run_context(ctx: CallContext, name: str) -> RunContext[CallContext]:
+    """What a tool is passed that code calls: there is no model, and no approval is needed."""
+    return RunContext(
+        deps=ctx,
+        model=NULL_MODEL,
+        usage=RunUsage(),
+        tool_name=name,
+        tool_call_id=ctx.call_id,
+        tool_call_approved=True,
+    )
 
 
 def _annotated_input(ctx: CallContext, name: str, annotation: Any, value: object) -> Any:
@@ -112,14 +125,20 @@ def _annotated_input(ctx: CallContext, name: str, annotation: Any, value: object
         raise InputError(f"input does not fit {name}: {_one_line(error)}", agent_path=ctx.path) from error
 
 
-def _arguments(ctx: CallContext, name: str, tool: Tool[Any], data: object) -> dict[str, Any]:
-    """Arguments from Python, validated as a model's would be."""
-    schema = tool.function_schema.json_schema
+def checked_arguments(
+    ctx: CallContext,
+    name: str,
+    schema: Mapping[str, Any],
+    validator: SchemaValidator | SchemaValidatorProt,
+    metadata: Mapping[str, Any] | None,
+    value: object,
+) -> dict[str, Any]:
+    """A tool's arguments from Python, validated as a model's would be."""
     fault, cause = None, None
     args: dict[str, Any] = {}
     try:
-        args = tool.function_schema.validator.validate_python(data)
-        traits = traits_of(tool.metadata)
+        args = validator.validate_python(_arguments_data(schema, value))
+        traits = traits_of(metadata)
         if traits is None or traits.unchecked:
             fault = check_schema(schema, args)
     except ValueError as error:
@@ -130,8 +149,23 @@ def _arguments(ctx: CallContext, name: str, tool: Tool[Any], data: object) -> di
     return args
 
 
-def _fields(data: object) -> dict[str, Any]:
-    return {str(key): value for key, value in data.items()} if isinstance(data, dict) else {"input": data}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+def _arguments_data(schema: Mapping[str, Any], value: object) -> object:
+    """A caller's input as arguments: text, or the `input` that an agent takes, is the only parameter's value."""
+    data: object = value.model_dump(exclude_defaults=True) if isinstance(value, PromptInput) else value
+    if isinstance(data, BaseModel):
+        data = data.model_dump()
+    names = list(schema.get("properties", {}))
+    required = list(schema.get("required", ()))
+    only = names[0] if len(names) == 1 else required[0] if len(required) == 1 else "input"
+    if isinstance(data, str):
+        return {only: data}
+    if isinstance(data, Mapping) and "input" not in names:
+        fields = {
+            str(key): item for key, item in cast("Mapping[Any, Any]", data).items() if key != "attachments" or item
+        }
+        if list(fields) == ["input"]:
+            return {only: fields["input"]}
+    return cast("object", data)
 
 
 def _one_line(error: ValueError) -> str:

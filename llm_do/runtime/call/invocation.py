@@ -18,6 +18,7 @@ from llm_do.project.registry import Registered
 from llm_do.runtime.call.call_scope import CallScope, CallSite, open_call
 from llm_do.runtime.call.function_call import checked_input, function_call
 from llm_do.runtime.call.handoff_chain import HandoffChain
+from llm_do.runtime.call.toolset_call import find_toolset_call, toolset_tool_names
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.call_frame import CallFrame, Turn
 from llm_do.runtime.context.emission import flush_record
@@ -38,7 +39,12 @@ async def call_by_name(ctx: CallContext, name: str, value: object, label: str = 
     """Call what `name` stands for, as a child of `ctx`; `label` distinguishes the call for people."""
     found = ctx.runtime.registry.get(name)
     if found is None:
-        known = ctx.runtime.registry
+        async with find_toolset_call(ctx, str(name), value) as tool:
+            if tool is not None:
+                child = _child(ctx, str(name), CallSite.next_in(ctx), tool.input, Turn())
+                async with CallScope(child) as scope:
+                    return scope.returns(await tool.run(child))
+        known = [*ctx.runtime.registry, *toolset_tool_names(ctx)]
         hint = did_you_mean(str(name), known) or "Known names: " + ", ".join(known)
         unknown = RunError(f"nothing is registered under the name {name!r}", hint=hint, agent_path=ctx.path)
         ctx.run.record_error(unknown, ctx.path)
@@ -74,7 +80,7 @@ async def invoke(
                 return scope.returns(await function.run(child), function.function)
         raise RunError(
             f"{found.name!r} is a {found.kind}, which can't be called by itself",
-            hint="Call an agent, a flow or an exported function; list a toolset in an agent.",
+            hint="Call one of its tools by its own name, or list it in an agent.",
             agent_path=ctx.path,
         )
     except BaseException as error:

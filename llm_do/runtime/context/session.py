@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from pydantic_ai import Tool
     from pydantic_ai.models import Model
+    from pydantic_ai.toolsets import AbstractToolset
 
     from llm_do.models.pool import ModelPool
     from llm_do.project.agent_spec import AgentSpec
@@ -31,6 +32,10 @@ class Builder(Protocol):
 
     def build(self, spec: AgentSpec) -> BuiltAgent:
         """The agent of a declaration, ready to run."""
+        ...
+
+    def toolset(self, name: str) -> AbstractToolset[Any] | None:
+        """The toolset of a name; None if there is none."""
         ...
 
     def tool(self, item: Any, name: str | None = None) -> Tool[Any]:
