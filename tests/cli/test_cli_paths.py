@@ -44,10 +44,15 @@ def test_paths_are_relative_to_the_current_folder_and_absolute_elsewhere(tmp_pat
 
 
 def test_a_project_above_the_current_folder_is_named(project: Callable[..., Path], tmp_path: Path) -> None:
-    root = project("- text: hello")
+    manifest = '{"version": 1, "entry": {"agent": "main"}, "agent_files": ["main.agent"], "python_files": ["tools.py"], "model": "script:answers.yaml"}'
+    root = project("- text: hello", manifest=manifest)
     below = root / "deep" / "er"
     below.mkdir(parents=True)
-    calls = {"above": ("run hi", below), "quiet": ("run hi -q", below), "here": ("run hi", root)}
+    calls = {
+        "above": ("run hi", below),
+        "quiet": ("run hi -q", below),
+        "here": ("run hi", root),
+    }
     ended = {
         name: run_forked(*words.split(), cwd=cwd, env={"HOME": str(tmp_path.parent)})
         for name, (words, cwd) in calls.items()
