@@ -44,8 +44,8 @@ def test_paths_are_relative_to_the_current_folder_and_absolute_elsewhere(tmp_pat
 
 
 def test_a_project_above_the_current_folder_is_named(project: Callable[..., Path], tmp_path: Path) -> None:
-    manifest = '{"version": 1, "entry": {"agent": "main"}, "agent_files": ["main.agent"], "python_files": ["tools.py"], "model": "script:answers.yaml"}'
-    root = project("- text: hello", manifest=manifest)
+    manifest = {"version": 1, "entry": {"agent": "main"}, "agent_files": ["main.agent"], "python_files": ["tools.py"]}
+    root = project("- text: hello", manifest=json.dumps({**manifest, "model": "script:answers.yaml"}))
     below = root / "deep" / "er"
     below.mkdir(parents=True)
     calls = {
