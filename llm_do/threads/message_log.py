@@ -7,10 +7,11 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from llm_do.runtime.record.redaction import Redactor
 from llm_do.runtime.record.stored_records import ThreadRecord
 from llm_do.runtime.record.thread_store import MessageRow
 from llm_do.threads.sqlite.rows import new_token
-from llm_do.threads.store.codec import Redactor, message_text
+from llm_do.threads.store.codec import message_text
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage

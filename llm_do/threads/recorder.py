@@ -18,6 +18,7 @@ from llm_do.concurrency.event_loops import complete
 from llm_do.errors import LlmDoError, StoreError, ToolError
 from llm_do.runtime.record.histories import close_history
 from llm_do.runtime.record.recording import RecordedRun, ThreadConfig, ThreadView, UserView
+from llm_do.runtime.record.redaction import Redactor, redactor
 from llm_do.runtime.record.stored_records import RunRecord
 from llm_do.runtime.record.thread_store import (
     Batch,
@@ -31,7 +32,7 @@ from llm_do.threads.batch_writer import BatchWriter
 from llm_do.threads.message_log import MessageLog
 from llm_do.threads.opened_stores import memory_store, open_store, reason_unrecorded
 from llm_do.threads.sqlite.store_file import LostStoreError
-from llm_do.threads.store.codec import Redactor, event_text, redactor, state_text
+from llm_do.threads.store.codec import event_text, state_text
 from llm_do.threads.store.usable_history import usable_part
 
 if TYPE_CHECKING:

@@ -11,6 +11,27 @@ from tests.cli.cli_processes import run_forked
 pytest.importorskip("opentelemetry.sdk")
 
 
+SECRET = "sk-otel-0123456789abcdef"
+
+
+@pytest.mark.parametrize("content", [None, "true"])
+def test_spans_have_content_only_if_asked_for_and_never_secrets(
+    project: Callable[..., Path], content: str | None
+) -> None:
+    root = project(f"- tools: [{{name: send, args: {{to: '{SECRET}', text: words-of-a-letter}}}}]\n- text: fin")
+    env = {"OTEL_TRACES_EXPORTER": "console", "ACME_API_KEY": SECRET}
+    if content is not None:
+        env["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] = content
+
+    ended = run_forked("run", "words-of-a-prompt", "--otel", "--approve-all", "-q", cwd=root, env=env)
+
+    assert ended.code == 0
+    assert "gen_ai" in ended.err
+    assert SECRET not in ended.err
+    for words in ("words-of-a-prompt", "words-of-a-letter"):
+        assert (words in ended.err) is (content is not None)
+
+
 def test_spans_go_to_the_exporter_named_in_the_environment(project: Callable[..., Path]) -> None:
     root = project("- tools: [{name: send, args: {to: ann}}]\n- text: 'result: {tool}'")
 

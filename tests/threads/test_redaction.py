@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from llm_do import tool
-from llm_do.threads.store.codec import Redactor, redactor
+from llm_do.runtime.record.redaction import Redactor, redactor
 from tests.support.runs import agent, runtime_of
 from tests.support.scripted import call, script
 from tests.threads.thread_support import on_thread, state_file, stored_messages

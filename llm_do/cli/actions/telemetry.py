@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import atexit
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from llm_do.errors import UsageError
 
@@ -13,14 +14,16 @@ if TYPE_CHECKING:
 
 __all__ = ["switch_on"]
 
+_CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 _HINT = "pip install 'llm-do[otel]'"
 
 
 def switch_on() -> None:
     """Instrument every agent, with an exporter by `OTEL_TRACES_EXPORTER` (`otlp`, `console`, `none`; default `otlp`).
 
-    Where spans go and how they are named (`OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_SERVICE_NAME`, ...) is read by
-    OpenTelemetry itself.
+    Spans have no content (prompts, answers, arguments, results) unless `_CONTENT` is `true` in the environment; secrets
+    are then removed from it. Where spans go and how they are named (`OTEL_EXPORTER_OTLP_ENDPOINT`,
+    `OTEL_SERVICE_NAME`, ...) is read by OpenTelemetry itself.
     """
     try:
         from opentelemetry import trace
@@ -33,12 +36,74 @@ def switch_on() -> None:
     for name in (os.environ.get("OTEL_TRACES_EXPORTER") or "otlp").split(","):
         exporter = _exporter(name.strip())
         if exporter is not None:
-            provider.add_span_processor(BatchSpanProcessor(exporter))
+            provider.add_span_processor(BatchSpanProcessor(_without_secrets(exporter)))
     trace.set_tracer_provider(provider)
     atexit.register(provider.shutdown)
     from pydantic_ai import Agent, InstrumentationSettings
 
-    Agent.instrument_all(InstrumentationSettings(tracer_provider=provider))
+    content = os.environ.get(_CONTENT, "").strip().lower() in ("true", "1", "yes", "on")
+    Agent.instrument_all(
+        InstrumentationSettings(
+            tracer_provider=provider,
+            include_content=content,
+            include_binary_content=content,
+            include_model_request_parameters=content,
+        )
+    )
+
+
+def _without_secrets(exporter: SpanExporter) -> SpanExporter:
+    """An exporter that removes secrets from spans before it passes them on."""
+    from opentelemetry.sdk.trace import Event, ReadableSpan
+    from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+
+    from llm_do.runtime.record.redaction import redactor
+
+    redact = redactor()
+
+    def clean(values: Mapping[str, Any] | None) -> dict[str, Any]:
+        return {name: _redacted(value, redact) for name, value in (values or {}).items()}
+
+    class Redacting(SpanExporter):
+        """Passes on spans without secrets."""
+
+        def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+            return exporter.export([self._clean(span) for span in spans])
+
+        def _clean(self, span: ReadableSpan) -> ReadableSpan:
+            status = span.status
+            if status.description is not None:
+                status = type(status)(status.status_code, redact(status.description))
+            return ReadableSpan(
+                redact(span.name),
+                span.context,
+                span.parent,
+                span.resource,
+                clean(span.attributes),
+                [Event(event.name, clean(event.attributes), event.timestamp) for event in span.events],
+                span.links,
+                span.kind,
+                status=status,
+                start_time=span.start_time,
+                end_time=span.end_time,
+                instrumentation_scope=span.instrumentation_scope,
+            )
+
+        def shutdown(self) -> None:
+            exporter.shutdown()
+
+        def force_flush(self, timeout_millis: int = 30_000) -> bool:
+            return exporter.force_flush(timeout_millis)
+
+    return Redacting()
+
+
+def _redacted(value: Any, redact: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, list | tuple):
+        return [_redacted(item, redact) for item in cast("Sequence[Any]", value)]
+    return value
 
 
 def _exporter(name: str) -> SpanExporter | None:

@@ -9,12 +9,13 @@ import contextlib
 import os
 import re
 import secrets
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from llm_do.errors import LlmDoError
 from llm_do.files import local_folder
 from llm_do.files.folders import CREATE
 from llm_do.files.root import Root
+from llm_do.runtime.record.redaction import RedactedFile, redactor
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
@@ -30,7 +31,10 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 def open_artifact(project: Project, label: str) -> tuple[BinaryIO, str] | None:
-    """Create a new, empty artifact; return its file and path, or None if it can't be created."""
+    """Create a new, empty artifact; return its file and path, or None if it can't be created.
+
+    Secrets are removed from what is written to the file.
+    """
     if not project.record:
         return None
     root = Root(project.root)
@@ -41,7 +45,8 @@ def open_artifact(project: Project, label: str) -> tuple[BinaryIO, str] | None:
             with contextlib.suppress(FileExistsError):
                 os.close(folder.open(".gitignore", CREATE, _MODE))
                 root.write(f"{FOLDER}/.gitignore", b"*\n")
-            return os.fdopen(folder.open(name, CREATE, _MODE), "wb"), f"{path}/{name}"
+            file = RedactedFile(os.fdopen(folder.open(name, CREATE, _MODE), "wb"), redactor())
+            return cast("BinaryIO", file), f"{path}/{name}"
     except (LlmDoError, OSError):
         return None
 

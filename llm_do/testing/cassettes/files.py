@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from llm_do.errors import UsageError
+from llm_do.runtime.record.redaction import redactor
 from llm_do.testing.cassettes.cassette import Cassette
 from llm_do.testing.cassettes.differences import Sources
 from llm_do.testing.cassettes.masks import Masks
 from llm_do.testing.cassettes.player import CassettePlayer
 from llm_do.testing.cassettes.recorder import CassetteRecorder
-from llm_do.threads.store.codec import redactor
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project

@@ -20,9 +20,10 @@ from pydantic_ai.conversation_store import (
 from pydantic_ai.usage import RunUsage
 
 from llm_do.errors import ThreadConflict
+from llm_do.runtime.record.redaction import redactor
 from llm_do.runtime.record.stored_records import StoredMessage, ThreadRecord, new_thread
 from llm_do.runtime.record.thread_store import MessageRow, ThreadStore
-from llm_do.threads.store.codec import message_text, redactor
+from llm_do.threads.store.codec import message_text
 
 __all__ = ["Conversations"]
 

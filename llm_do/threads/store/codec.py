@@ -3,112 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
 
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 from pydantic_core import to_json, to_jsonable_python
 
 from llm_do.errors import StoreError, ToolError
-from llm_do.policy.secrets import is_secret_value
+from llm_do.runtime.record.redaction import Redactor
 from llm_do.text.surrogates import replace_surrogates, replace_surrogates_in_data
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
-__all__ = ["Redactor", "event_text", "message_of", "message_text", "redactor", "same_json", "state_text"]
-
-_SECRET_NAME = re.compile(
-    r"(?:^|_)(?:KEY|APIKEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|CREDENTIALS|PAT)(?:$|_)|_DSN$"
-)
-_SHORTEST = 8
-"""The shortest value redacted as a secret: shorter ones occur by chance in too much unrelated text."""
-
-_LOGIN = re.compile(r"[a-z][a-z0-9+.-]*://([^/\s:@]*:([^/\s@]+)@)", re.IGNORECASE)
-"""The user and password in a URL, such as a database's."""
-
-_QUOTE = r"(?:\\*[\"'])?"
-_HEADER = re.compile(
-    rf"((?:proxy-)?authorization|x-api-key|api-key){_QUOTE}\s*[:=]\s*{_QUOTE}(?:(?:bearer|basic|token|digest|apikey)\s+)?"
-    r"(?!\[redacted)[A-Za-z0-9._~+/=:-]{4,}",
-    re.IGNORECASE,
-)
-"""A header and its value, in a header line, in JSON, or in JSON inside a JSON string."""
-
-_BETWEEN = re.compile(rf"({_QUOTE})\s*[:=]\s*({_QUOTE})")
-"""The separator between a header's name and its value."""
-
-
-class Redactor:
-    """Removes secrets from JSON text: environment variables whose name or value looks like a key, passwords in
-    variables that hold URLs, and `Authorization` headers.
-
-    Args:
-        environ: The variables.
-
-    Example:
-        >>> redact = Redactor({"ACME_API_KEY": "sk-123456789"})
-        >>> redact('{"args": "curl -H sk-123456789"}')
-        '{"args": "curl -H [redacted ACME_API_KEY]"}'
-        >>> Redactor({"DATABASE_URL": "postgres://me:tr0ub4dor@db/main"})('"postgres://me:tr0ub4dor@db/main"')
-        '"postgres://me:[redacted DATABASE_URL]@db/main"'
-        >>> redact('"Authorization: Bearer abcdef"')
-        '"Authorization: [redacted]"'
-    """
-
-    def __init__(self, environ: Mapping[str, str]) -> None:
-        self._names: dict[str, str] = {}
-        for name, value in environ.items():
-            for secret in _secrets(name, value):
-                for form in (secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]):
-                    self._names.setdefault(form, name)
-        longest = sorted(self._names, key=len, reverse=True)
-        self._values = re.compile("|".join(map(re.escape, longest))) if longest else None
-
-    def __call__(self, text: str) -> str:
-        """Redact the text; JSON stays valid JSON."""
-        if self._values is not None:
-            text = self._values.sub(lambda found: f"[redacted {self._names[found[0]]}]", text)
-        if "uthorization" in text or "AUTHORIZATION" in text or "pi-" in text or "PI-" in text:
-            text = _HEADER.sub(_without_value, text)
-        return text
-
-
-@lru_cache(maxsize=1024)  # every run looks at all variables, and they hardly ever change
-def _secrets(name: str, value: str) -> tuple[str, ...]:
-    """Return the parts of a variable's value that must not be stored."""
-    logins = list(_LOGIN.finditer(value))
-    if _SECRET_NAME.search(name.upper()) or (not logins and is_secret_value(value)):
-        found = [value]
-    else:
-        found = [login[2] if len(login[2]) >= _SHORTEST else login[1] for login in logins]
-        found += [unquote(each) for each in found]
-    return tuple(each for each in found if len(each) >= _SHORTEST)
-
-
-def _without_value(found: re.Match[str]) -> str:
-    header, name = found[0], found[1]
-    between = _BETWEEN.match(header[len(name) :])
-    if between is None or (between[1] and not between[2]):
-        # A JSON key whose value is a number or a literal such as `true`: not a secret, and it has to stay JSON.
-        return header
-    return f"{name}{between[0]}[redacted]"
-
-
-@lru_cache(maxsize=4)
-def _redactor(items: tuple[tuple[str, str], ...]) -> Redactor:
-    return Redactor(dict(items))
-
-
-def redactor() -> Redactor:
-    """Return a redactor for the current environment."""
-    # Looked up one by one: another thread may remove a variable in the meantime.
-    all_now = ((name, os.environ.get(name)) for name in os.environ)
-    return _redactor(tuple((name, value) for name, value in all_now if value is not None and _secrets(name, value)))
+__all__ = ["event_text", "message_of", "message_text", "same_json", "state_text"]
 
 
 def event_text(data: Mapping[str, Any], redact: Redactor) -> str:

@@ -1,0 +1,169 @@
+"""Secrets taken out of everything that is written or sent: the journal, artifacts, telemetry, recordings for tests.
+
+What a model or a person is shown isn't changed.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, BinaryIO
+from urllib.parse import unquote
+
+from llm_do.policy.secrets import is_secret_value
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+__all__ = ["RedactedFile", "Redactor", "redactor"]
+
+_SECRET_NAME = re.compile(
+    r"(?:^|_)(?:KEY|APIKEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|CREDENTIALS|PAT)(?:$|_)|_DSN$"
+)
+_SHORTEST = 8
+"""The shortest value redacted as a secret: shorter ones occur by chance in too much unrelated text."""
+
+_LOGIN = re.compile(r"[a-z][a-z0-9+.-]*://([^/\s:@]*:([^/\s@]+)@)", re.IGNORECASE)
+"""The user and password in a URL, such as a database's."""
+
+_QUOTE = r"(?:\\*[\"'])?"
+_HEADER = re.compile(
+    rf"((?:proxy-)?authorization|x-api-key|api-key){_QUOTE}\s*[:=]\s*{_QUOTE}(?:(?:bearer|basic|token|digest|apikey)\s+)?"
+    r"(?!\[redacted)[A-Za-z0-9._~+/=:-]{4,}",
+    re.IGNORECASE,
+)
+"""A header and its value, in a header line, in JSON, or in JSON inside a JSON string."""
+
+_BETWEEN = re.compile(rf"({_QUOTE})\s*[:=]\s*({_QUOTE})")
+"""The separator between a header's name and its value."""
+
+
+class Redactor:
+    """Removes secrets from JSON text: environment variables whose name or value looks like a key, passwords in
+    variables that hold URLs, and `Authorization` headers.
+
+    Args:
+        environ: The variables.
+
+    Example:
+        >>> redact = Redactor({"ACME_API_KEY": "sk-123456789"})
+        >>> redact('{"args": "curl -H sk-123456789"}')
+        '{"args": "curl -H [redacted ACME_API_KEY]"}'
+        >>> Redactor({"DATABASE_URL": "postgres://me:tr0ub4dor@db/main"})('"postgres://me:tr0ub4dor@db/main"')
+        '"postgres://me:[redacted DATABASE_URL]@db/main"'
+        >>> redact('"Authorization: Bearer abcdef"')
+        '"Authorization: [redacted]"'
+    """
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._names: dict[str, str] = {}
+        for name, value in environ.items():
+            for secret in _secrets(name, value):
+                for form in (secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]):
+                    self._names.setdefault(form, name)
+        longest = sorted(self._names, key=len, reverse=True)
+        self._values = re.compile("|".join(map(re.escape, longest))) if longest else None
+        self.longest = max(map(len, longest), default=0)
+
+    def __call__(self, text: str) -> str:
+        """Redact the text; JSON stays valid JSON."""
+        if self._values is not None:
+            text = self._values.sub(lambda found: f"[redacted {self._names[found[0]]}]", text)
+        if "uthorization" in text or "AUTHORIZATION" in text or "pi-" in text or "PI-" in text:
+            text = _HEADER.sub(_without_value, text)
+        return text
+
+    def safe_cut(self, text: str, cut: int) -> int:
+        """Return the last place up to `cut` where a text can be cut without cutting through a secret."""
+        cut = text.rfind("\n", 0, cut) + 1 or cut
+        for found in self._values.finditer(text) if self._values is not None else ():
+            if found.start() < cut < found.end():
+                return found.start()
+        return cut
+
+
+@lru_cache(maxsize=1024)  # every run looks at all variables, and they hardly ever change
+def _secrets(name: str, value: str) -> tuple[str, ...]:
+    """Return the parts of a variable's value that must not be stored."""
+    logins = list(_LOGIN.finditer(value))
+    if _SECRET_NAME.search(name.upper()) or (not logins and is_secret_value(value)):
+        found = [value]
+    else:
+        found = [login[2] if len(login[2]) >= _SHORTEST else login[1] for login in logins]
+        found += [unquote(each) for each in found]
+    return tuple(each for each in found if len(each) >= _SHORTEST)
+
+
+def _without_value(found: re.Match[str]) -> str:
+    header, name = found[0], found[1]
+    between = _BETWEEN.match(header[len(name) :])
+    if between is None or (between[1] and not between[2]):
+        # A JSON key whose value is a number or a literal such as `true`: not a secret, and it has to stay JSON.
+        return header
+    return f"{name}{between[0]}[redacted]"
+
+
+@lru_cache(maxsize=4)
+def _redactor(items: tuple[tuple[str, str], ...]) -> Redactor:
+    return Redactor(dict(items))
+
+
+def redactor() -> Redactor:
+    """Return a redactor for the current environment."""
+    # Looked up one by one: another thread may remove a variable in the meantime.
+    all_now = ((name, os.environ.get(name)) for name in os.environ)
+    return _redactor(tuple((name, value) for name, value in all_now if value is not None and _secrets(name, value)))
+
+
+class RedactedFile(io.RawIOBase):
+    """A binary file for writing from whose text secrets are removed, also where they come in several pieces.
+
+    Args:
+        file: The file, which it owns.
+        redact: The redactor.
+    """
+
+    def __init__(self, file: BinaryIO, redact: Redactor) -> None:
+        self._file = file
+        self._redact = redact
+        self._kept = redact.longest + 4096
+        self._pieces: list[bytes] = []
+        self._size = 0
+
+    def writable(self) -> bool:
+        """Whether it can be written: yes."""
+        return True
+
+    def write(self, data: Buffer, /) -> int:
+        """Write bytes; the last of them are written with what comes next."""
+        raw = bytes(data)
+        self._pieces.append(raw)
+        self._size += len(raw)
+        if self._size > 2 * self._kept + 65_536:
+            text = self._text()
+            cut = self._redact.safe_cut(text, len(text) - self._kept)
+            self._put(text[:cut])
+            rest = text[cut:].encode("utf-8", "surrogateescape")
+            self._pieces, self._size = [rest], len(rest)
+        return len(raw)
+
+    def close(self) -> None:
+        """Write the rest, and close the file."""
+        if self.closed:
+            return
+        try:
+            self._put(self._text())
+        finally:
+            self._pieces = []
+            self._file.close()
+            super().close()
+
+    def _text(self) -> str:
+        return b"".join(self._pieces).decode("utf-8", "surrogateescape")
+
+    def _put(self, text: str) -> None:
+        self._file.write(self._redact(text).encode("utf-8", "surrogateescape"))
