@@ -24,6 +24,7 @@ __all__ = [
     "Event",
     "EventBase",
     "HandoffEvent",
+    "ModelRequestEvent",
     "RetryEvent",
     "RunFailedEvent",
     "RunFinishedEvent",
@@ -328,15 +329,41 @@ class RetryEvent(EventBase):
 
 
 @frozen(kw_only=True)
+class ModelRequestEvent(EventBase):
+    """A model request is sent.
+
+    Args:
+        model: The name that the model was requested by.
+        request: The number of the agent's request in this call, from 1.
+        attempt: How often it is made, from 1.
+        purpose: `step` for an agent's request, `summary` for one that shortens its history.
+    """
+
+    type: ClassVar[str] = "model_request"
+    model: str
+    request: int
+    attempt: int
+    purpose: str = "step"
+
+
+@frozen(kw_only=True)
 class UsageEvent(EventBase):
-    """The usage of one model response.
+    """What one attempt of a model request used; the sum over a run is the usage of its result.
 
     Args:
         usage: `requests`, `input_tokens`, `output_tokens`, `total_tokens`, and `cost_usd` or None.
+        model: The name that the model was requested by.
+        request: The number of the agent's request in this call, from 1.
+        attempt: How often it was made, from 1.
+        purpose: As in `model_request`.
     """
 
     type: ClassVar[str] = "usage"
     usage: Mapping[str, Any]
+    model: str = ""
+    request: int = 0
+    attempt: int = 1
+    purpose: str = "step"
 
 
 @frozen(kw_only=True)
@@ -366,6 +393,7 @@ Event: TypeAlias = (
     | ApprovalResolvedEvent
     | StateChangedEvent
     | HandoffEvent
+    | ModelRequestEvent
     | RetryEvent
     | UsageEvent
     | WarningEvent

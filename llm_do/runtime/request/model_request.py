@@ -20,8 +20,7 @@ from llm_do.project.thread_config import ThreadConfig
 from llm_do.runtime.context.call_context import CallContext, current_call
 from llm_do.runtime.context.emission import emit, flush_record
 from llm_do.runtime.context.hooks import HookPoint
-from llm_do.runtime.record.events import TextDoneEvent, ThinkingEvent, UsageEvent
-from llm_do.runtime.record.results import Usage
+from llm_do.runtime.record.events import TextDoneEvent, ThinkingEvent
 from llm_do.runtime.record.transport import OutgoingRequest
 from llm_do.runtime.request.cut_answers import cut_warning
 from llm_do.runtime.request.retries import RetryPolicy, send_with_retries
@@ -83,7 +82,7 @@ class EngineModel(WrapperModel):
         frame.steps += 1
         run.steps += 1
         response = outcome.result()
-        _emit_response(ctx, response, outcome.usage)
+        _emit_response(ctx, response)
         if response.finish_reason in CUT and (warning := cut_warning(response, response.model_name or "its model")):
             ctx.warn(warning)
         if hooks:
@@ -110,7 +109,7 @@ def enabled_tools(thread: ThreadConfig, parameters: ModelRequestParameters) -> M
     return replace(parameters, function_tools=tools)
 
 
-def _emit_response(ctx: CallContext, response: ModelResponse, used: Usage) -> None:
+def _emit_response(ctx: CallContext, response: ModelResponse) -> None:
     """Emit the events of one response."""
     parts: list[str] = []
     for part in response.parts:
@@ -121,9 +120,6 @@ def _emit_response(ctx: CallContext, response: ModelResponse, used: Usage) -> No
     if text := "".join(parts):
         ctx.frame.text = text
         emit(ctx, TextDoneEvent, text=text)
-    usage = used.to_dict()
-    del usage["tool_calls"]
-    emit(ctx, UsageEvent, usage=usage)
 
 
 def parsed_arguments(args: object) -> object:

@@ -7,6 +7,7 @@ session's transport may record requests or answer them without a model; nothing 
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from dataclasses import replace
 from functools import partial
@@ -19,7 +20,7 @@ from llm_do.concurrency.run_end import RunEndSignal
 from llm_do.errors import LlmDoError
 from llm_do.models.composites import can_stream, component_models
 from llm_do.runtime.context.emission import emit
-from llm_do.runtime.record.events import TextEvent
+from llm_do.runtime.record.events import ModelRequestEvent, TextEvent, UsageEvent
 from llm_do.runtime.record.exchanges import RequestPlace
 from llm_do.runtime.record.request_outcome import RequestFailure, RequestOutcome
 from llm_do.runtime.record.results import Usage
@@ -51,6 +52,13 @@ async def send(ctx: CallContext, request: OutgoingRequest, held: Reservation, pl
     frame.held = held
     used = Usage(requests=1)
     text = _StreamedText(ctx) if request.streams else None
+    made = {
+        "model": _model_label(ctx, request),
+        "request": place.number,
+        "attempt": place.attempt,
+        "purpose": place.purpose,
+    }
+    emit(ctx, ModelRequestEvent, **made)
     try:
         async with ctx.runtime.shared.request_slot():
             ask = partial(_ask, request, text)
@@ -71,6 +79,9 @@ async def send(ctx: CallContext, request: OutgoingRequest, held: Reservation, pl
             text.end()
         frame.held = None
         frame.usage += used
+        usage = used.to_dict()
+        del usage["tool_calls"]
+        emit(ctx, UsageEvent, usage=usage, **made)
         ctx.run.budget.settle(held, used, free=is_free(request.model))
 
 
@@ -78,6 +89,12 @@ def request_place(ctx: CallContext, purpose: Purpose = "step") -> RequestPlace:
     """Where the current request of a call is made."""
     frame = ctx.frame
     return RequestPlace(ctx.run_id, ctx.call_id, ctx.path, frame.config.name, frame.requests, purpose=purpose)
+
+
+def _model_label(ctx: CallContext, request: OutgoingRequest) -> str:
+    """The model's name as the project writes it: the path of a script is relative to the project."""
+    name = request.name if isinstance(request.name, str) else ", ".join(request.name)
+    return name.replace(f"{ctx.project.root}{os.sep}", "")
 
 
 async def _ask(request: OutgoingRequest, text: _StreamedText | None) -> Answer:

@@ -15,6 +15,7 @@ from llm_do.runtime.record.events import (
     CallStartedEvent,
     Event,
     HandoffEvent,
+    ModelRequestEvent,
     RetryEvent,
     RunFailedEvent,
     RunFinishedEvent,
@@ -65,6 +66,7 @@ _WITHOUT_LINE = (
     | ThinkingEvent
     | StateChangedEvent
     | UsageEvent
+    | ModelRequestEvent
     | WarningEvent
 )
 """Events that `-v` shows in another form, or not at all."""
@@ -94,6 +96,10 @@ def describe(event: Event, limit: int = 160) -> str:
             return f"handed over to {sanitize(event.target)}: {shorten_middle(event.reason, limit)}"
         case StateChangedEvent():
             return f"{sanitize(event.toolkit)}: {shorten_middle(event.updates, limit)}"
+        case ModelRequestEvent():
+            again = f", attempt {event.attempt}" if event.attempt > 1 else ""
+            what = "summary" if event.purpose == "summary" else "request"
+            return f"{what} {event.request} to {sanitize(event.model)}{again}"
         case UsageEvent():
             tokens = event.usage.get("input_tokens", 0) + event.usage.get("output_tokens", 0)
             return ", ".join(usage_text(tokens, event.usage.get("cost_usd"))) or "0 tokens"

@@ -47,36 +47,44 @@ def three_deep() -> Runtime:
 WHOLE = """
 run_started main
 call_started main
+model_request main
 usage main
 tool_call main add
 tool_call main scout
 call_started main/scout
 tool_result main add success
+model_request main/scout
 usage main/scout
 tool_call main/scout digger
 tool_call main/scout digger
 call_started main/scout/digger
 call_started main/scout/digger
+model_request main/scout/digger
 usage main/scout/digger
 tool_call main/scout/digger add
+model_request main/scout/digger
 usage main/scout/digger
 tool_call main/scout/digger add
 tool_result main/scout/digger add success
 tool_result main/scout/digger add success
-text_done main/scout/digger dug
+model_request main/scout/digger
 usage main/scout/digger
+text_done main/scout/digger dug
 call_finished main/scout/digger completed
 tool_result main/scout digger success
-text_done main/scout/digger dug
+model_request main/scout/digger
 usage main/scout/digger
+text_done main/scout/digger dug
 call_finished main/scout/digger completed
 tool_result main/scout digger success
+model_request main/scout
+usage main/scout
 text_done main/scout scouted
-usage main/scout
 call_finished main/scout completed
 tool_result main scout success
-text_done main done
+model_request main
 usage main
+text_done main done
 call_finished main completed
 run_finished main completed
 """.strip().splitlines()
@@ -110,18 +118,22 @@ def test_a_run_without_parallel_calls_emits_exactly_these_events() -> None:
     assert ear.outline == [
         "run_started main",
         "call_started main",
+        "model_request main",
         "usage main",
         "tool_call main inner",
         "call_started main/inner",
+        "model_request main/inner",
         "usage main/inner",
         "tool_call main/inner add",
         "tool_result main/inner add success",
-        "text_done main/inner two",
+        "model_request main/inner",
         "usage main/inner",
+        "text_done main/inner two",
         "call_finished main/inner completed",
         "tool_result main inner success",
-        "text_done main done",
+        "model_request main",
         "usage main",
+        "text_done main done",
         "call_finished main completed",
         "run_finished main completed",
     ]
@@ -181,7 +193,8 @@ def test_parallel_calls_of_one_agent_are_distinguished_by_call_id() -> None:
     assert sorted(diggers.values()) == ["left", "right"]
     for call_id in diggers:
         assert of_call(ear.events, call_id) == [
-            "call_started", "usage", "tool_call", "tool_result", "text_done", "usage", "call_finished",
+            "call_started", "model_request", "usage", "tool_call", "tool_result", "model_request", "usage", "text_done",
+            "call_finished",
         ]  # fmt: skip
     assert {record.call_id for record in result.calls if record.path.endswith("digger")} == set(diggers)
 
@@ -195,6 +208,7 @@ def test_usage_steps_and_calls_add_up_over_three_levels() -> None:
     own = [event.usage for event in ear.of("usage")]
     assert result.usage.requests == result.steps == 8
     assert result.usage.tool_calls == 6
+    assert result.usage.requests == sum(usage["requests"] for usage in own)
     assert result.usage.input_tokens == sum(usage["input_tokens"] for usage in own)
     assert result.usage.output_tokens == sum(usage["output_tokens"] for usage in own)
     assert result.usage.to_dict()["total_tokens"] == result.usage.input_tokens + result.usage.output_tokens
@@ -240,6 +254,8 @@ def test_a_failed_run_emits_its_error() -> None:
     assert ear.outline == [
         "run_started main",
         "call_started main",
+        "model_request main",
+        "usage main",
         "call_finished main provider_failed",
         "run_failed main provider_failed",
     ]

@@ -75,7 +75,8 @@ def test_transient_failures_are_retried_until_the_answer_comes(streaming: bool) 
     assert len(log) == result.usage.requests == 6
     assert result.steps == 2
     assert [event.attempt for event in ear.of("retry")] == [1, 1, 2, 3]
-    assert ear.types.count("usage") == 2
+    assert ear.types.count("model_request") == ear.types.count("usage") == 6
+    assert [event.attempt for event in ear.of("usage")] == [1, 2, 1, 2, 3, 4]
     assert all(request.body["stream"] is streaming for request in log)
     assert "".join(event.text for event in ear.of("text_done")) == "all the words of it"
     strict(result.messages)
