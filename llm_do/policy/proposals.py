@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 from llm_do.policy.command_patterns import is_pipeline
+from llm_do.policy.commands.command_reading import read_command
 from llm_do.policy.matcher import is_unresolved, matches
 from llm_do.policy.pattern import PatternError, parse_pattern
 from llm_do.policy.proofs import facts_of_call, is_overly_broad
 from llm_do.policy.rules import Rule
-from llm_do.policy.values import Host, ToolCallInfo, real_path
+from llm_do.policy.values import CommandLine, Host, Pipeline, ToolCallInfo, real_path
 from llm_do.text.canonical_json import canonical_json
 from llm_do.text.globs import path_parts
 
@@ -126,8 +127,17 @@ def _is_broad(rule: str, call: ToolCallInfo) -> bool:
 
 
 def _subcommand(argv: tuple[str, ...]) -> list[str]:
-    """Return a program and its subcommand: the words before the first that is an option or looks like data."""
+    """Return a program with its subcommands and what it launches, or with a word that looks like a subcommand."""
+    known = max((piece.word for piece in read_command(argv).pieces if piece.role in ("sub", "launch")), default=0)
+    if known:
+        return list(argv[: known + 1])
     return [argv[0], *(word for word in argv[1:2] if re.fullmatch(r"[a-z][a-z-]*", word))]
+
+
+def _command_rule(line: Pipeline) -> str:
+    """Return a command line as a rule writes it."""
+    joins = ("", *(f" {join} " for join in CommandLine.joins_of(line)))
+    return "".join(f"{join}{' '.join(map(quote_argument, argv))}" for join, argv in zip(joins, line, strict=True))
 
 
 def _argument(call: ToolCallInfo, name: str) -> str | None:
@@ -138,7 +148,7 @@ def _argument(call: ToolCallInfo, name: str) -> str | None:
         if (path := real_path(value)) is not None:
             parts = path_parts(path) or ["."]
             return quote_argument(parts[0] + "/".join(parts[1:]) if parts[0] == "/" else "/".join(parts))
-        return " | ".join(" ".join(map(quote_argument, argv)) for argv in value) if is_pipeline(value) else None
+        return _command_rule(value) if is_pipeline(value) else None
     if name not in call.args:
         return None
     value = call.args[name]
