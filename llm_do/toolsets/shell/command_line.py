@@ -16,6 +16,7 @@ from llm_do.files.refusals import FileRefusedError
 from llm_do.files.root import Root
 from llm_do.policy.commands.command_line import CommandSyntaxError, SimpleCommand, Word, parse_line, to_command_line
 from llm_do.policy.values import CommandLine
+from llm_do.text.canonical_json import digest
 from llm_do.text.globs import Glob, parse_glob
 from llm_do.toolsets.shell.path_arguments import directory_below_root
 
@@ -36,16 +37,23 @@ class PreparedLine:
     """A command line with its file patterns expanded.
 
     `cwd` is the real path of the directory below the root that it runs in, `directory` the path as it was written.
+    `expanded` is set if there was a pattern, so that the words depend on the files.
     """
 
     commands: tuple[SimpleCommand, ...]
     cwd: str
     directory: str
+    expanded: bool = False
 
     @property
     def line(self) -> CommandLine:
         """The argument vectors that run."""
         return to_command_line(self.commands)
+
+    @property
+    def basis(self) -> str:
+        """A digest of the words, if they depend on the files; else empty."""
+        return digest([list(command.argv) for command in self.commands]) if self.expanded else ""
 
     @property
     def pipelines(self) -> list[list[SimpleCommand]]:
@@ -91,10 +99,11 @@ def prepare_line(text: str, root: Root, cwd: str) -> PreparedLine:
             "`cd` is only supported at the beginning of a line, as `cd DIRECTORY && ...`: each call starts in the "
             "usual directory, or in `cwd`"
         )
-    if any(word.pattern for command in commands for word in command.words):
+    expanded = any(word.pattern for command in commands for word in command.words)
+    if expanded:
         expand = _Expansion(root, folder)
         commands = tuple(expand.command(command) for command in commands)
-    return PreparedLine(commands, folder, cwd)
+    return PreparedLine(commands, folder, cwd, expanded)
 
 
 def _parsed(text: str) -> tuple[SimpleCommand, ...]:
@@ -146,19 +155,13 @@ class _Expansion:
         glob, rest = parse_glob(parts[0]), parts[1:]
         literal = glob.literal
         if literal is not None:
-            path = f"{base}{literal}"
-            if not rest:
-                return [path] if literal == "" or self._exists(path) else []
-            return self._matches(f"{path}/", rest)
+            if rest:
+                return self._matches(f"{base}{literal}/", rest)
+            return [f"{base}{literal}"] if self._exists(f"{base}{literal}") else []
         names = [name for name in self._names(base) if _matches_name(glob, name)]
         if not rest:
             return [f"{base}{name}" for name in names]
-        return [
-            found
-            for name in names
-            for found in self._matches(f"{base}{name}/", rest)
-            if self._exists(f"{base}{name}/.")
-        ]
+        return [found for name in names for found in self._matches(f"{base}{name}/", rest)]
 
     def _names(self, base: str) -> list[str]:
         try:
@@ -173,10 +176,10 @@ class _Expansion:
 
     def _exists(self, path: str) -> bool:
         try:
-            self.root.stat(f"{self.cwd}/{path}", follow=not path.endswith("/."))
+            found = self.root.stat(f"{self.cwd}/{path}", follow=path.endswith("/"))
         except FileRefusedError:
             return False
-        return True
+        return found.kind == "folder" or not path.endswith("/")
 
 
 def _matches_name(glob: Glob, name: str) -> bool:

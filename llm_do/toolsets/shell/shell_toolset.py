@@ -17,13 +17,15 @@ from pydantic_ai import FunctionToolset, RunContext, Tool
 from llm_do.concurrency.worker_threads import run_in_worker
 from llm_do.errors import ToolError
 from llm_do.files.paths import display_path
+from llm_do.files.refusals import ContentChangedError
 from llm_do.files.root import Root
 from llm_do.policy.commands.command_line import SimpleCommand
 from llm_do.policy.values import Decision, Resolved, ToolCallInfo, to_resolved
 from llm_do.project.builtin_toolsets import BUILTIN_SHELL, SHELL
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.tools.artifacts import open_artifact
-from llm_do.runtime.tools.traits import ToolTraits
+from llm_do.runtime.tools.current_tool import APPROVED_BASIS
+from llm_do.runtime.tools.traits import Preview, ToolTraits
 from llm_do.toolsets.shell.captured_output import Capture
 from llm_do.toolsets.shell.command_judges import CommandJudge, as_read_only, means_something_else, stricter
 from llm_do.toolsets.shell.command_line import CommandRefusedError, PreparedLine, prepare_line
@@ -55,6 +57,8 @@ _DEFAULT_OUTPUT = 65_536
 _QUESTION_SECONDS = 10.0
 _QUESTION_OUTPUT = 1024 * 1024
 
+_MOST_DECIDED = 1_000
+
 _FINE_BEFORE_THE_LAST = (0, -13, 128 + 13)
 """Exit codes of a stage that succeeded or whose reader stopped early (SIGPIPE, also as a sandbox reports it)."""
 
@@ -67,7 +71,7 @@ class Shell:
 
     `home` is the default directory of commands, relative to the root; `names` are the environment variables that they
     may see. Commands that nobody was asked about run in the sandbox; `may_leave` is set if a call can ask to run
-    outside it.
+    outside it. `decided` has what the file patterns of lines stood for when they were decided about.
     """
 
     root: Root
@@ -76,6 +80,9 @@ class Shell:
     home: str = "."
     names: Sequence[str] = field(default=())
     may_leave: bool = False
+    decided: dict[tuple[str, str | None], str] = field(
+        default_factory=dict[tuple[str, "str | None"], str], compare=False
+    )
 
     def parse(self, args: Mapping[str, Any]) -> PreparedLine:
         """Return the commands of a call and their directory; raise `ToolError` if either is refused."""
@@ -107,6 +114,7 @@ class Shell:
             prepared = self.parse(args)
         except ToolError:
             return {"command": None}
+        self._note(args, prepared)
         line, cwd = prepared.line, prepared.cwd
         for argv in line:
             hidden = [path for path in possible_paths(argv) if not looks_outside(path)]
@@ -117,6 +125,16 @@ class Shell:
         if means_something_else(self.root, line, cwd, self.home):
             return {"command": line, **self.restrict(args)}
         return {"command": line}
+
+    def _note(self, args: Mapping[str, Any], prepared: PreparedLine) -> None:
+        if prepared.expanded:
+            while len(self.decided) >= _MOST_DECIDED:
+                self.decided.pop(next(iter(self.decided)))
+            self.decided[args["command"], args.get("cwd")] = prepared.basis
+
+    def preview(self, args: Mapping[str, Any]) -> Preview:
+        """Return what binds an approval to the words that file patterns stand for."""
+        return Preview(None, self.parse(args).basis)
 
     def restrict(self, args: Mapping[str, Any]) -> Mapping[str, Resolved]:
         """Return the directory under all its names, or nothing for a call that is refused anyway."""
@@ -138,6 +156,12 @@ class Shell:
     async def run(self, ctx: RunContext[Any], command: str, timeout: float, cwd: str | None) -> ShellResult:  # noqa: ASYNC109
         """Run a command that has been allowed."""
         prepared = self.parse({"command": command, "cwd": cwd})
+        if prepared.expanded:
+            approved = APPROVED_BASIS.get()
+            if approved is not None and approved != prepared.basis:
+                raise ContentChangedError(command)
+            if prepared.basis != self.decided.get((command, cwd), prepared.basis):
+                raise ToolError("its file patterns match other files now than when it was decided about: call it again")
         files: dict[str, str] = {}
         deps = ctx.deps
         limit = deps.runtime.config.settings.max_result_bytes if isinstance(deps, CallContext) else _DEFAULT_OUTPUT
@@ -299,6 +323,7 @@ def shell_tool(shell: Shell, toolset: str) -> Tool[Any]:
         resolve=shell.resolve,
         restrict=shell.restrict,
         describe=shell.describe,
+        preview=shell.preview,
         succeeded=_exited_well,
     )
     return Tool(
