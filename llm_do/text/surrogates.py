@@ -6,9 +6,10 @@ A lone surrogate can be in a string and in no file, request or terminal. Nothing
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from pydantic_ai.messages import ModelResponse, ModelResponsePart, TextPart, ThinkingPart, ToolCallPart
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelResponse, ModelResponsePart
 
 __all__ = ["replace_surrogates", "replace_surrogates_in_data", "replace_surrogates_in_response"]
 
@@ -51,6 +52,8 @@ def replace_surrogates_in_response(response: ModelResponse) -> ModelResponse:
 
 
 def _whole_part(part: ModelResponsePart) -> ModelResponsePart:
+    from pydantic_ai.messages import TextPart, ThinkingPart, ToolCallPart  # heavy, and most texts aren't a model's
+
     if isinstance(part, TextPart | ThinkingPart):
         content = replace_surrogates(part.content)
         return part if content == part.content else replace(part, content=content)

@@ -76,6 +76,16 @@ def test_a_process_with_an_unused_store_exits_quietly(tmp_path: Path) -> None:
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
 
+def test_lists_of_threads_and_runs_import_no_messages() -> None:
+    program = (
+        "import sys, llm_do.cli.actions.stored_threads, llm_do.cli.actions.stored_runs\n"
+        "print([name for name in ('pydantic_ai', 'httpx', 'rich') if name in sys.modules])"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert ended.stdout == "[]\n", ended.stderr
+
+
 def test_a_store_works_when_no_thread_can_be_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(thread: threading.Thread) -> None:
         raise RuntimeError("can't create new thread at interpreter shutdown")

@@ -10,8 +10,7 @@ from llm_do.cli.arguments.target import project_at
 from llm_do.cli.process.streams import claim_stdout, warn
 from llm_do.errors import UsageError
 from llm_do.files.local_folder import FOLDER
-from llm_do.linker.sources.project_files import project_title
-from llm_do.linker.sources.project_root import locate_project
+from llm_do.linker.sources.project_root import ProjectLocation, locate_project
 from llm_do.text.sanitizer import sanitize
 from llm_do.threads.opened_stores import open_store
 from llm_do.threads.sqlite.sqlite_store import SqliteStore
@@ -54,11 +53,18 @@ def print_from_store(
     if verbatim:
         results.write("".join(f"{line}\n" for line in lines))
         return 0
-    name = project_title(location) if title else None
-    if name is not None:
-        warn(sanitize(name))
+    if title:
+        _write_title(location)
     results.write_lines(lines)
     return 0
+
+
+def _write_title(location: ProjectLocation) -> None:
+    from llm_do.linker.sources.project_files import project_title
+
+    name = project_title(location)
+    if name is not None:
+        warn(sanitize(name))
 
 
 def local_time(moment: float) -> str:

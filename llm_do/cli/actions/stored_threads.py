@@ -14,9 +14,6 @@ from llm_do.cli.process.streams import warn
 from llm_do.errors import UsageError
 from llm_do.runtime.record.stored_records import ThreadRecord
 from llm_do.text.sanitizer import sanitize
-from llm_do.threads.managers.pydantic_conversations import Conversations
-from llm_do.threads.managers.state_manager import StateManager
-from llm_do.threads.managers.transfer import export_thread, import_lines
 from llm_do.threads.sqlite.sqlite_store import SqliteStore
 from llm_do.threads.store.thread_settings import config_data
 
@@ -106,6 +103,8 @@ async def set_config(store: SqliteStore, thread: str, values: Sequence[str], use
         from llm_do.cli.arguments.named_models import check_setting
 
         check_setting(changes["model"])
+    from llm_do.threads.managers.state_manager import StateManager
+
     config = await StateManager(store, user).set_thread_config(thread, changes)
     return [json.dumps(config_data(config), ensure_ascii=False, indent=2)]
 
@@ -117,6 +116,8 @@ async def fork(store: SqliteStore, thread: str, new: str, user: str | None, *, a
         raise UsageError(f"there is a thread {new!r} already", hint="Choose another id.")
     if at is not None and at > record.length:
         raise UsageError(f"thread {thread!r} has {record.length} messages, not {at}")
+    from llm_do.threads.managers.pydantic_conversations import Conversations
+
     forked = await Conversations(store, user).fork(thread, at=at, new_conversation_id=new)
     return [f"{new}: {len(forked.messages)} messages"]
 
@@ -135,6 +136,8 @@ async def branch(store: SqliteStore, thread: str, user: str | None, *, at: int |
     if at is not None and at > record.length:
         raise UsageError(f"thread {thread!r} has {record.length} messages, not {at}")
     entry = await _entry(store, record, to) if to is not None else None
+    from llm_do.threads.managers.pydantic_conversations import Conversations
+
     conversations = Conversations(store, user)
     moved = await conversations.branch(thread, at=at, from_entry=entry, expected_revision=record.revision)
     return [f"{thread}: {len(moved.messages)} messages"]
@@ -150,6 +153,8 @@ async def delete(store: SqliteStore, thread: str, user: str | None) -> Sequence[
 async def export(store: SqliteStore, thread: str, user: str | None) -> Sequence[str]:
     """A thread as JSON lines."""
     await store.recover()
+    from llm_do.threads.managers.transfer import export_thread
+
     return await export_thread(store, await _thread(store, thread, user))
 
 
@@ -157,6 +162,8 @@ async def import_thread(
     store: SqliteStore, text: str, user: str | None, *, name: str | None, source: str
 ) -> Sequence[str]:
     """Store an exported thread."""
+    from llm_do.threads.managers.transfer import import_lines
+
     record = await import_lines(store, text.split("\n"), user, name=name, source=source)
     return [f"{record.id}: {record.length} messages"]
 

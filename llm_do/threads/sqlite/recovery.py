@@ -17,7 +17,7 @@ from llm_do.runtime.record.thread_store import EventRow, MessageRow
 from llm_do.threads.sqlite import rows
 from llm_do.threads.store.codec import message_text
 
-__all__ = ["add_branch", "close_tail", "finish_killed"]
+__all__ = ["close_tail", "finish_killed"]
 
 INTERRUPTED = "the run was interrupted before this call ended; it may or may not have had an effect"
 """The result that a model sees for a call that was in flight when its process was killed."""
@@ -46,7 +46,7 @@ def finish_killed(db: sqlite3.Connection, run: RunRecord) -> None:
                 (head, state, toolkits, rows.new_token(), rows.new_token(), now, record.user_id or "", record.id),
             )
         elif head is not None:
-            add_branch(db, run, head)
+            rows.add_branch(db, run, head)
     if user_state is not None and run.user_id is not None and (record is None or record.turn == turn):
         db.execute(
             "INSERT INTO users VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET state = excluded.state,"
@@ -57,14 +57,6 @@ def finish_killed(db: sqlite3.Connection, run: RunRecord) -> None:
     db.execute(
         f"UPDATE runs SET status = 'interrupted', finished = ?, {rows.NO_DRAFT} WHERE id = ?",
         (now, run.id),
-    )
-
-
-def add_branch(db: sqlite3.Connection, run: RunRecord, tip: str) -> None:
-    """Keep a history as a branch of the thread."""
-    db.execute(
-        "UPDATE threads SET branches = json_insert(branches, '$[#]', ?), revision = ? WHERE user = ? AND id = ?",
-        (tip, rows.new_token(), run.user_id or "", run.thread_id),
     )
 
 

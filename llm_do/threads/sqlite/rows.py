@@ -21,6 +21,7 @@ from llm_do.threads.store.thread_settings import config_data, config_from_data
 from llm_do.threads.store.usable_history import starts_turn
 
 __all__ = [
+    "add_branch",
     "add_thread",
     "claims",
     "delete_thread",
@@ -138,6 +139,14 @@ def add_thread(db: sqlite3.Connection, user: str | None, thread_id: str, config:
     db.execute(
         "INSERT OR IGNORE INTO threads VALUES (?, ?, ?, '{}', '{}', NULL, '[]', '{}', ?, ?, ?, ?)",
         (user or "", thread_id, json.dumps(config_data(config)), new_token(), new_token(), now, now),
+    )
+
+
+def add_branch(db: sqlite3.Connection, run: RunRecord, tip: str) -> None:
+    """Keep a history as a branch of the thread."""
+    db.execute(
+        "UPDATE threads SET branches = json_insert(branches, '$[#]', ?), revision = ? WHERE user = ? AND id = ?",
+        (tip, new_token(), run.user_id or "", run.thread_id),
     )
 
 

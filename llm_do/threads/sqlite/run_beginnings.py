@@ -10,7 +10,7 @@ from llm_do.errors import UsageError
 from llm_do.project.thread_config import ThreadConfig
 from llm_do.runtime.record.stored_records import RunRecord, ThreadRecord
 from llm_do.runtime.record.thread_store import OpenedRun
-from llm_do.threads.sqlite import recovery, rows
+from llm_do.threads.sqlite import rows
 
 __all__ = ["begin", "run_exists"]
 
@@ -58,6 +58,8 @@ def begin(
 
 def _with_closed_tail(db: sqlite3.Connection, run: RunRecord, thread: ThreadRecord | None) -> ThreadRecord | None:
     """Return the thread with results for any open tool calls, which a rewound thread may end with."""
+    from llm_do.threads.sqlite import recovery  # it knows messages, which are heavy to import
+
     if thread is None:
         return None
     head = recovery.close_tail(db, run, thread.head)

@@ -11,7 +11,7 @@ from typing import Any, cast
 from llm_do.errors import ThreadConflict
 from llm_do.runtime.record.stored_records import RunRecord
 from llm_do.runtime.record.thread_store import Batch, RunEnd
-from llm_do.threads.sqlite import recovery, rows
+from llm_do.threads.sqlite import rows
 from llm_do.threads.store.codec import same_json
 
 __all__ = ["conflict", "finish"]
@@ -81,7 +81,7 @@ def _keep_as_branch(db: sqlite3.Connection, run: RunRecord, ending: RunEnd) -> N
         rows.write_batch(db, run, replace(ending.batch, events=ending.batch.events[:-1]))
         own = db.execute("SELECT 1 FROM messages WHERE id = ? AND run = ?", (ending.head, run.id)).fetchone()
         if own is not None and ending.head is not None:
-            recovery.add_branch(db, run, ending.head)
+            rows.add_branch(db, run, ending.head)
     else:
         rows.write_batch(db, run, Batch(run.id, ending.batch.events[:-1]))
         db.execute("DELETE FROM messages WHERE run = ?", (run.id,))

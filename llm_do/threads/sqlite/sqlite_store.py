@@ -19,7 +19,7 @@ from llm_do.errors import StoreError, ThreadConflict
 from llm_do.runtime.record.recording import AgentState
 from llm_do.runtime.record.stored_records import Filter, Observation, RunRecord, StoredMessage, ThreadRecord
 from llm_do.runtime.record.thread_store import Batch, EventRow, MessageRow, OpenedRun, RunEnd
-from llm_do.threads.sqlite import recovery, rows
+from llm_do.threads.sqlite import rows
 from llm_do.threads.sqlite.connection import ReadOnlyStoreError
 from llm_do.threads.sqlite.open_file import OpenFile, open_file
 from llm_do.threads.sqlite.run_beginnings import begin as begin_in, run_exists
@@ -301,6 +301,8 @@ class SqliteStore:
             if run.owner not in alive:
                 alive[run.owner] = run.owner != self._owners.own and self._owners.alive(run.owner)
             if not alive[run.owner]:
+                from llm_do.threads.sqlite import recovery  # heavy
+
                 recovery.finish_killed(db, run)
                 finished.append(run.id)
         return finished

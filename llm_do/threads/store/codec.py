@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pydantic_ai.messages import ModelMessagesTypeAdapter
 from pydantic_core import to_json, to_jsonable_python
 
 from llm_do.errors import StoreError, ToolError
@@ -33,6 +32,8 @@ def event_text(data: Mapping[str, Any], redact: Redactor) -> str:
 
 def message_text(message: ModelMessage, redact: Redactor | None = None) -> str:
     """Serialize a message as JSON text that `message_of` reads back."""
+    from pydantic_ai.messages import ModelMessagesTypeAdapter  # heavy, and lists of threads and runs need no messages
+
     try:
         text = ModelMessagesTypeAdapter.dump_json([message])[1:-1].decode()
     except ValueError:
@@ -45,6 +46,8 @@ def message_text(message: ModelMessage, redact: Redactor | None = None) -> str:
 
 def message_of(text: str) -> ModelMessage:
     """Read a message that `message_text` wrote."""
+    from pydantic_ai.messages import ModelMessagesTypeAdapter
+
     try:
         return ModelMessagesTypeAdapter.validate_json(f"[{text}]")[0]
     except ValueError as error:

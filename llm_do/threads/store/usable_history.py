@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from pydantic_ai.messages import ModelMessage, ModelRequest, ToolCallPart, ToolReturnPart
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage
 
 __all__ = ["is_valid", "starts_turn", "usable_part"]
 
@@ -26,7 +28,7 @@ def usable_part(messages: Sequence[ModelMessage], *, complete: bool = False) -> 
 
 
 def _kinds(message: ModelMessage) -> set[str]:
-    return {part.part_kind for part in message.parts} if isinstance(message, ModelRequest) else set()
+    return {part.part_kind for part in message.parts} if message.kind == "request" else set()
 
 
 def is_valid(messages: Sequence[ModelMessage]) -> bool:
@@ -36,10 +38,10 @@ def is_valid(messages: Sequence[ModelMessage]) -> bool:
     """
     pending: list[str] = []
     for message in messages:
-        results = [part.tool_call_id for part in message.parts if isinstance(part, ToolReturnPart)]
+        results = [part.tool_call_id for part in message.parts if part.part_kind == "tool-return"]
         if results != pending:
             return False
-        pending = [part.tool_call_id for part in message.parts if isinstance(part, ToolCallPart)]
+        pending = [part.tool_call_id for part in message.parts if part.part_kind == "tool-call"]
         if len(set(pending)) != len(pending):
             return False
     return True
