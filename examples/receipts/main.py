@@ -23,7 +23,6 @@ class Line(BaseModel):
     date: str
     currency: str
     amount: Decimal
-    category: str
 
 
 class Report(BaseModel):
@@ -34,12 +33,10 @@ class Report(BaseModel):
     unread: dict[str, str]
 
     def __str__(self) -> str:
-        rows = [
-            (line.date, line.merchant, line.category, f"{line.amount:,.2f}", line.currency) for line in self.receipts
-        ]
-        lines = [f"{date}  {who:<40}  {what:<8}  {amount:>10} {code}" for date, who, what, amount, code in rows]
+        rows = [(line.date, line.merchant, f"{line.amount:,.2f}", line.currency) for line in self.receipts]
+        lines = [f"{date}  {who:<40}  {amount:>10} {code}" for date, who, amount, code in rows]
         lines.append("")
-        lines += [f"{'total ' + code:<62}{amount:>12,.2f} {code}" for code, amount in self.totals.items()]
+        lines += [f"{'total ' + code:<52}{amount:>12,.2f} {code}" for code, amount in self.totals.items()]
         lines += [f"not read: {file}: {why}" for file, why in self.unread.items()]
         return "\n".join(lines)
 
@@ -49,7 +46,7 @@ async def read(path: Path, ctx: CallContext, slots: asyncio.Semaphore) -> Line |
     async with slots:
         try:
             text = await asyncio.to_thread(path.read_text, encoding="utf-8")
-            receipt: Receipt = await ctx.call("extractor", text.strip())
+            receipt: Receipt = await ctx.call("extractor", text.strip(), label=path.name)
         except (UnicodeDecodeError, LlmDoError) as error:
             return str(error)
     return Line(
@@ -58,7 +55,6 @@ async def read(path: Path, ctx: CallContext, slots: asyncio.Semaphore) -> Line |
         date=receipt.day.isoformat(),
         currency=receipt.currency,
         amount=receipt.amount,
-        category=receipt.category,
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from datetime import date as Date  # noqa: N812
 from decimal import Decimal
-from typing import Literal
 
 from pydantic import BaseModel, Field, model_validator
 
@@ -67,7 +66,6 @@ class Receipt(BaseModel):
     merchant: str = Field(min_length=1, max_length=40)
     date: str = Field(max_length=20)
     total: str = Field(pattern=TOTAL)
-    category: Literal["food", "goods", "travel", "services"]
 
     @model_validator(mode="after")
     def has_a_date(self) -> Receipt:

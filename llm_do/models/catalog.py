@@ -76,7 +76,7 @@ def available_models(environ: Mapping[str, str] | None = None) -> list[ModelInfo
 
 def _runtime() -> tuple[bool, str]:
     installed = find_spec("xllamacpp") is not None
-    return installed, "" if installed else "run `pip install 'llm-do[local]'`"
+    return installed, "" if installed else "run `pip install xllamacpp`"
 
 
 def _local(environ: Mapping[str, str]) -> ModelInfo:

@@ -39,5 +39,5 @@ def local_weights() -> Path:
     if path is None:
         pytest.skip("the local model's weights are not here: run `llm-do models pull`")
     if find_spec("xllamacpp") is None:
-        pytest.skip("xllamacpp is not installed: run `pip install 'llm-do[local]'`")
+        pytest.skip("xllamacpp is not installed: run `pip install xllamacpp`")
     return path

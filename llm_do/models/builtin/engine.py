@@ -32,7 +32,7 @@ SMALL = 400_000_000
 SMALL_CONTEXT = 4096
 LARGE_CONTEXT = 8192
 LONGEST_SOCKET = 90
-INSTALL = "pip install 'llm-do[local]'"
+INSTALL = "pip install xllamacpp"
 
 log = logging.getLogger(__name__)
 

@@ -275,5 +275,5 @@ def _no_weights_error() -> ModelUnavailableError:
         )
     return ModelUnavailableError(
         "the local model's weights are not on this machine",
-        hint="run `llm-do models pull` to download them (93 MB), and `pip install 'llm-do[local]'` to run them",
+        hint="run `llm-do models pull` to download them (93 MB), and `pip install xllamacpp` to run them",
     )

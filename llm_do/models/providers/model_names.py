@@ -57,7 +57,7 @@ tools well and is far from its provider's most expensive one."""
 
 RENAMED = {"google-gla": "google", "google-vertex": "google-cloud", "grok": "xai"}
 FAMILIES = {"gpt": "openai", "o1": "openai", "o3": "openai", "o4": "openai", "claude": "anthropic", "gemini": "google"}
-GET_LOCAL = "`pip install 'llm-do[local]'` and `llm-do models pull`"
+GET_LOCAL = "`pip install xllamacpp` and `llm-do models pull`"
 OVERRIDE = re.compile(r"(?P<agent>[A-Za-z_][A-Za-z0-9_.-]*)=(?P<model>.+)", re.DOTALL)
 
 

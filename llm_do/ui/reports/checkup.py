@@ -23,6 +23,9 @@ from llm_do.ui.terminal.screen import in_ci, is_plain
 __all__ = ["Check", "checkup", "checkup_lines"]
 
 _EXTRAS = {"local": "xllamacpp", "otel": "opentelemetry-sdk"}
+_PACKAGES = {"local": "xllamacpp", "otel": "opentelemetry-sdk opentelemetry-exporter-otlp-proto-http"}
+"""What to install for an extra, by names that an index has, whatever llm-do itself was installed from."""
+
 _SKEW = 5.0
 
 
@@ -77,12 +80,12 @@ def _packages() -> Iterator[Check]:
         if _installed(name):
             yield Check(name, "ok", version(name))
         else:
-            yield Check(name, "bad", "not installed", "pip install llm-do")
+            yield Check(name, "bad", "not installed", "Install llm-do again: `pip install .` in its checkout.")
     for extra, package in _EXTRAS.items():
         if _installed(package):
             yield Check(f"extra {extra}", "ok", f"{package} {version(package)}")
         else:
-            yield Check(f"extra {extra}", "note", "not installed", f"pip install 'llm-do[{extra}]'")
+            yield Check(f"extra {extra}", "note", "not installed", f"pip install {_PACKAGES[extra]}")
 
 
 def _models() -> Iterator[Check]:
@@ -125,8 +128,10 @@ def _sandbox() -> Check:
 def _terminal() -> Check:
     streams = [name for number, name in enumerate(("stdin", "stdout", "stderr")) if os.isatty(number)]
     where = f"TERM={os.environ.get('TERM', '')}" + (", CI is set" if in_ci(os.environ) else "")
-    if "stderr" not in streams or is_plain(os.environ):
+    if "stderr" not in streams or in_ci(os.environ):
         return Check("terminal", "note", f"plain output, no prompts ({where})", "Calls that need approval are denied.")
+    if is_plain(os.environ):
+        return Check("terminal", "note", f"plain lines ({where})", "Set TERM, such as TERM=xterm, for the live tree.")
     return Check("terminal", "ok", f"{', '.join(streams)} ({where})")
 
 

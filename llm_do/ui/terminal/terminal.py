@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from llm_do.ui.terminal.screen import can_animate
+from llm_do.ui.terminal.screen import in_ci, is_plain
 
 __all__ = ["Terminal", "find_terminal"]
 
@@ -24,12 +24,14 @@ def find_terminal(environ: Mapping[str, str], writes: int = 2) -> Terminal | Non
     """The terminal on which a person can be asked.
 
     That is stdin's where stderr is one too; where stdin is a pipe or a file that holds the input, the process's
-    controlling terminal. Closed stdin, the null device, `CI` and `TERM=dumb` mean that no person is there.
+    controlling terminal. Closed stdin, the null device and `CI` mean that no person is there. A terminal without
+    abilities (`TERM=dumb`) shows plain lines, on which a person can answer too.
     """
-    if not can_animate(environ):
+    if not os.isatty(2) or in_ci(environ):
         return None
+    plain = is_plain(environ)
     if os.isatty(0):
-        return Terminal(0, writes) if _in_foreground(0) else None
+        return Terminal(0, writes, plain=plain) if _in_foreground(0) else None
     try:
         mode = os.fstat(0).st_mode
         if not stat.S_ISFIFO(mode) and not stat.S_ISREG(mode):
@@ -38,7 +40,7 @@ def find_terminal(environ: Mapping[str, str], writes: int = 2) -> Terminal | Non
     except OSError:
         return None
     if _in_foreground(number):
-        return Terminal(number, number)
+        return Terminal(number, number, plain=plain)
     os.close(number)
     return None
 
@@ -56,9 +58,11 @@ class Terminal:
     Args:
         reads: The file descriptor to read.
         writes: The one to write.
+        plain: Whether it can only show lines, so that nothing can be edited on them.
     """
 
-    def __init__(self, reads: int, writes: int) -> None:
+    def __init__(self, reads: int, writes: int, *, plain: bool = False) -> None:
+        self._plain = plain
         self._reads = reads
         self._writes = writes
         self._echoing: Any = None
@@ -112,7 +116,7 @@ class Terminal:
     @property
     def edits(self) -> bool:
         """Whether `edit_line` lets a person edit the line, and not only type it."""
-        return sys.platform != "win32"
+        return sys.platform != "win32" and not self._plain
 
     async def edit_line(self, mark: str, text: str) -> str | None:
         """Let a person edit a line, or type it where there is no line editor."""

@@ -129,11 +129,24 @@ def test_abort_ends_the_run_with_exit_code_one(terminal: Callable[..., Screen]) 
     assert "error: a person ended the run at send" in text
 
 
-@pytest.mark.parametrize("env", [{"TERM": "dumb"}, {"CI": "woodpecker"}], ids=["dumb", "CI"])
-def test_ci_and_dumb_terminals_get_no_questions_and_no_drawing(
-    terminal: Callable[..., Screen], env: dict[str, str]
-) -> None:
-    code, text = end(terminal(ASK, **env))
+@pytest.mark.parametrize("name", ["dumb", ""])
+def test_a_dumb_terminal_asks_in_plain_lines(terminal: Callable[..., Screen], name: str) -> None:
+    child = terminal(ASK, TERM=name)
+    child.wait(CHOICES)
+    child.type("p\n")
+    child.wait("a number, another rule, or nothing to go back: ")
+    child.type("1\n")
+
+    code, text = end(child)
+
+    assert code == 0
+    assert "main wants to call send" in text
+    assert "result: sent to ann" in text
+    assert "\x1b" not in text
+
+
+def test_ci_gets_no_questions_and_no_drawing(terminal: Callable[..., Screen]) -> None:
+    code, text = end(terminal(ASK, CI="woodpecker"))
 
     assert code == 4
     assert "result: send is denied: no terminal" in text
