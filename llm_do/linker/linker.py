@@ -95,7 +95,7 @@ def check_project(path: Path, *, watch: Watch | None = None) -> LinkReport:
         found = list(files.diagnostics)
         project = None
         if files.readable:
-            linked = _Linked(files, load_python_files(files.root, files.python, watch))
+            linked = _Linked(files, load_python_files(files.root, files.python, watch, files.new_code.hides_module))
             project = _finish(linked, found)
             if project is None and linked.python.space is not None:
                 linked.python.space.forget()
@@ -157,6 +157,7 @@ def _finish(linked: _Linked, found: list[Diagnostic]) -> Project | None:
     check_escalations(entry, linked.tools, policy, linked.files, linked.names)
     project = _assemble(linked, entry, policy)
     found += [*linked.python.diagnostics, *linked.names.faults, *linked.references.faults]
+    found += linked.files.new_code.diagnostics()
     if project is None or _has_errors(found):
         return None
     unused = _unused(linked, project.entry)

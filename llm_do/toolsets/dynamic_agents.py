@@ -18,6 +18,7 @@ from llm_do.concurrency.worker_threads import run_in_worker
 from llm_do.errors import LinkError, ToolError
 from llm_do.files.paths import display_path, fold_name
 from llm_do.files.root import Root
+from llm_do.files.unreviewed import record
 from llm_do.linker.generated_agents import link_agent
 from llm_do.models.providers.model_names import split_name
 from llm_do.project.agent_spec import AgentSpec, ToolsetRef
@@ -100,6 +101,9 @@ async def agent_create(
         except LinkError as error:
             raise ToolError(f"the agent can't be created: {error.message}") from error
         await run_in_worker(Root(project.root).write, where, text.encode())
+        if ctx.tool_call_id not in call.frame.approvals.by_person:
+            # It can be called from now on; but the next link takes it for the project's own only once a person agreed.
+            await run_in_worker(record, project.root, {where: "agent_create"})
         runtime.register_agents({name: spec})
     return f"{'Replaced' if taken is not None else 'Created'} the agent {name}; it is in {where}"
 

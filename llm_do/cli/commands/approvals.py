@@ -1,4 +1,4 @@
-"""`llm-do approvals`: permanent approvals, revoking them, and why a call is allowed or not."""
+"""`llm-do approvals`: permanent approvals, revoking them, new code, and why a call is allowed or not."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from llm_do._startup.plain_commands import LeanGroup
+from llm_do._startup.plain_commands import LeanCommand, LeanGroup
 from llm_do.cli.arguments import parameters as p
 from llm_do.cli.arguments.project_first import ProjectFirst
 
@@ -18,7 +18,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
     no_args_is_help=True,
-    help="List, revoke and explain approvals.",
+    help="List, revoke and explain approvals, and accept new code.",
 )
 
 
@@ -98,6 +98,47 @@ def revoke(
     saved_approvals.revoke(root, gone)
     for item in gone:
         warn(sanitize(f"revoked: {item.text}"))
+    return 0
+
+
+@app.command(cls=LeanCommand)
+def accept(
+    *,
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[FILE]...", help="Files, relative to the project's folder.", show_default=False),
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Accept all of it.")] = False,
+    named: p.OfProject = None,
+    _debug: p.Debug = False,
+) -> int:
+    """Accept new code that a model's tool made, so that it is loaded; without FILE, list it.
+
+    \b
+    Examples:
+      llm-do approvals accept
+      llm-do approvals accept tools/report.py
+    """
+    from llm_do.cli.process.streams import claim_stdout, warn
+    from llm_do.errors import UsageError
+    from llm_do.files.unreviewed import agree, unreviewed_files
+    from llm_do.text.sanitizer import sanitize
+
+    results = claim_stdout()
+    root = _root(None, named)
+    found = unreviewed_files(root)
+    accepted = list(found) if everything else [name.removeprefix("./").rstrip("/") for name in files or ()]
+    if unknown := [name for name in accepted if name not in found]:
+        hint = "`llm-do approvals accept` lists what there is to accept."
+        raise UsageError(f"no new code is called {unknown[0]!r}", hint=hint)
+    if accepted:
+        agree(root, accepted)
+    for name in accepted:
+        warn(sanitize(f"accepted: {name}"))
+    if not files and not everything:
+        results.write_lines(sanitize(f"{name}  ({maker})") for name, maker in sorted(found.items()))
+    if not found:
+        warn("there is no new code to accept")
     return 0
 
 

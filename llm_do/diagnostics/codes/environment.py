@@ -127,3 +127,39 @@ def missing_program(program: str, words: Sequence[str] | None) -> Problem:
         return LD707.problem(f"there is no program {program!r}", hint)
     where = "" if "/" in program else " on the PATH"
     return LD707.problem(f"there is no program `{program}`{where}")
+
+
+LD708 = Code(
+    "LD708",
+    "New code that no one has agreed to",
+    "warning",
+    "A model's command or server made this file, or changed it, without a person's approval of that very call. Loading "
+    "it would let the model change what the next run does, so it counts as absent.",
+    "look at it, then `llm-do approvals accept FILE`, or delete it",
+    wrong='"files": {"more/helper.py": "shell: make"}',
+    right='"files": {}',
+)
+
+
+def new_code(path: str, maker: str, listed: str) -> Problem:
+    """A file that the link leaves out; `maker` says what made it, or the folder `listed` that it is in."""
+    message = f"{path} was made by a model's tool ({maker}), and no one has agreed to it: it isn't loaded"
+    return LD708.problem(message, f"look at it, then `llm-do approvals accept {listed}`, or delete it")
+
+
+LD709 = Code(
+    "LD709",
+    "New manifest that no one has agreed to",
+    "error",
+    "A model's command or server made this manifest, or changed it, without a person's approval of that very call. It "
+    "says what the project may do, so nothing runs with it.",
+    "look at it, then `llm-do approvals accept FILE`, or delete it",
+    wrong='"files": {"project.json": "shell: make"}',
+    right='"files": {}',
+)
+
+
+def new_manifest(path: str, maker: str) -> Problem:
+    """A manifest; `maker` says what made it."""
+    message = f"{path} was made by a model's tool ({maker}), and no one has agreed to it"
+    return LD709.problem(message, f"look at it, then `llm-do approvals accept {path}`, or delete it")

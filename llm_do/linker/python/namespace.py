@@ -21,16 +21,29 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 from llm_do.linker.python.plain_tools import allow_plain_tools
 from llm_do.linker.python.positions import Facts, read_facts
 
-__all__ = ["ModuleSpace"]
+__all__ = ["Hides", "ModuleSpace", "show_all"]
 
 _PREFIX = "_llm_do_project_"
 _numbers = itertools.count(1)
 _spaces: dict[str, ModuleSpace] = {}
+
+
+class Hides(Protocol):
+    """Says which modules aren't found, though their files are there."""
+
+    def __call__(self, file: Path, *, listed: bool) -> bool:
+        """Whether the module of a file isn't found; `listed` if the manifest lists it."""
+        ...
+
+
+def show_all(file: Path, *, listed: bool) -> bool:  # noqa: ARG001
+    """Hide nothing."""
+    return False
 
 
 class ModuleSpace:
@@ -39,11 +52,13 @@ class ModuleSpace:
     Args:
         root: The project's folder, absolute.
         listed: The listed Python files, absolute and below `root`; they come before other modules of their name.
+        hides: Which modules aren't found, though their files are there.
     """
 
-    def __init__(self, root: Path, listed: Iterable[Path]) -> None:
+    def __init__(self, root: Path, listed: Iterable[Path], hides: Hides = show_all) -> None:
         self.name = f"{_PREFIX}{next(_numbers)}"
         self.root = root
+        self._hides = hides
         self.facts: dict[str, Facts] = {}
         self.failures: dict[str, BaseException] = {}
         self.linking = True
@@ -91,16 +106,23 @@ class ModuleSpace:
             return _folder_spec(name, self.root)
         parts = [_unescape(part) for part in name.split(".")[1:]]
         path = self.root.joinpath(*parts)
-        if name in self._listed:
+        if name in self._listed and not self._hides(self._listed[name], listed=True):
             file = self._listed[name]
             folder = path if os.path.isdir(path) else None
             return self._spec(name, file, folder)
-        if os.path.isfile(path / "__init__.py"):
-            return self._spec(name, path / "__init__.py", path)
+        package = path / "__init__.py"
+        if os.path.isfile(package) and not self._hides(package, listed=False):
+            return self._spec(name, package, path)
         file = path.with_name(f"{path.name}.py")
-        if os.path.isfile(file):
+        if os.path.isfile(file) and not self._hides(file, listed=False):
             return self._spec(name, file, path if os.path.isdir(path) else None)
-        return _folder_spec(name, path) if os.path.isdir(path) else None
+        return _folder_spec(name, path) if os.path.isdir(path) and not self._hides(path, listed=True) else None
+
+    def hides(self, name: str) -> bool:
+        """Whether the file of an internal name is there, and isn't to be found."""
+        path = self.root.joinpath(*(_unescape(part) for part in name.split(".")[1:]))
+        files = [file for file in (path / "__init__.py", path.with_name(f"{path.name}.py")) if os.path.isfile(file)]
+        return any(self._hides(file, listed=name in self._listed) for file in files)
 
     def _spec(self, name: str, file: Path, folder: Path | None) -> ModuleSpec:
         spec = ModuleSpec(name, _ProjectLoader(self, file), origin=str(file), is_package=folder is not None)
@@ -176,7 +198,11 @@ class _Finder(MetaPathFinder):
         if not fullname.startswith(_PREFIX):
             return None
         space = _spaces.get(fullname.partition(".")[0])
-        return space.find(fullname) if space is not None else None
+        spec = space.find(fullname) if space is not None else None
+        if spec is None and space is not None and space.hides(fullname):
+            # Otherwise the next finder would find it, in the folder of its package.
+            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+        return spec
 
 
 class _ProjectLoader(Loader):

@@ -24,7 +24,7 @@ from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.codes import python as problems
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.diagnostics.labels import file_label
-from llm_do.linker.python.namespace import ModuleSpace
+from llm_do.linker.python.namespace import Hides, ModuleSpace, show_all
 from llm_do.linker.python.positions import Facts
 
 __all__ = ["LoadedFile", "Modules", "PythonFiles", "Watch", "load_python_files", "run_user_code"]
@@ -105,6 +105,7 @@ class PythonFiles:
         diagnostics: What is wrong with the others.
         failed: The labels of the others.
         facts: Label to what is known of every file that was parsed, siblings that aren't listed included.
+        hides: Which modules aren't found.
     """
 
     space: ModuleSpace | None = None
@@ -112,10 +113,11 @@ class PythonFiles:
     diagnostics: list[Diagnostic] = field(default_factory=list[Diagnostic])
     failed: set[str] = field(default_factory=set[str])
     facts: dict[str, Facts] = field(default_factory=dict[str, Facts])
+    hides: Hides = show_all
 
     def add(self, root: Path, path: Path) -> None:
         """Import one more file, which the project doesn't list."""
-        self.space = self.space or ModuleSpace(root, [path])
+        self.space = self.space or ModuleSpace(root, [path], self.hides)
         with _tidy(root, [path]):
             _load(self.space, path, self, alone=False)
 
@@ -124,12 +126,14 @@ class PythonFiles:
         return next((file for file in self.files if file.label == label), None)
 
 
-def load_python_files(root: Path, paths: Sequence[Path], watch: Watch | None = None) -> PythonFiles:
-    """Import a project's Python files, each once, in a namespace that only they share."""
+def load_python_files(
+    root: Path, paths: Sequence[Path], watch: Watch | None = None, hides: Hides = show_all
+) -> PythonFiles:
+    """Import a project's Python files, each once, in a namespace that only they share; `hides` says which it lacks."""
     if not paths:
-        return PythonFiles()
-    space = ModuleSpace(root, paths)
-    result = PythonFiles(space)
+        return PythonFiles(hides=hides)
+    space = ModuleSpace(root, paths, hides)
+    result = PythonFiles(space, hides=hides)
     for file, found in watch.refused.items() if watch is not None else ():
         space.failures[file] = _RefusedError(found)
     with _tidy(root, paths):

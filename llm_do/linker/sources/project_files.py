@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from llm_do.diagnostics.codes.environment import new_manifest
 from llm_do.diagnostics.codes.python import not_python
 from llm_do.diagnostics.codes.shape import LD129
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
@@ -18,6 +19,7 @@ from llm_do.diagnostics.labels import file_label
 from llm_do.formats.syntax.source import Node, read_text
 from llm_do.linker.sources.conversion import AgentSource
 from llm_do.linker.sources.file_lists import list_files
+from llm_do.linker.sources.new_code import NewCode, read_new_code
 from llm_do.linker.sources.project_root import MANIFEST, ProjectLocation
 from llm_do.project.project import title
 
@@ -41,6 +43,7 @@ class ProjectFiles:
         agents: The `.agent` files.
         python: The listed Python files.
         diagnostics: What is wrong so far.
+        new_code: What is left out.
     """
 
     located: ProjectLocation
@@ -50,6 +53,10 @@ class ProjectFiles:
     agents: list[AgentSource] = field(default_factory=list[AgentSource])
     python: list[Path] = field(default_factory=list[Path])
     diagnostics: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    new_code: NewCode = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.new_code = NewCode(self.located.root)
 
     @property
     def root(self) -> Path:
@@ -87,7 +94,13 @@ class ProjectFiles:
 def read_project(located: ProjectLocation) -> ProjectFiles:
     """Read and parse a project's manifest and agents; faults don't stop it."""
     files = ProjectFiles(located)
+    files.new_code = read_new_code(located.root)
     if located.manifest is not None:
+        if files.new_code.leaves_out(located.manifest):
+            label = file_label(files.root, located.manifest)
+            files.diagnostics.append(new_manifest(label, files.new_code.entry(label)[1]).at(Location(label)))
+            files.readable = False
+            return files
         _read_manifest(located.manifest, files)
         if not files.readable:
             return files
@@ -132,6 +145,8 @@ def _list(files: ProjectFiles) -> list[Path]:
     paths, faults = list_files(files.root, agents)
     modules, more = list_files(files.root, python)
     files.diagnostics += [*faults, *more]
+    files.new_code.data_folders = files.manifest.data_folders if files.manifest is not None else ()
+    paths, modules = ([path for path in found if not files.new_code.leaves_out(path)] for found in (paths, modules))
     for path in modules:
         if path.suffix == ".py":
             files.python.append(path)

@@ -39,6 +39,7 @@ from llm_do.runtime.context.hooks import HookAbort, HookPoint
 from llm_do.runtime.record.outcomes import ToolOutcome, ToolOutput, ToolStatus
 from llm_do.runtime.record.results import ApprovalRecord, ErrorRecord, Usage, arguments_data
 from llm_do.runtime.toolcall.gatekeeper import run_in_transaction, wait_for_gates
+from llm_do.runtime.toolcall.new_code import notice_new_code, with_notices
 from llm_do.runtime.tools.approval_requirement import (
     DEFERRED_REASON,
     ApprovalRequirement,
@@ -284,10 +285,11 @@ class _ToolCall:
         basis = APPROVED_BASIS.set(self.decision.basis if self.decision is not None else None)
         timer = asyncio.timeout(limit)
         try:
-            async with timer:
+            async with timer, notice_new_code(ctx, self.part, traits.facts.kind) as notices:
                 value, output, changes = await run_in_transaction(
                     ctx, self.part, self.gates, self.args, self.handler, traits.succeeded
                 )
+            output = with_notices(output, notices)
             return self._outcome("success", output, changes=changes), value
         except ENDS_RUN:
             raise

@@ -190,6 +190,9 @@ class Shell:
         finally:
             out.close()
             err.close()
+        if guard is not None and guard.new_code and isinstance(deps, CallContext):
+            named = ", ".join(display_path(path, 80) for path in guard.new_code)
+            deps.warn(f"a command made new code, which isn't loaded before `llm-do approvals accept`: {named}")
         note = sandbox_note(guard, err.text() + out.text(), ended.codes, may_leave=self.may_leave)
         return _result(ended, out, err, files, timeout, note)
 
