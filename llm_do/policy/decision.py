@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from llm_do.policy.matcher import PreparedCall, covers, matches, prepare_call
+from llm_do.policy.matcher import PreparedCall, covers, is_unresolved, matches, prepare_call
 from llm_do.policy.pattern import Pattern
 from llm_do.policy.proposals import narrowest_rule, wider_rule
 from llm_do.policy.rules import Policy, Rule
@@ -109,7 +109,10 @@ def deny_without_approver(decision: Decision, call: ToolCallInfo) -> Decision:
     if decision.person_only:
         reason += f", and only a person can allow this ({decision.reason})"
     elif hint is None:
-        reason += ", and no rule can allow arguments that could not be resolved"
+        unresolved = is_unresolved(call)
+        reason += (
+            f", and no rule can allow {'arguments that could not be resolved' if unresolved else 'just this call'}"
+        )
     else:
         ways = [f"--allow {shlex.quote(hint)}"]
         if (wider := wider_rule(call)) is not None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 
 from llm_do.policy.command_patterns import is_pipeline
 from llm_do.policy.commands.command_reading import read_command
@@ -13,6 +15,7 @@ from llm_do.policy.rules import Rule
 from llm_do.policy.values import CommandLine, Host, Pipeline, ToolCallInfo, real_path
 from llm_do.text.canonical_json import canonical_json
 from llm_do.text.globs import path_parts
+from llm_do.text.sanitizer import sanitize
 
 __all__ = ["allows_call", "narrowest_rule", "proposed_rules", "quote_argument", "wider_rule"]
 
@@ -33,6 +36,23 @@ def quote_argument(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
+def _copied_argument(text: str) -> str:
+    r"""Quote a text as a pattern that a person can copy: `?` stands for a character that can't be shown as it is.
+
+    Example:
+        >>> _copied_argument("a\nb")
+        "'a'?'b'"
+    """
+    if sanitize(text) == text:
+        return quote_argument(text)
+    runs = groupby(text, lambda char: char == "\\" or sanitize(char) != char)
+    return "".join("?" * len(list(run)) if hidden else f"'{_inside(run)}'" for hidden, run in runs)
+
+
+def _inside(characters: Iterable[str]) -> str:
+    return "".join(characters).replace("'", "'\\''")
+
+
 def narrowest_rule(call: ToolCallInfo, *, limit: int | None = 500) -> str | None:
     """Return the narrowest rule that allows a call.
 
@@ -44,12 +64,22 @@ def narrowest_rule(call: ToolCallInfo, *, limit: int | None = 500) -> str | None
     """
     if is_unresolved(call):
         return None
+    return next((rule for rule in _narrow_rules(call, limit) if _is_usable(rule, call)), None)
+
+
+def _is_usable(rule: str, call: ToolCallInfo) -> bool:
+    """Whether a rule can be proposed: it allows the call, reads the same where it is shown, and gets no warning."""
+    return allows_call(rule, call) and sanitize(rule) == rule and not _is_broad(rule, call)
+
+
+def _narrow_rules(call: ToolCallInfo, limit: int | None) -> Iterator[str]:
+    """Yield rules that may allow a call, the narrowest first."""
     tool = call.tool_name if _TOOL.fullmatch(call.tool_name) else "'" + call.tool_name.replace("'", "'\\''") + "'"
     beside = [name for name in call.resolved if name != call.primary] if isinstance(call.primary, str) else []
     if isinstance(call.primary, str) and not beside:
         text = _argument(call, call.primary)
         if text is not None and (limit is None or len(tool) + len(text) + 2 <= limit):
-            return f"{tool}({text})"
+            yield f"{tool}({text})"
         names: list[str] = [name for name in call.args if name != call.primary] if text is not None else list(call.args)
     else:
         names = [call.primary, *beside] if isinstance(call.primary, str) else list(call.primary or call.args)
@@ -58,9 +88,9 @@ def narrowest_rule(call: ToolCallInfo, *, limit: int | None = 500) -> str | None
     while parts:
         rule = f"{tool}({', '.join(parts)})"
         if limit is None or len(rule) <= limit:
-            return rule
+            yield rule
         parts.remove(max(parts, key=len))
-    return tool
+    yield tool
 
 
 def proposed_rules(call: ToolCallInfo) -> list[str]:
@@ -93,7 +123,11 @@ def proposed_rules(call: ToolCallInfo) -> list[str]:
         found.append(tool)
     rules = [f"{call.path}:{rule}" for rule in dict.fromkeys(found)]
     return [
-        rule for rule in rules if allows_call(rule, call) and (rule.endswith(f":{tool}") or not _is_broad(rule, call))
+        rule
+        for rule in rules
+        if allows_call(rule, call)
+        and sanitize(rule) == rule
+        and (rule.endswith(f":{tool}") or not _is_broad(rule, call))
     ]
 
 
@@ -144,15 +178,15 @@ def _argument(call: ToolCallInfo, name: str) -> str | None:
     if name in call.resolved:
         value = call.resolved[name]
         if isinstance(value, Host):
-            return quote_argument(value)
+            return _copied_argument(value)
         if (path := real_path(value)) is not None:
             parts = path_parts(path) or ["."]
-            return quote_argument(parts[0] + "/".join(parts[1:]) if parts[0] == "/" else "/".join(parts))
+            return _copied_argument(parts[0] + "/".join(parts[1:]) if parts[0] == "/" else "/".join(parts))
         return _command_rule(value) if is_pipeline(value) else None
     if name not in call.args:
         return None
     value = call.args[name]
     try:
-        return quote_argument(value if isinstance(value, str) else canonical_json(value))
+        return _copied_argument(value if isinstance(value, str) else canonical_json(value))
     except TypeError:
         return None

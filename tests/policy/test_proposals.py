@@ -1,10 +1,18 @@
 from __future__ import annotations
 
+import shlex
+from typing import Any
+
+import pytest
 from hypothesis import given, strategies as st
 
 from llm_do.policy.arguments import split_command
-from llm_do.policy.proposals import allows_call, proposed_rules
-from llm_do.policy.values import CommandLine, ToolCallInfo
+from llm_do.policy.decision import deny_without_approver
+from llm_do.policy.matcher import matches
+from llm_do.policy.pattern import parse_pattern
+from llm_do.policy.proposals import allows_call, narrowest_rule, proposed_rules, wider_rule
+from llm_do.policy.values import CommandLine, Decision, ToolCallInfo
+from llm_do.text.sanitizer import sanitize
 
 TEXT = st.text(max_size=20)
 
@@ -77,3 +85,45 @@ def test_every_proposal_allows_its_own_call(args: dict[str, str]) -> None:
 
     assert all(allows_call(rule, call) for rule in proposed_rules(call))
     assert len(proposed_rules(call)) >= 1
+
+
+ODD = ["a\nb", "tab\there", "\x1b[31mred", "zero\u200bwidth", "C:\\new", "\\n", "it's\r\n'quoted'", "*?[x]", "x" * 600]
+
+
+@pytest.mark.parametrize("text", ODD, ids=range(len(ODD)))
+@pytest.mark.parametrize("primary", ["text", None, ("text", "other")])
+def test_a_proposal_is_shown_as_it_matches(text: str, primary: Any) -> None:
+    call = ToolCallInfo("send", {"text": text, "other": "y"}, primary=primary)
+    rules = [rule for rule in (narrowest_rule(call), wider_rule(call), *proposed_rules(call)) if rule is not None]
+
+    assert rules
+    for rule in rules:
+        assert sanitize(rule) == rule
+        assert matches(parse_pattern(rule), call)
+
+
+@given(st.text(max_size=40), st.text(max_size=40))
+def test_the_narrowest_rule_of_any_texts_matches_and_can_be_copied(one: str, other: str) -> None:
+    call = ToolCallInfo("send", {"one": one, "other": other})
+    rule = narrowest_rule(call)
+
+    assert rule is not None
+    [shown] = shlex.split(sanitize(shlex.quote(rule)))
+    assert matches(parse_pattern(shown), call)
+
+
+def test_a_command_with_a_line_break_in_a_word_gets_a_rule_that_matches() -> None:
+    resolved = {"command": (("git", "commit", "-m", "one\ntwo"),)}
+    call = ToolCallInfo("shell", {"command": "..."}, primary="command", resolved=resolved)
+    rule = narrowest_rule(call)
+
+    assert rule is None or (sanitize(rule) == rule and matches(parse_pattern(rule), call))
+
+
+def test_a_broad_rule_is_never_proposed_for_a_denied_call() -> None:
+    resolved = {"command": (("python3", "-c", "print(1)\n"),)}
+    call = ToolCallInfo("shell", {"command": "..."}, primary="command", resolved=resolved)
+    denied = deny_without_approver(Decision("ask"), call)
+
+    assert "--allow shell " not in denied.reason
+    assert "'shell'" not in denied.reason
