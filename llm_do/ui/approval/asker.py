@@ -18,8 +18,10 @@ from llm_do.ui.approval.question import (
     NOTE,
     choice_keys,
     choices_text,
+    head_text,
     help_text,
     letter_of,
+    more_text,
     parse_answer,
     question_text,
     rules_text,
@@ -29,6 +31,11 @@ from llm_do.ui.terminal.terminal import Terminal
 from llm_do.ui.terminal.text_width import wrap
 
 __all__ = ["Asker"]
+
+_ROWS_BESIDE = 6
+"""Rows that the choices below a question need."""
+
+_FEWEST_ROWS = 4
 
 
 class Asker:
@@ -61,8 +68,7 @@ class Asker:
         answered = False
         try:
             terminal.forget_typed()
-            terminal.write(question_text(request, terminal.columns, color=self._color))
-            decision = await self._answer(request)
+            decision = await self._show(request) or await self._answer(request)
             answered = True
             return decision
         finally:
@@ -105,6 +111,32 @@ class Asker:
         if line.isdecimal() and 0 < int(line) <= len(question.choices):
             return question.choices[int(line) - 1]
         return line
+
+    async def _show(self, request: ApprovalRequest) -> ApprovalDecision | None:
+        """Show a question, page by page if it is longer than the terminal; returns an answer given on the way."""
+        terminal = self._terminal
+        lines = question_text(request, terminal.columns, color=self._color).splitlines(keepends=True)
+        rows = max(terminal.rows - _ROWS_BESIDE, _FEWEST_ROWS)
+        if len(lines) <= rows:
+            terminal.write("".join(lines))
+            return None
+        shown = 0
+        while shown < len(lines):
+            terminal.write("".join(lines[shown : shown + rows]))
+            shown += rows
+            if shown >= len(lines):
+                break
+            terminal.write(more_text(shown, len(lines), terminal.columns))
+            line = await terminal.read_line()
+            key = parse_answer(line) if line is not None else "deny"
+            if line is None:
+                terminal.write("\n")
+            if key in ("deny", "abort"):
+                return ApprovalDecision(key)
+            if line is not None and line.strip().lower() in ("r", "rest"):
+                rows = len(lines)
+        terminal.write(head_text(request, terminal.columns, color=self._color))
+        return None
 
     async def _answer(self, request: ApprovalRequest) -> ApprovalDecision:
         terminal, keys = self._terminal, choice_keys(request.answers, identical=request.identical)

@@ -18,8 +18,10 @@ __all__ = [
     "NOTE",
     "choice_keys",
     "choices_text",
+    "head_text",
     "help_text",
     "letter_of",
+    "more_text",
     "parse_answer",
     "question_text",
     "rules_text",
@@ -128,6 +130,34 @@ def question_text(request: ApprovalRequest, columns: int = 80, *, color: bool = 
         lines += ["  changes:", *_changes(sanitize(request.diff.removesuffix("\n"), lines=True), room, color=color)]
     lines += _named("reason", sanitize(_why(request)), room, wrap_words)
     return "".join(f"{line}\n" for line in lines)
+
+
+def head_text(request: ApprovalRequest, columns: int = 80, *, color: bool = False) -> str:
+    """The head of a question whose first lines are out of sight: agent, tool and target."""
+    room = max(columns - 1, 20)
+    asks = f"{sanitize(request.agent_path)} wants to call {sanitize(request.tool_name)}"
+    lines = [paint(line, "question", color=color) for line in _continued(asks, room, wrap_words)]
+    primary = request.call.primary if request.call is not None else None
+    names = (primary,) if isinstance(primary, str) else primary or ()
+    for name, value in format_arguments({name: request.args[name] for name in names if name in request.args}):
+        first, *rest = _named(name, value, room)
+        lines += [first, *rest[:_HEAD_LINES], *(["    ..."] if len(rest) > _HEAD_LINES else [])]
+    return "".join(f"{line}\n" for line in lines)
+
+
+_HEAD_LINES = 3
+"""Lines of a long target in a head, after its first one."""
+
+
+def more_text(shown: int, total: int, columns: int = 80) -> str:
+    """The prompt between two pages of a question.
+
+    Example:
+        >>> more_text(34, 3012)
+        '34 of 3,012 lines; Enter shows more, r the rest, n denies: '
+    """
+    text = f"{shown:,} of {total:,} lines; Enter shows more, r the rest, n denies:"
+    return "\n  ".join(wrap_words(text, max(columns - 2, 20))) + " "
 
 
 def _why(request: ApprovalRequest) -> str:

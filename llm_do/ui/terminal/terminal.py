@@ -74,6 +74,13 @@ class Terminal:
             return os.get_terminal_size(self._writes).columns or 80
         return 80
 
+    @property
+    def rows(self) -> int:
+        """How high it is now."""
+        with suppress(OSError):
+            return os.get_terminal_size(self._writes).lines or 24
+        return 24
+
     def write(self, text: str) -> None:
         """Write text that is harmless already."""
         data = memoryview(text.encode("utf-8", "backslashreplace"))
