@@ -18,7 +18,7 @@ from llm_do.runtime.record.events import StateChangedEvent
 from llm_do.runtime.record.outcomes import StateChange, ToolOutput
 from llm_do.runtime.tools.artifacts import save_artifact
 from llm_do.runtime.tools.iterated_results import collect_items
-from llm_do.runtime.tools.tool_output import limit_output
+from llm_do.runtime.tools.tool_output import limit_result
 from llm_do.runtime.tools.traits import traits_of
 from llm_do.text.json_data import to_json_data
 from llm_do.tools import Update
@@ -78,7 +78,7 @@ async def run_in_transaction(
     keep = partial(save_artifact, ctx.project, f"{call.tool_name}-{call.tool_call_id}")
     if not gates:
         value = _result_without_context(await collect_items(await handler(args), limit))
-        return value, limit_output(value, limit, keep), ()
+        return value, await limit_result(value, limit, keep), ()
     gating = ctx.frame.gating
     with ExitStack() as stack:
         # The toolkit's own transaction is the innermost: its context is the one that the tool's code means.
@@ -88,12 +88,12 @@ async def run_in_transaction(
         value = await collect_items(await handler(args), limit)
         if succeeded is not None and not succeeded(value):
             gating.order.leave(call.tool_call_id, call.tool_name, succeeded=False)
-            return value, limit_output(value, limit, keep), ()
+            return value, await limit_result(value, limit, keep), ()
         transactions.reverse()
         for transaction in transactions:
             value = transaction.gate.settle(transaction, value)
     # A result or an update that has no JSON form is a failure too, so both are converted before anything changes.
-    output = limit_output(value, limit, keep)
+    output = await limit_result(value, limit, keep)
     changes = tuple(
         StateChange(each.gate.key, to_json_data(each.updates) if ctx.run.has_listeners() else {}, each.after)
         for each in transactions

@@ -18,6 +18,7 @@ from llm_do.concurrency.worker_threads import run_in_worker
 from llm_do.errors import ToolError
 from llm_do.runtime.record.results import output_text
 from llm_do.runtime.tools.current_tool import CURRENT_TOOL
+from llm_do.text.large_data import is_large
 from llm_do.tools import Update
 
 __all__ = ["UNLIMITED_ITEMS", "collect_items"]
@@ -39,7 +40,10 @@ async def collect_items(value: Any, limit: int) -> Any:
     Iterators run as the tool does: synchronous ones in a worker thread, all within the call's timeout.
     """
     try:
-        if isinstance(value, _PLAIN) or not _contains_iterator(value, set()):
+        if isinstance(value, _PLAIN):
+            return value
+        contains = await run_in_worker(_contains_iterator, value, set()) if is_large(value) else None
+        if contains is False or (contains is None and not _contains_iterator(value, set())):
             return value
     except RecursionError:  # nested too deeply to serialize, which serializing it will report
         return value
@@ -56,10 +60,9 @@ def _contains_iterator(value: object, seen: set[int]) -> bool:
         return _contains_iterator(cast("ToolReturn[Any]", value).return_value, seen)
     if isinstance(value, Update):
         return _contains_iterator(value.result, seen) or _contains_iterator(value.updates, seen)
-    if isinstance(value, dict):
-        return any(_contains_iterator(item, seen) for item in cast("dict[Any, Any]", value).values())
-    if isinstance(value, list | tuple):
-        return any(_contains_iterator(item, seen) for item in cast("list[Any]", value))
+    if isinstance(value, dict | list | tuple):
+        parts = cast("dict[Any, Any]", value).values() if isinstance(value, dict) else cast("list[Any]", value)
+        return any(not isinstance(item, _PLAIN) and _contains_iterator(item, seen) for item in parts)
     for name, item in _fields(value).items():
         if _contains_iterator(item, seen):
             what = f"`{name}` of the {type(value).__name__} that it returned is an iterator"

@@ -11,16 +11,25 @@ from typing import Any, cast
 
 from pydantic_ai.messages import ToolReturn, is_multi_modal_content
 
+from llm_do.concurrency.worker_threads import run_in_worker
 from llm_do.runtime.record.outcomes import ToolOutput
 from llm_do.runtime.record.results import output_text
 from llm_do.text.json_data import to_json_data
+from llm_do.text.large_data import is_large, json_parts, text_parts
 from llm_do.text.surrogates import replace_surrogates
 
-__all__ = ["SaveArtifact", "limit_output", "truncate_text"]
+__all__ = ["SaveArtifact", "limit_output", "limit_result", "truncate_text"]
 
 
 SaveArtifact = Callable[[bytes], str | None]
 """Saves a complete result and returns its path; None if it can't be saved."""
+
+
+async def limit_result(value: Any, limit: int, keep: SaveArtifact | None = None) -> ToolOutput:
+    """Limit a tool's result like `limit_output`, a large one in a worker thread."""
+    if is_large(value.return_value if isinstance(value, ToolReturn) else value):
+        return await run_in_worker(limit_output, value, limit, keep)
+    return limit_output(value, limit, keep)
 
 
 def limit_output(value: Any, limit: int, keep: SaveArtifact | None = None) -> ToolOutput:
@@ -50,6 +59,9 @@ def limit_output(value: Any, limit: int, keep: SaveArtifact | None = None) -> To
             return ToolOutput(
                 [part.for_model for part in parts], [part.for_events for part in parts], sum(sizes) if sizes else None
             )
+    if is_large(cast("object", value)) and len(raw := _large_bytes(value)) > limit:
+        text = _head_and_tail(raw, limit, keep(raw) if keep is not None else None)
+        return ToolOutput(text, text, len(raw))
     shown = to_json_data(value, strict=True)
     if shown is None:  # NaN becomes null, which the model should see as such
         return ToolOutput("null", None)
@@ -58,6 +70,12 @@ def limit_output(value: Any, limit: int, keep: SaveArtifact | None = None) -> To
         return ToolOutput(shown, shown, len(raw))
     text = _head_and_tail(raw, limit, keep(raw) if keep is not None else None)
     return ToolOutput(text, text, len(raw))
+
+
+def _large_bytes(value: Any) -> bytes:
+    """A large result as it would be saved: text as it is, anything else as JSON."""
+    parts = text_parts(value) if isinstance(value, str) else json_parts(value, strict=True)
+    return b"".join(part.encode("utf-8", "replace") for part in parts)
 
 
 def truncate_text(text: str, limit: int) -> str:

@@ -1,0 +1,39 @@
+"""Measures for how long an event loop was held up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+__all__ = ["Blocks", "measured_blocks"]
+
+BEAT = 0.005
+
+
+@dataclass
+class Blocks:
+    """The longest time, in seconds, in which the loop didn't come round."""
+
+    longest: float = 0.0
+
+
+@asynccontextmanager
+async def measured_blocks() -> AsyncIterator[Blocks]:
+    """Measure the longest block of the running loop: how late a timer is called."""
+    loop = asyncio.get_running_loop()
+    blocks = Blocks()
+
+    def beat(due: float) -> None:
+        nonlocal timer
+        now = loop.time()
+        blocks.longest = max(blocks.longest, now - due)
+        timer = loop.call_at(now + BEAT, beat, now + BEAT)
+
+    timer = loop.call_at(loop.time() + BEAT, beat, loop.time() + BEAT)
+    try:
+        yield blocks
+        await asyncio.sleep(2 * BEAT)
+    finally:
+        timer.cancel()

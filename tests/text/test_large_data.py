@@ -1,0 +1,66 @@
+"""Large values written in parts are the same JSON as in one go."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from llm_do.text import large_data
+from llm_do.text.json_data import NotDataError, to_json_data
+from llm_do.text.large_data import is_large, json_parts, text_parts
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | st.binary(max_size=5)
+KEYS = st.text(max_size=5) | st.integers() | st.booleans()
+VALUES: Any = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=9) | st.tuples(inner, inner) | st.dictionaries(KEYS, inner, max_size=5),
+    max_leaves=40,
+)
+
+
+@given(VALUES, st.integers(2, 12))
+@settings(deadline=None)
+def test_parts_make_the_same_json(value: Any, nodes: int) -> None:
+    before = large_data._NODES, large_data._CHARACTERS
+    large_data._NODES, large_data._CHARACTERS = nodes, nodes * 2
+    try:
+        text = "".join(json_parts(value))
+    finally:
+        large_data._NODES, large_data._CHARACTERS = before
+    assert json.loads(text) == json.loads(json.dumps(to_json_data(value)))
+
+
+@given(st.text(st.sampled_from(["a", "\ud83d", "\ude00", "é", "\ud800"]), max_size=12), st.integers(1, 4))
+def test_parts_of_a_text_never_split_a_character(text: str, characters: int) -> None:
+    before = large_data._CHARACTERS
+    large_data._CHARACTERS = characters
+    try:
+        assert "".join(text_parts(text)) == to_json_data(text)
+    finally:
+        large_data._CHARACTERS = before
+
+
+@pytest.mark.parametrize(
+    ("value", "large"),
+    [
+        ("x" * 900_000, False),
+        ("x" * 1_100_000, True),
+        (list(range(4_000)), False),
+        (list(range(6_000)), True),
+        ([[[list(range(6_000))]]], True),
+        ({"a": {"b": dict.fromkeys(range(6_000))}}, True),
+        ([[]] * 6_000, True),
+        (None, False),
+        (object(), False),
+    ],
+)
+def test_a_value_is_large_by_its_parts_however_they_are_nested(value: Any, large: bool) -> None:
+    assert is_large(value) is large
+
+
+def test_what_has_no_content_is_found_in_a_large_value_too() -> None:
+    with pytest.raises(NotDataError):
+        list(json_parts([*range(10_000), object()], strict=True))
