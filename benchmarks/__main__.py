@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.measure import read_report
 
-NAMES = ("startup", "whole_run", "in_process", "flows", "threads", "toolkits", "decide", "link", "memory")
+NAMES = ("startup", "whole_run", "in_process", "flows", "threads", "toolkits", "decide", "link", "memory", "blocks")
 
 REPORT = Path(__file__).with_name("results.txt")
 

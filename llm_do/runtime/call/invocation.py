@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from llm_do._extensions import ExtensionPoint
 from llm_do.concurrency.run_end import reraise_if_cancelled
+from llm_do.concurrency.turnstile import Turnstile
 from llm_do.errors import LlmDoError, RunError
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.inputs import PromptInput
@@ -69,7 +70,11 @@ async def invoke(
         if found.kind == "agent":
             spec: AgentSpec = found.value
             input = checked_input(ctx, spec.name, spec.input_model or PromptInput, value)
-            return await HandoffChain(ctx, site, turn).run(spec, input)
+            if ctx.frame.agents is None:
+                # No more agents than requests: others would only wait for a slot, having held up the loop.
+                ctx.frame.agents = Turnstile(ctx.runtime.config.settings.max_concurrency)
+            async with ctx.frame.agents:
+                return await HandoffChain(ctx, site, turn).run(spec, input)
         if found.kind == "flow":
             return await _call_flow(found, value, ctx, site, turn)
         if found.kind == "tool":

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from llm_do._startup.frozen import frozen
+from llm_do.concurrency.turnstile import Turnstile
 from llm_do.models.sendable_history import SendableHistory
 from llm_do.runtime.approval.identical_calls import IdenticalCalls
 from llm_do.runtime.context.budget import LoopGuard, Reservation
@@ -112,6 +113,7 @@ class CallFrame:
         sendable: The history as it is sent.
         lifecycle: PydanticAI's task around the agent's run.
         excess: The call that stands for those of a response that aren't run, and the reason.
+        agents: Limits the agents that it has running, from the first one on.
         identical: The tool calls of the current response, those that are the same among them.
     """
 
@@ -138,6 +140,7 @@ class CallFrame:
     sendable: SendableHistory = field(default_factory=SendableHistory)
     lifecycle: asyncio.Task[Any] | None = None
     excess: tuple[str, str] | None = None
+    agents: Turnstile | None = None
     identical: IdenticalCalls = field(default_factory=IdenticalCalls)
 
     def begin_turn(self, history: Sequence[ModelMessage], active: str | None) -> Turn:

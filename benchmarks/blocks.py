@@ -1,0 +1,46 @@
+"""The longest time for which the event loop is held up: by a large result, and by many agents called at once."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measure import Figure, as_a_service
+from tests.support.loop_blocks import measured_blocks
+from tests.support.runs import agent, runtime_of
+from tests.support.scripted import call, script
+
+ROWS = 600_000
+AGENTS = 2_000
+ROUNDS = 3
+
+
+def rows() -> list[dict[str, Any]]:
+    """Return many rows."""
+    return [{"id": number, "name": f"row {number}", "good": True, "share": number / 3} for number in range(ROWS)]
+
+
+async def many(input: object, ctx: Any) -> int:
+    """Call many agents at once."""
+    return len(await asyncio.gather(*(ctx.call("worker", "x") for _ in range(AGENTS))))
+
+
+async def _block(runtime: Any) -> float:
+    async with measured_blocks() as blocks:
+        await runtime.execute("go")
+    return blocks.longest * 1000
+
+
+def main() -> list[Figure]:
+    """Measure the longest blocks, in ms; the shortest of a few measurements, to which other programs add."""
+    with tempfile.TemporaryDirectory() as folder, as_a_service():
+        result = runtime_of([agent("main", script(call("rows"), "done"), tools=[rows])], root=Path(folder))
+        agents = runtime_of([agent("worker", script("done"))], many)
+        one = min(asyncio.run(_block(result)) for _ in range(ROUNDS))
+        other = min(asyncio.run(_block(agents)) for _ in range(ROUNDS))
+    return [
+        Figure(f"longest block, {ROWS} rows", one, 50, "ms"),
+        Figure(f"longest block, {AGENTS} agents at once", other, 50, "ms"),
+    ]
