@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.models.odd_chat_answers import FORMS, R, Row, both, failed
+from tests.models.odd_chat_answers import FORMS, PAGE, R, Row, both, failed
 from tests.support.raw_server import Answer
 
 __all__ = ["ROWS"]
@@ -70,6 +70,21 @@ ROWS: dict[str, Row] = {
     "a stream without an end": Row(
         (Answer("", answer(text("Ye"), ends=False).stream),), "provider_failed", None, "", requests=2, partial="Ye"
     ),
+    "an error as an event": failed(
+        Answer(
+            {"type": "error", "error": {"type": "api_error", "message": R}},
+            f"event: error\ndata: {json.dumps(ERROR)}\n\n",
+        )
+    ),
+    "HTTP 200, error": failed(both(ERROR)),
+    "HTTP 200, a page": failed(both(PAGE, kind="text/html"), "a web page: Sign in & go"),
+    "HTTP 200, no JSON": failed(both("upstream said no"), "upstream said no"),
+    "HTTP 200, nothing": failed(both("", kind="text/plain"), ""),
+    "HTTP 200, an empty object": failed(both({}), ""),
+    "HTTP 200, overloaded": failed(
+        both({"type": "error", "error": {"type": "overloaded_error", "message": R}}), f"HTTP 529: {R}", requests=2
+    ),
+    "no stream from a server that can't": Row((both(YES.whole),)),
     "HTTP 529": failed(both(ERROR, 529), f"HTTP 529: {R}", requests=2),
     "control characters in an error": failed(
         both({"error": {"message": f"{R}\x1b[2J"}}, 400), rf"{R}\x1b[2J", requests=1

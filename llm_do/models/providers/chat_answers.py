@@ -180,6 +180,7 @@ class ChunkMender:
 
     def __init__(self) -> None:
         self._envelope: Data = {"id": "", "object": "chat.completion.chunk", "created": 0, "model": ""}
+        """Everything of the latest chunk but its choices and usage."""
         self._calls = ToolCallDeltas()
         self._tags = ThinkingTags()
         self._usage: Data | None = None
@@ -214,9 +215,9 @@ class ChunkMender:
 
     def _base(self, chunk: Data) -> Data:
         """Everything of a chunk but its choices; usage comes once, at the end: some servers repeat it in each chunk."""
-        base = {**self._envelope, **{key: value for key, value in chunk.items() if value is not None}}
-        base["usage"] = None
-        return base
+        known = {key: value for key, value in chunk.items() if value is not None}
+        self._envelope = {**self._envelope, **known, "usage": None}
+        return self._envelope
 
     def _parts(self, choice: Data, delta: Data) -> list[Data]:
         """The choices that stand for one: with a tag in the text, each piece of the text has its own."""

@@ -35,6 +35,9 @@ OPENAI = ("openai", "openai-chat", "openai-responses", "openai-decisions")
 LEGACY_HTTP = ("cohere", "github", "groq", "huggingface")
 """Providers whose SDK uses another HTTP library, and so keeps its own client."""
 
+OWN_READING = ("github-copilot", "openrouter", "snowflake", "zai")
+"""Providers of OpenAI's protocol with additions of their own, whose answers PydanticAI reads in its own way."""
+
 NO_KEY = "unused"
 EXTRAS = {
     "bedrock-mantle": "bedrock",
@@ -177,11 +180,12 @@ def _openai_provider(address: Address, client_for: ClientSource) -> AnyProvider:
 
 
 def _anthropic_provider(address: Address, client_for: ClientSource) -> AnyProvider:
-    from anthropic import AsyncAnthropic
     from pydantic_ai.providers.anthropic import AnthropicProvider
 
+    from llm_do.models.providers.anthropic_client import CheckedAnthropic
+
     return AnthropicProvider(
-        anthropic_client=AsyncAnthropic(
+        anthropic_client=CheckedAnthropic(
             base_url=address.base_url, api_key=address.key, http_client=client_for(address), max_retries=0
         )
     )
@@ -218,7 +222,9 @@ def _other_provider(address: Address, client_for: ClientSource) -> AnyProvider:
     if "http_client" in accepted and address.provider not in LEGACY_HTTP:
         arguments["http_client"] = client_for(address)
     provider = provider_class(**arguments)
-    if "openai_client" not in accepted or "http_client" not in arguments:
+    if "openai_client" not in accepted or "http_client" not in arguments or address.key is None:
+        return provider
+    if address.provider in OWN_READING:
         return provider
     return _with_lean_client(provider, arguments["http_client"])
 
