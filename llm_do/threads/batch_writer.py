@@ -10,7 +10,7 @@ from llm_do.runtime.record.thread_store import Batch, ThreadStore
 
 __all__ = ["BatchWriter"]
 
-SOON = 0.1
+SOON = 1.0
 """Seconds that what nothing depends on may wait for more to be written."""
 
 

@@ -11,7 +11,9 @@ from pydantic_ai.messages import ModelRequest, ModelResponse, SystemPromptPart, 
 
 from llm_do import CallContext, HookPoint, UsageError, tool
 from llm_do.project.thread_config import ThreadConfig, ThreadsSpec
-from llm_do.threads import ContextProvider, ConversationManager, StateManager
+from llm_do.runtime.record.redaction import redactor
+from llm_do.threads import ContextProvider, ConversationManager, StateManager, ThreadRecord
+from llm_do.threads.message_log import MessageLog
 from tests.support.history import results_of, strict
 from tests.support.runs import agent, carry_out, heard, runtime_of
 from tests.support.scripted import call, script
@@ -275,7 +277,33 @@ def test_context_providers_add_to_the_instructions_and_a_failing_or_hanging_one_
     carry_out(runtime, "what?")
 
     assert (model.asked[0].info.instructions or "").split("\n\n") == ["Be kind.", "It is Monday.", "Asked: what?."]
+    place = f"tests/threads/test_runs_on_threads.py:{fails.__code__.co_firstlineno + 1}"
     assert sorted(event.message.split(";")[0] for event in ear.events) == [
-        "the context provider fails failed: OSError: no index",
+        f"the context provider fails failed: OSError: no index ({place})",
         "the context provider hangs took longer than 0.01 s",
     ]
+
+
+def test_saving_a_long_conversation_lets_other_work_go_on() -> None:
+    long = [each for number in range(2_000) for each in (user_text(f"q{number}"), model_text(f"a{number}"))]
+    log = MessageLog(ThreadRecord("t"), (), redactor())
+
+    async def saving() -> int:
+        turns = 0
+
+        async def count() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        counting = asyncio.ensure_future(count())
+        await log.track(long, exact=False)
+        counting.cancel()
+        return turns
+
+    assert asyncio.run(saving()) >= 10
+    rows, dropped = log.take()
+    assert len(rows) == 4_000
+    assert [row.parent for row in rows[1:]] == [row.id for row in rows[:-1]]
+    assert dropped == []

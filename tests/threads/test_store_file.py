@@ -172,6 +172,41 @@ def test_a_forked_process_has_a_connection_of_its_own(tmp_path: Path) -> None:
     assert ended.stdout == "['child', 'late child', 'parent', 'parent again']\n", ended.stderr
 
 
+BUSY_FORK = """
+import asyncio, os, sys, threading
+from pathlib import Path
+from llm_do import StoreError
+from llm_do.threads import SqliteStore
+from llm_do.threads.sqlite import open_file
+
+open_file.FORK_PATIENCE = 0.01
+store = SqliteStore(Path(sys.argv[1]))
+asyncio.run(store.threads())
+started, go_on = threading.Event(), threading.Event()
+store._worker.post(lambda db: (started.set(), go_on.wait()))
+started.wait()
+if (pid := os.fork()) == 0:
+    try:
+        asyncio.run(store.threads())
+    except StoreError as error:
+        print(error, flush=True)
+    os._exit(0)
+go_on.set()
+os.waitpid(pid, 0)
+print(asyncio.run(store.threads()))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_process_forked_during_a_transaction_is_refused(tmp_path: Path) -> None:
+    command = [sys.executable, "-W", "ignore", "-c", BUSY_FORK, str(tmp_path / "state.db")]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+    said, others = ended.stdout.splitlines()
+    assert said == f"{tmp_path / 'state.db'} was in use when this process was forked, so it can't be used here"
+    assert others == "[]"
+
+
 def test_another_connection_may_come_and_go(tmp_path: Path) -> None:
     store, other = SqliteStore(tmp_path / "state.db"), store_of_another_process(tmp_path / "state.db")
     done(talk(store, 1))

@@ -210,9 +210,14 @@ class ThreadStore(Protocol):
     async def begin_run(self, run: RunRecord, defaults: ThreadConfig) -> OpenedRun:
         """Start a run: finish killed runs on its thread, create the thread if necessary, and read it.
 
+        A run may start again after a `ThreadConflict`.
+
         Args:
             run: The run.
             defaults: The configuration of a new thread.
+
+        Raises:
+            UsageError: A run with this id is active, or has ended.
         """
         ...
 

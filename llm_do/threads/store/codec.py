@@ -59,6 +59,8 @@ def message_of(text: str) -> ModelMessage:
 
 def state_text(value: Any, whose: str) -> str:
     """Serialize a state as JSON text; lone surrogates, which UTF-8 can't encode, are replaced."""
+    if isinstance(value, dict) and not value:  # most are
+        return "{}"
     try:
         return replace_surrogates(json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
     except (TypeError, ValueError, RecursionError) as error:
