@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 from llm_do.errors import ModelUnavailableError
 from llm_do.models.providers.factories import factory_for, registered_prefixes
+from llm_do.models.providers.key_files import with_keys
 from llm_do.models.providers.model_names import (
     BUILT_IN,
     check_model_name,
@@ -54,19 +55,26 @@ class _Shelf:
 class ModelPool:
     """A cache of models by name, base URL and event loop, with one HTTP client per provider, base URL and key.
 
-    `notice` is called with each sentence that a person should read, such as that a model of a list was left out.
+    `notice` is called with each sentence that a person should read, such as that a model of a list was left out. `keys`
+    are those of files, for providers whose key the environment doesn't have.
 
     Example:
         >>> ModelPool().get("test").model_name
         'test'
     """
 
-    def __init__(self, notice: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(self, notice: Callable[[str], None] = lambda _: None, keys: Mapping[str, str] | None = None) -> None:
         self._notice = notice
+        self._keys = keys or {}
         self._noticed: set[str] = set()
         self._lock = threading.RLock()
         self._shelves: WeakKeyDictionary[asyncio.AbstractEventLoop, _Shelf] = WeakKeyDictionary()
         self._outside = _Shelf()
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The environment, with the keys from files."""
+        return with_keys(os.environ, self._keys)
 
     def get(
         self,
@@ -190,7 +198,7 @@ class ModelPool:
     ) -> Model:
         from llm_do.models.providers.provider_models import address_of, sends_key_elsewhere
 
-        address = address_of(prefix, base_url, agent=agent, file=file)
+        address = address_of(prefix, base_url, keys=self._keys, agent=agent, file=file)
         if base_url and sends_key_elsewhere(address):
             self._notice_once(
                 f"the key of the provider {prefix!r} is sent to {base_url}, set in {file or 'model_settings'}"

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 from llm_do.concurrency.event_loops import require_event_loop, run_blocking
 from llm_do.errors import UsageError
 from llm_do.models.pool import ModelPool
+from llm_do.models.providers.key_files import read_keys
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.registry import NAME_PATTERN, Registered
 from llm_do.runtime.agents.agent_builder import AgentBuilder, builder_of
@@ -30,6 +31,7 @@ from llm_do.runtime.context.shared import Shared
 from llm_do.runtime.record.events import Event, Subscription
 from llm_do.runtime.record.histories import continue_history
 from llm_do.runtime.record.recording import check_id
+from llm_do.runtime.record.redaction import protect_values
 from llm_do.runtime.record.results import ExecutionContext, RunResult, Usage
 from llm_do.runtime.record.run_stream import RunStream
 from llm_do.runtime.session.entries import AgentEntry, Entry, entry_for, entry_input
@@ -84,7 +86,9 @@ class Runtime:
         )
         for fault in self.approver.saved.faults:
             self.config.notice(f"{fault}; it allows nothing")
-        self.pool = ModelPool(self.config.notice)
+        keys = read_keys(project.root if project.files else None, self.config.env_file)
+        protect_values(keys)
+        self.pool = ModelPool(self.config.notice, keys)
         self.shared = Shared(project, self.config)
         self.resources = Resources()
         self.running: set[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = set()

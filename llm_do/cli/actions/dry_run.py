@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from llm_do.cli.arguments.run_input import entry_model
@@ -12,6 +12,7 @@ from llm_do.cli.process.streams import Results, warn
 from llm_do.errors import InputError, ModelUnavailableError, UsageError
 from llm_do.models import is_local_available
 from llm_do.models.providers.factories import registered_prefixes
+from llm_do.models.providers.key_files import read_keys, with_keys
 from llm_do.models.providers.model_names import check_model_name, choose_model, parse_override
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.flow_spec import callers_by_name
@@ -32,12 +33,14 @@ def show(project: Project, options: CommandOptions, value: object, results: Resu
     entry, models = options.entry, options.session.models
     name = entry or project.entry.name
     kind = project.entry.kind if entry is None else _kind(project, name)
+    keys = read_keys(project.root if project.files else None, options.session.shared.get("env_file"))
+    environ = with_keys(os.environ, keys)
     agents = [item for item in callers_by_name(project.registry).values() if isinstance(item, AgentSpec)]
     data: dict[str, Any] = {
         "project": str(project.manifest or project.root),
         "entry": {"kind": kind, "name": name},
         "input": _input(project, entry, value, name) if needed or value is not None else None,
-        "agents": {spec.name: _agent(project, models, spec) for spec in agents},
+        "agents": {spec.name: _agent(project, models, spec, environ) for spec in agents},
     }
     if options.output.output == "text":
         results.write("".join(f"{line}\n" for line in _lines(data)))
@@ -68,10 +71,10 @@ def _input(project: Project, entry: str | None, value: object, name: str) -> Any
     return to_input(model, {} if value is None else value).model_dump(mode="json", fallback=str)
 
 
-def _agent(project: Project, overrides: Sequence[str], spec: AgentSpec) -> dict[str, Any]:
+def _agent(project: Project, overrides: Sequence[str], spec: AgentSpec, environ: Mapping[str, str]) -> dict[str, Any]:
     models, origin, problem = [str(spec.model)], "agent", None
     if spec.model is None or isinstance(spec.model, str | list | tuple):
-        models, origin, problem = _models(project, overrides, spec)
+        models, origin, problem = _models(project, overrides, spec, environ)
     return {
         "models": models,
         "origin": origin,
@@ -81,14 +84,16 @@ def _agent(project: Project, overrides: Sequence[str], spec: AgentSpec) -> dict[
     }
 
 
-def _models(project: Project, overrides: Sequence[str], spec: AgentSpec) -> tuple[list[str], str | None, str | None]:
+def _models(
+    project: Project, overrides: Sequence[str], spec: AgentSpec, environ: Mapping[str, str]
+) -> tuple[list[str], str | None, str | None]:
     declared, default = spec.model, project.model
     names = (str, list, tuple)
     try:
         choice = choose_model(
             spec.name,
             declared if isinstance(declared, names) else None,
-            environ=os.environ,
+            environ=environ,
             override=parse_override(overrides),
             manifest=default if isinstance(default, names) else None,
             compatible=spec.compatible_models,

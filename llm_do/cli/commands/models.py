@@ -42,7 +42,7 @@ def models(
         return 0
     from llm_do.models.catalog import available_models
 
-    found = available_models()
+    found = available_models(_environment())
     shown = [info for info in found if everything or info.usable or info.name == "local"]
     if form == "json":
         import json
@@ -57,3 +57,19 @@ def models(
     if hidden:
         warn(f"{hidden} more can't be used; --all shows why")
     return 0
+
+
+def _environment():
+    """The environment, with the keys in the `.env` of the current folder's project."""
+    import os
+    from pathlib import Path
+
+    from llm_do.errors import LlmDoError
+    from llm_do.linker.sources.project_root import find_project
+    from llm_do.models.providers.key_files import read_keys, with_keys
+
+    try:
+        root = find_project(Path.cwd()).root
+    except (LlmDoError, OSError):
+        root = None
+    return with_keys(os.environ, read_keys(root))

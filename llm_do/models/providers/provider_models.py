@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit
 
@@ -14,6 +14,7 @@ from pydantic_ai.providers import Provider, infer_provider, infer_provider_class
 
 from llm_do._startup.frozen import frozen
 from llm_do.errors import ModelUnavailableError
+from llm_do.models.providers.key_files import with_keys
 from llm_do.models.providers.model_names import PROVIDERS, is_http_address
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ OWN_READING = ("github-copilot", "openrouter", "snowflake", "zai")
 """Providers of OpenAI's protocol with additions of their own, whose answers PydanticAI reads in its own way."""
 
 NO_KEY = "unused"
+_IN_FILE = " in the environment or in .env"
 EXTRAS = {
     "bedrock-mantle": "bedrock",
     "google-cloud": "google",
@@ -65,8 +67,15 @@ class Address:
         return f"Address(provider={self.provider!r}, base_url={self.base_url!r})"
 
 
-def address_of(provider: str, base_url: str | None, *, agent: str = "", file: str | None = None) -> Address:
-    """Find a provider's address and key in the environment."""
+def address_of(
+    provider: str,
+    base_url: str | None,
+    *,
+    keys: Mapping[str, str] | None = None,
+    agent: str = "",
+    file: str | None = None,
+) -> Address:
+    """Find a provider's address in the environment, and its key there or among `keys` of a file."""
     info = PROVIDERS[provider]
     own = bool(base_url)
     if not base_url and info.base_url:
@@ -77,8 +86,9 @@ def address_of(provider: str, base_url: str | None, *, agent: str = "", file: st
                 hint="include the scheme, such as http://localhost:8000/v1",
                 file=file,
             )
-    variable = next((name for name in info.keys if os.environ.get(name)), None)
-    key = os.environ[variable] if variable is not None else None
+    known = with_keys(os.environ, keys or {})
+    variable = next((name for name in info.keys if known.get(name)), None)
+    key = known[variable] if variable is not None else None
     if key is not None and not (key.isascii() and key.isprintable()):
         raise ModelUnavailableError(
             f"{variable} contains a character that a key can't have, such as a line break",
@@ -92,7 +102,8 @@ def address_of(provider: str, base_url: str | None, *, agent: str = "", file: st
         whose = f" for agent {agent!r}" if agent else ""
         raise ModelUnavailableError(
             f"{' and '.join(unset)} must be set to use the provider {provider!r}{whose}",
-            hint=f"set {unset[0]}, or use another model; `llm-do models` lists the available ones",
+            hint=f"set {unset[0]}{_IN_FILE if unset[0] in info.keys else ''}, or use another model; "
+            "`llm-do models` lists the available ones",
             file=file,
         )
     return Address(provider, base_url or DEFAULT_URLS.get(provider), key or (NO_KEY if base_url else None))

@@ -19,7 +19,7 @@ from llm_do.policy.secrets import is_secret_value
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-__all__ = ["RedactedFile", "Redactor", "redactor"]
+__all__ = ["RedactedFile", "Redactor", "protect_values", "redactor"]
 
 _SECRET_NAME = re.compile(
     r"(?:^|_)(?:KEY|APIKEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|CREDENTIALS|PAT)(?:$|_)|_DSN$"
@@ -112,10 +112,19 @@ def _redactor(items: tuple[tuple[str, str], ...]) -> Redactor:
     return Redactor(dict(items))
 
 
+_protected: dict[str, str] = {}
+"""Secrets that this process knows and its environment doesn't have, by name."""
+
+
+def protect_values(secrets: Mapping[str, str]) -> None:
+    """Redact these values too from now on: keys of files that aren't in the environment."""
+    _protected.update(secrets)
+
+
 def redactor() -> Redactor:
-    """Return a redactor for the current environment."""
+    """Return a redactor for the current environment and the keys of files."""
     # Looked up one by one: another thread may remove a variable in the meantime.
-    all_now = ((name, os.environ.get(name)) for name in os.environ)
+    all_now = ((name, os.environ.get(name) or _protected.get(name)) for name in (*os.environ, *_protected))
     return _redactor(tuple((name, value) for name, value in all_now if value is not None and _secrets(name, value)))
 
 

@@ -6,7 +6,6 @@ session's pool.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -85,7 +84,7 @@ def _by_name(
     choice = choose_model(
         spec.name,
         model,
-        environ=os.environ,
+        environ=session.pool.environment,
         override=override,
         manifest=None if isinstance(project.model, Model) else project.model,
         compatible=spec.compatible_models,
@@ -97,7 +96,7 @@ def _by_name(
         config.notice("no model is named and no key is set: using the local model")
     elif choice.origin == "key":
         keys = PROVIDERS[split_name(choice.names[0])[0]].keys
-        key = next((key for key in keys if os.environ.get(key)), keys[0])
+        key = next((key for key in keys if session.pool.environment.get(key)), keys[0])
         config.notice(f"no model is named: using {choice.names[0]}, as {key} is set; name another with --model")
     found = session.pool.get(choice.names, agent=spec.name, file=file, settings=built.settings)
     return EngineModel(found, choice.names)

@@ -83,6 +83,14 @@ class PlayOptions(TypedDict, total=False):
         int | None, Option("Number of identical batches of tool calls that end an agent's run; 0 turns this off.")
     ]
     run_timeout: Annotated[float | None, Option("Seconds that a run may take.", ("--timeout",), "TIME", minimum=0.001)]
+    env_file: Annotated[
+        str | None,
+        Option(
+            "File with keys of providers, read in addition to the project's `.env`; the environment has precedence.",
+            ("--env-file",),
+            "FILE",
+        ),
+    ]
     record: Annotated[bool | None, Option("Whether runs are recorded; None records those with a thread or a user.")]
     store: Annotated["ThreadStore | None", Option("Where threads and records are kept; None is the project's store.")]
     transport: Annotated[

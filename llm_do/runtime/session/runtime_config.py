@@ -61,6 +61,7 @@ class RuntimeConfig:
         record: Whether runs are recorded; None records those that have a thread or a user. False never writes to disk.
         store: Where threads and records are kept; None is the project's own store.
         transport: Records model requests, or answers them without a model; None asks the models.
+        env_file: A file with keys of providers, read in addition to the project's `.env`.
         retry_delay: Seconds before the first retry of a model request; it doubles from there.
         ask_user: Puts an agent's question to a person; None when no one can be asked.
         notice: Called with what a person should know, such as the local model's quality.
@@ -76,6 +77,7 @@ class RuntimeConfig:
     record: bool | None = None
     store: ThreadStore | None = None
     transport: Transport | None = None
+    env_file: str | None = None
     retry_delay: float = 0.5
     ask_user: AskUser | None = None
     notice: Callable[[str], None] = ignore_notice

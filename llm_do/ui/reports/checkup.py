@@ -55,7 +55,7 @@ def checkup(root: Path | None) -> list[Check]:
     return [
         _python(),
         *_packages(),
-        *_models(),
+        *_models(root),
         _sandbox(),
         _terminal(),
         _encoding(),
@@ -88,7 +88,11 @@ def _packages() -> Iterator[Check]:
             yield Check(f"extra {extra}", "note", "not installed", f"pip install {_PACKAGES[extra]}")
 
 
-def _models() -> Iterator[Check]:
+def _models(root: Path | None) -> Iterator[Check]:
+    from llm_do.models.providers.key_files import ENV_FILE, read_keys, with_keys
+
+    keys = read_keys(root)
+    environ = with_keys(os.environ, keys)
     from llm_do.models.catalog import available_models
     from llm_do.models.providers.model_names import PROVIDERS, find_name_fault
 
@@ -101,14 +105,14 @@ def _models() -> Iterator[Check]:
     else:
         yield Check("LLM_DO_MODEL", "ok" if model else "note", model or "not set")
     known = sorted({key for info in PROVIDERS.values() for key in info.keys})
-    there = [key for key in known if os.environ.get(key)]
+    there = [key if os.environ.get(key) else f"{key} (in {ENV_FILE})" for key in known if environ.get(key)]
     yield Check(
         "keys",
         "ok" if there else "note",
         f"{', '.join(there)} set" if there else "none is set",
-        "" if there else "Set one, such as OPENAI_API_KEY; `llm-do models --all` names them.",
+        "" if there else "Set one, such as OPENAI_API_KEY, or write it into .env; `llm-do models --all` names them.",
     )
-    found = available_models()
+    found = available_models(environ)
     local = next((info for info in found if info.name == "local"), None)
     if local is not None:
         yield Check(

@@ -1,0 +1,79 @@
+"""Providers' keys in `.env` files. They are used for models only, and never become part of the environment.
+
+So no tool, command or server that a run starts can see them. Nothing but keys is read: an address in a file that comes
+with a project would have the environment's key sent to it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from llm_do.errors import UsageError
+from llm_do.models.providers.model_names import PROVIDERS
+
+__all__ = ["ENV_FILE", "read_keys", "with_keys"]
+
+ENV_FILE = ".env"
+"""The file in a project's folder that is read if it exists."""
+
+_LONGEST = 1 << 20
+_LINE = re.compile(r"\s*(?:export\s+)?(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<value>.*?)\s*")
+_QUOTED = re.compile(r"'(?P<single>[^']*)'|\"(?P<double>(?:[^\"\\]|\\.)*)\"")
+_COMMENT = re.compile(r"(?:^|\s)#.*$")
+_ESCAPE = re.compile(r"\\(.)")
+
+
+def read_keys(folder: Path | None, file: str | None = None) -> dict[str, str]:
+    """Read the keys of providers in a project's `.env`, and in a file that the caller names, which has precedence.
+
+    Args:
+        folder: The project's folder; None for a project without one.
+        file: The file; it has to exist.
+
+    Raises:
+        UsageError: The named file can't be read.
+    """
+    found: dict[str, str] = {}
+    if folder is not None:
+        with suppress(OSError, ValueError):  # none, or not one that holds keys
+            found |= _keys(folder / ENV_FILE)
+    if file is not None:
+        try:
+            found |= _keys(Path(file).expanduser())
+        except OSError as error:
+            raise UsageError(f"the env file {file} can't be read: {error.strerror or error}") from error
+        except (ValueError, RuntimeError) as error:
+            raise UsageError(f"the env file {file} is not text in UTF-8", hint="Save it as UTF-8.") from error
+    return found
+
+
+def with_keys(environ: Mapping[str, str], keys: Mapping[str, str]) -> dict[str, str]:
+    """An environment with keys from files, which never replace those that it has.
+
+    Example:
+        >>> with_keys({"OPENAI_API_KEY": "own"}, {"OPENAI_API_KEY": "k", "XAI_API_KEY": "x"})
+        {'OPENAI_API_KEY': 'own', 'XAI_API_KEY': 'x'}
+    """
+    return {**dict(environ), **{name: value for name, value in keys.items() if not environ.get(name)}}
+
+
+def _keys(path: Path) -> dict[str, str]:
+    with path.open(encoding="utf-8-sig") as stream:
+        text = stream.read(_LONGEST)
+    names = {name for info in PROVIDERS.values() for name in info.keys}
+    lines = (_LINE.fullmatch(line) for line in text.splitlines())
+    pairs = ((line["name"], _value(line["value"])) for line in lines if line is not None)
+    return {name: value for name, value in pairs if name in names and value}
+
+
+def _value(text: str) -> str:
+    """The value of a line as shells and other tools read it: quoted, or up to a comment."""
+    quoted = _QUOTED.match(text)
+    if quoted is None:
+        return _COMMENT.sub("", text).strip()
+    if quoted["single"] is not None:
+        return quoted["single"]
+    return _ESCAPE.sub(lambda found: {"n": "\n", "t": "\t"}.get(found[1], found[1]), quoted["double"])
